@@ -49,8 +49,8 @@ def with_arm(**changes):
     return replace(READ, arm=replace(ARM, **changes))
 
 
-def verdict(finding, status, *words):
-    """The status, words of the text, and that there is a fix unless the check passed."""
+def assert_verdict(finding, status, *words):
+    """Assert a status, words of the text, and that there is a fix unless the check passed."""
     assert finding.status == status
     text = f"{finding.seen} {finding.fix}"
     assert all(word in text for word in words), text

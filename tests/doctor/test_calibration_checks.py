@@ -7,27 +7,31 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.doctor import calibration_checks
+from simbridge.doctor.calibration_checks import (
+    check_calibration,
+    check_calibration_file,
+    check_ros_calibration_file,
+)
 from simbridge.robot.calibration import with_dh
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.parts import RosCalibration
 from tests import ros_calibration
-from tests.doctor.surveys import CALIBRATION, READ, UR10, UR10E, verdict, with_arm
+from tests.doctor.surveys import CALIBRATION, READ, UR10, UR10E, assert_verdict, with_arm
 
 
 def test_nominal_kinematics_do_not_deviate():
-    finding = calibration_checks.check_calibration(READ, UR10E)
-    verdict(finding, "pass", "URSim", "0 mm")
+    finding = check_calibration(READ, UR10E)
+
+    assert_verdict(finding, "pass", "URSim", "0 mm")
 
     assert finding.table == ()
 
 
 def test_calibration_is_reported_joint_by_joint():
     table, checksum = read_calibration(CALIBRATION)
-    finding = calibration_checks.check_calibration(
-        with_arm(kinematics=table, checksum=checksum), UR10E
-    )
-    verdict(finding, "pass", "calibrated")
+    finding = check_calibration(with_arm(kinematics=table, checksum=checksum), UR10E)
+
+    assert_verdict(finding, "pass", "calibrated")
 
     assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
 
@@ -48,18 +52,19 @@ def flange(robot):
 
 
 def test_the_kinematics_of_another_model_fail():
-    verdict(calibration_checks.check_calibration(READ, UR10), "fail", "UR10", "--robot")
+    assert_verdict(check_calibration(READ, UR10), "fail", "UR10", "--robot")
 
 
 def test_a_calibration_file_must_be_the_controllers():
     mine = with_arm(checksum=(1, 2, 3, 4, 5, 6))
-    verdict(
-        calibration_checks.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 6)),
+
+    assert_verdict(
+        check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 6)),
         "pass",
         CALIBRATION.name,
     )
-    verdict(
-        calibration_checks.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)),
+    assert_verdict(
+        check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)),
         "fail",
         "checksum",
     )
@@ -71,15 +76,17 @@ def test_a_ros_calibration_must_match_the_controller():
         tuple(map(tuple, ros_calibration.printed(table.theta, table.a, table.d, table.alpha)))
     )
     path = Path("my_robot_calibration.yaml")
+
     mine = with_arm(kinematics=table, checksum=checksum)
-    verdict(
-        calibration_checks.check_ros_calibration_file(mine, path, file),
+
+    assert_verdict(
+        check_ros_calibration_file(mine, path, file),
         "pass",
         path.name,
         "within 0 mm and 0 mrad",
     )
-    verdict(
-        calibration_checks.check_ros_calibration_file(READ, path, file),
+    assert_verdict(
+        check_ros_calibration_file(READ, path, file),
         "fail",
         "mm and",
         "mrad at the flange",

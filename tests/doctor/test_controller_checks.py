@@ -7,7 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simbridge.doctor import controller_checks
+from simbridge.doctor.controller_checks import (
+    check_kind,
+    check_model,
+    check_mounting,
+    check_payload,
+    check_port,
+    check_program,
+    check_registers,
+    check_remote_control,
+    check_robot_mode,
+    check_safety_mode,
+    check_serial_number,
+    check_slider,
+    check_software,
+    check_tcp,
+)
 from simbridge.robot.cell import Cell
 from tests.doctor.surveys import (
     DASHBOARD,
@@ -16,7 +31,7 @@ from tests.doctor.surveys import (
     TCP,
     UR10,
     UR10E,
-    verdict,
+    assert_verdict,
     with_arm,
     with_dashboard,
     with_state,
@@ -24,124 +39,84 @@ from tests.doctor.surveys import (
 
 
 def test_a_silent_port_has_a_reason_and_remedy():
-    verdict(controller_checks.check_port(READ, 30004, UR10E, ursim=True), "pass", "RTDE")
+    assert_verdict(check_port(READ, 30004, UR10E, ursim=True), "pass", "RTDE")
+
     docker = ("it is silent", "docker run", "ROBOT_MODEL=UR10 ", "ursim_e-series")
-    verdict(controller_checks.check_port(SILENT, 30004, UR10E, ursim=True), "fail", *docker)
-    verdict(controller_checks.check_port(SILENT, 29999, UR10, ursim=True), "fail", "ursim_cb3")
-    verdict(
-        controller_checks.check_port(SILENT, 30004, UR10E, ursim=False),
-        "fail",
-        "cable",
-        "ping 127.0.0.1",
-    )
+    assert_verdict(check_port(SILENT, 30004, UR10E, ursim=True), "fail", *docker)
+    assert_verdict(check_port(SILENT, 29999, UR10, ursim=True), "fail", "ursim_cb3")
+    assert_verdict(check_port(SILENT, 30004, UR10E, ursim=False), "fail", "cable", "ping 127.0.0.1")
 
 
 def test_the_software_determines_the_rate():
-    verdict(controller_checks.check_software(READ), "pass", "5.12.6", "e-Series", "500 Hz")
+    assert_verdict(check_software(READ), "pass", "5.12.6", "e-Series", "500 Hz")
+
     three = replace(
         with_state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, version="3.15.8.106339")
     )
-    verdict(controller_checks.check_software(three), "pass", "CB3", "125 Hz")
-    verdict(
-        controller_checks.check_software(with_state(version=(10, 7, 0))),
-        "fail",
-        "10.7.0",
-        "PolyScope X",
-    )
-    verdict(controller_checks.check_software(with_dashboard(version="5.1.0")), "warn", "5.1.0")
-    verdict(
-        controller_checks.check_software(with_dashboard(version="5.12.60.1")), "warn", "5.12.60.1"
-    )
+    assert_verdict(check_software(three), "pass", "CB3", "125 Hz")
+    assert_verdict(check_software(with_state(version=(10, 7, 0))), "fail", "10.7.0", "PolyScope X")
+    assert_verdict(check_software(with_dashboard(version="5.1.0")), "warn", "5.1.0")
+    assert_verdict(check_software(with_dashboard(version="5.12.60.1")), "warn", "5.12.60.1")
 
 
 def test_a_real_arm_behind_ursim_fails():
     real = with_arm(checksum=(1, 2, 3, 4, 5, 6))
-    verdict(controller_checks.check_kind(READ, ursim=True), "pass", "URSim")
-    verdict(controller_checks.check_kind(real, ursim=True), "fail", "--backend real")
-    verdict(controller_checks.check_kind(real, ursim=False), "pass", "real arm")
-    verdict(controller_checks.check_kind(READ, ursim=False), "warn", "--backend ursim")
+
+    assert_verdict(check_kind(READ, ursim=True), "pass", "URSim")
+    assert_verdict(check_kind(real, ursim=True), "fail", "--backend real")
+    assert_verdict(check_kind(real, ursim=False), "pass", "real arm")
+    assert_verdict(check_kind(READ, ursim=False), "warn", "--backend ursim")
 
 
 def test_another_model_is_named():
     # A UR12e has no robot type of its own.
-    verdict(controller_checks.check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
-    verdict(
-        controller_checks.check_model(READ, replace(UR10E, name="ur12e", title="UR12e")),
-        "pass",
-        "UR12e",
-    )
-    verdict(
-        controller_checks.check_model(READ, replace(UR10E, name="ur7e", title="UR7e")),
-        "fail",
-        "not UR7e",
-    )
-    verdict(controller_checks.check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
-    verdict(
-        controller_checks.check_model(with_arm(robot_type=6), UR10E),
+    assert_verdict(check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
+    assert_verdict(check_model(READ, replace(UR10E, name="ur12e", title="UR12e")), "pass", "UR12e")
+    assert_verdict(check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
+    assert_verdict(check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
+    assert_verdict(
+        check_model(with_arm(robot_type=6), UR10E),
         "fail",
         "UR8 Long",
         "robots/README.md",
     )
-    verdict(controller_checks.check_model(with_arm(robot_type=None), UR10E), "warn", "UR10e")
-    verdict(controller_checks.check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
-    verdict(
-        controller_checks.check_model(READ, replace(UR10E, name="mine", series="CB3")),
-        "fail",
-        "CB3",
-    )
+    assert_verdict(check_model(with_arm(robot_type=None), UR10E), "warn", "UR10e")
+    assert_verdict(check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
+    assert_verdict(check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")
 
 
 def test_the_operator_compares_the_mounting():
-    verdict(
-        controller_checks.check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant"
-    )
-    verdict(
-        controller_checks.check_mounting(Cell(mounting=(0.0, 1.5, 0.0))),
-        "warn",
-        "[0.0, 1.5, 0.0] rad",
-    )
-    verdict(controller_checks.check_mounting(Cell()), "warn", "floor is assumed")
+    assert_verdict(check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant")
+    assert_verdict(check_mounting(Cell(mounting=(0.0, 1.5, 0.0))), "warn", "[0.0, 1.5, 0.0] rad")
+    assert_verdict(check_mounting(Cell()), "warn", "floor is assumed")
 
 
 def test_the_serial_number_must_be_the_cells():
-    verdict(controller_checks.check_serial_number(READ, None), "pass", "20261234567")
-    verdict(controller_checks.check_serial_number(READ, "20261234567"), "pass", "cell file")
-    verdict(controller_checks.check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
-    verdict(
-        controller_checks.check_serial_number(with_dashboard(serial_number=None), None),
-        "pass",
-        "3.12",
-    )
-    verdict(
-        controller_checks.check_serial_number(with_dashboard(serial_number=None), "1"),
-        "warn",
-        "plate",
-    )
+    assert_verdict(check_serial_number(READ, None), "pass", "20261234567")
+    assert_verdict(check_serial_number(READ, "20261234567"), "pass", "cell file")
+    assert_verdict(check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
+    assert_verdict(check_serial_number(with_dashboard(serial_number=None), None), "pass", "3.12")
+    assert_verdict(check_serial_number(with_dashboard(serial_number=None), "1"), "warn", "plate")
 
 
 def test_remote_control_must_be_on():
-    verdict(controller_checks.check_remote_control(READ), "pass")
-    verdict(
-        controller_checks.check_remote_control(with_dashboard(remote_control=False)),
+    assert_verdict(check_remote_control(READ), "pass")
+    assert_verdict(
+        check_remote_control(with_dashboard(remote_control=False)),
         "fail",
         "Settings > System > Remote Control",
     )
-    verdict(
-        controller_checks.check_remote_control(with_dashboard(remote_control=None)), "warn", "5.6"
-    )
+    assert_verdict(check_remote_control(with_dashboard(remote_control=None)), "warn", "5.6")
+
     old = replace(with_state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, remote_control=None))
-    verdict(controller_checks.check_remote_control(old), "pass", "CB3")
+    assert_verdict(check_remote_control(old), "pass", "CB3")
 
 
 @pytest.mark.parametrize("mode", [3, 4, 5])
 def test_only_ursim_may_be_without_power(mode):
-    verdict(
-        controller_checks.check_robot_mode(with_state(robot_mode=mode), ursim=True),
-        "pass",
-        f"({mode})",
-    )
-    verdict(
-        controller_checks.check_robot_mode(with_state(robot_mode=mode), ursim=False),
+    assert_verdict(check_robot_mode(with_state(robot_mode=mode), ursim=True), "pass", f"({mode})")
+    assert_verdict(
+        check_robot_mode(with_state(robot_mode=mode), ursim=False),
         "fail",
         "release the brakes",
     )
@@ -149,11 +124,7 @@ def test_only_ursim_may_be_without_power(mode):
 
 @pytest.mark.parametrize("mode", [-1, 0, 1, 2, 6, 8, 99])
 def test_an_arm_that_cannot_be_powered_fails_everywhere(mode):
-    verdict(
-        controller_checks.check_robot_mode(with_state(robot_mode=mode), ursim=True),
-        "fail",
-        f"({mode})",
-    )
+    assert_verdict(check_robot_mode(with_state(robot_mode=mode), ursim=True), "fail", f"({mode})")
 
 
 @pytest.mark.parametrize(
@@ -163,54 +134,45 @@ def test_an_arm_that_cannot_be_powered_fails_everywhere(mode):
      (9, "fail", "fault"), (99, "fail", "unknown")],
 )  # fmt: skip
 def test_every_stop_has_its_own_fix(mode, status, word):
-    verdict(
-        controller_checks.check_safety_mode(with_state(safety_mode=mode)), status, word, f"({mode})"
-    )
+    assert_verdict(check_safety_mode(with_state(safety_mode=mode)), status, word, f"({mode})")
 
 
 @pytest.mark.parametrize("running", [2, 3, 4, 5])
 def test_a_loaded_program_at_work_fails(running):
-    verdict(controller_checks.check_program(READ), "pass", "stopped")
+    assert_verdict(check_program(READ), "pass", "stopped")
+
     busy = replace(
         with_state(runtime_state=running),
         dashboard=replace(DASHBOARD, program="/programs/pick.urp"),
     )
-    verdict(controller_checks.check_program(busy), "fail", "pick.urp", "never stops")
+    assert_verdict(check_program(busy), "fail", "pick.urp", "never stops")
 
 
 def test_registers_of_another_client_are_named():
-    verdict(controller_checks.check_registers(()), "pass", "free")
-    verdict(
-        controller_checks.check_registers(("a", "b", "c")), "fail", "a, b and 1 more", "ROS driver"
-    )
-    verdict(controller_checks.check_registers(None), "fail", "30004")
+    assert_verdict(check_registers(()), "pass", "free")
+    assert_verdict(check_registers(("a", "b", "c")), "fail", "a, b and 1 more", "ROS driver")
+    assert_verdict(check_registers(None), "fail", "30004")
 
 
 def test_the_slider_must_not_be_at_zero():
-    verdict(controller_checks.check_slider(READ), "pass", "100 %")
-    verdict(controller_checks.check_slider(with_state(slider=0.3)), "warn", "30 %")
-    verdict(controller_checks.check_slider(with_state(slider=0.0)), "fail", "0 %")
+    assert_verdict(check_slider(READ), "pass", "100 %")
+    assert_verdict(check_slider(with_state(slider=0.3)), "warn", "30 %")
+    assert_verdict(check_slider(with_state(slider=0.0)), "fail", "0 %")
 
 
 def test_tcp_and_payload_are_the_cells():
-    verdict(controller_checks.check_tcp(READ, None), "pass", "150.0")
-    verdict(controller_checks.check_tcp(READ, TCP), "pass", "cell file")
-    verdict(
-        controller_checks.check_tcp(READ, (0.0, 0.01, 0.16, *TCP[3:])), "fail", "150.0", "160.0"
-    )
-    verdict(controller_checks.check_tcp(READ, (*TCP[:5], 1.5 - 2.0 * np.pi)), "pass")
-    verdict(controller_checks.check_payload(READ, None), "pass", "1.5 kg", "50.0 mm")
-    verdict(controller_checks.check_payload(READ, 1.5), "pass", "cell file")
-    verdict(controller_checks.check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
-    verdict(controller_checks.check_payload(READ, 1.5, (0.0, 0.0, 0.0505)), "pass", "cell file")
-    verdict(
-        controller_checks.check_payload(READ, 1.5, (-0.2, 0.0, 0.05)),
+    assert_verdict(check_tcp(READ, None), "pass", "150.0")
+    assert_verdict(check_tcp(READ, TCP), "pass", "cell file")
+    assert_verdict(check_tcp(READ, (0.0, 0.01, 0.16, *TCP[3:])), "fail", "150.0", "160.0")
+    assert_verdict(check_tcp(READ, (*TCP[:5], 1.5 - 2.0 * np.pi)), "pass")
+    assert_verdict(check_payload(READ, None), "pass", "1.5 kg", "50.0 mm")
+    assert_verdict(check_payload(READ, 1.5), "pass", "cell file")
+    assert_verdict(check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
+    assert_verdict(check_payload(READ, 1.5, (0.0, 0.0, 0.0505)), "pass", "cell file")
+    assert_verdict(
+        check_payload(READ, 1.5, (-0.2, 0.0, 0.05)),
         "fail",
         "0 0 50.0 mm; the cell file",
         "−200 0 50.0 mm",
     )
-    verdict(
-        controller_checks.check_payload(with_state(payload=None, payload_cog=None), 2.0),
-        "warn",
-        "3.11",
-    )
+    assert_verdict(check_payload(with_state(payload=None, payload_cog=None), 2.0), "warn", "3.11")

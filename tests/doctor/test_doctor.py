@@ -22,7 +22,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell_file import load_cell
 from tests.controllers import CALIBRATION, loopback, tick
-from tests.doctor.surveys import READ, SILENT, UR10E, verdict
+from tests.doctor.surveys import READ, SILENT, UR10E, assert_verdict
 from tests.ur.registers import take
 
 NOBODY = loopback(89)
@@ -304,5 +304,5 @@ def test_every_check_reports_something_whatever_could_be_read(read):
     assert len({finding.check for finding in findings}) == len(findings)
 
     for finding in findings:
-        verdict(finding, finding.status)
+        assert_verdict(finding, finding.status)
         assert finding.seen

@@ -8,37 +8,32 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from simbridge.doctor import installation_checks
+from simbridge.doctor.installation_checks import (
+    PACKAGES,
+    check_kernel_cache,
+    check_packages,
+    check_python,
+    check_simulation,
+)
 from simbridge.recording.record_tables import installed
-from tests.doctor.surveys import verdict
+from tests.doctor.surveys import assert_verdict
 
 
 def test_the_installation_is_checked(tmp_path):
-    verdict(installation_checks.check_python((3, 11)), "pass")
-    verdict(installation_checks.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
-    verdict(
-        installation_checks.check_packages(installed(("numpy",))), "pass", f"numpy {np.__version__}"
-    )
+    assert_verdict(check_python((3, 11)), "pass")
+    assert_verdict(check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
+    assert_verdict(check_packages(installed(("numpy",))), "pass", f"numpy {np.__version__}")
+
     missing = installed(("numpy", "no-such-package-at-all"))
-    verdict(
-        installation_checks.check_packages(missing), "fail", "pip install no-such-package-at-all"
-    )
-    verdict(
-        installation_checks.check_kernel_cache(Path("/proc/nowhere/kernels")),
-        "warn",
-        "SIMBRIDGE_CACHE",
-    )
-    verdict(
-        installation_checks.check_kernel_cache(tmp_path / ("x" * 300) / "kernels"),
-        "warn",
-        "name too long",
-    )
-    verdict(
-        installation_checks.check_kernel_cache(tmp_path / "not" / "yet"),
+    assert_verdict(check_packages(missing), "fail", "pip install no-such-package-at-all")
+    assert_verdict(check_kernel_cache(Path("/proc/nowhere/kernels")), "warn", "SIMBRIDGE_CACHE")
+    assert_verdict(check_kernel_cache(tmp_path / ("x" * 300) / "kernels"), "warn", "name too long")
+    assert_verdict(
+        check_kernel_cache(tmp_path / "not" / "yet"),
         "pass",
         str(tmp_path / "not" / "yet"),
     )
-    verdict(installation_checks.check_simulation("no_such_robot"), "fail", "no_such_robot")
+    assert_verdict(check_simulation("no_such_robot"), "fail", "no_such_robot")
 
 
 def test_every_required_package_is_checked():
@@ -50,4 +45,4 @@ def test_every_required_package_is_checked():
         re.match(r"[\w.-]+", line).group() for line in project["dependencies"] if ";" not in line
     ]
 
-    assert sorted(installation_checks.PACKAGES) == sorted(required)
+    assert sorted(PACKAGES) == sorted(required)

@@ -7,12 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simbridge.doctor import network_checks
-from tests.doctor.surveys import verdict
+from simbridge.doctor.network_checks import (
+    NetworkFacts,
+    check_arrival,
+    check_jitter,
+    check_round_trip,
+    network_facts,
+)
+from tests.doctor.surveys import assert_verdict
 
 
 def measured(rtde=0.0003, late=0.0002, missed=0, gap=0.002):
-    return network_checks.NetworkFacts(
+    return NetworkFacts(
         rtde=np.full(20, rtde),
         dashboard=np.full(20, 0.001),
         lateness=np.full(1000, late),
@@ -23,34 +29,28 @@ def measured(rtde=0.0003, late=0.0002, missed=0, gap=0.002):
 
 
 def test_a_slow_or_uneven_network_warns():
-    verdict(network_checks.check_round_trip(measured()), "pass", "0.30 ms")
-    verdict(network_checks.check_round_trip(measured(rtde=0.02)), "warn", "cable")
-    verdict(network_checks.check_jitter(measured()), "pass", "1000 states")
-    verdict(network_checks.check_jitter(measured(late=0.005)), "warn", "5.00 ms")
-    verdict(network_checks.check_jitter(measured(missed=3)), "warn", "3 missed")
-    verdict(
-        network_checks.check_jitter(replace(measured(), lateness=np.zeros(0))),
-        "fail",
-        "stands still",
-    )
+    assert_verdict(check_round_trip(measured()), "pass", "0.30 ms")
+    assert_verdict(check_round_trip(measured(rtde=0.02)), "warn", "cable")
+    assert_verdict(check_jitter(measured()), "pass", "1000 states")
+    assert_verdict(check_jitter(measured(late=0.005)), "warn", "5.00 ms")
+    assert_verdict(check_jitter(measured(missed=3)), "warn", "3 missed")
+    assert_verdict(check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
 
 
 def test_lateness_is_relative_to_the_fastest_state():
     stamps = np.array([10.0, 10.002, 10.004, 10.010])
     arrivals = np.array([5.001, 5.003, 5.008, 5.011])
 
-    facts = network_checks.network_facts(
-        np.ones(1), np.ones(1), arrivals, stamps=stamps, period=0.002
-    )
+    facts = network_facts(np.ones(1), np.ones(1), arrivals, stamps=stamps, period=0.002)
 
     assert facts.lateness == pytest.approx([0.0, 0.0, 0.003, 0.0], abs=1e-12)
     assert facts.missed == 2
 
 
 def test_states_in_bursts_warn_of_longer_runs():
-    verdict(network_checks.check_arrival(measured()), "pass", "2.00 ms", "0 %")
-    verdict(
-        network_checks.check_arrival(measured(gap=0.012)),
+    assert_verdict(check_arrival(measured()), "pass", "2.00 ms", "0 %")
+    assert_verdict(
+        check_arrival(measured(gap=0.012)),
         "warn",
         "every 12.00 ms",
         "17 %",
@@ -59,8 +59,8 @@ def test_states_in_bursts_warn_of_longer_runs():
 
 
 def test_long_bursts_of_states_warn():
-    verdict(
-        network_checks.check_arrival(measured(gap=0.05)),
+    assert_verdict(
+        check_arrival(measured(gap=0.05)),
         "warn",
         "every 50.00 ms",
         "80 %",
@@ -72,8 +72,6 @@ def test_states_that_arrive_together_are_one_arrival():
     stamps = np.array([10.0, 10.002, 10.004, 10.006])
     arrivals = np.array([5.005, 5.005, 5.015, 5.015])
 
-    facts = network_checks.network_facts(
-        np.ones(1), np.ones(1), arrivals, stamps=stamps, period=0.002
-    )
+    facts = network_facts(np.ones(1), np.ones(1), arrivals, stamps=stamps, period=0.002)
 
     assert facts.gaps == pytest.approx([0.01])
