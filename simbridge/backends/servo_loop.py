@@ -52,7 +52,7 @@ STALE = 0.1  # s without a newer state
 # After this time without a setpoint, the script's watchdog has probably ended it: 0.1 s, less the uncertainty.
 WATCHDOG = 0.09  # s
 # How long setpoints are sent without a newer state: the arm's target is at most this far ahead of the controller.
-MAX_AHEAD_S = 0.008  # s
+AHEAD = 0.008  # s
 # After this time without setpoints the arm is at rest, and the plan continues from rest.
 FORGET = 0.03  # s
 # A setpoint is sent this fraction of a period after the arrival of the state it responds to.
@@ -157,7 +157,7 @@ class ServoLoop:
         # While the arm is braked, states that cannot be used are skipped instead of refused.
         self._braking = False
         self.missed_deadlines, self.slowed = 0, False
-        self._most_ahead = max(1, round(MAX_AHEAD_S / law.cycle))
+        self._most_ahead = max(1, round(AHEAD / law.cycle))
         self._await_first_state()
 
     def _await_first_state(self) -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.backends.servo_loop import MAX_AHEAD_S
-from simbridge.backends.state_supply import MAX_UNSENT_FRACTION, WINDOW_S
+from simbridge.backends import servo_loop, state_supply
 from simbridge.doctor.findings import FIX_PORTS, Finding, failure, warning
 from simbridge.robot.pose import Array
 from simbridge.ur.dashboard import DashboardClient
@@ -31,7 +30,7 @@ MAX_ROUND_TRIP_MS = 4.0
 LATENESS_PERCENTILE = 99.0
 # Fraction of the control periods without a setpoint, for want of states, up to which there is no
 # warning.
-MAX_UNSENT_IN_PASSING = 0.02
+MAX_UNSENT = 0.02
 
 NOT_MEASURED = "not measured: RTDE and the dashboard must answer"
 
@@ -179,14 +178,14 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     )
 
     consequence = "A run would take longer, and jerk"
-    if unsent >= MAX_UNSENT_FRACTION:
+    if unsent >= state_supply.MAX_SHARE:
         consequence = "A run would end (late_states)"
     fix = (
-        f"{consequence}: setpoints are sent at most {1e3 * MAX_AHEAD_S:g} ms ahead of the newest "
-        f"state, and where half of the periods of {WINDOW_S:g} s have none, a run ends. Use a cable, no "
+        f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD:g} ms ahead of the newest "
+        f"state, and where half of the periods of {state_supply.WINDOW:g} s have none, a run ends. Use a cable, no "
         "Wi-Fi, VPN or tunnel."
     )
-    return warning(name, seen, fix, unless=unsent <= MAX_UNSENT_IN_PASSING)
+    return warning(name, seen, fix, unless=unsent <= MAX_UNSENT)
 
 
 def unsent_fraction(gaps: Array, period: float) -> float:
@@ -197,5 +196,5 @@ def unsent_fraction(gaps: Array, period: float) -> float:
         period: Control period, s.
     """
     # The response to a state, and as many more as may be sent ahead of it.
-    covered = period + max(1, round(MAX_AHEAD_S / period)) * period
+    covered = period + max(1, round(servo_loop.AHEAD / period)) * period
     return float(np.maximum(gaps - covered, 0.0).sum() / gaps.sum())
