@@ -17,7 +17,7 @@ SMALLER_PART = 0.5 * (3.0 - math.sqrt(5.0))
 MAX_EVALUATIONS = 50
 
 
-class Evaluation(NamedTuple):
+class FunctionValue(NamedTuple):
     """An argument of a function, and the function's value there."""
 
     argument: float
@@ -37,7 +37,7 @@ def minimize_scalar(
         tolerance: Of the argument; also the smallest step.
     """
     # The three lowest evaluations so far.
-    best = second = third = Evaluation(start, function(start))
+    best = second = third = FunctionValue(start, function(start))
     # This step, and the one before it; a golden section counts as the part that it divides.
     step = 0.0
     last_step = 0.0
@@ -66,7 +66,7 @@ def minimize_scalar(
 
         long_step = step if abs(step) >= tolerance else math.copysign(tolerance, step)
         argument = best.argument + long_step
-        trial = Evaluation(argument, function(argument))
+        trial = FunctionValue(argument, function(argument))
 
         # The higher of trial and best becomes an end of the bracket.
         if trial.value <= best.value:
@@ -92,7 +92,7 @@ def minimize_scalar(
     return best.argument
 
 
-def _parabolic_step(best: Evaluation, second: Evaluation, third: Evaluation) -> float:
+def _parabolic_step(best: FunctionValue, second: FunctionValue, third: FunctionValue) -> float:
     """Return how far the extremum of the parabola through three points is from the best of them.
 
     It is infinite where the points are on a line or coincide.
