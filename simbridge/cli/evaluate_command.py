@@ -25,7 +25,7 @@ from simbridge.evaluation.external_measurement import (
     external_result,
     measure_externally,
 )
-from simbridge.evaluation.repeatability import RepeatsSummary, common_summary
+from simbridge.evaluation.repeats_summary import RepeatsSummary, common_summary
 from simbridge.evaluation.summary import what_ran
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.repeats_page import mean_headline, write_repeats_page

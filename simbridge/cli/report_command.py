@@ -11,7 +11,7 @@ from simbridge.cli.error_reporting import print_message
 from simbridge.cli.flags import ReportFlags
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.repeatability import common_summary
+from simbridge.evaluation.repeats_summary import common_summary
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats

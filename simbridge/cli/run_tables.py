@@ -11,7 +11,7 @@ from rich.table import Table
 from simbridge.cli.terminal import NARROW_COLUMNS, say
 from simbridge.console import Terminal
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
-from simbridge.evaluation.repeatability import RepeatsSummary
+from simbridge.evaluation.repeats_summary import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.recording.kinematics_record import describe_kinematics

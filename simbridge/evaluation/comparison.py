@@ -19,7 +19,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
 from simbridge.evaluation.metrics.samples import PoseError, rms
 from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
-from simbridge.evaluation.repeatability import IsoFigures, iso_figures
+from simbridge.evaluation.iso_figures import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.recording.run_directory import repeats_in
 from simbridge.robot import pose

@@ -18,6 +18,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.iso_figures import iso_figures
 from simbridge.evaluation.metrics.alignment import Alignment, align, find_cycles, rigid_fit
 from simbridge.evaluation.metrics.path import path_summary
 from simbridge.evaluation.metrics.samples import PoseError, PoseStatistics, interpolated
@@ -27,7 +28,6 @@ from simbridge.evaluation.metrics.tracking import (
     delays_compensated,
     part_delays,
 )
-from simbridge.evaluation.repeatability import iso_figures
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory

@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.comparison import Comparison
+from simbridge.evaluation.iso_figures import IsoFigures
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import (
     ERROR_PARTS,
@@ -19,7 +20,6 @@ from simbridge.evaluation.metrics.tracking import (
     ErrorPart,
     part_delays,
 )
-from simbridge.evaluation.repeatability import IsoFigures
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style

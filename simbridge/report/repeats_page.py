@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from simbridge.evaluation.iso_figures import IsoFigures
 from simbridge.evaluation.metrics.samples import Statistics
-from simbridge.evaluation.repeatability import IsoFigures, RepeatsSummary
+from simbridge.evaluation.repeats_summary import RepeatsSummary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
 from simbridge.report.verdict import error_words, source_of, with_deviation

@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.backends import backend_class
 from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.errors import InvalidParameter, OutputError, SimbridgeError
-from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
+from simbridge.evaluation.repeats_summary import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
 from simbridge.files.writing import writing
 from simbridge.planning.approach import plan_approach

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from simbridge.cli.command_line import main
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.iso_figures import IsoFigures, iso_figures
 from simbridge.evaluation.metrics.iso9283 import Figure, figure
-from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.recording.run_directory import RunDirectory
 
 pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.shares_setup]
