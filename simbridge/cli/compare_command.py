@@ -16,15 +16,10 @@ from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
 from simbridge.cli.terminal import say
 from simbridge.console import Terminal
 from simbridge.errors import Refusal
-from simbridge.evaluation.comparison import (
-    Comparison,
-    Deviations,
-    PredictionError,
-    compare_runs,
-    iso_figures_of,
-)
+from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
+from simbridge.evaluation.prediction import Deviations, PredictionError
 from simbridge.files.writing import write_file, writing
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import about, compare_page, comparison_headline

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.evaluation.comparison import compare_runs, iso_figures_of, prediction_error
+from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.prediction import prediction_error
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import comparison_headline
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
