@@ -1,17 +1,19 @@
 """The summary of a run: the content of summary.json, typed.
 
-`Summary` is the only description of a run's numbers. It is a typed dictionary because `run.summary[...]` and
-summary.json share its keys: JSON, the tables in the terminal and the report all read the same object.
+`Summary` is the only description of a run's numbers. It is a typed dictionary because
+`run.summary[...]` and summary.json share its keys: JSON, the tables in the terminal and the report
+all read the same object.
 
-A new metric needs a function in `metrics/`; here its key in `Summary`, its value in `summarize` (a missing one is a
-type error), and its label and unit in `METRICS`, which terminal and page show; and a line in docs/metrics.md.
+A new metric needs a function in `metrics/`; here its key in `Summary`, its value in `summarize` (a
+missing one is a type error), and its label and unit in `METRICS`, which terminal and page show; and
+a line in docs/metrics.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 import msgspec
 import numpy as np
@@ -67,8 +69,11 @@ class Uncertainty(TypedDict):
 class EndedBy(TypedDict):
     """What ended a run, from evidence (docs/stops.md).
 
-    `at_s` is the time since the first setpoint by the controller's clock, None if none left; `arm_at_rest` is None
-    where it was not seen.
+    Attributes:
+        cause: What ended it.
+        evidence: What shows this, as sentences.
+        at_s: Time since the first setpoint by the controller's clock, s; None if none left.
+        arm_at_rest: Whether the arm came to rest; None where it was not seen.
     """
 
     cause: Cause
@@ -78,9 +83,18 @@ class EndedBy(TypedDict):
 
 
 class WhatRan(TypedDict):
-    """What was run, by its settings; `servo` names what follows the commands as a noun phrase.
+    """What was run, by its settings.
 
-    `emulated` is whether the controller was that of `simbridge emulate`.
+    Attributes:
+        label: Of the user; "" without.
+        scenario: Its name.
+        robot: The arm's name.
+        robot_title: The arm's name for people.
+        solver: Its name.
+        backend: Its name.
+        emulated: Whether the controller was that of `simbridge emulate`.
+        servo: What follows the commands, as a noun phrase.
+        feedforward: Whether commands were sent ahead of the setpoints.
     """
 
     label: str
@@ -97,6 +111,7 @@ class WhatRan(TypedDict):
 def what_ran(record: Record) -> WhatRan:
     """Return a record in short."""
     controller = record.controller
+    is_emulated = controller is not None and controller.serial_number == EMULATOR_SERIAL_NUMBER
     return {
         "label": record.label or "",
         "scenario": record.scenario.name,
@@ -104,7 +119,7 @@ def what_ran(record: Record) -> WhatRan:
         "robot_title": record.robot.title,
         "solver": record.solver.name,
         "backend": record.backend.name,
-        "emulated": controller is not None and controller.serial_number == EMULATOR_SERIAL_NUMBER,
+        "emulated": is_emulated,
         "servo": name_servo(record.backend),
         "feedforward": record.scenario.feeds_forward,
     }
@@ -113,9 +128,20 @@ def what_ran(record: Record) -> WhatRan:
 class RunFacts(WhatRan):
     """What every summary holds, also that of a run without a sample.
 
-    `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
-    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands in one line. `inputs`, `latency`:
-    of a session.
+    Attributes:
+        plant_model: What follows the commands, in one line.
+        outcome: "completed", or why the run ended early.
+        ended_by: None where it was not recorded.
+        period_s: Control period, s.
+        samples: How many were logged.
+        duration_s: By the log's stamps, s.
+        predicted_lag_s: That of the solver, s; None where it is not known.
+        solver_notes: Special cases that the solver met, as sentences.
+        limited_samples: How many setpoints the limiter changed.
+        trajectory_duration_s: Of the part of the trajectory that was covered, s.
+        kinematics: With which the run was solved.
+        inputs: Of a live session; None for a replay.
+        latency: The same.
     """
 
     plant_model: str
@@ -134,20 +160,38 @@ class RunFacts(WhatRan):
 
 
 class Judgement(TypedDict):
-    """The tolerance `{position_m, rotation_rad}` for the RMS of the tracking error, and whether the run kept it."""
+    """Whether a run kept its tolerance.
+
+    Attributes:
+        tolerance: `{position_m, rotation_rad}` for the RMS of the tracking error; None without.
+        passed: Whether the run completed and kept it; None without.
+    """
 
     tolerance: dict[str, float] | None
     passed: bool | None
 
 
 class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Judgement):
-    """The content of summary.json, in SI units; see docs/metrics.md. A run without a sample has only the keys of
-    `RunFacts` and `Judgement`.
+    """The content of summary.json, in SI units; see docs/metrics.md.
 
-    Peaks are per joint, in rad/s, N m or A; `saturated_samples` counts samples with a torque at its limit. `loop` is
-    the control loop's timing; simulated time has none. `servo_law` compares the controller's servo law with the
-    configured one; None in simulation. `command_lead_rad` is that of feedforward; None without. `uncertainty` is
-    that of the RMS tracking error which follows from that of the simulated plant; None where that is not known.
+    A run without a sample has only the keys of `RunFacts` and `Judgement`.
+
+    Attributes:
+        uncertainty: Of the RMS tracking error, from that of the simulated plant; None where that is
+            not known.
+        peak_joint_velocity: Per joint, rad/s.
+        peak_joint_torque: Per joint, N m; None if the controller reports currents.
+        peak_joint_current: Per joint, A; None if torques are known.
+        saturated_samples: How many samples have a torque at its limit.
+        speed_scaling: Of the controller.
+        pauses: The same.
+        servo_law: The controller's servo law, compared with the configured one; None in simulation.
+        command_lead_rad: Of the commands of feedforward; None without.
+        loop: The control loop's timing; simulated time has none.
+        smoothness: Of the measured speeds.
+        joint_effort: What each joint did.
+        near_singularity: How near to a singularity the run came.
+        near_limits: Parts of the samples in which a joint is near a limit.
     """
 
     uncertainty: Uncertainty | None
@@ -167,7 +211,8 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     near_limits: motion.NearLimits
 
 
-Value = float | Sequence[float | None] | None
+# A metric's value in a summary; of several numbers, as one per joint, the range is shown.
+MetricValue: TypeAlias = float | Sequence[float | None] | None
 
 
 @dataclass(frozen=True)
@@ -175,29 +220,45 @@ class Metric:
     """A metric that the terminal and the page show in a line of their table of metrics.
 
     Attributes:
-        value: Reads it from a summary; of several numbers, as one per joint, the range is shown.
+        unit: Of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none.
+        value: Reads it from a summary.
+        meaning: How to read it; shown on the page only.
     """
 
-    unit: (
-        str  # of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none
-    )
-    value: Callable[[Summary], Value]
-    meaning: str = ""  # how to read it; shown on the page only
+    unit: str
+    value: Callable[[Summary], MetricValue]
+    meaning: str = ""
 
 
-_SMOOTH = "closer to 0: smoother"
-_CLOSE = f"at {100.0 * motion.NEAR_LIMIT:g} % of the limit or more"
+SMOOTH_MEANING = "closer to 0: smoother"
+NEAR_LIMIT_MEANING = f"at {100.0 * motion.NEAR_LIMIT:g} % of the limit or more"
+
+# The table of metrics in the terminal and on the page, by their names there.
 METRICS: dict[str, Metric] = {
-    "SPARC of the tool": Metric("", lambda s: s["smoothness"]["tool"]["sparc"], _SMOOTH),
-    "SPARC of the joints": Metric("", lambda s: s["smoothness"]["joints"]["sparc"], _SMOOTH),
-    "LDLJ of the tool": Metric("", lambda s: s["smoothness"]["tool"]["ldlj"], _SMOOTH),
+    "SPARC of the tool": Metric(
+        "",
+        lambda s: s["smoothness"]["tool"]["sparc"],
+        SMOOTH_MEANING,
+    ),
+    "SPARC of the joints": Metric(
+        "",
+        lambda s: s["smoothness"]["joints"]["sparc"],
+        SMOOTH_MEANING,
+    ),
+    "LDLJ of the tool": Metric(
+        "",
+        lambda s: s["smoothness"]["tool"]["ldlj"],
+        SMOOTH_MEANING,
+    ),
     "Samples near a singularity": Metric(
         "share",
         lambda s: s["near_singularity"]["share"],
         f"smallest singular value below {motion.NEAR_SINGULAR:g}",
     ),
     "Smallest singular value": Metric(
-        "", lambda s: s["near_singularity"]["smallest_singular_value"], "of all samples"
+        "",
+        lambda s: s["near_singularity"]["smallest_singular_value"],
+        "of all samples",
     ),
     "Samples near a position limit": Metric(
         "share",
@@ -205,31 +266,36 @@ METRICS: dict[str, Metric] = {
         f"within {100.0 * motion.NEAR_END:g} % of a joint's range",
     ),
     "Samples near a velocity limit": Metric(
-        "share", lambda s: s["near_limits"]["velocity"], _CLOSE
+        "share",
+        lambda s: s["near_limits"]["velocity"],
+        NEAR_LIMIT_MEANING,
     ),
     "Samples near a torque limit": Metric(
         "share",
         lambda s: s["near_limits"]["torque"],
-        f"{_CLOSE}; unknown where the controller reports only currents",
+        f"{NEAR_LIMIT_MEANING}; unknown where the controller reports only currents",
     ),
 }
-"""The table of metrics in the terminal and on the page, by their names there."""
 
 
 def shown_metrics(summary: Summary) -> list[tuple[str, str, str, str]]:
-    """The lines of the table of metrics: name, value, unit and meaning."""
-    return [
-        (name, *_displayed(metric.value(summary), metric.unit), metric.meaning)
-        for name, metric in METRICS.items()
-    ]
+    """Return the lines of the table of metrics: name, value, unit and meaning."""
+    lines = []
+    for name, metric in METRICS.items():
+        value, unit = _display(metric.value(summary), metric.unit)
+        lines.append((name, value, unit, metric.meaning))
+    return lines
 
 
-def _displayed(value: Value, unit: str) -> tuple[str, str]:
+def _display(value: MetricValue, unit: str) -> tuple[str, str]:
+    """Return a value, or the range of several, and its unit as they are shown."""
     if not isinstance(value, Sequence):
         return displayed(value, unit)
-    known = [each for each in value if each is not None]
-    (low, shown), (high, _) = (displayed(pick(known, default=None), unit) for pick in (min, max))
-    return low if low == high else f"{low} to {high}", shown
+
+    known = [number for number in value if number is not None]
+    low, shown_unit = displayed(min(known, default=None), unit)
+    high, _ = displayed(max(known, default=None), unit)
+    return low if low == high else f"{low} to {high}", shown_unit
 
 
 def summarize(
@@ -243,42 +309,24 @@ def summarize(
     """Measure a run.
 
     Args:
+        run: Read back from its directory.
         outcome: "completed", or why the run ended early.
         ended_by: What ended it.
         loop: The control loop's timing; simulated time has none.
         tolerance: Largest RMS of the tracking error; None for no verdict.
     """
-    log, settings, session = run.log, run.settings, run.session
-    facts: RunFacts = {
-        **what_ran(settings),
-        "plant_model": describe_plant(settings.backend),
-        "outcome": outcome,
-        "ended_by": ended_by,
-        "period_s": run.plan.period,
-        "samples": len(log.stamp),
-        "duration_s": float(log.stamp[-1] - log.stamp[0]) if run.has_samples else 0.0,
-        "predicted_lag_s": settings.solver.predicted_lag_s,
-        "solver_notes": settings.solver.notes or [],
-        "limited_samples": int(log.limited.sum()),
-        "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0])
-        if run.has_samples
-        else 0.0,
-        "kinematics": summarize_kinematics(settings.kinematics),
-        "inputs": None if session is None else session.input_counts(),
-        "latency": None if session is None else session.latency(_command_to_arm(run)),
-    }
-    judgement: Judgement = {
-        "tolerance": None if tolerance is None else msgspec.structs.asdict(tolerance),
-        "passed": None,
-    }
-    if tolerance is not None:
-        judgement["passed"] = outcome == "completed" and _is_within(
-            run.tracking["tracking_error"], tolerance
-        )
+    facts = _run_facts(run, outcome, ended_by)
+    judgement = _judge(run, outcome, tolerance)
     if not run.has_samples:
         return cast(Summary, {**facts, **judgement})
-    torque, peak_effort = run.torque, largest(run.column("effort"))
-    found: Summary = {
+
+    torque = run.torque
+    peak_effort = largest(run.column("effort"))
+    saturated = 0
+    if torque is not None:
+        saturated = int(motion.at_limit(torque, run.max_effort).any(axis=1).sum())
+
+    summary: Summary = {
         **facts,
         **run.tracking,
         "uncertainty": _uncertainty(run),
@@ -286,9 +334,7 @@ def summarize(
         "peak_joint_velocity": largest(run.column("velocity")),
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
-        "saturated_samples": 0
-        if torque is None
-        else int(motion.at_limit(torque, run.max_effort).any(axis=1).sum()),
+        "saturated_samples": saturated,
         "speed_scaling": {
             "min": float(run.speed_scaling.min()),
             "mean": float(run.speed_scaling.mean()),
@@ -297,78 +343,143 @@ def summarize(
         "servo_law": _servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
-        "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], run.column("velocity")),
-        "joint_effort": _joint_effort(run),
-        "near_singularity": motion.near_singularity(
-            run.column("position"),
-            lambda q: task_jacobians(*run.chain, q, run.task),
-            motions=movable_directions(*run.chain, run.task),
+        "smoothness": smoothness_summary(
+            run.log.stamp, run.attained[:, :3], run.column("velocity")
         ),
+        "joint_effort": _joint_effort(run),
+        "near_singularity": _near_singularity(run),
         "near_limits": _near_limits(run),
         **pose_errors.pose_error_summary(
             run.plan.period, run.reference, run.attained, tracking=run.errors.tracking
         ),
         **judgement,
     }
-    log.arrays.release()
-    return found
+    run.log.arrays.release()
+    return summary
+
+
+def _run_facts(run: Evaluation, outcome: str, ended_by: EndedBy | None) -> RunFacts:
+    """Return what every summary holds, also that of a run without a sample."""
+    log = run.log
+    settings = run.settings
+    session = run.session
+
+    duration = 0.0
+    trajectory_duration = 0.0
+    if run.has_samples:
+        duration = float(log.stamp[-1] - log.stamp[0])
+        trajectory_duration = float(log.plan_time[-1] - log.plan_time[0])
+
+    return {
+        **what_ran(settings),
+        "plant_model": describe_plant(settings.backend),
+        "outcome": outcome,
+        "ended_by": ended_by,
+        "period_s": run.plan.period,
+        "samples": len(log.stamp),
+        "duration_s": duration,
+        "predicted_lag_s": settings.solver.predicted_lag_s,
+        "solver_notes": settings.solver.notes or [],
+        "limited_samples": int(log.limited.sum()),
+        "trajectory_duration_s": trajectory_duration,
+        "kinematics": summarize_kinematics(settings.kinematics),
+        "inputs": None if session is None else session.input_counts(),
+        "latency": None if session is None else session.latency(_command_to_arm(run)),
+    }
+
+
+def _judge(run: Evaluation, outcome: str, tolerance: ToleranceRecord | None) -> Judgement:
+    """Say whether a run completed and kept its tolerance."""
+    if tolerance is None:
+        return {"tolerance": None, "passed": None}
+
+    passed = False
+    if outcome == "completed":
+        error = run.tracking["tracking_error"]
+        keeps_position = error["position_m"]["rms"] <= tolerance.position_m
+        keeps_rotation = error["rotation_rad"]["rms"] <= tolerance.rotation_rad
+        passed = keeps_position and keeps_rotation
+    return {"tolerance": msgspec.structs.asdict(tolerance), "passed": passed}
 
 
 def _uncertainty(run: Evaluation) -> Uncertainty | None:
-    """How far a simulated tracking error is uncertain because gain and lookahead are, as identified of the arm.
+    """Return how far a simulated tracking error is uncertain because gain and lookahead are.
 
-    Each changes by its standard deviation, and the servo law is followed once more; the changes are independent. None
-    where the plant has no deviations.
+    Each changes by its standard deviation, as identified of the arm, and the servo law is followed
+    once more; the changes are independent. None where the plant has no deviations.
     """
-    backend, law = run.settings.backend, run.servo
-    deviations = {
-        "gain": backend.gain_deviation or 0.0,
-        "lookahead": backend.lookahead_deviation or 0.0,
-    }
-    if not run.is_simulated or law is None or run.predicted is None or not any(deviations.values()):
+    law = run.servo
+    if not run.is_simulated or law is None or run.predicted is None:
+        return None
+    gain_deviation = run.settings.backend.gain_deviation or 0.0
+    lookahead_deviation = run.settings.backend.lookahead_deviation or 0.0
+    if gain_deviation == 0.0 and lookahead_deviation == 0.0:
         return None
 
-    def size(predicted: Array) -> Array:
+    def error_size(predicted: Array) -> Array:
+        """Return the RMS error (2,) of predicted tool poses (T, 7), m and rad."""
         error = samples.PoseError.between(run.reference, predicted)
         return np.array([samples.rms(error.distance), samples.rms(error.angle)])
 
-    known = size(run.predicted)
-    others = [_changed(law, name, by) for name, by in deviations.items()]
-    changes = [size(run.tool(run.followed(other))) - known for other in others]
-    position, rotation = (float(np.linalg.norm(change)) for change in np.transpose(changes))
-    return {"position_m": position, "rotation_rad": rotation}
+    size = error_size(run.predicted)
+    changes = []
+    for changed_law in (
+        _change_law(law, "gain", gain_deviation),
+        _change_law(law, "lookahead", lookahead_deviation),
+    ):
+        changes.append(error_size(run.tool(run.predict_joints(changed_law))) - size)
+
+    position_changes, rotation_changes = np.transpose(changes)
+    return {
+        "position_m": float(np.linalg.norm(position_changes)),
+        "rotation_rad": float(np.linalg.norm(rotation_changes)),
+    }
 
 
-def _changed(law: ServojLaw, name: str, by: float) -> ServojLaw:
-    """The law with a smaller value, which is stable, too; at the end of UR's range with a larger one."""
+def _change_law(law: ServojLaw, name: Literal["gain", "lookahead"], deviation: float) -> ServojLaw:
+    """Return the law with a smaller value, which is stable, too.
+
+    At the lower end of UR's range it is a larger one.
+    """
+    value = law.gain if name == "gain" else law.lookahead
     try:
-        return replace(law, **{name: getattr(law, name) - by})
+        return replace(law, **{name: value - deviation})
     except InvalidParameter:
-        return replace(law, **{name: getattr(law, name) + by})
+        return replace(law, **{name: value + deviation})
 
 
 def _servo_law(run: Evaluation) -> ServoLawCheck | None:
-    """None in simulation."""
+    """Compare the controller's servo law with the configured one; None in simulation."""
     if run.servo is None or run.is_simulated:
         return None
-    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.followed(law)))
+    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.predict_joints(law)))
 
 
 def _command_to_arm(run: Evaluation) -> CommandToArm:
-    """Of a session. A command leaves a period before the instant to which it belongs."""
-    law, correlation, period = None, None, run.plan.period
+    """Return how long a session's commands take to the arm.
+
+    A command leaves a period before the instant to which it belongs.
+    """
+    period = run.plan.period
+
+    by_law = None
     if run.servo is not None:
         trail = 0.0 if _leads(run) else run.servo.lag
-        law = period + trail + (run.settings.backend.joint_lag or 0.0)
+        by_law = period + trail + (run.settings.backend.joint_lag or 0.0)
+
+    by_correlation = None
     if run.has_samples:
-        found = part_delays(run.tracking, run.tracking["delay_of"]).plant
+        plant_delay = part_delays(run.tracking, run.tracking["delay_of"]).plant
         # Where nothing moved it counts as 0.
-        correlation = period + found if found else None
-    return {"servo_law": law, "correlation": correlation}
+        by_correlation = period + plant_delay if plant_delay else None
+    return {"servo_law": by_law, "correlation": by_correlation}
 
 
 def _command_lead(run: Evaluation) -> CommandLead | None:
-    """Of a run with feedforward, or a session with lead; None without, where the joints trail the commands."""
+    """Return how far commands lead the predicted joints.
+
+    None without feedforward or a session's lead, where the joints trail the commands.
+    """
     if run.predicted_joints is None or not _leads(run):
         return None
     return {"max": float(np.abs(run.column("command") - run.predicted_joints).max())}
@@ -382,25 +493,34 @@ def _leads(run: Evaluation) -> bool:
     return record.scenario.feeds_forward
 
 
-def _is_within(error: samples.PoseStatistics, tolerance: ToleranceRecord) -> bool:
-    is_close = error["position_m"]["rms"] <= tolerance.position_m
-    return is_close and error["rotation_rad"]["rms"] <= tolerance.rotation_rad
-
-
 def _joint_effort(run: Evaluation) -> motion.JointEffort:
+    """Return what each joint of a run did."""
     # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
-    limited = run.settings.scenario.on_limits == "limit"
+    max_acceleration = None
+    if run.settings.scenario.on_limits == "limit":
+        max_acceleration = run.settings.robot.max_acceleration
     return motion.joint_effort(
         run.log.stamp,
         run.column("velocity"),
         run.torque,
         max_velocity=run.max_velocity,
-        max_acceleration=run.settings.robot.max_acceleration if limited else None,
+        max_acceleration=max_acceleration,
         max_torque=run.max_effort,
     )
 
 
+def _near_singularity(run: Evaluation) -> motion.Singularity:
+    """Return how near to a singularity a run came."""
+    placements, prismatic = run.chain
+    return motion.near_singularity(
+        run.column("position"),
+        lambda q: task_jacobians(placements, prismatic, q, run.task),
+        motions=movable_directions(placements, prismatic, run.task),
+    )
+
+
 def _near_limits(run: Evaluation) -> motion.NearLimits:
+    """Return in which part of the samples of a run a joint is near a limit."""
     return motion.near_limits(
         run.column("position"),
         run.column("velocity"),

@@ -238,7 +238,7 @@ def on_controller(tmp_path: Path) -> Any:
 
 def checked(run: Evaluation) -> ServoLawCheck:
     assert run.servo is not None
-    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.followed(law)))
+    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.predict_joints(law)))
 
 
 def test_the_configured_law_holds_and_the_link_is_separate(on_controller: Any) -> None:
