@@ -1,4 +1,7 @@
-"""Whether the servo law of a run on a controller is the configured one: see docs/metrics.md."""
+"""The servo law that a controller follows in a run, compared with the configured one.
+
+See docs/metrics.md.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,31 @@ from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres, milliseconds, significant
 
+# The law holds if it explains the joint targets, and gain and lookahead differ by at most this
+# part.
 SAME_TUNING = 0.02
-"""The law holds if it explains the joint targets, and gain and lookahead differ by at most this share."""
 
 
 class ServoLawCheck(TypedDict):
-    """The servo law found in a run on a controller. Tunings are `{gain, lookahead_s}`, residuals `{median, p99}`, and
-    distances of the tool `{rms, max}`.
+    """The servo law of a run on a controller, as the joint targets show it.
 
-    `holds` is whether it is the configured law; None, with a `reason`, where that cannot be said. `delay_s` is that of
-    the link, mean over the run; `phase_s` is how long after a cycle's begin calls begin. `residual_rad` is the distance
-    of the inferred setpoints from the commands, over all joints. `prediction_off_m` is how far the tool is from the
-    prediction where the law has another tuning; None where no tuning explains the cycles. Then `holds` is False if the
-    configured law leaves too much, which `residual_rad` states, and `reason` says why no other tuning is named.
+    Where no tuning explains the cycles, gain and lookahead are None. Then `holds` is False if the
+    configured law leaves too much, which `residual_rad` states, and `reason` says why no other
+    tuning is named.
+
+    Attributes:
+        gain: Of the law that explains the joint targets best.
+        lookahead_s: The same, s.
+        delay_s: Mean delay of the link over the run, s.
+        phase_s: How long after a cycle's begin calls begin, s.
+        residual_rad: Distance of the inferred setpoints from the commands, over all joints, rad:
+            `{median, p99}`.
+        holds: Whether it is the configured law; None, with a `reason`, where that cannot be said.
+        configured: The configured tuning, `{gain, lookahead_s}`.
+        uncertainty: Standard deviations of the tuning, `{gain, lookahead_s}`.
+        prediction_off_m: How far the tool is from the prediction, `{rms, max}`, where the law has
+            another tuning, m.
+        reason: Why something cannot be said, as a clause.
     """
 
     gain: float | None
@@ -44,11 +59,14 @@ class ServoLawCheck(TypedDict):
 
 
 def check_servo_law(
-    law: ServojLaw, log: LogColumns, predicted: Callable[[ServojLaw], Array]
+    law: ServojLaw, log: LogColumns, predict: Callable[[ServojLaw], Array]
 ) -> ServoLawCheck:
     """Compare the servo law of a run on a controller with the configured one.
 
-    `predicted` are the poses of the tool (T, 7) that a law makes of the run's commands.
+    Args:
+        law: The configured one.
+        log: Of the run.
+        predict: Returns the poses of the tool (T, 7) that a law makes of the run's commands.
     """
     check: ServoLawCheck = {
         "gain": None,
@@ -62,68 +80,86 @@ def check_servo_law(
         "prediction_off_m": None,
         "reason": None,
     }
-    targets = (
-        log.controller_target,
-        log.controller_target_velocity,
-        log.controller_target_acceleration,
-    )
-    if not all(np.isfinite(values).all() for values in targets):
+
+    q = log.controller_target
+    qd = log.controller_target_velocity
+    qdd = log.controller_target_acceleration
+    if not (np.isfinite(q).all() and np.isfinite(qd).all() and np.isfinite(qdd).all()):
         check["reason"] = "the controller does not report target_q, target_qd and target_qdd"
         return check
+
     cycles = np.rint((log.stamp - log.stamp[0]) / law.cycle).astype(np.int64)
     try:
-        found = find_servo_law(law, cycles, log.command, *targets)
+        best = find_servo_law(law, cycles, log.command, q=q, qd=qd, qdd=qdd)
     except LawNotFound as error:
         check["reason"] = str(error)
         if len(error.residuals) and np.percentile(error.residuals, 99.0) >= MAX_RESIDUAL:
-            check |= {"holds": False, "residual_rad": _residual(error.residuals)}
+            check["holds"] = False
+            check["residual_rad"] = _residual(error.residuals)
         return check
-    off = (abs(found.gain / law.gain - 1.0), abs(found.lookahead / law.lookahead - 1.0))
-    residual = _residual(found.residuals)
-    p99 = residual["p99"]
-    check |= {
-        "gain": found.gain,
-        "lookahead_s": found.lookahead,
-        "delay_s": found.delay,
-        "phase_s": found.phase,
-        "residual_rad": residual,
-        "uncertainty": {"gain": found.deviations[0], "lookahead_s": found.deviations[1]},
-        "holds": max(off) <= SAME_TUNING and p99 < MAX_RESIDUAL,
-    }
-    if p99 < MAX_RESIDUAL and not check["holds"]:
-        # None if UR's servoj would refuse it.
+
+    # The configured law holds if the best one explains the cycles and has its tuning.
+    residual = _residual(best.residuals)
+    gain_difference = abs(best.gain / law.gain - 1.0)
+    lookahead_difference = abs(best.lookahead / law.lookahead - 1.0)
+    is_same_tuning = max(gain_difference, lookahead_difference) <= SAME_TUNING
+    is_explained = residual["p99"] < MAX_RESIDUAL
+    check["gain"] = best.gain
+    check["lookahead_s"] = best.lookahead
+    check["delay_s"] = best.delay
+    check["phase_s"] = best.phase
+    check["residual_rad"] = residual
+    check["uncertainty"] = {"gain": best.deviations[0], "lookahead_s": best.deviations[1]}
+    check["holds"] = is_same_tuning and is_explained
+
+    if is_explained and not is_same_tuning:
+        # Nothing is said of a law that UR's servoj would refuse.
         with contextlib.suppress(InvalidParameter):
-            other = ServojLaw(law.cycle, found.gain, found.lookahead)
-            distance = np.linalg.norm(predicted(law)[:, :3] - predicted(other)[:, :3], axis=1)
+            best_law = ServojLaw(law.cycle, best.gain, best.lookahead)
+            difference = predict(law)[:, :3] - predict(best_law)[:, :3]
+            distance = np.linalg.norm(difference, axis=1)
             check["prediction_off_m"] = {"rms": rms(distance), "max": float(distance.max())}
     return check
 
 
 def _residual(residuals: Array) -> dict[str, float]:
+    """Return median and 99th percentile of residuals (K,), rad."""
     return {"median": float(np.median(residuals)), "p99": float(np.percentile(residuals, 99.0))}
 
 
 def servo_law_sentence(check: ServoLawCheck) -> str:
-    """The check in a sentence or two."""
-    configured = check["configured"]
+    """Say in a sentence or two what the check shows."""
     if check["holds"] is None:
-        return f"Whether the controller's servo law is the configured one cannot be said: {check['reason']}."
+        return (
+            "Whether the controller's servo law is the configured one cannot be said: "
+            f"{check['reason']}."
+        )
+
     assert check["residual_rad"] is not None
-    wanted = f"gain {configured['gain']:g}, lookahead {configured['lookahead_s']:g} s"
-    residual = (
-        f"residual {significant(1e3 * check['residual_rad']['median'])} mrad, "
-        f"p99 {significant(1e3 * check['residual_rad']['p99'])} mrad"
-    )
+    median = significant(1e3 * check["residual_rad"]["median"])
+    p99 = significant(1e3 * check["residual_rad"]["p99"])
+    residual = f"residual {median} mrad, p99 {p99} mrad"
+    configured = check["configured"]
+    configured_tuning = f"gain {configured['gain']:g}, lookahead {configured['lookahead_s']:g} s"
+
     if check["gain"] is None or check["lookahead_s"] is None or check["delay_s"] is None:
-        text = f"The controller does not follow the configured servo law ({wanted}): {residual}"
-        return f"{text}. Which law it follows cannot be said: {check['reason']}."
-    found = f"gain {significant(check['gain'])}, lookahead {significant(check['lookahead_s'])} s"
+        return (
+            f"The controller does not follow the configured servo law ({configured_tuning}): "
+            f"{residual}. Which law it follows cannot be said: {check['reason']}."
+        )
+
+    tuning = f"gain {significant(check['gain'])}, lookahead {significant(check['lookahead_s'])} s"
     link = f"the link's delay is {milliseconds(check['delay_s'])} ms"
     if check["holds"]:
-        return f"The controller's servo law is the configured one: {found}, {residual}; {link}."
+        return f"The controller's servo law is the configured one: {tuning}, {residual}; {link}."
+
     off = check["prediction_off_m"]
     if off is None:
-        return f"The controller does not follow the servo law: {found} at best, {residual}; {link}."
-    text = f"The controller's servo law is not the configured one ({wanted}): {found}, {residual}; {link}."
-    amount = f"{millimetres(off['rms'])} mm RMS (max {millimetres(off['max'])} mm)"
-    return f"{text} Prediction and feedforward are off by {amount}."
+        return (
+            f"The controller does not follow the servo law: {tuning} at best, {residual}; {link}."
+        )
+    distance = f"{millimetres(off['rms'])} mm RMS (max {millimetres(off['max'])} mm)"
+    return (
+        f"The controller's servo law is not the configured one ({configured_tuning}): {tuning}, "
+        f"{residual}; {link}. Prediction and feedforward are off by {distance}."
+    )
