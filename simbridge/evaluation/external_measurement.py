@@ -1,11 +1,12 @@
 """Runs measured externally: by a laser tracker or motion capture, recorded in a separate file.
 
-The recording's clock and frame are fitted to what the arm itself measured (`metrics/alignment.py`). Its error against
-the reference is given next to the self-reported one, over the same samples, together with what was fitted. The fit
-removes whatever is constant, an offset, a rotation, a delay: the arm's absolute accuracy cannot be determined this way.
+The recording's clock and frame are fitted to what the arm itself measured (`metrics/alignment.py`).
+Its error against the reference is stated next to the self-reported one, over the same samples,
+together with what was fitted. The fit removes whatever is constant, an offset, a rotation, a delay:
+the arm's absolute accuracy cannot be determined this way.
 
-The clock is fitted for every run separately, the frame for all repeated runs together: a frame per run would remove the
-differences between runs, which are what repeatability measures.
+The clock is fitted for every run separately, the frame for all repeated runs together: a frame per
+run would remove the differences between runs, which are what repeatability measures.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
@@ -33,39 +35,107 @@ from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
 # Time before and after a run that is cut out of a long recording with it, s.
-MARGIN = 1.0
-# Longest time without a sample that a recording of a repeated run may have, also at the ends of the run, s.
-MAX_MISSING = 0.05
-# What is fitted for all repeated runs together.
-_SHARED = ("transform", "marker_m")
+MARGIN_S = 1.0
+# Longest time without a sample that a recording of a repeated run may have, also at the ends of the
+# run, s.
+MAX_GAP_S = 0.05
+# The keys of a result that all repeated runs have in common.
+COMMON_KEYS = ("transform", "marker_m")
 
 
 @dataclass(frozen=True)
 class ExternalMeasurement:
-    """An external recording on a run's clock and in its frame. All arrays over the K recorded samples within the run.
+    """An external recording on a run's clock and in its frame, over K samples within the run.
 
     Attributes:
-        poses: Poses (K, 7) of the recording, in base_link at the TCP; without `mounting` their orientations are
-            self-reported.
-        mounting: Mean rotation (4,) from the recorded body to the TCP, which is removed as well; None if no orientation
-            was recorded (all of them are equal).
+        alignment: What was estimated.
+        times: Instants (K,) of the run's clock, s.
+        self_reported: Poses (K, 7) that the arm itself measured at these instants.
+        poses: Poses (K, 7) of the recording, in base_link at the TCP; without `mounting` their
+            orientations are self-reported.
+        mounting: Mean rotation (4,) from the recorded body to the TCP, which is removed as well;
+            None if no orientation was recorded (all of them are equal).
+        epoch_ns: Origin of the recording's times on its clock, which the alignment's offset does
+            not include, ns.
     """
 
-    alignment: Alignment  # what was estimated
-    times: Array  # instants (K,) of the run's clock, s
-    self_reported: Array  # poses (K, 7) that the arm itself measured at these instants
+    alignment: Alignment
+    times: Array
+    self_reported: Array
     poses: Array
     mounting: Array | None
-    epoch_ns: int = 0  # origin of the recording's times on its clock, which the alignment's offset does not include
+    epoch_ns: int = 0
 
     @property
     def time_offset_ns(self) -> int:
-        """Offset of the recording's clock from the run's, in whole ns: a double would round times since 1970."""
+        """Offset of the recording's clock from the run's, in whole ns.
+
+        A double would round times since 1970.
+        """
         return self.epoch_ns + round(self.alignment.offset * 1e9)
 
     def at(self, stamps: Array) -> Array:
-        """Externally measured positions (T, 3) at stamps (T,) of the run, m."""
+        """Return externally measured positions (T, 3) at stamps (T,) of the run, m."""
         return interpolated(stamps, self.times, self.poses[:, :3])
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run, its recording, and how both fit.
+
+    Attributes:
+        run: What the arm itself measured.
+        recording: Of the run, in its own frame and on its own clock.
+        alignment: Its clock, frame and marker.
+    """
+
+    run: Evaluation
+    recording: Trajectory
+    alignment: Alignment
+
+    @property
+    def _times(self) -> Array:
+        """Instants (U,) of the recording by the run's clock, s."""
+        return self.recording.times - self.alignment.offset
+
+    @property
+    def _is_inside(self) -> NDArray[np.bool_]:
+        """Which samples (U,) of the recording are within the run."""
+        stamps = self.run.log.stamp
+        times = self._times
+        return (times >= stamps[0]) & (times <= stamps[-1])
+
+    def recorded_positions(self) -> Array:
+        """Return the recorded positions (K, 3) within the run, in the recording's frame, m."""
+        return self.recording.poses[self._is_inside, :3]
+
+    def measurement(self) -> ExternalMeasurement:
+        """Bring the recording onto the run's clock and into its frame."""
+        is_inside = self._is_inside
+        times = self._times[is_inside]
+        self_reported = pose.interpolate(self.run.log.stamp, self.run.attained, times)
+        recorded = pose.compose(self.alignment.transform, self.recording.poses[is_inside])
+
+        # The orientation of the tool: the recorded body's, but for its mounting.
+        mounting = None
+        rotations = self_reported[:, 3:]
+        if np.ptp(self.recording.poses[:, 3:], axis=0).max() > 0.0:
+            body_to_tool = pose.multiply(pose.conjugate(recorded[:, 3:]), rotations)
+            mounting = pose.mean_rotation(body_to_tool)
+            rotations = pose.multiply(recorded[:, 3:], mounting)
+
+        # The position of the TCP: the recorded point's, but for the marker.
+        marker = np.broadcast_to(self.alignment.marker, (len(recorded), 3))
+        positions = recorded[:, :3] - pose.rotate(rotations, marker)
+
+        return ExternalMeasurement(
+            alignment=self.alignment,
+            times=times,
+            self_reported=self_reported,
+            poses=np.concatenate([positions, rotations], axis=1),
+            mounting=mounting,
+            epoch_ns=self.recording.epoch_ns,
+        )
 
 
 def measure_externally(
@@ -73,30 +143,43 @@ def measure_externally(
 ) -> ExternalMeasurement:
     """Align an external recording, in its own frame and on its own clock, with a run.
 
-    `find_marker` estimates where on the tool the recorded point is; by default it is the TCP.
+    Args:
+        run: What the arm itself measured.
+        recording: Of the same motion.
+        find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
 
     Raises:
         UnusableSamples: The two cannot be aligned; the message says why.
     """
-    found = align(
+    alignment = _align(run, recording, find_marker=find_marker)
+    return RecordedRun(run, recording, alignment).measurement()
+
+
+def _align(run: Evaluation, recording: Trajectory, *, find_marker: bool) -> Alignment:
+    """Fit clock, frame and marker of a recording to what the arm itself measured."""
+    return align(
         run.log.stamp,
         run.attained,
         recording.times,
-        recording.poses[:, :3],
+        recorded=recording.poses[:, :3],
         find_marker=find_marker,
     )
-    return _aligned(run, recording, found)
 
 
 def measure_repeats_externally(
     runs: Sequence[Evaluation], recordings: Sequence[Trajectory], *, find_marker: bool = False
 ) -> list[ExternalMeasurement]:
-    """Align external recordings in one frame with runs of one plan: one of all runs, or one per run.
+    """Align external recordings in one frame with runs of one plan.
+
+    Args:
+        runs: What the arm itself measured.
+        recordings: One recording of all runs, or one per run.
+        find_marker: As for `measure_externally`.
 
     Raises:
         InvalidParameter: Neither one recording nor one per run.
-        UnusableSamples: A recording does not fit its run, has gaps, or does not contain all runs; the message says
-            which.
+        UnusableSamples: A recording does not fit its run, has gaps, or does not contain all runs;
+            the message says which.
     """
     if len(recordings) not in (1, len(runs)):
         raise InvalidParameter(
@@ -104,137 +187,163 @@ def measure_repeats_externally(
             len(recordings),
             f"1, of all runs, or {len(runs)}, one per run",
         )
-    parts = _cut(runs, recordings[0]) if len(recordings) < len(runs) else list(recordings)
-    found = [_align_complete(run, part, find_marker) for run, part in zip(runs, parts, strict=True)]
-    rough = [_aligned(*each) for each in zip(runs, parts, found, strict=True)]
-    recorded = np.concatenate([_recorded(*each) for each in zip(parts, found, rough, strict=True)])
-    fit = rigid_fit(
-        recorded, np.concatenate([each.self_reported for each in rough]), find_marker=find_marker
-    )
-    shared = [replace(alignment, transform=fit.transform, marker=fit.marker) for alignment in found]
-    return [_aligned(*each) for each in zip(runs, parts, shared, strict=True)]
+    if len(recordings) < len(runs):
+        recordings = _cut(runs, recordings[0])
 
+    # Each run by itself: its clock.
+    recorded_runs = []
+    for run, recording in zip(runs, recordings, strict=True):
+        alignment = _align_complete(run, recording, find_marker=find_marker)
+        recorded_runs.append(RecordedRun(run, recording, alignment))
 
-def _aligned(run: Evaluation, recording: Trajectory, found: Alignment) -> ExternalMeasurement:
-    """A recording on a run's clock and in its frame, by an alignment."""
-    stamp = run.log.stamp
-    at = recording.times - found.offset
-    inside = (at >= stamp[0]) & (at <= stamp[-1])
-    times = at[inside]
-    own = pose.interpolate(stamp, run.attained, times)
-    seen = pose.compose(found.transform, recording.poses[inside])
-    mounting = None
-    if np.ptp(recording.poses[:, 3:], axis=0).max() > 0.0:
-        mounting = pose.mean_rotation(pose.multiply(pose.conjugate(seen[:, 3:]), own[:, 3:]))
-    rotations = own[:, 3:] if mounting is None else pose.multiply(seen[:, 3:], mounting)
-    positions = seen[:, :3] - pose.rotate(rotations, np.broadcast_to(found.marker, (len(seen), 3)))
-    poses = np.concatenate([positions, rotations], axis=1)
-    return ExternalMeasurement(found, times, own, poses, mounting, recording.epoch_ns)
+    # All runs together: their frame and marker.
+    attained = [recorded_run.measurement().self_reported for recorded_run in recorded_runs]
+    recorded = [recorded_run.recorded_positions() for recorded_run in recorded_runs]
+    fit = rigid_fit(np.concatenate(recorded), np.concatenate(attained), find_marker=find_marker)
+
+    measurements = []
+    for recorded_run in recorded_runs:
+        alignment = replace(recorded_run.alignment, transform=fit.transform, marker=fit.marker)
+        measurements.append(replace(recorded_run, alignment=alignment).measurement())
+    return measurements
 
 
 def _cut(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
-    """The part of each run in a recording of all runs."""
-    stamp = runs[0].log.stamp
+    """Return the part of each run in a recording of all runs."""
+    first = runs[0]
     offsets = find_cycles(
-        stamp, runs[0].attained[:, :3], recording.times, recording.poses[:, :3], len(runs)
+        first.log.stamp,
+        first.attained[:, :3],
+        recording.times,
+        recorded=recording.poses[:, :3],
+        count=len(runs),
     )
+
     parts = []
     for run, offset in zip(runs, offsets, strict=True):
-        at = recording.times - offset
-        kept = (at >= run.log.stamp[0] - MARGIN) & (at <= run.log.stamp[-1] + MARGIN)
-        parts.append(replace(recording, times=recording.times[kept], poses=recording.poses[kept]))
+        times = recording.times - offset
+        begin = run.log.stamp[0] - MARGIN_S
+        end = run.log.stamp[-1] + MARGIN_S
+        belongs = (times >= begin) & (times <= end)
+        part = replace(recording, times=recording.times[belongs], poses=recording.poses[belongs])
+        parts.append(part)
     return parts
 
 
-def _align_complete(run: Evaluation, recording: Trajectory, find_marker: bool) -> Alignment:
-    """Align a recording that must cover the whole run, without a gap."""
-    stamp, name = run.log.stamp, run.directory.path.name
+def _align_complete(run: Evaluation, recording: Trajectory, *, find_marker: bool) -> Alignment:
+    """Align a recording that must cover the whole run, without a gap.
+
+    Raises:
+        UnusableSamples: It does not fit, or it has a gap; the message names the run.
+    """
+    name = f"recording of run {run.directory.path.name}"
     try:
-        found = align(
-            stamp, run.attained, recording.times, recording.poses[:, :3], find_marker=find_marker
-        )
+        alignment = _align(run, recording, find_marker=find_marker)
     except UnusableSamples as error:
-        raise UnusableSamples(f"recording of run {name}", error.reason) from None
-    at = recording.times - found.offset
-    kept = np.concatenate([[stamp[0]], at[(at > stamp[0]) & (at < stamp[-1])], [stamp[-1]]])
-    gap = int(np.argmax(np.diff(kept)))
-    if kept[gap + 1] - kept[gap] > MAX_MISSING:
+        raise UnusableSamples(name, error.reason) from None
+
+    begin = run.log.stamp[0]
+    end = run.log.stamp[-1]
+    times = recording.times - alignment.offset
+    inner_times = times[(times > begin) & (times < end)]
+    edges = np.concatenate([[begin], inner_times, [end]])
+    longest = int(np.argmax(np.diff(edges)))
+    gap_begin = edges[longest]
+    gap_end = edges[longest + 1]
+    if gap_end - gap_begin > MAX_GAP_S:
         raise UnusableSamples(
-            f"recording of run {name}",
-            f"it has no sample from {kept[gap]:.3f} to {kept[gap + 1]:.3f} s of the run; at most {MAX_MISSING:g} s may "
-            "be missing.",
+            name,
+            f"it has no sample from {gap_begin:.3f} to {gap_end:.3f} s of the run; at most "
+            f"{MAX_GAP_S:g} s may be missing.",
         )
-    return found
-
-
-def _recorded(recording: Trajectory, found: Alignment, measured: ExternalMeasurement) -> Array:
-    """The recorded positions (K, 3) of the samples of a measurement, in the recording's frame."""
-    first = int(np.searchsorted(recording.times - found.offset, measured.times[0]))
-    return recording.poses[first : first + len(measured.times), :3]
+    return alignment
 
 
 def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str, Any]:
-    """What `simbridge evaluate --json` prints and evaluation.json holds, in SI units.
+    """Return what `simbridge evaluate --json` prints and evaluation.json holds, in SI units.
 
-    Each error is `{self_reported, witness}` over the same samples; `witness` is the external measurement.
-    `delay_compensated` is without the delays of the run's own summary (see `Tracking`). `witness_minus_self` is the
-    external measurement against the self-reported one, after alignment: what the arm's own sensors do not show.
+    Each error is `{self_reported, witness}` over the same samples; `witness` is the external
+    measurement. `delay_compensated` is without the delays of the run's own summary (see
+    `Tracking`). `witness_minus_self` is the external measurement against the self-reported one,
+    after alignment: what the arm's own sensors do not show.
     """
-    found, tracking = measured.alignment, run.tracking
+    tracking = run.tracking
+    alignment = measured.alignment
     views = {"self_reported": measured.self_reported, "witness": measured.poses}
+
+    # The errors, then the errors without delays.
     reference = run.reference_at(measured.times)
     errors = {name: PoseError.between(reference, poses) for name, poses in views.items()}
-    lags = {part: part_delays(tracking, part).total for part in POSE_PARTS}
-    rest = {
-        name: delays_compensated(measured.times, run.reference_at, poses, lags, before=errors[name])
+    delays = {part: part_delays(tracking, part).total for part in POSE_PARTS}
+    compensated = {
+        name: delays_compensated(
+            measured.times, run.reference_at, poses, lags=delays, before=errors[name]
+        )
         for name, poses in views.items()
     }
 
-    def known(error: PoseStatistics, name: str) -> dict[str, Any]:
-        """Without rotations if none were recorded."""
-        without = name == "witness" and measured.mounting is None
-        return {**error, "rotation_rad": None} if without else {**error}
+    def known_statistics(statistics: PoseStatistics, name: str) -> dict[str, Any]:
+        """Return statistics without rotations if none were recorded."""
+        if name == "witness" and measured.mounting is None:
+            return {**statistics, "rotation_rad": None}
+        return {**statistics}
+
+    tracking_error = {}
+    contour_error = {}
+    for name, poses in views.items():
+        tracking_error[name] = known_statistics(errors[name].statistics(), name)
+        contour = run.contour_of(measured.times, poses[:, :3])
+        contour_error[name] = path_summary(contour)["contour_error"]
+    delay_compensated = None
+    if tracking["delay_compensated"] is not None:
+        delay_compensated = {
+            name: known_statistics(compensated_statistics(compensated[name]), name)
+            for name in views
+        }
+    witness_minus_self = PoseError.between(measured.poses, measured.self_reported)
 
     return {
         "samples": len(measured.times),
         "time_offset_s": measured.time_offset_ns / 1e9,
         "time_offset_ns": measured.time_offset_ns,
-        "transform": found.transform.tolist(),
-        "marker_m": found.marker.tolist(),
+        "transform": alignment.transform.tolist(),
+        "marker_m": alignment.marker.tolist(),
         "mean_rotation": None if measured.mounting is None else measured.mounting.tolist(),
-        "tracking_error": {name: known(error.statistics(), name) for name, error in errors.items()},
+        "tracking_error": tracking_error,
         "delay_of": tracking["delay_of"],
         "delay_s": tracking["delay_s"],
         "rotation_delay_s": tracking["rotation_delay_s"],
-        "delay_compensated": None
-        if tracking["delay_compensated"] is None
-        else {name: known(compensated_statistics(left), name) for name, left in rest.items()},
-        "contour_error": {
-            name: path_summary(run.contour_of(measured.times, poses[:, :3]))["contour_error"]
-            for name, poses in views.items()
-        },
-        "witness_minus_self": known(
-            PoseError.between(measured.poses, measured.self_reported).statistics(), "witness"
-        ),
+        "delay_compensated": delay_compensated,
+        "contour_error": contour_error,
+        "witness_minus_self": known_statistics(witness_minus_self.statistics(), "witness"),
     }
 
 
 def external_repeats_result(
     runs: Mapping[str, Evaluation], recordings: Sequence[Trajectory], *, find_marker: bool = False
 ) -> dict[str, Any]:
-    """What `simbridge evaluate` finds of repeated runs: `external_result` of each, and external ISO 9283-style figures.
+    """Return what `simbridge evaluate` prints of repeated runs.
 
-    The runs of one plan are those that completed, by name; the rest is as for `measure_repeats_externally`.
+    It is the `external_result` of each, and external ISO 9283-style figures.
+
+    Args:
+        runs: The runs of one plan that completed, by name.
+        recordings: As for `measure_repeats_externally`.
+        find_marker: The same.
     """
-    measured = measure_repeats_externally(list(runs.values()), recordings, find_marker=find_marker)
-    pairs = list(zip(runs.values(), measured, strict=True))
-    iso = iso_figures(runs.values(), [each.at(run.log.stamp) for run, each in pairs])
-    results = [external_result(*pair) for pair in pairs]
-    return {
-        **{key: results[0][key] for key in _SHARED},
-        "runs": [
-            {"run": name, **{key: value for key, value in result.items() if key not in _SHARED}}
-            for name, result in zip(runs, results, strict=True)
-        ],
-        "iso_9283_style": iso,
-    }
+    measurements = measure_repeats_externally(
+        list(runs.values()), recordings, find_marker=find_marker
+    )
+
+    positions = []
+    for run, measured in zip(runs.values(), measurements, strict=True):
+        positions.append(measured.at(run.log.stamp))
+    figures = iso_figures(runs.values(), positions)
+
+    run_results = []
+    common = {}
+    for (name, run), measured in zip(runs.items(), measurements, strict=True):
+        result = external_result(run, measured)
+        common = {key: result.pop(key) for key in COMMON_KEYS}
+        run_results.append({"run": name, **result})
+    return {**common, "runs": run_results, "iso_9283_style": figures}
