@@ -1,4 +1,4 @@
-"""A run directory read back as arrays and numbers: metrics, error budget, repeats, comparison, external measurement."""
+"""A run directory read back: metrics, error budget, repeats, comparison, external measurement."""
 
 from simbridge.evaluation.evaluation import Evaluation
 
