@@ -1,0 +1,58 @@
+"""Runs that the tests of an evaluation share, and changes of their files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def lagging_run(
+    tmp_path_factory: pytest.TempPathFactory, run_without_page: Any, line: Path
+) -> Path:
+    """The directory of a run of `line` through a servo that lags."""
+    out = tmp_path_factory.mktemp("run") / "servoj"
+    assert run_without_page(line, "--servo", "servoj", "--out", out) == 0
+    return out
+
+
+@pytest.fixture(scope="module", params=["line_run", "square_run", "lagging_run"])
+def run(request: pytest.FixtureRequest) -> Path:
+    """Three runs: a line, the paper's square, and the line through a servo that lags."""
+    return Path(request.getfixturevalue(request.param))
+
+
+@pytest.fixture(scope="session")
+def slower(tmp_path_factory: pytest.TempPathFactory, run_without_page: Any, line: Path) -> Path:
+    """`line` again, at another period and with a payload that is not in the model."""
+    out = tmp_path_factory.mktemp("run") / "slower"
+    assert run_without_page(line, "--period", 0.02, "--unmodelled-payload", 5, "--out", out) == 0
+    return out
+
+
+@pytest.fixture
+def same(line_run: Path, tmp_path: Path) -> Path:
+    """A copy of `line_run`."""
+    return Path(shutil.copytree(line_run, tmp_path / "same"))
+
+
+@pytest.fixture(scope="session")
+def replace_text() -> Any:
+    """Replaces a text that a file contains."""
+
+    def replace(file: Path, text: str, replacement: str) -> None:
+        content = file.read_text(encoding="utf-8")
+        assert text in content
+        file.write_text(content.replace(text, replacement), encoding="utf-8")
+
+    return replace
+
+
+@pytest.fixture
+def measured(same: Path, replace_text: Any) -> Path:
+    """The run, as if it had been made on a controller."""
+    replace_text(same / "settings.toml", "simulated_time = true", "simulated_time = false")
+    return same
