@@ -367,7 +367,7 @@ def urscript(record: Record) -> None:
 
 def fake_link(record: Record) -> None:
     """What the servo loop sends to a simulated controller, with each kind of trouble."""
-    from simbridge.backends.streamed_motion import Replay
+    from simbridge.backends.streamed_motion import PlanReplay
     from simbridge.errors import SimbridgeError
     from tests.backends import test_servo_loop as fixture
 
@@ -388,7 +388,7 @@ def fake_link(record: Record) -> None:
             bench = fixture.Bench(period, **options)
             ending = "completed"
             try:
-                bench.run(Replay(fixture.glide(200, period=period)))
+                bench.run(PlanReplay(fixture.glide(200, period=period)))
             except SimbridgeError as error:
                 ending = f"{type(error).__name__}: {error}"
             name = f"{trouble.replace(' ', '_')}_{period}"

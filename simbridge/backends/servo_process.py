@@ -48,7 +48,7 @@ from simbridge.backends.servo_channel import (
     next_state,
 )
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.streamed_motion import Replay
+from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.backends.succession import has_corrupt_number
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.errors import SimbridgeError
@@ -87,7 +87,9 @@ def send_without_delay(port: int) -> None:
 
 
 class RtdeLink:
-    """The controller: commands through ur_rtde, states through our own RTDE reader. See `servo_loop.Link`.
+    """The controller: commands through ur_rtde, states through our own RTDE reader.
+
+    See `received_states.ControllerLink`.
 
     Raises:
         ConnectionLost: The controller does not answer.
@@ -298,7 +300,7 @@ class Session:
             # It is in memory, and mapped: to copy an hour's plan would take longer than the script's watchdog.
             plan = np.asarray(np.memmap(request["plan"], mode="r"))
         setpoints = plan.view(np.float64).reshape(-1, joints)
-        loop.play(Replay(setpoints), ring.write, feedforward=request["feedforward"])
+        loop.play(PlanReplay(setpoints), ring.write, feedforward=request["feedforward"])
         self._on(Event.PLAY)
 
     def end(self, failure: BaseException | None) -> None:

@@ -181,7 +181,7 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     if unsent >= state_supply.MAX_SHARE:
         consequence = "A run would end (late_states)"
     fix = (
-        f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD:g} ms ahead of the newest "
+        f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD_S:g} ms ahead of the newest "
         f"state, and where half of the periods of {state_supply.WINDOW:g} s have none, a run ends. Use a cable, no "
         "Wi-Fi, VPN or tunnel."
     )
@@ -196,5 +196,5 @@ def unsent_fraction(gaps: Array, period: float) -> float:
         period: Control period, s.
     """
     # The response to a state, and as many more as may be sent ahead of it.
-    covered = period + max(1, round(servo_loop.AHEAD / period)) * period
+    covered = period + max(1, round(servo_loop.AHEAD_S / period)) * period
     return float(np.maximum(gaps - covered, 0.0).sum() / gaps.sum())

@@ -312,19 +312,19 @@ class LiveLoop:
             causes = (*causes, LiveCause("payload", "", payload))
         return causes
 
-    def paused(self, at: Array) -> float:
-        """See `Motion`: a pause at the pendant disengages."""
+    def pause(self, q: Array) -> float:
+        """See `StreamedMotion`: a pause at the pendant disengages."""
         order = Order.NONE if self._motion.phase is LivePhase.PAUSED else Order.PAUSE
-        self._motion.rest_at(at)
+        self._motion.rest_at(q)
         _, index = self._step(0.0, Request(order))
         return index
 
-    def resumed(self, at: Array, hold: Array, period: float) -> Array:
-        """See `Motion`: the arm is held where it was stopped."""
+    def lead_back(self, q: Array, hold: Array, period: float) -> Array:
+        """See `StreamedMotion`: the arm is held where it was stopped."""
         self.requests.clear()
         self.requests.append(Request(Order.RESUME))
-        self._motion.rest_at(at)
-        return at[np.newaxis]
+        self._motion.rest_at(q)
+        return q[np.newaxis]
 
 
 class SimulatedArm:

@@ -50,7 +50,7 @@ class OnTheWire(NamedTuple):
 
 
 class FakeLink:
-    """A controller whose arm is at the newest setpoint at each tick, or obeys servoj. See `servo_loop.Link`.
+    """A controller whose arm is at the newest setpoint at each tick, or obeys servoj. See `ControllerLink`.
 
     Args:
         clock: The host's.
@@ -108,7 +108,7 @@ class FakeLink:
         self.motions: list[JointMotion] = []
 
     def states(self, timeout: float) -> list[Package]:
-        """See `servo_loop.Link`."""
+        """See `ControllerLink`."""
         end = self._clock.now + timeout
         while not self._travelling and self._next_tick_at <= end:
             self._make_tick()
@@ -123,13 +123,13 @@ class FakeLink:
         return arrived
 
     def servo(self, q: Array) -> bool:
-        """See `servo_loop.Link`. Setpoints are accepted while the program runs, or is paused at the pendant."""
+        """See `ControllerLink`. Setpoints are accepted while the program runs, or is paused at the pendant."""
         self._run_until(self._clock.now)
         self.sent.append(OnTheWire(self._clock.now, self._tick - 1, np.array(q)))
         return find_stop(self._fields) is None
 
     def keep_alive(self) -> None:
-        """See `servo_loop.Link`."""
+        """See `ControllerLink`."""
         self._run_until(self._clock.now)
 
     def _run_until(self, time: float) -> None:

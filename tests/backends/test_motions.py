@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.streamed_motion import Replay
+from simbridge.backends.streamed_motion import PlanReplay
 
 PLAN = np.cumsum(np.random.default_rng(7).normal(size=(40, 6)), axis=0)
 RATES = st.lists(st.one_of(st.just(0.0), st.just(1.0), st.floats(0.0, 1.0)), max_size=200)
@@ -15,7 +15,7 @@ RATES = st.lists(st.one_of(st.just(0.0), st.just(1.0), st.floats(0.0, 1.0)), max
 
 def played(plan, rates):
     """What a replay returns at these rates until it has finished: setpoints (K, n) and positions (K,)."""
-    replay, returned = Replay(plan), []
+    replay, returned = PlanReplay(plan), []
     for rate in rates:
         returned.append(replay.next(rate))
         if replay.finished:
@@ -48,7 +48,7 @@ def test_a_plan_of_one_setpoint_has_finished_with_it():
 
 def test_a_returned_setpoint_does_not_share_memory_with_the_plan():
     plan = PLAN.copy()
-    first, _ = Replay(plan).next(1.0)
+    first, _ = PlanReplay(plan).next(1.0)
     first[:] = 0.0
     assert np.array_equal(plan, PLAN)
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simbridge.backends.servo_loop import AHEAD, FORGET, STALE, ServoLoop
-from simbridge.backends.streamed_motion import Replay
+from simbridge.backends.received_states import STALE_S
+from simbridge.backends.servo_loop import AHEAD_S, FORGET_S, ServoLoop
+from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.guard import Guard
@@ -136,13 +137,13 @@ class Whatever:
     def __init__(self, setpoints):
         self._setpoints = iter(setpoints)
 
-    def paused(self, at):
+    def pause(self, q):
         return 0.0
 
     def next(self, rate):
         return next(self._setpoints), 0.0
 
-    def resumed(self, at, hold, period):
+    def lead_back(self, q, hold, period):
         return [next(self._setpoints)]
 
 
@@ -248,7 +249,7 @@ def test_no_setpoint_outside_the_limits_not_finite_or_too_far_from_the_last_reac
 def test_no_plan_sends_a_setpoint_that_the_guard_refuses(period, steps, controller):
     plan = HOME + np.cumsum(np.array(steps) * UR10.max_velocity * period, axis=0)
     bench = Bench(period, **controller)
-    carelessly(bench, Replay(plan))
+    carelessly(bench, PlanReplay(plan))
     check_wire(bench)
 
 
@@ -270,7 +271,7 @@ def test_after_an_invalid_setpoint_nothing_more_is_sent(odd):
 @PERIODS
 def test_at_full_speed_the_whole_plan_is_sent_bit_for_bit_and_in_order(period):
     plan = glide(500, period=period)
-    bench = Bench(period).run(Replay(plan))
+    bench = Bench(period).run(PlanReplay(plan))
     assert np.array_equal(bench.wire[: len(plan)], plan)
     assert (bench.wire[len(plan) :] == plan[-1]).all()
     assert np.allclose(np.diff(bench.sent_at), period, atol=1e-9)
@@ -279,7 +280,7 @@ def test_at_full_speed_the_whole_plan_is_sent_bit_for_bit_and_in_order(period):
 @PERIODS
 def test_the_state_of_a_sample_is_stamped_one_period_after_its_setpoint_was_sent(period):
     plan = glide(500, period=period)
-    bench = Bench(period).run(Replay(plan))
+    bench = Bench(period).run(PlanReplay(plan))
     assert np.array_equal(bench.recorded("sequence"), np.arange(500))
     assert np.array_equal(bench.recorded("setpoint"), plan)
     due = (np.array([sent.tick for sent in bench.link.sent[:500]]) + 1) * period
@@ -291,13 +292,13 @@ def test_the_state_of_a_sample_is_stamped_one_period_after_its_setpoint_was_sent
 
 
 def test_after_the_end_the_last_setpoint_is_held_and_the_next_motion_starts_from_it():
-    bench = Bench().run(Replay(glide(50)))
+    bench = Bench().run(PlanReplay(glide(50)))
     for _ in range(10):
         bench.loop.slot()
     assert len(bench.wire) >= 60 and (bench.wire[50:] == bench.wire[49]).all()
-    bench.run(Replay(bench.wire[49] + np.zeros((3, 1))))
+    bench.run(PlanReplay(bench.wire[49] + np.zeros((3, 1))))
     held = len(bench.wire)
-    bench.ends_in(GuardViolation, Replay(np.array([HOME + 0.5])))
+    bench.ends_in(GuardViolation, PlanReplay(np.array([HOME + 0.5])))
     assert len(bench.wire) == held
 
 
@@ -313,7 +314,7 @@ def test_nothing_is_sent_before_the_first_motion():
 
 def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
     plan = glide(400)
-    time_scaled = Bench(changes={100: {"target_speed_fraction": 0.3}}).run(Replay(plan))
+    time_scaled = Bench(changes={100: {"target_speed_fraction": 0.3}}).run(PlanReplay(plan))
     after = speeds(time_scaled)[150 : len(time_scaled.states) - 2]
     assert after == pytest.approx(0.3 * 0.3, rel=1e-6)
     # The samples record their position within the plan.
@@ -339,7 +340,7 @@ def test_while_the_controller_stands_still_the_plan_holds_and_then_resumes_with_
 ):
     stop, go = round(1.0 / period), round(1.5 / period)
     bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(
-        Replay(glide(round(3.0 / period), period=period))
+        PlanReplay(glide(round(3.0 / period), period=period))
     )
     ticks = np.array([sent.tick for sent in bench.link.sent])[1:]
     speed = speeds(bench)
@@ -359,7 +360,7 @@ def test_while_the_controller_stands_still_the_plan_holds_and_then_resumes_with_
 
 def test_a_plan_that_requires_full_speed_ends_in_speed_scaled():
     bench = Bench(changes={100: {"target_speed_fraction": 0.3}}, follow=False)
-    assert bench.ends_in(SpeedScaled, Replay(glide(400))).scaling == pytest.approx(0.3)
+    assert bench.ends_in(SpeedScaled, PlanReplay(glide(400))).scaling == pytest.approx(0.3)
     assert bench.link.sent[-1].tick == 99
 
 
@@ -373,26 +374,26 @@ def silent_from(tick):
 @PERIODS
 def test_setpoints_are_sent_for_at_most_eight_milliseconds_without_a_newer_state(period):
     bench = Bench(period, delay=silent_from(100))
-    bench.ends_in(StaleState, Replay(glide(400, period=period)))
+    bench.ends_in(StaleState, PlanReplay(glide(400, period=period)))
     newest = 99
     answered = np.array([sent.time for sent in bench.link.sent]) > newest * period
     # One responds to the last state; the others are sent without a newer one.
-    assert (answered.sum() - 1) * period == pytest.approx(AHEAD)
+    assert (answered.sum() - 1) * period == pytest.approx(AHEAD_S)
 
 
 @PERIODS
 def test_after_a_tenth_of_a_second_without_a_newer_state_the_loop_gives_up(period):
     bench = Bench(period, delay=silent_from(100))
-    error = bench.ends_in(StaleState, Replay(glide(400, period=period)))
+    error = bench.ends_in(StaleState, PlanReplay(glide(400, period=period)))
     assert error.timestamp == pytest.approx(99 * period)
-    assert STALE < error.waited <= STALE + 2.0 * period
+    assert STALE_S < error.waited <= STALE_S + 2.0 * period
     assert bench.clock.now - 99 * period == pytest.approx(error.waited)
 
 
 @PERIODS
 def test_a_controller_that_repeats_the_same_state_is_stale(period):
     bench = Bench(period)
-    bench.play(Replay(glide(400, period=period)))
+    bench.play(PlanReplay(glide(400, period=period)))
     frozen = dict(bench.loop.state)
     bench.link.states = lambda timeout: bench.clock.sleep(min(timeout, period)) or [frozen]
     with pytest.raises(StaleState):
@@ -407,8 +408,8 @@ def test_a_controller_that_never_sends_a_state_is_stale():
 
 @PERIODS
 def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
-    bench = Bench(period, freezes={round(1.0 / period): FORGET + 0.05})
-    bench.run(Replay(glide(round(3.0 / period), period=period)))
+    bench = Bench(period, freezes={round(1.0 / period): FORGET_S + 0.05})
+    bench.run(PlanReplay(glide(round(3.0 / period), period=period)))
     gap = int(np.argmax(np.diff(bench.sent_at)))
     assert np.diff(bench.sent_at)[gap] > 0.05
     speed = speeds(bench)
@@ -425,15 +426,15 @@ def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
 def test_after_a_standstill_samples_belong_to_the_next_state_again(period, length):
     begin = round(1.0 / period)
     bench = Bench(period, freezes={begin: length}).run(
-        Replay(glide(round(3.0 / period), period=period))
+        PlanReplay(glide(round(3.0 / period), period=period))
     )
     timestamps = bench.recorded("timestamp")
     assert bench.loop.missed_states == 0 and (np.diff(timestamps) > 0.0).all()
     # During the standstill a few more were sent, and the controller uses only the last of them.
     apart = np.flatnonzero((bench.recorded("q") != bench.recorded("setpoint")).any(axis=1))
-    assert len(apart) <= AHEAD / period
+    assert len(apart) <= AHEAD_S / period
     assert (
-        (timestamps[apart] >= 1.0 - period / 2) & (timestamps[apart] <= 1.0 + AHEAD + period)
+        (timestamps[apart] >= 1.0 - period / 2) & (timestamps[apart] <= 1.0 + AHEAD_S + period)
     ).all()
 
 
@@ -442,7 +443,7 @@ def test_after_a_standstill_samples_belong_to_the_next_state_again(period, lengt
 def test_a_missing_state_is_counted_and_the_plan_continues(period, every):
     plan = glide(500, period=period)
     bench = Bench(period, delay=lambda tick: None if tick % every == every - 1 else 0.0).run(
-        Replay(plan)
+        PlanReplay(plan)
     )
     assert np.array_equal(bench.wire[:500], plan)
     sequence = bench.recorded("sequence").astype(int)
@@ -454,7 +455,7 @@ def test_a_missing_state_is_counted_and_the_plan_continues(period, every):
 def test_states_that_arrive_in_bursts_are_all_matched_to_their_setpoints():
     # Three states at a time, as after a lost packet.
     plan = glide(500, period=0.002)
-    bench = Bench(0.002, delay=lambda tick: 0.002 * (2 - tick % 3)).run(Replay(plan))
+    bench = Bench(0.002, delay=lambda tick: 0.002 * (2 - tick % 3)).run(PlanReplay(plan))
     assert np.array_equal(bench.recorded("sequence"), np.arange(500))
     assert np.array_equal(bench.wire[:500], plan)
     assert bench.loop.missed_states == 0
@@ -463,7 +464,7 @@ def test_states_that_arrive_in_bursts_are_all_matched_to_their_setpoints():
 def test_a_few_late_states_do_not_cost_a_punctual_loop_a_period():
     plan = glide(500, period=0.002)
     bench = Bench(0.002, delay=lambda tick: 0.001 if tick in (200, 201, 202, 300) else 0.0).run(
-        Replay(plan)
+        PlanReplay(plan)
     )
     assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
     assert np.abs(np.diff(bench.sent_at[:500]) - 0.002).max() < 1e-4
@@ -474,9 +475,9 @@ def test_a_few_late_states_do_not_cost_a_punctual_loop_a_period():
 
 def test_the_counts_are_those_of_the_current_motion():
     bench = Bench(delay=lambda tick: None if tick % 10 == 9 and tick < 90 else 0.0)
-    bench.run(Replay(np.repeat(HOME[None], 100, axis=0)))
+    bench.run(PlanReplay(np.repeat(HOME[None], 100, axis=0)))
     assert bench.loop.missed_states > 0
-    bench.run(Replay(np.repeat(HOME[None], 50, axis=0)))
+    bench.run(PlanReplay(np.repeat(HOME[None], 50, axis=0)))
     assert bench.loop.missed_states == bench.loop.missed_deadlines == 0
 
 
@@ -545,7 +546,7 @@ class Nap:
 )
 def test_missed_deadlines_are_counted_and_the_plan_continues_without_a_jump(period, slept, missed):
     plan = glide(500, period=period)
-    bench = Bench(period, clock=VirtualClock(Nap(slept * period))).run(Replay(plan))
+    bench = Bench(period, clock=VirtualClock(Nap(slept * period))).run(PlanReplay(plan))
     assert np.array_equal(bench.wire[:500], plan)
     assert (bench.loop.missed_deadlines, bench.loop.missed_states) == (missed, 0)
     # As many ticks have no setpoint of their own, and none has two.
@@ -558,7 +559,7 @@ def test_missed_deadlines_are_counted_and_the_plan_continues_without_a_jump(peri
 @given(st.floats(0.0, 0.09))
 def test_after_any_delay_a_sample_is_measured_when_its_setpoint_is_in_force(period, nap):
     plan = glide(200, period=period)
-    bench = Bench(period, clock=VirtualClock(Nap(nap, at=100))).run(Replay(plan))
+    bench = Bench(period, clock=VirtualClock(Nap(nap, at=100))).run(PlanReplay(plan))
     sequence = bench.recorded("sequence").astype(int)
     assert len(sequence) >= 198
     at = np.minimum(bench.recorded("position"), len(plan) - 1.0)
@@ -568,7 +569,7 @@ def test_after_any_delay_a_sample_is_measured_when_its_setpoint_is_in_force(peri
     )
     assert np.allclose(bench.recorded("setpoint"), due, rtol=0.0, atol=1e-12)
     assert np.array_equal(bench.recorded("q"), bench.recorded("setpoint"))
-    assert nap > 0.9 * FORGET or np.array_equal(bench.recorded("setpoint"), plan[sequence])
+    assert nap > 0.9 * FORGET_S or np.array_equal(bench.recorded("setpoint"), plan[sequence])
 
 
 @PERIODS
@@ -576,7 +577,7 @@ def test_after_any_delay_a_sample_is_measured_when_its_setpoint_is_in_force(peri
 def test_after_a_delay_in_which_the_arm_came_to_rest_the_plan_resumes_from_rest(period, nap):
     # At constant speed, which it has after 0.3 s.
     plan, at = (glide(600), 300) if period == 0.008 else (glide(1000, period=period), 500)
-    bench = Bench(period, clock=VirtualClock(Nap(nap, at=at))).run(Replay(plan))
+    bench = Bench(period, clock=VirtualClock(Nap(nap, at=at))).run(PlanReplay(plan))
     after = int(np.argmax(np.diff(bench.sent_at)))
     assert np.diff(bench.sent_at)[after] > 0.9 * nap
     before, resumed = speeds(bench)[after - 2], speeds(bench)[after:]
@@ -612,7 +613,7 @@ def test_after_a_delay_in_which_the_arm_came_to_rest_the_plan_resumes_from_rest(
 )
 def test_a_stop_ends_the_stream_in_the_error_of_its_name(seen, kind):
     bench = Bench(changes={100: seen})
-    error = bench.ends_in(kind, Replay(glide(400)))
+    error = bench.ends_in(kind, PlanReplay(glide(400)))
     assert (error.host, error.robot_mode) == ("arm", seen.get("robot_mode", 7))
     assert (error.safety_mode, error.runtime_state) == (
         seen.get("safety_mode", 1),
@@ -631,7 +632,7 @@ def test_a_stop_ends_the_stream_in_the_error_of_its_name(seen, kind):
 )
 @pytest.mark.parametrize("first", [{"runtime_state": 1}, {"robot_mode": 5}])
 def test_a_safety_stop_is_named_even_if_its_effects_are_seen_first(first, later, kind):
-    Bench(changes={100: first, 105: later}).ends_in(kind, Replay(glide(400)))
+    Bench(changes={100: first, 105: later}).ends_in(kind, PlanReplay(glide(400)))
 
 
 @pytest.mark.parametrize(
@@ -640,7 +641,7 @@ def test_a_safety_stop_is_named_even_if_its_effects_are_seen_first(first, later,
 def test_after_a_refused_setpoint_no_other_is_sent_and_later_states_give_the_cause(seen, kind):
     # The states show the stop 20 ms after the controller has stopped accepting setpoints.
     bench = Bench(0.002, delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: seen})
-    bench.ends_in(kind, Replay(glide(400, period=0.002)))
+    bench.ends_in(kind, PlanReplay(glide(400, period=0.002)))
     assert [sent.tick for sent in bench.link.sent if sent.tick >= 100] == [100]
 
 
@@ -650,19 +651,19 @@ def test_a_stop_that_is_over_in_the_next_state_is_still_a_stop():
         delay=lambda tick: 0.008 * (2 - tick % 3),
         changes={99: {"safety_mode": 5}, 100: {"safety_mode": 1}},
     )
-    bench.ends_in(SafeguardStop, Replay(glide(400)))
+    bench.ends_in(SafeguardStop, PlanReplay(glide(400)))
 
 
 def test_a_reduced_safety_mode_is_no_stop():
     plan = glide(200)
     assert np.array_equal(
-        Bench(changes={100: {"safety_mode": 2}}).run(Replay(plan)).wire[:200], plan
+        Bench(changes={100: {"safety_mode": 2}}).run(PlanReplay(plan)).wire[:200], plan
     )
 
 
 def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
     bench = Bench(changes={150: {"actual_q": tuple(HOME - 0.5)}})
-    assert bench.ends_in(GuardViolation, Replay(glide(400))).rule == "distance"
+    assert bench.ends_in(GuardViolation, PlanReplay(glide(400))).rule == "distance"
 
 
 @pytest.mark.parametrize(
@@ -671,14 +672,14 @@ def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
 )
 def test_a_program_ended_by_its_watchdog_is_distinguished_from_one_that_was_stopped(nap, cause):
     bench = Bench(0.002, clock=VirtualClock(Nap(nap, at=100)), changes={170: {"runtime_state": 1}})
-    error = bench.ends_in(ProgramStopped, Replay(glide(400, period=0.002)))
+    error = bench.ends_in(ProgramStopped, PlanReplay(glide(400, period=0.002)))
     assert cause in str(error)
     assert error.unsent == pytest.approx(nap, abs=0.01)
 
 
 def test_where_a_pause_is_to_end_the_run_it_does():
     bench = Bench(changes={200: {"runtime_state": 4}}, wait_in_pause=False)
-    bench.ends_in(ProgramPaused, Replay(glide(400)))
+    bench.ends_in(ProgramPaused, PlanReplay(glide(400)))
 
 
 PAUSES = st.tuples(st.floats(0.3, 2.0), st.floats(0.0, 1.0))
@@ -699,7 +700,7 @@ def test_after_a_pause_the_plan_goes_on_from_rest_where_the_controller_stopped_t
         law=ServojLaw(period),
         changes={stop: {"runtime_state": 4}, go: {"runtime_state": 2}},
     )
-    bench.run(Replay(plan), feedforward=feedforward)
+    bench.run(PlanReplay(plan), feedforward=feedforward)
     position, stamp = bench.recorded("position"), np.round(bench.recorded("timestamp") / period)
     assert position[-1] == len(plan) - 1 and (np.diff(position) >= 0.0).all()
     assert np.ptp(position[(stamp > stop + 1) & (stamp < go)]) == 0.0
@@ -759,7 +760,7 @@ def test_the_guard_refuses_no_plan_that_the_check_accepts_whatever_the_speed_sli
     )
     # A controller that is not heard of for too long ends the run, too.
     with contextlib.suppress(StaleState):
-        bench.run(Replay(plan), 600)
+        bench.run(PlanReplay(plan), 600)
     assert len(bench.wire)
 
 
@@ -768,7 +769,7 @@ def test_setpoints_of_which_servoj_would_make_too_high_a_velocity_are_refused_be
     velocity = np.minimum(np.arange(100), 3.14)
     plan = HOME + period * np.cumsum(velocity)[:, np.newaxis] * np.eye(6)[5]
     bench = Bench(period, law=law)
-    error = bench.ends_in(GuardViolation, Replay(plan))
+    error = bench.ends_in(GuardViolation, PlanReplay(plan))
     assert (error.rule, error.joint) == ("predicted velocity", UR10.joint_names[5])
     fastest = np.abs(law.follow(bench.wire, previous=HOME).qd[:, 5]).max()
     assert 0.99 * UR10.max_velocity[5] < fastest <= 1.001 * UR10.max_velocity[5] < error.value

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.streamed_motion import Replay
+from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.errors import GuardViolation
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import ServojLaw
@@ -45,14 +45,14 @@ def accelerations(bench):
 
 
 def test_with_feedforward_the_arm_is_at_each_setpoint_when_it_is_due():
-    bench = arm().run(Replay(PLAN), feedforward=True)
+    bench = arm().run(PlanReplay(PLAN), feedforward=True)
     # Commands are single precision.
     assert np.abs(bench.recorded("controller_target") - PLAN).max() < 1e-6
     assert np.abs(bench.recorded("setpoint") - PLAN).max() > 0.01
 
 
 def test_without_it_the_arm_trails_by_the_lag_of_the_law():
-    bench = arm().run(Replay(PLAN))
+    bench = arm().run(PlanReplay(PLAN))
     late = round(ServojLaw(PERIOD).lag / PERIOD)
     assert np.abs(bench.recorded("controller_target")[late:] - PLAN[:-late]).max() < 2e-3
 
@@ -67,7 +67,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
 )
 def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
     bench = arm(changes={**changes, 700: {"target_speed_fraction": 1.0}}).run(
-        Replay(PLAN), feedforward=True
+        PlanReplay(PLAN), feedforward=True
     )
     assert np.abs(bench.recorded("controller_target") - wanted_at(bench)).max() < 1e-6
     assert accelerations(bench).max() <= MAX_ACCELERATION
@@ -83,7 +83,7 @@ def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
 def test_where_a_pause_or_a_stop_ends_feedforward_nothing_more_is_sent(seen, kind):
     bench = arm(changes={250: seen}, wait_in_pause=False)
     with pytest.raises(kind):
-        bench.run(Replay(PLAN), feedforward=True)
+        bench.run(PlanReplay(PLAN), feedforward=True)
     assert bench.link.sent[-1].tick == 249
     bench.loop.brake()
     assert bench.link.sent[-1].tick == 249
@@ -91,7 +91,7 @@ def test_where_a_pause_or_a_stop_ends_feedforward_nothing_more_is_sent(seen, kin
 
 def test_commands_that_come_late_do_not_bend_the_path():
     late = iter([0.0] * 200 + [0.005] + [0.0] * 100 + [0.003] + [0.0] * 5000)
-    bench = arm(clock=VirtualClock(lambda: next(late))).run(Replay(PLAN), feedforward=True)
+    bench = arm(clock=VirtualClock(lambda: next(late))).run(PlanReplay(PLAN), feedforward=True)
     assert bench.loop.missed_deadlines > 0
     assert accelerations(bench).max() <= MAX_ACCELERATION
     assert np.abs(bench.recorded("controller_target")[-1] - PLAN[-1]).max() < 1e-6
@@ -104,7 +104,7 @@ def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(
     feedforward, slots, amplitude, lag
 ):
     bench = arm(lag=lag)
-    bench.run(Replay(from_rest_to_rest(amplitude)), slots, feedforward=feedforward)
+    bench.run(PlanReplay(from_rest_to_rest(amplitude)), slots, feedforward=feedforward)
     before = bench.link.motions[-1]
     bench.loop.brake()
     # The last command is held.
@@ -125,7 +125,7 @@ def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(
 @pytest.mark.parametrize("tuning", [(2000.0, 0.1), (300.0, 0.1), (100.0, 0.2)])
 def test_a_stop_brakes_as_gently_with_a_long_lookahead(tuning, lag):
     bench = arm(tuning, lag=lag)
-    bench.run(Replay(from_rest_to_rest(1.0)), 350)
+    bench.run(PlanReplay(from_rest_to_rest(1.0)), 350)
     assert np.abs(bench.link.motions[-1].qd).max() > 1.0
     bench.loop.brake()
     for _ in range(200):
@@ -141,13 +141,13 @@ def test_a_corner_that_was_not_smoothed_is_refused_before_it_is_sent():
     )
     bench = arm()
     with pytest.raises(GuardViolation, match="acceleration") as refused:
-        bench.run(Replay(plan), feedforward=True)
+        bench.run(PlanReplay(plan), feedforward=True)
     assert refused.value.rule == "acceleration"
     assert accelerations(bench).max() <= MAX_ACCELERATION
 
 
 def test_at_rest_there_is_nothing_to_brake():
-    bench = arm().run(Replay(PLAN), feedforward=True)
+    bench = arm().run(PlanReplay(PLAN), feedforward=True)
     sent = len(bench.link.sent)
     bench.loop.brake()
     assert len(bench.link.sent) == sent

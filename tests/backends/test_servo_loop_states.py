@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from simbridge.backends.control_script import COUNTER, NUMBER
-from simbridge.backends.servo_loop import FORGET
+from simbridge.backends.servo_loop import FORGET_S
 from simbridge.backends.state_supply import WINDOW
-from simbridge.backends.streamed_motion import Replay
+from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.servo import law as servo_law
 from simbridge.servo.feedforward import BRAKING
 from simbridge.servo.law import ServojLaw
@@ -58,7 +58,7 @@ class Moving:
 def test_short_bursts_extend_a_replay_by_its_missed_periods(interval):
     bench = Bench(PERIOD, delay=in_bursts(interval))
 
-    bench.run(Replay(PLAN))
+    bench.run(PlanReplay(PLAN))
 
     assert np.array_equal(bench.wire[: len(PLAN)], PLAN)
     assert bench.loop.missed_deadlines > 0
@@ -70,7 +70,7 @@ def test_short_bursts_extend_a_replay_by_its_missed_periods(interval):
 def test_a_replay_in_long_bursts_ends_by_name(interval):
     bench = Bench(PERIOD, delay=in_bursts(interval))
 
-    error = bench.ends_in(LateStates, Replay(LONG_PLAN), slots=3000)
+    error = bench.ends_in(LateStates, PlanReplay(LONG_PLAN), slots=3000)
 
     assert error.share >= 0.5
     assert error.interval == pytest.approx(interval, rel=0.05)
@@ -81,7 +81,7 @@ def test_a_replay_in_long_bursts_ends_by_name(interval):
 def test_bursts_end_a_replay_on_a_cb3_too():
     bench = Bench(0.008, delay=in_bursts(0.048, 0.008))
 
-    error = bench.ends_in(LateStates, Replay(glide(2000, speed=0.1)), slots=2000)
+    error = bench.ends_in(LateStates, PlanReplay(glide(2000, speed=0.1)), slots=2000)
 
     assert error.period == 0.008
 
@@ -103,7 +103,7 @@ def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
 def test_a_gap_takes_from_a_live_motion_its_share_of_the_speed_that_it_has():
     motion = Moving()
     bench = Bench(
-        PERIOD, changes={100: {"target_speed_fraction": 0.5}}, freezes={600: 0.008 + FORGET / 2.0}
+        PERIOD, changes={100: {"target_speed_fraction": 0.5}}, freezes={600: 0.008 + FORGET_S / 2.0}
     )
 
     bench.run(motion, 1000)
@@ -115,7 +115,7 @@ def test_a_gap_takes_from_a_live_motion_its_share_of_the_speed_that_it_has():
 def test_periods_at_a_speed_slider_of_zero_do_not_count():
     bench = Bench(PERIOD, delay=in_bursts(0.05), changes={1: {"target_speed_fraction": 0.0}})
 
-    bench.run(Replay(LONG_PLAN), 3000)
+    bench.run(PlanReplay(LONG_PLAN), 3000)
 
     assert not bench.loop.idle
 
@@ -123,7 +123,7 @@ def test_periods_at_a_speed_slider_of_zero_do_not_count():
 def test_periods_of_a_pause_do_not_count():
     bench = Bench(PERIOD, delay=in_bursts(0.05), changes={30: {"runtime_state": 4}})
 
-    bench.run(Replay(LONG_PLAN), 3000)
+    bench.run(PlanReplay(LONG_PLAN), 3000)
 
     assert bench.loop.paused
 
@@ -132,7 +132,7 @@ def test_a_minute_of_good_states_after_a_bad_second_does_not_end_a_motion():
     burst = in_bursts(0.05)
     bench = Bench(PERIOD, delay=lambda tick: burst(tick) if tick < 400 else 0.0)
 
-    bench.run(Replay(LONG_PLAN))
+    bench.run(PlanReplay(LONG_PLAN))
 
     assert bench.recorded("position")[-1] == len(LONG_PLAN) - 1
 
@@ -166,7 +166,7 @@ IMPOSSIBLE_CASES = pytest.mark.parametrize(
 def test_a_state_that_cannot_be_is_refused_by_name(field, value):
     bench = Bench(PERIOD, corrupted={BAD: {field: value}})
 
-    error = bench.ends_in(ImplausibleState, Replay(PLAN))
+    error = bench.ends_in(ImplausibleState, PlanReplay(PLAN))
 
     assert error.field == field
     assert all(sent.tick < BAD for sent in bench.link.sent)
@@ -175,7 +175,7 @@ def test_a_state_that_cannot_be_is_refused_by_name(field, value):
 @IMPOSSIBLE_CASES
 def test_after_a_state_that_cannot_be_the_arm_is_braked(field, value):
     bench = Bench(PERIOD, law=ServojLaw(PERIOD), corrupted={BAD: {field: value}})
-    bench.ends_in(ImplausibleState, Replay(PLAN))
+    bench.ends_in(ImplausibleState, PlanReplay(PLAN))
 
     bench.loop.brake()
 
@@ -187,7 +187,7 @@ def test_after_a_state_that_cannot_be_the_arm_is_braked(field, value):
 def test_the_arm_is_braked_without_any_further_state_that_can_be():
     future = {tick: {"timestamp": 5000.0} for tick in range(BAD, BAD + 500)}
     bench = Bench(PERIOD, law=ServojLaw(PERIOD), corrupted=future)
-    bench.ends_in(ImplausibleState, Replay(PLAN))
+    bench.ends_in(ImplausibleState, PlanReplay(PLAN))
 
     bench.loop.brake()
 
@@ -200,13 +200,13 @@ def test_a_stop_that_was_seen_is_named_although_states_that_cannot_be_follow():
     )
     bench.link._delay = lambda tick: PERIOD if tick == BAD else 0.0
 
-    bench.ends_in(ProtectiveStop, Replay(PLAN))
+    bench.ends_in(ProtectiveStop, PlanReplay(PLAN))
 
 
 def test_a_clock_that_goes_on_while_both_computers_stand_still_is_stale():
     later = {tick: {"timestamp": tick * PERIOD + 0.5} for tick in range(BAD, BAD + 500)}
     bench = Bench(PERIOD, freezes={BAD: 0.5}, corrupted=later)
-    bench.play(Replay(PLAN))
+    bench.play(PlanReplay(PLAN))
     wait_for_states = bench.link.states
 
     def stand_still(timeout):
@@ -230,14 +230,14 @@ def test_another_number_of_a_control_script_whose_count_goes_on_is_refused():
     changes = {tick: counting(tick) for tick in range(500)}
     bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER: 78}})
 
-    assert bench.ends_in(ImplausibleState, Replay(PLAN)).field == NUMBER
+    assert bench.ends_in(ImplausibleState, PlanReplay(PLAN)).field == NUMBER
 
 
 def test_another_control_script_that_counts_from_the_beginning_is_no_corrupt_state():
     changes = {tick: counting(tick) for tick in range(BAD)} | {BAD: {NUMBER: 78, COUNTER: 1}}
     bench = Bench(PERIOD, changes=changes)
 
-    bench.run(Replay(PLAN))
+    bench.run(PlanReplay(PLAN))
 
     assert bench.loop.idle
 
@@ -245,7 +245,7 @@ def test_another_control_script_that_counts_from_the_beginning_is_no_corrupt_sta
 def test_a_state_that_is_older_than_the_last_is_ignored():
     bench = Bench(PERIOD, corrupted={BAD: {"timestamp": 0.1}})
 
-    bench.run(Replay(PLAN))
+    bench.run(PlanReplay(PLAN))
 
     assert np.array_equal(bench.wire[: len(PLAN)], PLAN)
 
@@ -254,14 +254,14 @@ def test_a_clock_that_goes_back_for_good_is_stale():
     back = {tick: {"timestamp": (tick - BAD) * PERIOD} for tick in range(BAD, BAD + 200)}
     bench = Bench(PERIOD, corrupted=back)
 
-    bench.ends_in(StaleState, Replay(PLAN))
+    bench.ends_in(StaleState, PlanReplay(PLAN))
 
 
 @pytest.mark.parametrize("lost", [10, 40, 48])
 def test_states_that_are_lost_for_less_than_a_tenth_of_a_second_end_nothing(lost):
     bench = Bench(PERIOD, delay=lambda tick: None if BAD <= tick < BAD + lost else 0.0)
 
-    bench.run(Replay(PLAN))
+    bench.run(PlanReplay(PLAN))
 
     assert bench.recorded("position")[-1] == len(PLAN) - 1
 
@@ -271,7 +271,7 @@ def test_the_loop_compiles_nothing_however_long_it_was_suspended(feedforward, mo
     monkeypatch.setattr(servo_law, "compiled_integrate", lambda: pytest.fail("the loop compiles"))
     bench = Bench(PERIOD, clock=VirtualClock(Nap(3.0, at=100)))
 
-    bench.run(Replay(np.repeat(HOME[np.newaxis], 500, axis=0)), feedforward=feedforward)
+    bench.run(PlanReplay(np.repeat(HOME[np.newaxis], 500, axis=0)), feedforward=feedforward)
 
     assert not bench.loop.paused
 
@@ -290,7 +290,7 @@ OTHER_TCP = {"tcp_offset": (0.0, 0.0, 0.05, 0.0, 0.0, 0.0)}
 def test_another_tcp_ends_a_replay_by_name():
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: OTHER_TCP})
 
-    error = bench.ends_in(ToolChanged, Replay(PLAN))
+    error = bench.ends_in(ToolChanged, PlanReplay(PLAN))
 
     assert (error.what, error.found.split()[2]) == ("TCP", "50.0")
     assert bench.link.sent[-1].tick == 99
@@ -304,7 +304,7 @@ def test_another_tcp_ends_a_live_motion_by_name():
 
 def test_after_another_tcp_the_arm_is_braked():
     bench = Bench(PERIOD, law=ServojLaw(PERIOD), changes={0: NO_TOOL, 200: OTHER_TCP})
-    bench.ends_in(ToolChanged, Replay(PLAN))
+    bench.ends_in(ToolChanged, PlanReplay(PLAN))
 
     bench.loop.brake()
 
@@ -322,7 +322,7 @@ def test_after_another_tcp_the_arm_is_braked():
 def test_another_payload_ends_a_replay_by_name(change, what):
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: change})
 
-    assert bench.ends_in(ToolChanged, Replay(PLAN)).what == what
+    assert bench.ends_in(ToolChanged, PlanReplay(PLAN)).what == what
 
 
 def test_a_live_motion_goes_on_with_another_payload_and_it_is_kept():
@@ -348,17 +348,17 @@ def test_another_payload_is_another_until_it_is_the_first_again():
 def test_a_tool_that_the_controller_does_not_report_is_not_watched():
     bench = Bench(PERIOD)
 
-    bench.run(Replay(PLAN))
+    bench.run(PlanReplay(PLAN))
 
     assert bench.loop.idle
 
 
 def test_a_live_session_goes_on_with_another_payload():
     assert LiveLoop.payload_may_change
-    assert not Replay.payload_may_change
+    assert not PlanReplay.payload_may_change
 
 
 def test_speeds_of_the_wire_are_those_of_the_plan_between_bursts():
-    bench = Bench(PERIOD, delay=in_bursts(0.016)).run(Replay(PLAN))
+    bench = Bench(PERIOD, delay=in_bursts(0.016)).run(PlanReplay(PLAN))
 
     assert np.abs(speeds(bench)).max() <= 0.3 + 1e-9

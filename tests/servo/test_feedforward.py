@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simbridge.backends.streamed_motion import Replay
+from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.servo.feedforward import (
     BRAKING,
     MAX_ACCELERATION,
@@ -57,7 +57,7 @@ def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_change
     wanted, excess = smooth_motion(LAW, corners(speeds))
     # A plan in which some is left, as at corners of 6 rad/s, is refused.
     assume(excess is None)
-    replay, rate, path = Replay(wanted), 1.0, []
+    replay, rate, path = PlanReplay(wanted), 1.0, []
     # The slider falls to a tenth, stays there, and is raised again, over and over.
     while not replay.finished:
         goal = 1.0 if (len(path) - begin) % 500 < 250 else 0.1

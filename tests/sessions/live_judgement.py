@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simbridge.backends.servo_loop import AHEAD
+from simbridge.backends.servo_loop import AHEAD_S
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -23,7 +23,7 @@ def late_acceleration(robot: Robot, law: ServojLaw) -> float:
     ramp = np.minimum(np.arange(1000), 500)[:, np.newaxis] * law.cycle
     stopped = float(np.abs(law.follow(ramp).qdd[500:]).max())
     fastest = float(robot.max_velocity.max()) / law.velocity_gain().any
-    return robot.max_acceleration + fastest * max(stopped, law.gain * AHEAD)
+    return robot.max_acceleration + fastest * max(stopped, law.gain * AHEAD_S)
 
 
 def arm_violations(

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends.servo_loop import STALE
+from simbridge.backends.received_states import STALE_S
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
@@ -138,7 +138,7 @@ def _stood_still(trial: Trial, begin: int) -> bool:
     """
     with contextlib.suppress(OSError, RuntimeError):
         ticks = int(trial.station.state()["tick"]) - begin
-        return ticks > 0 and max(trial.station.do("timing")["period"][-ticks:]) > STALE
+        return ticks > 0 and max(trial.station.do("timing")["period"][-ticks:]) > STALE_S
     return False
 
 

@@ -1,0 +1,200 @@
+"""The states of a controller as the servo loop receives them: the newest, and one that shows a stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from simbridge.backends.motion_samples import MotionSamples
+from simbridge.backends.state_supply import StateSupply
+from simbridge.backends.succession import MAX_STEP, check_state, check_succession
+from simbridge.robot.pose import Array
+from simbridge.ur.arm_state import find_stop
+from simbridge.ur.errors import ArmNotReady, ImplausibleState, ProgramStopped, StaleState
+from simbridge.ur.rtde import Package
+
+# After this time without a newer state a motion ends.
+STALE_S = 0.1
+# How long to wait for the first state, and for the control script to run.
+FIRST_STATE_TIMEOUT_S = 1.0
+# How long to wait for the cause of a stop when only its effects have been seen.
+CAUSE_TIMEOUT_S = 0.1
+# What a stop looks like before its cause is seen: a safety stop also ends the program.
+STOPS_WITHOUT_CAUSE = (None, ProgramStopped, ArmNotReady)
+
+
+class ControllerLink(Protocol):
+    """The connection to a controller whose control script runs."""
+
+    def states(self, timeout: float) -> list[Package]:
+        """Return the states since the last call, oldest first.
+
+        Args:
+            timeout: How long to wait for one, s.
+        """
+
+    def keep_alive(self) -> None:
+        """Feed the control script's watchdog without a setpoint."""
+
+    def servo(self, q: Array) -> bool:
+        """Send a setpoint (n,), rad; return False when the controller no longer accepts any."""
+
+
+class HostClock(Protocol):
+    """The host's clock."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class ReceivedStates:
+    """Receives a controller's states, and refuses those that cannot follow the one before.
+
+    Args:
+        link: The connection to the controller.
+        host: The controller's address, for messages.
+        period: Control period, s.
+        max_velocity: The joints' limits (n,), rad/s.
+        clock: The host's.
+
+    Attributes:
+        newest: The newest state.
+        arrival: When it arrived, s (host clock).
+        stop: The state that shows a stop; None while none has. In the next one it may be over.
+        samples: Of the motion; they take each state.
+        supply: Whether states come often enough.
+        is_braking: While the arm is braked, states that cannot be used are skipped, not refused.
+    """
+
+    def __init__(
+        self,
+        link: ControllerLink,
+        host: str,
+        period: float,
+        *,
+        max_velocity: Sequence[float],
+        clock: HostClock,
+    ) -> None:
+        self._link = link
+        self._host = host
+        self._period = period
+        self._max_velocity = max_velocity
+        self._clock = clock
+
+        self.newest: Package = {}
+        self.arrival = 0.0
+        self.stop: Package | None = None
+        self.samples = MotionSamples()
+        self.supply = StateSupply(host, period)
+        self.is_braking = False
+
+    def await_first(self) -> None:
+        """Wait for a state in which the control script runs; older states are skipped.
+
+        Raises:
+            StaleState: None came.
+            ImplausibleState: It is none of an arm.
+        """
+        begin = self._clock.monotonic()
+        state: Package = {}
+        while not state or find_stop(state) is ProgramStopped:
+            if self._clock.monotonic() - begin >= FIRST_STATE_TIMEOUT_S:
+                break
+            states = self._link.states(STALE_S)
+            if states:
+                state = states[-1]
+
+        if not state:
+            raise StaleState(self._host, 0.0, self._clock.monotonic() - begin)
+        check_state(self._host, state)
+        self._keep(state)
+        self.arrival = self._clock.monotonic()
+
+    def tick(self) -> int:
+        """Return the controller's tick of the newest state."""
+        return self._tick(self.newest)
+
+    def receive(self, timeout: float) -> bool:
+        """Take the states that come within a timeout, s; return whether one was newer.
+
+        Raises:
+            ImplausibleState: One cannot follow the last, and the arm is not being braked.
+            StaleState: Likewise, and so much time has passed on this computer, too.
+        """
+        try:
+            states = self._link.states(timeout)
+        except ImplausibleState:
+            if not self.is_braking:
+                raise
+            states = []
+
+        arrival = self._clock.monotonic()
+        quiet = arrival - self.arrival
+        is_newer = False
+        for state in states:
+            if not state["timestamp"] > self.newest["timestamp"]:
+                continue
+            if not self._can_follow(state, quiet):
+                continue
+            is_newer = True
+            self.arrival = arrival
+            self._keep(state)
+            self.samples.match(self._tick(state), state, arrival)
+
+        if is_newer:
+            self.supply.arrived(arrival)
+        return is_newer
+
+    def check_fresh(self) -> None:
+        """Raise `StaleState` if no newer state has come for too long."""
+        quiet = self._clock.monotonic() - self.arrival
+        if quiet > STALE_S:
+            raise StaleState(self._host, self.newest["timestamp"], quiet)
+
+    def await_cause(self) -> Package:
+        """Return the state that shows a stop, at best its cause.
+
+        The cause may become visible a little later than its effects.
+        """
+        end = self._clock.monotonic() + CAUSE_TIMEOUT_S
+        while not self._shows_cause():
+            remaining = end - self._clock.monotonic()
+            if remaining <= 0.0:
+                break
+            self.receive(remaining)
+        return self.stop or self.newest
+
+    def _can_follow(self, state: Package, quiet: float) -> bool:
+        """Return whether a newer state is used; see `receive` for what it raises.
+
+        Args:
+            state: The state.
+            quiet: How long none came before it, s (host clock).
+        """
+        try:
+            check_succession(self._host, self.newest, state, self._max_velocity)
+        except ImplausibleState:
+            # A stop that was seen before is the cause of the end.
+            if self.is_braking or self.stop is not None:
+                return False
+
+            # Both computers may have stood still, as when one is a virtual machine on the other.
+            step = state["timestamp"] - self.newest["timestamp"]
+            if quiet > STALE_S and MAX_STEP < step < quiet + STALE_S:
+                raise StaleState(self._host, self.newest["timestamp"], quiet) from None
+            raise
+        return True
+
+    def _keep(self, state: Package) -> None:
+        """Make this the newest state, and remember it if it shows a stop or its cause."""
+        self.newest = state
+        if find_stop(state) is not None and not self._shows_cause():
+            self.stop = state
+
+    def _shows_cause(self) -> bool:
+        """Return whether the cause of a stop was seen."""
+        return self.stop is not None and find_stop(self.stop) not in STOPS_WITHOUT_CAUSE
+
+    def _tick(self, state: Package) -> int:
+        return round(state["timestamp"] / self._period)
