@@ -354,7 +354,7 @@ URSCRIPTS = {
 
 
 def urscript(record: Record) -> None:
-    from tests.emulator.test_controller import Bench
+    from tests.emulator.bench import Bench
 
     for name, body in URSCRIPTS.items():
         bench = Bench().running()

@@ -9,7 +9,7 @@ from simbridge.emulator.contact import STIFFNESS
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.errors import InvalidParameter
 from simbridge.ur.tables import RuntimeState, SafetyMode
-from tests.emulator.test_controller import DT, ROBOT, Bench
+from tests.emulator.bench import DT, ROBOT, Bench
 
 SIX = "[0, 0, 0, 0, 0, 0]"
 

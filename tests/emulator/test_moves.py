@@ -8,7 +8,7 @@ import pytest
 
 from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.ur.tables import RuntimeState
-from tests.emulator.test_controller import AHEAD, DT, ROBOT, Bench
+from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
 
 
 @pytest.fixture

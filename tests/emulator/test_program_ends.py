@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
-from tests.emulator.test_controller import ROBOT, Bench
+from tests.emulator.bench import ROBOT, Bench
 
 SPEED = "speedj([0.5, 0, 0, 0, 0, 0], 2.0, 5)"
 

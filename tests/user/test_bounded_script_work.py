@@ -24,7 +24,7 @@ from simbridge.emulator.urscript.library import LIBRARY, describe
 from simbridge.emulator.urscript.runtime import BUDGET, Interpreter
 from simbridge.emulator.urscript.values import Pose, Struct
 from tests.controllers import loopback
-from tests.emulator.test_controller import Bench
+from tests.emulator.bench import Bench
 
 # Lines that a call may execute for each unit that it costs: a tick's budget of 10,000 units is then a million lines at
 # most, and far less in fact.

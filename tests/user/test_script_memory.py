@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from simbridge.ur.tables import RuntimeState
-from tests.emulator.test_controller import Bench
+from tests.emulator.bench import Bench
 
 DOUBLED = "str_cat(str_cat(str_cat(s, s), str_cat(s, s)), str_cat(s, s))"
 LONG = f's = "0123456789"\ni = 0\nwhile i < 4:\n  s = {DOUBLED}\n  i = i + 1\nend'

@@ -8,7 +8,7 @@ import pytest
 from simbridge.emulator.arm import Unreachable, frame_of
 from simbridge.errors import InvalidParameter
 from simbridge.ur.tables import SafetyMode
-from tests.emulator.test_controller import ROBOT, Bench
+from tests.emulator.bench import ROBOT, Bench
 
 HUGE = "p[1e308, 1e308, 0, 1, 2, 3]"
 ZEROS = "[0, 0, 0, 0, 0, 0]"

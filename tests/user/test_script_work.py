@@ -7,7 +7,7 @@ import pytest
 from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.record import TickRecord
 from simbridge.ur.tables import RuntimeState
-from tests.emulator.test_controller import Bench
+from tests.emulator.bench import Bench
 
 FAR = "p[5, 0, 0, 0, 0, 0]"
 
