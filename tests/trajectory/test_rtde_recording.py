@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -212,3 +213,9 @@ def test_a_recording_of_several_compressed_parts_is_read_whole(tmp_path):
     text = table(["timestamp", *joint_names()], ROWS).encode()
     (tmp_path / "parts.csv.gz").write_bytes(gzip.compress(text[:100]) + gzip.compress(text[100:]))
     assert np.array_equal(read_rtde(tmp_path / "parts.csv.gz").columns["target_q"], Q)
+
+
+def test_a_fifo_is_no_recording(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+
+    assert not is_rtde_recording(tmp_path / "fifo")

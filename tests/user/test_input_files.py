@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from pathlib import Path
 
 import pytest
 
 from simbridge.errors import InputFileError, NotARun, SimbridgeError
-from simbridge.files.reading import MAX_TEXT, open_file, read_bytes
+from simbridge.files.reading import MAX_TEXT
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
@@ -21,7 +20,7 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.ros_calibration_file import read_ros_calibration
 from simbridge.servo.plant import load_plant
 from simbridge.trajectory.files import read_bag, read_trajectory
-from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde
+from simbridge.trajectory.rtde_recording import read_joint_positions, read_rtde
 
 UR10E = load_robot("ur10e")
 
@@ -72,25 +71,6 @@ def test_what_is_not_a_regular_file_is_refused_before_it_is_opened(
     path.mkdir()
     with pytest.raises(SimbridgeError, match=name):
         READERS[name](path)
-
-
-def test_the_error_names_the_kind_of_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "socket"))
-    for path in (tmp_path / "fifo", tmp_path / "socket", Path("/dev/zero")):
-        with pytest.raises(InputFileError, match="a device, FIFO or socket"):
-            open_file(path)
-    assert not is_rtde_recording(tmp_path / "fifo")
-
-
-def test_a_file_is_refused_by_its_size_also_when_it_does_not_say_its_size(tmp_path: Path) -> None:
-    (tmp_path / "long").write_bytes(bytes(11))
-    assert read_bytes(tmp_path / "long", 11) == bytes(11)
-    with pytest.raises(InputFileError, match="larger than"):
-        read_bytes(tmp_path / "long", 10)
-    with pytest.raises(InputFileError, match="larger than"):
-        read_bytes("/proc/self/status", 10)
 
 
 HOSTILE_TOML = {

@@ -1,15 +1,10 @@
-"""Every file appears whole or not at all: a full disk, an error, Ctrl-C or a second program leaves the earlier one."""
+"""Every result appears whole or not at all, whatever ends its writing: a full disk, Ctrl-C."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import re
-import resource
 import signal
-import stat
-import tempfile
 import threading
 from pathlib import Path
 
@@ -20,8 +15,6 @@ from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.experiments.experiment import write_results
 from simbridge.experiments.outcome import Outcome, Plot
-from simbridge.files import mapped_arrays
-from simbridge.files.writing import replacing, write_file
 from simbridge.identification.data import write_plant
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
@@ -35,6 +28,7 @@ from simbridge.robot.cell_file import write_cell
 from simbridge.trajectory import Trajectory, write_csv, write_tum
 from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.files import read_bag
+from tests.disk import contents, largest_file
 from tests.records import made_up_tables
 
 PACKAGE = Path(__file__).parents[2] / "simbridge"
@@ -55,11 +49,9 @@ def plant(folder, _):
         "phase_s": None,
         "uncertainty": {"gain": 1.0, "lookahead_s": 0.1},
     }
-    found = dict.fromkeys(("joint_servo", "payload_kg", "friction", "robot")) | {
-        "servoj": servoj,
-        "cycle_s": 0.002,
-    }
-    write_plant(folder / "plant.toml", found, recording)
+    identified = dict.fromkeys(("joint_servo", "payload_kg", "friction", "robot"))
+    identified |= {"servoj": servoj, "cycle_s": 0.002}
+    write_plant(folder / "plant.toml", identified, recording)
 
 
 def experiment(folder, _):
@@ -106,291 +98,152 @@ NEW = {
 }
 
 
-@contextlib.contextmanager
-def largest_file(size):
-    """No file of this process grows beyond `size` bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def content(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize("name", [*WRITERS, *NEW])
-def test_a_file_that_does_not_fit_leaves_the_earlier_one_and_no_other(name, line_run, tmp_path):
+def test_a_full_disk_leaves_the_earlier_file(name, line_run, tmp_path):
     write = (WRITERS | NEW)[name]
-    if name == "rosbag2":
-        (tmp_path / name).mkdir()
+    names = []
     if name in WRITERS:
-        (tmp_path / name / "old" if name == "rosbag2" else tmp_path / name).write_bytes(b"earlier")
-    before = content(tmp_path)
-    with largest_file(700), pytest.raises(OutputError, match=re.escape(name)) as caught:
+        names = [name]
+        earlier = tmp_path / name
+        if name == "rosbag2":
+            earlier.mkdir()
+            earlier /= "old"
+        earlier.write_bytes(b"earlier")
+    before = contents(tmp_path)
+
+    with largest_file(700), pytest.raises(OutputError, match=re.escape(name)) as refusal:
         write(tmp_path, line_run)
-    assert caught.value.path == tmp_path / name and caught.value.reason
-    assert content(tmp_path) == before
-    assert [path.name for path in tmp_path.iterdir()] == ([name] if name in WRITERS else [])
+
+    assert refusal.value.path == tmp_path / name
+    assert refusal.value.reason
+    assert contents(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == names
+
     # With space again, the same call succeeds.
     write(tmp_path, line_run)
-    assert content(tmp_path) != before
+
+    assert contents(tmp_path) != before
 
 
-def test_a_refusal_says_how_much_is_missing(tmp_path):
-    with largest_file(1000), pytest.raises(OutputError) as caught:
-        write_file(tmp_path / "file", b"x" * 2500)
-    assert (caught.value.missing, caught.value.errno) == (1500, errno.EFBIG)
-    assert str(caught.value) == (
-        f"{tmp_path / 'file'} cannot be written: File too large; 1500 of its 2500 bytes are missing."
-    )
-
-
-def test_no_module_writes_files_in_another_way():
+def test_no_module_writes_files_directly():
     # Those that write something that is not a result: a closed stream, growing logs, a cache,
-    # shared memory, temporary files, a line of a shell's start-up file.
-    others = {
-        "cli/command_line.py",
+    # shared memory, temporary files.
+    writers_of_other_files = {
         "cli/streams.py",
+        "files/writing.py",
+        "kernels/cache.py",
         "recording/log_writer.py",
         "sessions/channel.py",
         "sessions/driver.py",
-        "sessions/record.py",
-        "files/writing.py",
-        "kernels/cache.py",
-        "trajectory/bag_reader.py",
-        "sweeps/results.py",
+        "trajectory/bag_formats.py",
     }
-    writers = (
+    direct_writing = re.compile(
         r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)"
         r"|(?<!new\.)open\([^)]*\"[wxa]"
     )
-    found = {}
+
+    violations = []
     for path in PACKAGE.rglob("*.py"):
-        name, lines = (
-            path.relative_to(PACKAGE).as_posix(),
-            path.read_text(encoding="utf-8").splitlines(),
-        )
-        if name not in others and not name.startswith(("backends/", "emulator/")):
-            found[name] = [line.strip() for line in lines if re.search(writers, line)]
-    assert {name: lines for name, lines in found.items() if lines} == {}
+        name = path.relative_to(PACKAGE).as_posix()
+        if name in writers_of_other_files or name.startswith(("backends/", "emulator/")):
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if direct_writing.search(line):
+                violations.append((name, line.strip()))
+
+    assert violations == []
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-@pytest.mark.parametrize("earlier", ["file", "directory", "nothing"])
-def test_what_is_interrupted_while_it_is_written_leaves_the_earlier_one(tmp_path, error, earlier):
-    target = tmp_path / "out"
-    if earlier == "directory":
-        target.mkdir()
-        (target / "old").write_text("old")
-    elif earlier == "file":
-        target.write_text("old")
-    before = content(tmp_path)
-    with pytest.raises(error), replacing(target) as new:
-        if earlier == "directory":
-            new.mkdir()
-        (new / "part" if earlier == "directory" else new).write_text("half of")
-        raise error
-    assert content(tmp_path) == before
-    assert list(tmp_path.iterdir()) == ([] if earlier == "nothing" else [target])
-
-
-def test_an_export_that_ctrl_c_ends_at_any_instant_is_the_earlier_or_the_new_one(
-    line_run, tmp_path
-):
+def test_ctrl_c_leaves_an_export_old_or_new(line_run, tmp_path):
     samples = Evaluation.read(line_run).samples
-    path, active, ends = tmp_path / "samples.csv", [], set()
-
-    def write():
-        EXPORTERS["csv"](tmp_path, samples)
+    path = tmp_path / "samples.csv"
+    is_writing = threading.Event()
+    endings = set()
 
     def interrupt(*_):
-        if active:
+        if is_writing.is_set():
             raise KeyboardInterrupt
 
-    write()
-    new, before = path.read_bytes(), signal.signal(signal.SIGALRM, interrupt)
+    EXPORTERS["csv"](tmp_path, samples)
+    new = path.read_bytes()
+    handler_before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for k in range(60):
             path.write_bytes(b"earlier")
             with contextlib.suppress(KeyboardInterrupt):
                 # This also ends a timer that the write before was faster than.
                 signal.setitimer(signal.ITIMER_REAL, 0.0002 * (k + 1))
-                active.append(True)
-                write()
-                active.clear()
-            active.clear()
-            ends.add(path.read_bytes())
+                is_writing.set()
+                EXPORTERS["csv"](tmp_path, samples)
+                is_writing.clear()
+            is_writing.clear()
+            endings.add(path.read_bytes())
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-    assert ends <= {b"earlier", new} and b"earlier" in ends
+        signal.signal(signal.SIGALRM, handler_before)
+
+    assert endings <= {b"earlier", new}
+    assert b"earlier" in endings
 
 
-def test_ctrl_c_stays_ctrl_c_where_cleaning_up_after_it_fails(tmp_path, monkeypatch):
-    close = os.close
+def call_at_once(count, call):
+    """Call a function in threads that begin together.
 
-    def interrupted(descriptor):
-        close(descriptor)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a.csv") as new:
-        new.write_text("new")
-        monkeypatch.setattr(os, "close", interrupted)
-
-
-def test_ctrl_c_while_the_temporary_directory_is_removed_does_not_leave_it_behind(
-    tmp_path, monkeypatch
-):
-    rmdir, calls = os.rmdir, []
-
-    def interrupted(*place, **more):
-        calls.append(place)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        rmdir(*place, **more)
-
-    monkeypatch.setattr(os, "rmdir", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_file(tmp_path / "a.csv", b"new")
-    assert content(tmp_path) == {"a.csv": b"new"} and list(tmp_path.iterdir()) == [
-        tmp_path / "a.csv"
-    ]
-
-
-def test_what_cannot_be_written_after_ctrl_c_is_reported(tmp_path):
-    with pytest.raises(OutputError, match="No such file or directory"):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            write_file(tmp_path / "gone" / "a.csv", b"new")
-
-
-def test_an_interrupted_exchange_of_directories_puts_the_earlier_one_back(tmp_path, monkeypatch):
-    target = tmp_path / "bag"
-    target.mkdir()
-    (target / "old").write_text("old")
-    replace, calls = os.replace, []
-
-    def interrupted(*paths):
-        calls.append(paths)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        replace(*paths)
-
-    monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt), replacing(target) as new:
-        new.mkdir()
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == [
-        "bag",
-        "bag/old",
-    ]
-
-
-def test_a_file_is_stored_before_it_gets_its_name_and_the_folder_after(tmp_path, monkeypatch):
-    events = []
-    fsync, replace = os.fsync, os.replace
-
-    def stored(descriptor):
-        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", stored)
-    monkeypatch.setattr(os, "replace", lambda *paths: (events.append("named"), replace(*paths)))
-    write_file(tmp_path / "file", b"text")
-    assert events == ["file", "named", "folder"]
-
-
-def test_a_link_stays_one_and_devices_and_pipes_are_written_themselves(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link.txt").symlink_to(tmp_path / "elsewhere" / "file.txt")
-    write_file(tmp_path / "link.txt", b"text")
-    assert (tmp_path / "link.txt").is_symlink() and (
-        tmp_path / "elsewhere" / "file.txt"
-    ).read_text() == "text"
-    write_file("/dev/null", b"text")
-    assert Path("/dev/null").is_char_device()
-    with pytest.raises(
-        OutputError, match="/dev/full cannot be written: No space left on device; 4 of its 4 bytes"
-    ):
-        write_file("/dev/full", b"text")
-    reading, writing = os.pipe()
-    write_file(f"/dev/fd/{writing}", b"text")
-    assert os.read(reading, 10) == b"text"
-    os.close(reading)
-    os.close(writing)
-
-
-def test_a_file_has_the_permissions_of_any_other_file(tmp_path):
-    (tmp_path / "plain").touch()
-    write_file(tmp_path / "written", b"text")
-    assert (tmp_path / "written").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def at_once(count, call):
-    """The errors of these calls, each in a thread of its own, begun together; None for those that succeeded."""
-    barrier, found = threading.Barrier(count), []
+    Returns:
+        The error of each call; None for one that succeeded.
+    """
+    barrier = threading.Barrier(count)
+    errors = []
 
     def work(number):
         barrier.wait()
         try:
             call(number)
-            found.append(None)
+            errors.append(None)
         except OutputError as error:
-            found.append(error)
+            errors.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return found
+    return errors
 
 
-def test_of_two_runs_at_once_in_one_directory_the_second_is_refused(tmp_path):
-    found = at_once(8, lambda _: RunDirectory.create(tmp_path / "a" / "out", "mine"))
-    assert found.count(None) == 1
-    assert all("exists already" in str(error) for error in found if error is not None)
+def test_one_of_two_runs_gets_a_directory(tmp_path):
+    errors = call_at_once(8, lambda _: RunDirectory.create(tmp_path / "a" / "out", "mine"))
+
+    assert errors.count(None) == 1
+    for error in errors:
+        assert error is None or "exists already" in str(error)
 
 
-def test_runs_that_begin_at_once_without_a_name_all_get_their_own(tmp_path, monkeypatch):
+def test_nameless_runs_each_get_a_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
     for _ in range(5):
-        assert at_once(8, lambda _: RunDirectory.create(None, "mine")) == [None] * 8
+        errors = call_at_once(8, lambda _: RunDirectory.create(None, "mine"))
+        assert errors == [None] * 8
+
     assert len(list(Path("runs").iterdir())) == 40
 
 
-def test_of_two_cells_written_at_once_to_one_name_the_second_is_refused(tmp_path):
-    found = at_once(
-        8, lambda number: write_cell(tmp_path / "lab.toml", Cell(payload=float(number)))
-    )
-    assert found.count(None) == 1 and [path.name for path in tmp_path.iterdir()] == ["lab.toml"]
+def test_one_of_two_cells_gets_a_name(tmp_path):
+    def write(number):
+        write_cell(tmp_path / "lab.toml", Cell(payload=float(number)))
+
+    errors = call_at_once(8, write)
+
+    assert errors.count(None) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["lab.toml"]
 
 
-def test_exports_at_once_leave_one_whole_bag(line_run, tmp_path):
+def test_exports_at_once_leave_one_bag(line_run, tmp_path):
     for _ in range(3):
-        found = at_once(4, lambda _: export("bag", tmp_path, line_run))
-        assert None in found
+        errors = call_at_once(4, lambda _: export("bag", tmp_path, line_run))
+
+        assert None in errors
         assert [path.name for path in tmp_path.iterdir()] == ["rosbag2"]
-        assert len(read_bag(tmp_path / "rosbag2", "/attained/pose")[0].times) > 1
-
-
-@pytest.mark.parametrize(
-    "fault", [FileNotFoundError(errno.ENOENT, "no directory"), OSError(errno.EMFILE, "too many")]
-)
-def test_arrays_that_no_file_can_hold_are_in_memory(fault, monkeypatch):
-    def refuse(*_, **__):
-        raise fault
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 8)
-    found = mapped_arrays.MappedArrays().gather(
-        3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}]
-    )
-    assert found["a"].tolist() == [1.0, 2.0, 3.0] and not found["a"].flags.writeable
+        trajectory, *_ = read_bag(tmp_path / "rosbag2", "/attained/pose")
+        assert len(trajectory.times) > 1

@@ -1,0 +1,68 @@
+"""TOML files are decoded into typed tables, and refused by field and line."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from simbridge.errors import InputFileError
+from simbridge.files.toml_file import TomlFile, find_repeated
+
+
+class Arm(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    lengths: list[float] = []
+
+
+def refuse(tmp_path, text):
+    """Return the error of a file that does not fit."""
+    (tmp_path / "arm.toml").write_text(text)
+    with pytest.raises(InputFileError) as refusal:
+        TomlFile(tmp_path / "arm.toml").decode(Arm)
+    return refusal.value
+
+
+def test_a_document_becomes_a_table(tmp_path):
+    (tmp_path / "arm.toml").write_text('name = "arm"\nlengths = [0.3, 0.2]\n')
+
+    assert TomlFile(tmp_path / "arm.toml").decode(Arm) == Arm("arm", [0.3, 0.2])
+
+
+def test_a_missing_field_is_named(tmp_path):
+    error = refuse(tmp_path, "lengths = [0.3]\n")
+
+    assert error.field == "name"
+    assert error.reason == "this field is missing"
+
+
+def test_an_unknown_field_is_named_by_its_line(tmp_path):
+    error = refuse(tmp_path, 'name = "arm"\nlenghts = [0.3]\n')
+
+    assert error.field == "lenghts"
+    assert error.line == 2
+    assert "Did you mean 'lengths'?" in error.reason
+
+
+def test_a_wrong_type_is_named_in_words(tmp_path):
+    error = refuse(tmp_path, 'name = "arm"\nlengths = "long"\n')
+
+    assert error.field == "lengths"
+    assert error.reason == "expected a list, got text"
+
+
+def test_what_is_no_toml_is_named_by_its_line(tmp_path):
+    error = refuse(tmp_path, 'name = "arm"\nlengths = [\n')
+
+    assert error.line == 2
+    assert error.reason.startswith("this is not TOML")
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    error = refuse(tmp_path, "name = " + "[" * 33)
+
+    assert "more than 32 tables or lists are nested" in error.reason
+
+
+def test_the_first_repeated_name_is_found():
+    assert find_repeated(["a", "b", "a", "b"]) == 2
+    assert find_repeated(["a", "b"]) is None
