@@ -32,6 +32,31 @@ TASK_ROWS = {"pose": 6, "axis": 5, "position": 3}
 # meant to be that.
 ENTRY_ROUNDING = 1e-14
 
+# Angles beyond this are not reduced to a quarter turn here, rad: digits would be lost.
+MAX_REDUCED_ANGLE = 1e5
+# 2 / pi.
+QUARTERS_PER_RADIAN = 0.6366197723675814
+# 1.5 * 2^52: adding and subtracting it rounds a double to the nearest whole number.
+WHOLE_NUMBER_SHIFT = 6755399441055744.0
+# Cody and Waite's parts of a quarter turn, pi / 2, from the largest to the smallest: a small
+# multiple of each but the last is exact.
+QUARTER_TURN_HIGH = 1.5707963267341256
+QUARTER_TURN_MIDDLE = 6.077100506303966e-11
+QUARTER_TURN_LOW = 2.0222662487959506e-21
+# fdlibm's minimax coefficients, named by the power of the angle.
+SINE_3 = -1.66666666666666324348e-01
+SINE_5 = 8.33333333332248946124e-03
+SINE_7 = -1.98412698298579493134e-04
+SINE_9 = 2.75573137070700676789e-06
+SINE_11 = -2.50507602534068634195e-08
+SINE_13 = 1.58969099521155010221e-10
+COSINE_4 = 4.16666666666666019037e-02
+COSINE_6 = -1.38888888888741095749e-03
+COSINE_8 = 2.48015872894767294178e-05
+COSINE_10 = -2.75573143513906633035e-07
+COSINE_12 = 2.08757232129817482790e-09
+COSINE_14 = -1.13596475577881948265e-11
+
 
 @dataclass(frozen=True)
 class Frames:
@@ -96,10 +121,10 @@ def frames(
             of four.
         prismatic: Which joints slide (n).
         q: Joint positions (n), rad or m.
-        cosine_and_sine: Of an angle, for the kind of scalar that q holds.
+        cosine_and_sine: Returns both of an angle, for the kind of scalar that q holds.
     """
-    # The columns x, y, z of the rotation and the position p, written out: this also runs
-    # uncompiled, once per period of the emulated controller.
+    # The frame reached so far: the columns x, y, z of its rotation and its position p, written out.
+    # This also runs uncompiled, once per period of the emulated controller.
     x0, x1, x2 = 1.0, 0.0, 0.0
     y0, y1, y2 = 0.0, 1.0, 0.0
     z0, z1, z2 = 0.0, 0.0, 1.0
@@ -116,7 +141,7 @@ def frames(
         py = py + (x1 * t0 + y1 * t1 + z1 * t2)
         pz = pz + (x2 * t0 + y2 * t1 + z2 * t2)
 
-        # The first two columns in base axes, before the joint turns, are u and v.
+        # Its columns in base axes, before the joint turns: u, v and w.
         u0 = x0 * a0 + y0 * a1 + z0 * a2
         u1 = x1 * a0 + y1 * a1 + z1 * a2
         u2 = x2 * a0 + y2 * a1 + z2 * a2
@@ -207,12 +232,12 @@ def cosine_and_sine(angle: float) -> tuple[float, float]:
     quarter turn (pi/2 in three parts), then fdlibm's minimax polynomials, whose terms are paired
     (Estrin) so that they can be computed in parallel.
     """
-    # Beyond this the reduction would lose digits; NaN also ends here.
-    if not abs(angle) < 1e5:
+    # NaN also ends here.
+    if not abs(angle) < MAX_REDUCED_ANGLE:
         return math.cos(angle), math.sin(angle)
 
-    # Adding and subtracting 1.5 * 2^52 rounds to the nearest whole number.
-    quarters = (angle * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0
+    # The nearest whole number of quarter turns.
+    quarters = (angle * QUARTERS_PER_RADIAN + WHOLE_NUMBER_SHIFT) - WHOLE_NUMBER_SHIFT
     cosine, sine = cosine_and_sine_of_remainder(angle, quarters)
 
     # A quarter turn makes the one the other; signs follow the quadrant.
@@ -234,24 +259,16 @@ def cosine_and_sine_of_remainder(angle: Scalar, quarters: Scalar) -> tuple[Scala
         quarters: How many; what remains is at most an eighth of a turn.
     """
     x = (
-        (angle - quarters * 1.5707963267341256) - quarters * 6.077100506303966e-11
-    ) - quarters * 2.0222662487959506e-21
+        (angle - quarters * QUARTER_TURN_HIGH) - quarters * QUARTER_TURN_MIDDLE
+    ) - quarters * QUARTER_TURN_LOW
+
     x2 = x * x
     x4 = x2 * x2
     sine = x + (x * x2) * (
-        (-1.66666666666666324348e-01 + x2 * 8.33333333332248946124e-03)
-        + x4
-        * (
-            (-1.98412698298579493134e-04 + x2 * 2.75573137070700676789e-06)
-            + x4 * (-2.50507602534068634195e-08 + x2 * 1.58969099521155010221e-10)
-        )
+        (SINE_3 + x2 * SINE_5) + x4 * ((SINE_7 + x2 * SINE_9) + x4 * (SINE_11 + x2 * SINE_13))
     )
     cosine = (1.0 - 0.5 * x2) + x4 * (
-        (4.16666666666666019037e-02 + x2 * -1.38888888888741095749e-03)
-        + x4
-        * (
-            (2.48015872894767294178e-05 + x2 * -2.75573143513906633035e-07)
-            + x4 * (2.08757232129817482790e-09 + x2 * -1.13596475577881948265e-11)
-        )
+        (COSINE_4 + x2 * COSINE_6)
+        + x4 * ((COSINE_8 + x2 * COSINE_10) + x4 * (COSINE_12 + x2 * COSINE_14))
     )
     return cosine, sine

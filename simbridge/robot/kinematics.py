@@ -125,14 +125,16 @@ def task_jacobian(robot: Robot, q: ArrayLike, task: str) -> Array:
 
 def cosines_and_sines(angles: Array) -> tuple[Array, Array]:
     """Return `chain.cosine_and_sine` of a column of angles (T,), rad."""
-    small = np.abs(angles) < 1e5
-    if not small.all():
+    is_reducible = np.abs(angles) < chain.MAX_REDUCED_ANGLE
+    if not is_reducible.all():
         # Rare enough to be computed one by one.
         pairs = [chain.cosine_and_sine(angle) for angle in angles.tolist()]
         columns = np.array(pairs).reshape(-1, 2)
         return columns[:, 0], columns[:, 1]
 
-    quarters = (angles * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0
+    # The same operations as for a single angle, in the same order.
+    shift = chain.WHOLE_NUMBER_SHIFT
+    quarters = (angles * chain.QUARTERS_PER_RADIAN + shift) - shift
     cosine: Array
     sine: Array
     cosine, sine = chain.cosine_and_sine_of_remainder(angles, quarters)
