@@ -191,11 +191,14 @@ class Cell:
         """
         cell_value = getattr(self, name)
         option_value = cast(Any, option)
+
+        # Only one of them has a value.
         if cell_value is None:
             return option
         if option_value is None or np.size(option_value) == 0:
             return cell_value
 
+        # Both have one: numbers may differ by rounding.
         if isinstance(cell_value, str) or isinstance(option_value, str):
             is_same = cell_value == option_value
         else:

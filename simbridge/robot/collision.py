@@ -195,20 +195,21 @@ class CollisionModel:
 
         In each, the second body moves relative to the first.
         """
+        # Bodies are in the order of their owners: obstacles, the base, the links.
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
             owner = self._bodies[first].owner
-            # Neighbouring links are not tested.
-            nearest_owner = owner + 1
+            # Neighbouring links touch.
+            last_untested_owner = owner + 1
             if owner == FLOOR_OWNER:
                 # The base and the first link may touch the floor.
-                nearest_owner = 0
+                last_untested_owner = 0
             elif owner == ZONE_OWNER:
                 # The base never moves.
-                nearest_owner = BASE_OWNER
-            if self._bodies[second].owner > nearest_owner:
+                last_untested_owner = BASE_OWNER
+            if self._bodies[second].owner > last_untested_owner:
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
 
-        # Of these, parts of the arm that touch at home are not tested.
+        # Parts of the arm that touch at home are not tested either.
         self._create_buffers()
         home = self.robot.home if self.robot.file_home is None else self.robot.file_home
         home_distances = self.distances(home)

@@ -245,12 +245,14 @@ def _find_home(
     if not fits.any():
         return None
 
-    best = candidates[int(np.argmax(fits))].workspace_index
-    fitting = [
-        candidate.q
-        for candidate, is_fitting in zip(candidates, fits, strict=True)
-        if is_fitting and candidate.workspace_index == best
-    ]
+    # Candidates are in the order of the workspaces: the first that fits has the best one.
+    first_fit = int(np.argmax(fits))
+    best = candidates[first_fit].workspace_index
+    fitting = []
+    for candidate, is_fitting in zip(candidates, fits, strict=True):
+        if is_fitting and candidate.workspace_index == best:
+            fitting.append(candidate.q)
+
     # The fewest links that touch; the first of these is the best.
     home = max(fitting, key=lambda q: CollisionModel(replace(robot, home=read_only(q))).pairs)
     exact, _ = solve_postures(

@@ -92,14 +92,16 @@ class BodyReader:
         for element, placement in self._tree.attached_links(name, self._moving):
             inertia += placement.act(self._read_inertia(element))
 
-            # What is drawn is <visual>, what takes part in collision checks <collision>; one stands
-            # for both.
+            # What takes part in collision checks is <collision>, what is drawn <visual>; where a
+            # link has only one of them, that stands for both.
             collisions = element.find_all("collision")
-            solid = list(self._read_parts(collisions, placement, solid=True))
+            solid_parts = list(self._read_parts(collisions, placement, solid=True))
+            is_solid_by_visuals = not solid_parts
             visuals = element.find_all("visual")
-            drawn = list(self._read_parts(visuals, placement, solid=not solid))
-            parts += drawn
-            parts += [replace(part, drawn=not drawn) for part in solid]
+            drawn_parts = list(self._read_parts(visuals, placement, solid=is_solid_by_visuals))
+            is_drawn_by_collisions = not drawn_parts
+            parts += drawn_parts
+            parts += [replace(part, drawn=is_drawn_by_collisions) for part in solid_parts]
 
         shapes = tuple(part for part in parts if isinstance(part, Shape))
         meshes = tuple(part for part in parts if isinstance(part, Mesh))
@@ -120,14 +122,17 @@ class BodyReader:
         tensor = inertia_tensor(*(moments.number(name) for name in names))
         fault = inertia_fault(tensor)
         if fault:
+            # A body's largest principal moment is at most the sum of the others. One that is
+            # almost so is noted and used.
             low, middle, high = np.linalg.eigvalsh(tensor)
             if low <= 0.0 or high > MAX_MOMENT_RATIO * (low + middle):
                 moments.refuse(fault)
             self._inertia_faults[link.text("name")] = fault
 
+        # The moments are given in the axes of <origin>.
         centre = read_origin(inertial)
-        turned = centre.rotation @ tensor @ centre.rotation.T
-        return pin.Inertia(mass, centre.translation, turned)
+        link_tensor = centre.rotation @ tensor @ centre.rotation.T
+        return pin.Inertia(mass, centre.translation, link_tensor)
 
     def _read_parts(
         self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool
@@ -144,7 +149,7 @@ class BodyReader:
             geometry = element.require("geometry")
             if not geometry.children:
                 geometry.refuse("it contains no shape")
-            color = self._color_of(element)
+            color = self._find_color(element)
 
             for child in geometry.children:
                 if child.tag != "mesh":
@@ -155,8 +160,8 @@ class BodyReader:
                 if mesh is not None:
                     yield mesh
 
-    def _color_of(self, element: Element) -> Color:
-        """Return the colour of a <visual>: its own, or that of the material that it names."""
+    def _find_color(self, element: Element) -> Color:
+        """Find the colour of a <visual>: its own, or that of the material that it names."""
         material = element.find("material")
         if material is None:
             return COLOR
