@@ -14,27 +14,36 @@ from simbridge.ur.tables import PRIMARY, Message, PrimaryPackage
 
 # A message begins with its time stamp, us, its source and its type.
 MESSAGE_HEAD = struct.Struct(">QbB")
+# A runtime exception begins with its line and its column.
+ERROR_HEAD = struct.Struct(">2i")
+# Code and argument of a key message, bytes.
+KEY_HEAD_SIZE = 8
 # The newest messages that are kept, and characters of each.
 MAX_MESSAGES = 20
 MAX_MESSAGE_LENGTH = 200
 
 CONNECT_TIMEOUT_S = 1.0
+# Bytes that are read at once.
+RECEIVED_BYTES = 1 << 16
 # How often the thread looks whether it is to end, s.
 POLL_S = 0.05
 
 
-def message_words(content: bytes) -> str | None:
-    """Return the content of a message as a clause; None for one that is not about the program."""
+def describe_message(content: bytes) -> str | None:
+    """Say in a clause what a message tells; None for one that is not about the program."""
     with contextlib.suppress(struct.error, IndexError):
         _, _, kind = MESSAGE_HEAD.unpack_from(content)
         body = content[MESSAGE_HEAD.size :]
         if kind == Message.RUNTIME_EXCEPTION:
-            line, column = struct.unpack_from(">2i", body)
-            return f"the program's error in line {line}, column {column}: {_as_text(body[8:])}"
+            line, column = ERROR_HEAD.unpack_from(body)
+            text = _as_text(body[ERROR_HEAD.size :])
+            return f"the program's error in line {line}, column {column}: {text}"
         if kind == Message.KEY:
-            # Behind a code and an argument: the length of the title, the title, the text.
-            title_end = 9 + body[8]
-            title = _as_text(body[9:title_end])
+            # A code and an argument, the length of the title, the title, the text.
+            title_length = body[KEY_HEAD_SIZE]
+            title_start = KEY_HEAD_SIZE + 1
+            title_end = title_start + title_length
+            title = _as_text(body[title_start:title_end])
             return f"message {title}: {_as_text(body[title_end:])}"
     return None
 
@@ -55,7 +64,7 @@ class ControllerMessages:
         self._host = host
         self._closed = threading.Event()
         # The newest messages, as clauses.
-        self._words: deque[str] = deque(maxlen=MAX_MESSAGES)
+        self._clauses: deque[str] = deque(maxlen=MAX_MESSAGES)
         self._thread = threading.Thread(target=self._run, name="simbridge-messages", daemon=True)
         self._thread.start()
 
@@ -72,21 +81,19 @@ class ControllerMessages:
             connection.settimeout(POLL_S)
             while not self._closed.is_set():
                 try:
-                    data = connection.recv(1 << 16)
+                    data = connection.recv(RECEIVED_BYTES)
                 except TimeoutError:
                     continue
                 if not data:
                     return
                 for kind, content in packages.feed(data):
                     if kind == PrimaryPackage.ROBOT_MESSAGE:
-                        self._keep(message_words(content))
-
-    def _keep(self, words: str | None) -> None:
-        if words is not None:
-            self._words.append(words)
+                        clause = describe_message(content)
+                        if clause is not None:
+                            self._clauses.append(clause)
 
     def close(self) -> list[str]:
         """Stop listening, and return the newest messages as clauses, oldest first."""
         self._closed.set()
         self._thread.join(1.0)
-        return list(self._words)
+        return list(self._clauses)

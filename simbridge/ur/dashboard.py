@@ -13,6 +13,8 @@ import time
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.tables import DASHBOARD
 
+# Bytes that are read at once.
+RECEIVED_BYTES = 4096
 # Longest answer, bytes.
 MAX_LINE_BYTES = 65536
 # By these words in an answer the server refuses a command.
@@ -92,7 +94,7 @@ class DashboardClient:
                 if remaining <= 0.0:
                     raise TimeoutError
                 self._socket.settimeout(remaining)
-                data = self._socket.recv(4096)
+                data = self._socket.recv(RECEIVED_BYTES)
             except TimeoutError:
                 raise self._lost(f"no {name} within {self._timeout:g} s") from None
             except OSError as error:

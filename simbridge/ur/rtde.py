@@ -28,6 +28,10 @@ LARGEST_VALUE = 1e9
 MAX_PACKAGE_BYTES = 65535
 # Bytes that are read at once.
 RECEIVED_BYTES = 65536
+# What the controller answers instead of the type of a variable that it does not have.
+NO_SUCH_VARIABLE = "NOT_FOUND"
+# The answer to a request that was granted.
+ACCEPTED = b"\x01"
 # States that are handed over at a time: two seconds of them. A stream that never pauses must not
 # keep `wait` for ever.
 MAX_STATES = 1000
@@ -163,7 +167,7 @@ class RtdeClient:
 
     def _set_up(self) -> None:
         """Agree on the protocol, and ask for the version of the software."""
-        if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
+        if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != ACCEPTED:
             reason = "It does not support RTDE protocol version 2; update PolyScope."
             raise UnsupportedController(self.host, "", reason)
 
@@ -289,11 +293,16 @@ class RtdeReader(RtdeClient):
         _, period = series_and_period(self.version[0])
         self.frequency = self._wanted_frequency or 1.0 / period
 
+        # Variables that this version does not have are dropped, and the others asked for again.
         types = self.output_types(self.variables, self.frequency)
-        if len(types) == len(self.variables) and "NOT_FOUND" in types:
-            types_by_name = zip(self.variables, types, strict=True)
-            self.variables = tuple(name for name, kind in types_by_name if kind != "NOT_FOUND")
+        if len(types) == len(self.variables) and NO_SUCH_VARIABLE in types:
+            known_variables = []
+            for name, kind in zip(self.variables, types, strict=True):
+                if kind != NO_SUCH_VARIABLE:
+                    known_variables.append(name)
+            self.variables = tuple(known_variables)
             types = self.output_types(self.variables, self.frequency)
+
         if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
             raise self._lost(f"the answer to the list of variables is {','.join(types)[:200]}")
         for name, kind in zip(self.variables, types, strict=True):
@@ -301,7 +310,7 @@ class RtdeReader(RtdeClient):
                 raise self._lost(f"it sends {name} as {kind}, which is {EXPECTED_TYPES[name][0]}")
 
         self._recipe = Recipe(self.variables, types)
-        if self.request(RtdePackage.START) != b"\x01":
+        if self.request(RtdePackage.START) != ACCEPTED:
             raise self._lost("the controller refused to start its stream")
 
     def wait(self, timeout: float) -> list[Package]:
@@ -322,9 +331,9 @@ class RtdeReader(RtdeClient):
                 if kind == RtdePackage.DATA:
                     states.append(self._read_state(payload))
 
-            no_more = bool(states) and not packages
-            in_vain = not states and time.monotonic() >= deadline
-            if no_more or in_vain or len(states) >= MAX_STATES:
+            all_read = bool(states) and not packages
+            timed_out = not states and time.monotonic() >= deadline
+            if all_read or timed_out or len(states) >= MAX_STATES:
                 return states
 
     def _read_state(self, payload: bytes) -> Package:

@@ -163,6 +163,7 @@ def _await_realtime(host: str, timeout: float) -> None:
     deadline = time.monotonic() + timeout
     try:
         with socket.create_connection((host, REALTIME), timeout=timeout) as connection:
+            # Not 0, with which it would not wait at all.
             connection.settimeout(max(deadline - time.monotonic(), 1e-3))
             if not connection.recv(1):
                 raise ConnectionLost(host, REALTIME, "the controller ended the connection")

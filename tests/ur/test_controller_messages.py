@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ur import controller_messages
-from simbridge.ur.controller_messages import ControllerMessages, message_words
+from simbridge.ur.controller_messages import ControllerMessages, describe_message
 
 HEAD = struct.pack(">Qb", 12_000_000, -2)
 EXCEPTION = HEAD + bytes([10]) + struct.pack(">2i", 7, 3) + b"get_inverse_kin: no\nsolution"
@@ -35,12 +35,12 @@ KEY = (
     ],
 )
 def test_messages_about_the_program_are_clauses(content, words):
-    assert message_words(content) == words
+    assert describe_message(content) == words
 
 
 @given(st.binary(max_size=300))
 def test_whatever_a_message_holds_it_is_at_most_two_short_lines(content):
-    words = message_words(HEAD[: len(content)] + content)
+    words = describe_message(HEAD[: len(content)] + content)
     assert words is None or len(words) < 500
 
 
@@ -54,7 +54,7 @@ def test_messages_are_collected_until_the_end_and_a_state_between_them_is_skippe
         deadline = time.monotonic() + 10.0
         while len(listening._words) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert listening.close() == [message_words(KEY), message_words(EXCEPTION)]
+        assert listening.close() == [describe_message(KEY), describe_message(EXCEPTION)]
         client.close()
     assert "simbridge-messages" not in [thread.name for thread in threading.enumerate()]
 
