@@ -39,8 +39,9 @@ def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
         return _below(SMALLEST if decimals >= 4 else 10.0**-decimals, value)
 
     places = _places(value, digits, decimals)
-    # 0.9996 is written as 1.00: rounding may add a digit before the point.
-    places = _places(round(value, places) or value, digits, decimals)
+    # 0.9996 is written as 1.00: rounding may add a digit before the point. (0.0 has no digits.)
+    rounded = round(value, places)
+    places = _places(rounded or value, digits, decimals)
     text = f"{abs(value):.{places}f}"
     if float(text) == 0.0:
         return _below(10.0**-decimals, value)

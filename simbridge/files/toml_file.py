@@ -81,7 +81,10 @@ def _check_nesting(text: str) -> None:
 
 def find_repeated(names: Sequence[str]) -> int | None:
     """Return the index of the first name that equals an earlier one; None where all differ."""
-    return next((index for index, name in enumerate(names) if name in names[:index]), None)
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            return index
+    return None
 
 
 class TomlFile:
@@ -119,16 +122,14 @@ class TomlFile:
 
         unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
         if unknown:
-            known = [
-                known_field.name for known_field in msgspec.structs.fields(_type_of(kind, field))
-            ]
-            suggestion = suggest(unknown[1], known)
+            known_fields = msgspec.structs.fields(_find_type(kind, field))
+            suggestion = suggest(unknown[1], [known_field.name for known_field in known_fields])
             unknown_field = f"{field}.{unknown[1]}".lstrip(".")
             self.refuse(unknown_field, f"there is no such field. {suggestion}")
 
         if reason.startswith("Invalid enum value"):
             value = reason.removeprefix("Invalid enum value ")
-            known_values = ", ".join(get_args(_type_of(kind, field)))
+            known_values = ", ".join(get_args(_find_type(kind, field)))
             self.refuse(field, f"{value} is not among the known: {known_values}")
 
         reason = re.sub(r"`([\w |]+)`", _name_types, reason)
@@ -145,14 +146,19 @@ class TomlFile:
         """
         start = 0
         end = len(self.text)
+        # A field of a list of tables, such as `links[2].mass`, is looked for in its table alone.
         table = re.match(r"([\w-]+)\[(\d+)\]", field)
         if table:
-            pattern = rf"^\[\[{table[1]}\]\]"
+            name = table[1]
+            index = int(table[2])
+            pattern = rf"^\[\[{name}\]\]"
             headers = [match.start() for match in re.finditer(pattern, self.text, re.MULTILINE)]
             if headers:
                 edges = [*headers, end, end]
-                start, end = edges[int(table[2]) :][:2]
+                start = edges[index]
+                end = edges[index + 1]
 
+        # Its key, outside of comments; (?!) matches nothing.
         keys = re.findall(r"[^.\[\]]+", re.sub(r"\[\d+\]", "", field))
         key = re.escape(keys[-1]) if keys else r"(?!)"
         pattern = rf"^[^#\n]*?(?<![\w-]){key}\s*="
@@ -197,8 +203,8 @@ def _name_types(types: re.Match[str]) -> str:
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
 
 
-def _type_of(kind: Any, field: str) -> Any:
-    """Return the type of a field of a table of a kind."""
+def _find_type(kind: Any, field: str) -> Any:
+    """Find the type of a field, such as `links[2].mass`, of a table of a kind."""
     for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", field):
         if index:
             kind = get_args(kind)[0]

@@ -24,17 +24,18 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
         path: The file or directory that is written.
         advice: What follows the reason.
     """
-    # What is being handled when the block begins.
-    handled = sys.exc_info()[1]
+    # What is being handled when the block begins did not end it.
+    handled_before = sys.exc_info()[1]
     try:
         yield
     except OutputError:
         raise
     except (OSError, sqlite3.Error) as error:
-        during = error.__context__
-        if isinstance(during, KeyboardInterrupt) and during is not handled:
-            # Ctrl-C while the standard library removes a directory closes a descriptor twice.
-            raise during from None
+        # Ctrl-C while the standard library removes a directory closes a descriptor twice: then it
+        # is Ctrl-C that ended the block.
+        cause = error.__context__
+        if isinstance(cause, KeyboardInterrupt) and cause is not handled_before:
+            raise cause from None
 
         number = getattr(error, "errno", None)
         reason = getattr(error, "strerror", None) or error
