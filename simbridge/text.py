@@ -170,6 +170,7 @@ def make_table(
             justify: Literal["left", "right"] = "left" if is_text else "right"
             table.add_column(title, justify=justify, no_wrap=not is_first, overflow="fold")
         for row in rows:
+            # As in `bold`, where it is not broken into lines.
             name = row[0].replace("\n", "")
             table.add_row(*row, style="bold" if name in bold else None)
         return table
@@ -180,12 +181,14 @@ def make_table(
     if console.measure(table, options=unlimited).maximum <= console.width:
         return table
 
-    # The room that the other columns leave to the first one.
+    # The room that the other columns, two characters apart, leave to the first one.
     titles = [name.replace(" ", "\n") for name in columns]
     room = console.width
-    for column in list(zip(titles, *rows, strict=True))[1:]:
-        width = max(len(line) for cell in column for line in cell.split("\n"))
+    _, *other_columns = zip(titles, *rows, strict=True)
+    for cells in other_columns:
+        width = max(len(line) for cell in cells for line in cell.split("\n"))
         room -= 2 + width
+
     name_width = max(room, MIN_NAME_WIDTH)
     rows = [(_break_name(row[0], name_width), *row[1:]) for row in rows]
     return plain_table(titles)

@@ -245,7 +245,7 @@ def _find_home(
     if not fits.any():
         return None
 
-    # Candidates are in the order of the workspaces: the first that fits has the best one.
+    # Candidates are in the order of the positions of workspaces, best first.
     first_fit = int(np.argmax(fits))
     best = candidates[first_fit].workspace_index
     fitting = []
@@ -253,7 +253,7 @@ def _find_home(
         if is_fitting and candidate.workspace_index == best:
             fitting.append(candidate.q)
 
-    # The fewest links that touch; the first of these is the best.
+    # Pairs that touch at home are not tested: the most pairs are the fewest that touch.
     home = max(fitting, key=lambda q: CollisionModel(replace(robot, home=read_only(q))).pairs)
     exact, _ = solve_postures(
         robot,
@@ -277,22 +277,27 @@ def _find_candidates(robot: Robot, centres: Array, seeds: int) -> list[_Candidat
         At most `MAX_CANDIDATES` for each position of the tool, in the order of the workspaces, the
         best first; solutions that are the same up to a few degrees count once.
     """
+    # The search in each workspace begins from all seeds.
     start = np.tile(restart_postures(robot, seeds), (len(centres), 1))
     q, is_attained = solve_postures(robot, start, np.repeat(centres, seeds, axis=0))
     q = _unwind(robot, q[is_attained])
-    index = np.repeat(np.arange(len(centres)), seeds)[is_attained]
+    workspace_indices = np.repeat(np.arange(len(centres)), seeds)[is_attained]
     if not len(q):
         return []
 
-    order = np.lexsort([-_home_scores(robot, q), index // TOOL_TURNS])
+    # By position of the tool, whose turns at one position belong together; then the best first.
+    order = np.lexsort([-_home_scores(robot, q), workspace_indices // TOOL_TURNS])
     candidates: list[_Candidate] = []
-    for k, posture in zip(index[order].tolist(), q[order], strict=True):
-        # The turns of the tool at one position belong together.
-        position = k // TOOL_TURNS
-        neighbours = [c.q for c in candidates if c.workspace_index // TOOL_TURNS == position]
+    for index, posture in zip(workspace_indices[order].tolist(), q[order], strict=True):
+        position = index // TOOL_TURNS
+        neighbours = []
+        for candidate in candidates:
+            if candidate.workspace_index // TOOL_TURNS == position:
+                neighbours.append(candidate.q)
+
         is_new = all(np.abs(posture - neighbour).max() > SAME_POSTURE for neighbour in neighbours)
         if is_new and len(neighbours) < MAX_CANDIDATES:
-            candidates.append(_Candidate(k, posture))
+            candidates.append(_Candidate(index, posture))
     return candidates
 
 
@@ -317,10 +322,12 @@ def _reach_corners(
     """
     cube = CUBE * ([1.0, 1.0, 0.0] if robot.planar else [1.0, 1.0, 1.0])
     scales = [workspaces[candidate.workspace_index].scale for candidate in candidates]
-    corner_poses = [
-        centres[candidate.workspace_index] + np.pad(scale * cube, ((0, 0), (0, 4)))
-        for candidate, scale in zip(candidates, scales, strict=True)
-    ]
+    corner_poses = []
+    for candidate, scale in zip(candidates, scales, strict=True):
+        # At the corners the tool is oriented as in the middle.
+        shifts = np.pad(scale * cube, ((0, 0), (0, 4)))
+        corner_poses.append(centres[candidate.workspace_index] + shifts)
+
     start = np.repeat([candidate.q for candidate in candidates], len(cube), axis=0)
     q, is_attained = solve_postures(robot, start, np.concatenate(corner_poses))
     is_near = is_attained & (np.abs(q - start).max(axis=1) < MAX_CORNER_MOTION)

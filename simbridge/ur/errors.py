@@ -47,6 +47,7 @@ class ConnectionLost(ControllerError, ConnectionError):
         if port is not None:
             address = f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
 
+        # A connection that was never there was not lost: "no connection (Connection refused)".
         event = "Lost"
         why = reason
         if reason.startswith("no connection ("):

@@ -31,6 +31,8 @@ MAX_STATES_AWAITED = 3
 PACKAGE_HEADER = struct.Struct(">iB")
 # A robot state has about 1.5 kB, the largest messages (a program's variables) about 10 kB.
 MAX_PACKAGE_BYTES = 1 << 20
+# Bytes that are read at once.
+RECEIVED_BYTES = 1 << 16
 # Where the robot type is in the configuration data, bytes.
 ROBOT_TYPE_OFFSET = 432
 
@@ -173,7 +175,7 @@ def _listen(reader: DescriptionReader, host: str, *, port: int, timeout: float) 
                 if remaining <= 0.0:
                     raise TimeoutError
                 connection.settimeout(remaining)
-                data = connection.recv(1 << 16)
+                data = connection.recv(RECEIVED_BYTES)
                 if not data:
                     return "it closed the connection before it had described its arm"
                 reader.receive(data)
