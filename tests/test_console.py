@@ -26,6 +26,7 @@ def test_a_printed_name_controls_nothing():
 
 def test_a_cell_controls_nothing():
     table = Table.grid()
+
     table.add_row(CLEARS)
 
     assert printed(table).strip() == SHOWN

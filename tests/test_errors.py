@@ -127,7 +127,7 @@ def test_an_error_can_be_pickled(kind: type[SimbridgeError]) -> None:
 
 
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__qualname__)
-def test_an_error_arrives_from_the_loop_as_it_was_raised(kind: type[SimbridgeError]) -> None:
+def test_an_error_arrives_as_it_was_raised(kind: type[SimbridgeError]) -> None:
     error = example(kind)
 
     received = reconstruct_error(json.loads(json.dumps(error_facts(error))))
@@ -139,7 +139,7 @@ def test_an_error_arrives_from_the_loop_as_it_was_raised(kind: type[SimbridgeErr
 @pytest.mark.parametrize(
     "argument", [lambda: 0, "x" * 1_000_000], ids=["a function", "a long text"]
 )
-def test_an_argument_that_cannot_be_sent_arrives_as_text(argument: object) -> None:
+def test_an_unsendable_argument_arrives_as_text(argument: object) -> None:
     facts = error_facts(SimbridgeError(argument))
 
     received = reconstruct_error(facts)
@@ -156,14 +156,14 @@ class UnsendableError(SimbridgeError):
         raise TypeError("cannot be pickled")
 
 
-def test_an_error_that_cannot_be_sent_arrives_as_an_internal_error() -> None:
+def test_an_unsendable_error_arrives_as_internal() -> None:
     received = reconstruct_error(error_facts(UnsendableError("by a user")))
 
     assert isinstance(received, InternalError)
     assert "by a user" in str(received.trace)
 
 
-def test_what_was_not_raised_on_purpose_arrives_as_an_internal_error() -> None:
+def test_an_unexpected_error_arrives_as_internal() -> None:
     received = reconstruct_error(error_facts(ZeroDivisionError("by nobody")))
 
     assert isinstance(received, InternalError)
@@ -175,7 +175,7 @@ def test_what_was_not_raised_on_purpose_arrives_as_an_internal_error() -> None:
     [lambda: None, np.zeros(10**6), type("Local", (), {})()],
     ids=["a function", "a large array", "of a local class"],
 )
-def test_a_value_that_cannot_be_sent_arrives_as_text(value: object) -> None:
+def test_an_unsendable_value_arrives_as_text(value: object) -> None:
     received = reconstruct_error(error_facts(InvalidParameter("answer", value, "6 finite numbers")))
 
     assert isinstance(received, InvalidParameter)
@@ -191,7 +191,7 @@ class Unprintable:
 @pytest.mark.parametrize(
     "value", [10**5000, Unprintable()], ids=["a huge integer", "an object without text"]
 )
-def test_a_value_that_cannot_be_printed_is_refused_like_another(value: object) -> None:
+def test_an_unprintable_value_is_refused_alike(value: object) -> None:
     error = InvalidParameter("speed", value, "a number")
 
     assert error.value is value

@@ -25,19 +25,23 @@ def test_an_example_runs_and_prints_what_it_found(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
+
     printed = capsys.readouterr().out
+
     assert re.search(r"\d", printed)
     assert not re.search(r"\bnan\b|\bNone\b", printed)
 
 
-def test_each_example_is_short_and_listed_with_what_it_shows():
+def test_examples_are_short_and_listed():
     rows = re.findall(
         r"^\| \[(\S+)\]\(\1\) \| (.+) \|$",
         (CHECKOUT / "examples/README.md").read_text(),
         re.MULTILINE,
     )
     texts = {path.name: path.read_text() for path in SCRIPTS}
+
     assert dict(rows) == {
         name: ast.get_docstring(ast.parse(text)).rstrip(".") for name, text in texts.items()
     }
-    assert len(texts) >= 12 and max(len(text.splitlines()) for text in texts.values()) <= 60
+    assert len(texts) >= 12
+    assert max(len(text.splitlines()) for text in texts.values()) <= 60

@@ -31,17 +31,17 @@ def test_every_promised_name_can_be_imported():
 
 def test_the_emulators_package_has_what_its_page_names():
     assert simbridge.emulator.__all__ == ["Emulator", "EmulatorError"]
-    assert (
-        simbridge.emulator.Emulator is handle.Emulator
-        and simbridge.emulator.EmulatorError is errors.EmulatorError
-    )
+    assert simbridge.emulator.Emulator is handle.Emulator
+    assert simbridge.emulator.EmulatorError is errors.EmulatorError
+
     with pytest.raises(AttributeError, match="walk"):
         _ = simbridge.emulator.walk
 
 
-def test_a_name_that_never_was_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="walk"):
         _ = simbridge.walk
+
     with pytest.raises(ImportError, match="cannot import name 'walk'"):
         exec("from simbridge.trajectory import walk")
 
@@ -57,6 +57,7 @@ def test_an_object_of_a_public_class_survives_pickling():
 
 def test_a_subpackage_hides_no_public_function():
     importlib.import_module("simbridge.sweeps.sweep")
+
     importlib.import_module("simbridge.browser.studio")
 
     assert callable(simbridge.sweep)
@@ -67,5 +68,7 @@ def test_importing_simbridge_imports_none_of_its_parts():
     """In a process of its own: numpy alone takes longer than `simbridge --help` may."""
     parts = "('simbridge.', 'numpy', 'pinocchio')"
     code = f"import sys, simbridge; print(*(m for m in sys.modules if m.startswith({parts})))"
+
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
     assert done.stdout.split() == []

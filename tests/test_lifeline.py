@@ -149,7 +149,7 @@ BENCHMARK = """
 """
 
 
-def test_a_child_that_holds_pythons_lock_ends_with_its_parent():
+def test_a_child_with_the_gil_ends():
     with parent(CHILD_THAT_HOLDS_THE_LOCK) as (process, started):
         assert len(started) == 1
 
@@ -163,7 +163,8 @@ def test_a_child_outlives_the_thread_that_started_it():
         # The thread has ended before the child was ready.
         time.sleep(0.2)
 
-        assert len(started) == 1 and is_running(started[0])
+        assert len(started) == 1
+        assert is_running(started[0])
 
 
 def test_workers_of_a_sweep_end_with_it():
@@ -176,7 +177,7 @@ def test_workers_of_a_sweep_end_with_it():
         assert running_after(started) == []
 
 
-def test_the_process_of_a_simulated_session_ends_with_it():
+def test_a_simulated_sessions_process_ends():
     with parent(SIMULATED_SESSION) as (process, started):
         assert started
 
@@ -185,7 +186,7 @@ def test_the_process_of_a_simulated_session_ends_with_it():
         assert running_after(started) == []
 
 
-def test_an_emulator_and_its_compiler_end_with_the_test_that_started_them():
+def test_an_emulator_and_its_compiler_end():
     with parent(EMULATOR, loopback(60)) as (process, started):
         # The emulator, and what compiles its scripts.
         assert len(started) == 2
@@ -213,7 +214,7 @@ def test_a_client_of_a_benchmark_ends_with_it():
         assert running_after(started) == []
 
 
-def test_a_child_whose_parent_has_gone_before_it_looks_ends_at_once():
+def test_a_late_child_ends_at_once():
     environment = {**os.environ, "SIMBRIDGE_LIFELINE": f"{os.getpid()}:1000000"}
     source = "from simbridge.lifeline import end_with_parent; end_with_parent(); print('goes on')"
 
@@ -224,7 +225,7 @@ def test_a_child_whose_parent_has_gone_before_it_looks_ends_at_once():
     assert (child.returncode, child.stdout) == (-signal.SIGKILL, "")
 
 
-def test_a_process_that_a_user_started_is_left_alone():
+def test_a_users_process_is_left_alone():
     source = "from simbridge.lifeline import end_with_parent; end_with_parent(); print('goes on')"
 
     child = subprocess.run(
@@ -234,12 +235,13 @@ def test_a_process_that_a_user_started_is_left_alone():
     assert child.stdout == "goes on\n"
 
 
-def test_a_fork_of_the_parent_does_not_keep_its_children():
+def test_a_fork_keeps_no_children():
     with parent(CHILD_AND_FORK) as (process, started):
         own_command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         (child,) = [
             pid for pid in started if Path(f"/proc/{pid}/cmdline").read_bytes() != own_command
         ]
+
         assert len(started) == 2
 
         process.kill()

@@ -54,6 +54,7 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
 
 def test_the_wheel_carries_every_robot_and_scenario_unchanged(wheel: zipfile.ZipFile) -> None:
     sources = [*CHECKOUT.glob("robots/*.toml"), *CHECKOUT.glob("scenarios/*.py")]
+
     assert {"ur10.toml", "square_tracking.py"} <= {path.name for path in sources}
     for path in sources:
         assert (
@@ -62,25 +63,31 @@ def test_the_wheel_carries_every_robot_and_scenario_unchanged(wheel: zipfile.Zip
         )
 
 
-def test_the_wheel_carries_every_module_and_the_typing_marker(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_carries_modules_and_marker(wheel: zipfile.ZipFile) -> None:
     modules = {path.relative_to(CHECKOUT).as_posix() for path in CHECKOUT.glob("simbridge/**/*.py")}
+
     assert modules | {"simbridge/py.typed"} <= set(wheel.namelist())
 
 
 def test_the_wheel_puts_nothing_next_to_the_package(wheel: zipfile.ZipFile) -> None:
     top_level = {name.split("/")[0] for name in wheel.namelist()}
+
     assert top_level == {"simbridge", f"simbridge-{simbridge.__version__}.dist-info"}
 
 
 def test_the_version_is_written_in_one_place(metadata: Message) -> None:
     assert metadata["Version"] == simbridge.__version__
+
     places = [
         CHECKOUT / name for name in ("pyproject.toml", "CITATION.cff", "docs/conf.py", "README.md")
     ]
+
     assert [
         path.name for path in places if simbridge.__version__ in path.read_text(encoding="utf-8")
     ] == []
+
     changes = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
+
     assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == simbridge.__version__
 
 
@@ -101,20 +108,25 @@ def test_the_metadata_say_who_what_and_for_whom(metadata: Message) -> None:
 
 def test_the_citation_names_the_software_and_the_paper() -> None:
     citation = YAML(typ="safe").load(CHECKOUT / "CITATION.cff")
-    assert citation["cff-version"] == "1.2.0" and citation["license"] == "Apache-2.0"
-    assert citation["authors"] and citation["message"] and citation["title"].startswith("simbridge")
+
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["license"] == "Apache-2.0"
+    assert citation["authors"]
+    assert citation["message"]
+    assert citation["title"].startswith("simbridge")
     assert [author["family-names"] for author in citation["references"][0]["authors"]] == [
         "Scherzinger", "Roennau", "Dillmann",
     ]  # fmt: skip
 
 
-def test_the_conda_recipe_has_the_dependencies_of_the_package(metadata: Message) -> None:
+def test_the_conda_recipe_has_our_dependencies(metadata: Message) -> None:
     recipe = YAML(typ="safe").load(CHECKOUT / "packaging/conda/recipe.yaml")
     listed = {line.partition(" ")[0] for line in recipe["requirements"]["run"]} - {"python"}
     others = {"pin": "pinocchio", "pybullet-arm64": "pybullet", "ur-rtde": "ur_rtde"}
     others |= {"matplotlib": "matplotlib-base", "ruamel-yaml": "ruamel.yaml"}
     requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
     needed = {one.name for one in requirements if "extra" not in str(one.marker)}
+
     assert listed == {others.get(name, name) for name in needed}
 
 
@@ -122,12 +134,19 @@ def test_every_issue_template_is_a_form() -> None:
     forms = [
         YAML(typ="safe").load(path) for path in (CHECKOUT / ".github/ISSUE_TEMPLATE").glob("*.yml")
     ]
+
     assert len(forms) == 3
+
     for form in forms:
-        assert form["name"] and form["description"]
+        assert form["name"]
+        assert form["description"]
+
         kinds = {part["type"] for part in form["body"]}
+
         assert kinds <= {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+
         names = [part["id"] for part in form["body"] if part["type"] != "markdown"]
+
         assert len(set(names)) == len(names) > 0
 
 
@@ -138,7 +157,9 @@ def test_the_source_distribution_builds_the_same_wheel(
     with tarfile.open(build("sdist", tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
+
     other = zipfile.ZipFile(build("wheel", tmp_path / "dist", source))
+
     assert {name: other.read(name) for name in other.namelist()} == {
         n: wheel.read(n) for n in wheel.namelist()
     }
@@ -146,14 +167,15 @@ def test_the_source_distribution_builds_the_same_wheel(
 
 def test_the_licence_travels_with_the_wheel(wheel: zipfile.ZipFile, metadata: Message) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
+
     (licence,) = (name for name in wheel.namelist() if name.endswith("/LICENSE"))
+
     assert wheel.read(licence) == (CHECKOUT / "LICENSE").read_bytes()
 
 
-def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(
-    wheel: zipfile.ZipFile, tmp_path: Path
-) -> None:
-    site_packages, elsewhere = tmp_path / "site-packages", tmp_path / "elsewhere"
+def test_a_wheel_finds_its_robots_and_scenarios(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    site_packages = tmp_path / "site-packages"
+    elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     wheel.extractall(site_packages)
     program = (
@@ -161,6 +183,7 @@ def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(
         "print(json.dumps([str(path) for path in [*r.robot_files().values(), *r.scenario_files().values()]]))"
     )
     environment = {**os.environ, "PYTHONPATH": str(site_packages)}
+
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=elsewhere,
@@ -168,15 +191,19 @@ def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(
         capture_output=True,
         text=True,
     )
+
     assert done.returncode == 0, done.stderr
+
     found = {Path(path) for path in json.loads(done.stdout)}
+
     assert site_packages / "simbridge/_data/robots/ur10.toml" in found
     assert site_packages / "simbridge/_data/scenarios/square_tracking.py" in found
     assert all(path.is_relative_to(site_packages) for path in found)
 
 
-def test_an_editable_install_copies_nothing_that_could_go_stale(tmp_path: Path) -> None:
+def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
     names = zipfile.ZipFile(build("wheel:editable", tmp_path)).namelist()
+
     assert [name for name in names if ".dist-info/" not in name] == ["_simbridge.pth"]
 
 
@@ -185,11 +212,9 @@ def test_each_python_and_machine_gets_exactly_one_pybullet(metadata: Message) ->
     pybullets = [
         requirement for requirement in requirements if requirement.name.startswith("pybullet")
     ]
-    pythons, machines, platforms = (
-        ("3.10", "3.11", "3.12"),
-        ("x86_64", "aarch64", "arm64"),
-        ("linux", "darwin"),
-    )
+    pythons = ("3.10", "3.11", "3.12")
+    machines = ("x86_64", "aarch64", "arm64")
+    platforms = ("linux", "darwin")
     for python, machine, platform in itertools.product(pythons, machines, platforms):
         environment = {
             "python_version": python,
@@ -203,4 +228,5 @@ def test_each_python_and_machine_gets_exactly_one_pybullet(metadata: Message) ->
             if item.marker is None or item.marker.evaluate(environment)
         ]
         with_own_wheel = python != "3.12" and machine == "x86_64" and platform == "linux"
+
         assert chosen == (["pybullet"] if with_own_wheel else ["pybullet-arm64"]), environment

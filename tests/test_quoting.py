@@ -38,7 +38,7 @@ def test_a_long_input_is_shortened(text):
     assert ELLIPSIS in shown
 
 
-def test_begin_and_end_of_a_long_text_are_kept():
+def test_a_long_text_keeps_both_ends():
     assert shorten("abcdefghij", 7) == f"abcd{ELLIPSIS}ij"
 
 

@@ -29,46 +29,53 @@ def resources_in(root: Path) -> ModuleType:
     (root / "simbridge").mkdir(exist_ok=True)
     copy = shutil.copy(resources.__file__, root / "simbridge" / "resources.py")
     spec = importlib.util.spec_from_file_location("resources_elsewhere", copy)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_every_robot_file_of_this_checkout_is_found_under_its_own_name() -> None:
+def test_robot_files_have_their_own_names() -> None:
     expected = {
         name.removesuffix(".toml")
         for name in os.listdir(CHECKOUT / "robots")
         if name.endswith(".toml")
     }
+
     assert "ur10" in expected
     assert set(resources.robot_files()) == expected
     assert all(path.is_file() for path in resources.robot_files().values())
 
 
-def test_every_public_script_of_this_checkout_is_found_as_a_scenario() -> None:
+def test_public_scripts_are_scenarios() -> None:
     names = os.listdir(CHECKOUT / "scenarios")
     expected = {
         name.removesuffix(".py")
         for name in names
         if name.endswith(".py") and not name.startswith("_")
     }
+
     assert "square_tracking" in expected
     assert set(resources.scenario_files()) == expected
 
 
-def test_a_robot_file_added_to_a_checkout_is_seen_at_the_next_call(tmp_path: Path) -> None:
+def test_a_new_robot_file_is_seen(tmp_path: Path) -> None:
     checkout = lay(tmp_path, "pyproject.toml", "robots/ur10.toml")
+
     found = resources_in(checkout)
+
     assert found.robot_files() == {"ur10": checkout / "robots/ur10.toml"}
+
     lay(checkout, "robots/mine.toml")
+
     assert found.robot_files() == {
         "mine": checkout / "robots/mine.toml",
         "ur10": checkout / "robots/ur10.toml",
     }
 
 
-def test_an_installed_package_uses_its_own_data_and_not_another_packages_folder(
+def test_an_installed_package_uses_its_own_data(
     tmp_path: Path,
 ) -> None:
     site_packages = lay(
@@ -78,15 +85,18 @@ def test_an_installed_package_uses_its_own_data_and_not_another_packages_folder(
         "robots/somebody_elses.toml",
         "scenarios/somebody_elses.py",
     )
+
     found = resources_in(site_packages)
+
     assert found.robot_files() == {"ur10": site_packages / "simbridge/_data/robots/ur10.toml"}
     assert found.scenario_files() == {"step": site_packages / "simbridge/_data/scenarios/step.py"}
 
 
-def test_the_checkout_wins_over_data_left_in_the_package(tmp_path: Path) -> None:
+def test_the_checkout_wins_over_stale_data(tmp_path: Path) -> None:
     checkout = lay(
         tmp_path, "pyproject.toml", "robots/new.toml", "simbridge/_data/robots/stale.toml"
     )
+
     assert list(resources_in(checkout).robot_files()) == ["new"]
 
 
@@ -97,16 +107,20 @@ def test_only_scripts_without_a_leading_underscore_are_scenarios(
     tmp_path: Path, other: str
 ) -> None:
     checkout = lay(tmp_path, "pyproject.toml", "scenarios/step.py", f"scenarios/{other}")
+
     assert list(resources_in(checkout).scenario_files()) == ["step"]
 
 
 def test_names_come_sorted(tmp_path: Path) -> None:
     names = ["ur5", "ur10e", "planar3r", "ur10"]
+
     checkout = lay(tmp_path, "pyproject.toml", *(f"robots/{name}.toml" for name in names))
+
     assert list(resources_in(checkout).robot_files()) == sorted(names)
 
 
-def test_without_any_data_nothing_is_found_rather_than_an_error_raised(tmp_path: Path) -> None:
+def test_missing_data_are_no_error(tmp_path: Path) -> None:
     found = resources_in(tmp_path)
+
     assert found.robot_files() == {}
     assert found.scenario_files() == {}

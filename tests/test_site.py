@@ -16,14 +16,15 @@ CHECKOUT = Path(__file__).parents[1]
 INDEX = (CHECKOUT / "docs/index.md").read_text(encoding="utf-8")
 
 
-def test_every_page_is_in_the_table_of_contents_once():
+def test_every_page_is_in_the_contents():
     listed = re.findall(r"\]\(([^):#]+\.md)\)", INDEX)
     pages = [path.name for path in (CHECKOUT / "docs").glob("*.md") if path.stem != "index"]
+
     assert sorted(name for name in listed if not name.startswith("../")) == sorted(pages)
     assert all((CHECKOUT / "docs" / name).exists() for name in listed)
 
 
-def test_every_link_between_the_pages_leads_to_a_page_and_a_heading():
+def test_every_link_leads_to_a_heading():
     pages = [
         *CHECKOUT.glob("*.md"),
         *(CHECKOUT / "docs").glob("*.md"),
@@ -33,13 +34,16 @@ def test_every_link_between_the_pages_leads_to_a_page_and_a_heading():
         for target in re.findall(r"\]\(([^)\s:]+)\)", page.read_text(encoding="utf-8")):
             path, _, heading = target.partition("#")
             other = (page.parent / path).resolve() if path else page
+
             assert other.exists(), f"{page.name}: {target}"
+
             titles = (
                 re.findall(r"^#+ (.+)$", other.read_text(encoding="utf-8"), re.MULTILINE)
                 if heading
                 else []
             )
             anchors = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+
             assert not heading or heading in anchors, f"{page.name}: {target}"
 
 
@@ -49,12 +53,13 @@ def test_the_reference_has_every_public_name():
         word for words in re.findall(r"\{public-names\} (.+)", page) for word in words.split()
     }
     modules = {getattr(simbridge, name).__module__ for name in simbridge.__all__}
+
     assert {module.split(".")[1] for module in modules} == packages
 
 
 @pytest.mark.soak
 @pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="needs simbridge[docs]")
-def test_the_site_is_built_without_a_warning_and_fetches_nothing(tmp_path):
+def test_the_site_builds_without_warnings(tmp_path):
     command = [
         sys.executable,
         "-m",
@@ -67,11 +72,15 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing(tmp_path):
         "--quiet",
         ".",
     ]
+
     done = subprocess.run([*command, str(tmp_path)], cwd=CHECKOUT, capture_output=True, text=True)
+
     assert done.returncode == 0, done.stderr
+
     pages = {
         path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.html")
     }
+
     assert {
         "index.html",
         "docs/index.html",
@@ -79,11 +88,14 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing(tmp_path):
         "docs/api.html",
         "robots/README.html",
     } <= set(pages)
+
     for name, text in pages.items():
         loaded = re.findall(
             r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//[^>]*>", text
         )
+
         assert not loaded, name
+
     assert all(
         "//" not in url
         for css in tmp_path.rglob("*.css")

@@ -22,21 +22,24 @@ from simbridge.text import (
 
 
 @given(st.floats(min_value=1e-3, max_value=1e7))
-def test_three_digits_are_right_to_half_a_percent_and_have_no_exponent(value: float) -> None:
+def test_three_digits_are_half_a_percent(value: float) -> None:
     text = significant(value)
+
     assert "e" not in text
     assert float(text) == pytest.approx(value, rel=5e-3)
 
 
 @given(st.floats(min_value=1e-3, max_value=1e7))
-def test_no_more_digits_than_asked_for_stand_behind_the_point(value: float) -> None:
+def test_decimals_are_limited(value: float) -> None:
     whole, _, behind = significant(value).partition(".")
+
     digits = (whole + behind).lstrip("0")
+
     assert len(digits) <= 3 or not behind
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, max_value=1e9, min_value=-1e9))
-def test_a_negative_number_is_the_positive_one_with_a_minus(value: float) -> None:
+def test_negative_numbers_have_a_minus(value: float) -> None:
     if abs(value) > 1e-3:
         assert significant(-abs(value)) == f"\u2212{significant(abs(value))}"
 
@@ -75,7 +78,7 @@ def test_lists_read_as_sentences() -> None:
     assert join_words(["a", "b", "c"]) == "a, b and c"
 
 
-def test_values_are_displayed_in_the_units_that_people_read() -> None:
+def test_units_are_those_that_people_read() -> None:
     assert displayed(0.00332, "m/s") == ("3.32", "mm/s")
     assert displayed(0.00332, "m") == ("3.32", "mm")
     assert (displayed(0.0186, "s"), displayed(0.1, "rad")) == (("18.6", "ms"), ("5.73", "°"))
@@ -84,12 +87,12 @@ def test_values_are_displayed_in_the_units_that_people_read() -> None:
     assert displayed(None, "m") == ("–", "mm")
 
 
-def test_a_fixed_number_of_decimals_has_no_negative_zero() -> None:
+def test_fixed_decimals_have_no_negative_zero() -> None:
     assert (fixed(-1e-9, 4), fixed(-0.5, 2)) == ("0.0000", "\u22120.50")
 
 
 @pytest.mark.parametrize(("width", "lines"), [(60, 2), (30, 3), (24, 4)])
-def test_a_table_fits_the_terminal_and_no_number_is_cut(monkeypatch, capsys, width, lines):
+def test_a_table_fits_the_terminal(monkeypatch, capsys, width, lines):
     monkeypatch.setenv("COLUMNS", f"{width}")
     Console().print(
         make_table(
@@ -97,6 +100,7 @@ def test_a_table_fits_the_terminal_and_no_number_is_cut(monkeypatch, capsys, wid
         )
     )
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
     assert max(map(len, printed)) <= width
     assert sum(bool(line) for line in printed) >= lines
     assert any({"0.00206", "74295"} <= set(line.split()) for line in printed)

@@ -40,12 +40,23 @@ def dh_product(table, q):
     for theta, a, d, alpha, angles in zip(
         table.theta, table.a, table.d, table.alpha, q.T, strict=True
     ):
-        c, s = np.cos(angles + np.longdouble(theta)), np.sin(angles + np.longdouble(theta))
-        ca, sa = np.cos(np.longdouble(alpha)), np.sin(np.longdouble(alpha))
+        c = np.cos(angles + np.longdouble(theta))
+        s = np.sin(angles + np.longdouble(theta))
+        ca = np.cos(np.longdouble(alpha))
+        sa = np.sin(np.longdouble(alpha))
         step = np.zeros((len(q), 4, 4), np.longdouble)
-        step[:, 0, 0], step[:, 0, 1], step[:, 0, 2], step[:, 0, 3] = c, -s * ca, s * sa, a * c
-        step[:, 1, 0], step[:, 1, 1], step[:, 1, 2], step[:, 1, 3] = s, c * ca, -c * sa, a * s
-        step[:, 2, 1], step[:, 2, 2], step[:, 2, 3], step[:, 3, 3] = sa, ca, d, 1.0
+        step[:, 0, 0] = c
+        step[:, 0, 1] = -s * ca
+        step[:, 0, 2] = s * sa
+        step[:, 0, 3] = a * c
+        step[:, 1, 0] = s
+        step[:, 1, 1] = c * ca
+        step[:, 1, 2] = -c * sa
+        step[:, 1, 3] = a * s
+        step[:, 2, 1] = sa
+        step[:, 2, 2] = ca
+        step[:, 2, 3] = d
+        step[:, 3, 3] = 1.0
         tool = tool @ step
     return tool
 
@@ -69,23 +80,27 @@ def mass_matrix(robot, q):
 @TABLES
 def test_the_tool_is_where_the_table_puts_it(ur10e, table) -> None:
     place, turn = apart(calibrate(ur10e, table), table, configurations(2000))
+
     assert max(place, turn) < 1e-11
 
 
 @TABLES
-def test_every_frame_is_within_a_few_mm_of_the_nominal_one_also_in_base_link(ur10e, table) -> None:
+def test_calibrated_frames_are_near_the_nominal_ones(ur10e, table) -> None:
     arm = calibrate(ur10e, table)
+
     assert max(found.distance for found in deviations(ur10e, arm)) < 1.5e-3
     assert max(found.angle for found in deviations(ur10e, arm)) < 0.01
+
     for q in (np.zeros(6), ur10e.home, *configurations(20)):
         data = [(robot.model, robot.model.createData()) for robot in (ur10e, arm)]
         for model, buffers in data:
             pin.forwardKinematics(model, buffers, q)
         origins = [np.array([frame.translation for frame in buffers.oMi]) for _, buffers in data]
+
         assert np.linalg.norm(origins[0] - origins[1], axis=1).max() < 7e-3
 
 
-def test_the_published_table_itself_has_frames_hundreds_of_metres_away(ur10e) -> None:
+def test_published_tables_put_frames_far_away(ur10e) -> None:
     assert max(found.distance for found in deviations(ur10e, with_dh(ur10e, PUBLISHED))) > 400.0
 
 
@@ -94,12 +109,14 @@ def test_the_mass_matrix_is_nearly_the_nominal_one(ur10e, table) -> None:
     arm = calibrate(ur10e, table)
     for q in (ur10e.home, *configurations(20)):
         nominal = mass_matrix(ur10e, q)
+
         assert np.abs(mass_matrix(arm, q) - nominal).max() < 0.01 * nominal.max()
 
 
 @TABLES
 def test_links_limits_and_home_stay_as_they_are(ur10e, table) -> None:
     arm = calibrate(ur10e, table)
+
     assert arm.links == ur10e.links
     assert arm.base_shapes == ur10e.base_shapes
     assert np.array_equal(arm.home, ur10e.home)
@@ -108,12 +125,15 @@ def test_links_limits_and_home_stay_as_they_are(ur10e, table) -> None:
     assert arm.checksum != ur10e.checksum
 
 
-def test_each_link_goes_to_where_its_next_axis_is(ur10e) -> None:
+def test_a_link_follows_its_next_axis(ur10e) -> None:
     # An encoder offset of 0.02 rad turns the upper arm, but not its neighbours relative to it.
     table = replace(nominal_dh(ur10e), theta=(0.0, 0.02, 0.0, 0.0, 0.0, 0.0))
     found = {deviation.name: deviation for deviation in deviations(ur10e, calibrate(ur10e, table))}
+
     assert found["shoulder_lift_joint"].angle == pytest.approx(0.02)
+
     del found["shoulder_lift_joint"]
+
     assert max(max(d.distance, d.angle) for d in found.values()) < 1e-12
 
 
@@ -138,14 +158,16 @@ def perturbed(robot, seed, distance, angle):
 
 def table_of(robot):
     """The DH table of a revolute arm from its axes at zero, by common normals."""
-    frames, frame = [], pin.SE3.Identity()
+    frames = []
+    frame = pin.SE3.Identity()
     for joint in robot.joints:
         frame = frame * joint.placement
         frames.append(frame)
     rows = []
     here = frames[0]
     for following in frames[1:]:
-        z, onward = here.rotation[:, 2], following.rotation[:, 2]
+        z = here.rotation[:, 2]
+        onward = following.rotation[:, 2]
         normal = np.cross(z, onward)
         x = normal / np.linalg.norm(normal)
         between = following.translation - here.translation
@@ -166,12 +188,15 @@ def table_of(robot):
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(["ur10", "ur10e"]), st.integers(0, 2**32 - 1))
-def test_any_individual_arm_is_recovered_from_the_table_of_its_axes(name: str, seed: int) -> None:
+def test_an_arm_is_recovered_from_its_axes(name: str, seed: int) -> None:
     nominal = load_robot(name)
     specimen = perturbed(nominal, seed, 1e-3, 3e-3)
     arm = calibrate(nominal, table_of(specimen))
     q = configurations(20, seed)
-    one, other = tool_path(arm, q), tool_path(specimen, q)
+    one = tool_path(arm, q)
+
+    other = tool_path(specimen, q)
+
     assert np.abs(one[:, :3] - other[:, :3]).max() < 1e-10
     assert np.abs(np.abs((one[:, 3:] * other[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
     assert max(found.distance for found in deviations(nominal, arm)) < 5e-3
@@ -191,8 +216,9 @@ def left_after_a_step(robot, direction):
 @pytest.mark.parametrize(
     "direction", np.vstack([np.eye(3), -np.eye(3)]), ids=lambda d: "{:g} {:g} {:g}".format(*d)
 )
-def test_the_solver_is_as_good_on_a_calibrated_arm_as_on_the_nominal_one(ur10e, direction) -> None:
+def test_the_solver_is_as_good_when_calibrated(ur10e, direction) -> None:
     nominal = left_after_a_step(ur10e, direction)
+
     assert (
         nominal == pytest.approx(2e-3 * 0.875**50, rel=0.03) == pytest.approx(0.0026e-3, rel=0.05)
     )
@@ -201,52 +227,62 @@ def test_the_solver_is_as_good_on_a_calibrated_arm_as_on_the_nominal_one(ur10e, 
     )
 
 
-def test_masses_in_the_tables_own_frames_would_degrade_the_solver(ur10e) -> None:
+def test_masses_in_table_frames_degrade_the_solver(ur10e) -> None:
     left = [left_after_a_step(with_dh(ur10e, PUBLISHED), direction) for direction in np.eye(3)]
+
     assert max(left) > 0.72e-3
 
 
 def test_a_target_is_solved_on_the_tables_kinematics(ur10e) -> None:
     arm = calibrate(ur10e, PUBLISHED)
     target = pin.XYZQUATToSE3(tool_path(ur10e, [ur10e.home])[0])
+
     solution = ForwardDynamics(arm).solve(target, ur10e.home)
+
     assert solution.converged
     assert np.abs(dh_product(PUBLISHED, solution.q[None])[0] - target.homogeneous).max() < 1e-8
 
 
 @pytest.mark.parametrize("name", ["ur10", "ur10e"])
-def test_a_table_that_is_nominal_to_the_ninth_digit_gives_the_nominal_arm(name) -> None:
+def test_a_nominal_table_gives_the_nominal_arm(name) -> None:
     robot = load_robot(name)
+
     table = nominal_dh(robot)
+
     assert calibrate(robot, replace(table, alpha=tuple(round(v, 9) for v in table.alpha))) is robot
 
 
-def test_a_urdf_of_the_same_arm_is_calibrated_alike() -> None:
+def test_a_urdf_is_calibrated_alike() -> None:
     own = load_robot("ur10")
     urdf = load_robot(DATA / "urdf" / "ur10_from_ros.urdf", home=own.home)
     specimen = table_of(perturbed(own, 5, 1e-3, 3e-3))
     q = configurations(100)
     poses = [tool_path(calibrate(robot, specimen), q) for robot in (own, urdf)]
+
     assert np.abs(poses[0] - poses[1]).max() < 1e-8
 
 
-def test_another_models_table_is_refused_with_the_worst_frame() -> None:
+def test_another_models_table_names_the_worst_frame() -> None:
     with pytest.raises(
         InvalidParameter, match=r"53 mm and 0\.0 degrees off at shoulder_lift_joint"
     ) as caught:
         calibrate(load_robot("ur10"), PUBLISHED)
+
     assert "UR10" in caught.value.needed
 
 
-def test_a_table_for_another_number_of_joints_is_refused(ur10e) -> None:
+def test_a_table_of_other_length_is_refused(ur10e) -> None:
     three = DhTable(*(row[:3] for row in (NEAR.theta, NEAR.a, NEAR.d, NEAR.alpha)))
+
     with pytest.raises(InvalidParameter, match="for 3 joints"):
         calibrate(ur10e, three)
 
 
 def test_an_arm_is_calibrated_once(ur10e) -> None:
     arm = calibrate(ur10e, PUBLISHED)
+
     assert calibrate(arm, PUBLISHED) is arm
+
     with pytest.raises(InvalidParameter, match="calibrated already"):
         calibrate(arm, NEAR)
 
@@ -254,6 +290,8 @@ def test_an_arm_is_calibrated_once(ur10e) -> None:
 def test_tool_and_load_stay_on_the_flange(ur10e) -> None:
     tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
     one = calibrate(ur10e.with_tcp(tcp).with_payload(3.0), PUBLISHED)
+
     other = calibrate(ur10e, PUBLISHED).with_tcp(tcp).with_payload(3.0)
+
     assert one.checksum == other.checksum
     assert one.link_inertias == other.link_inertias

@@ -36,13 +36,17 @@ def folder(tmp_path_factory):
 @given(SIX, SIX, SIX, SIX, WORDS)
 def test_a_calibration_reads_back_to_the_last_bit(folder, theta, a, d, alpha, checksum) -> None:
     table = DhTable(theta, a, d, alpha)
+
     write_calibration(folder / "arm.toml", table, checksum)
+
     assert read_calibration(folder / "arm.toml") == (table, checksum)
 
 
 def test_numbers_of_numpy_are_written_as_numbers(folder) -> None:
     table = DhTable(*(tuple(row) for row in np.arange(24.0).reshape(4, 6)))
+
     write_calibration(folder / "numpy.toml", table, np.arange(6, dtype=np.uint32))
+
     assert read_calibration(folder / "numpy.toml") == (table, (0, 1, 2, 3, 4, 5))
 
 
@@ -59,18 +63,20 @@ def test_numbers_of_numpy_are_written_as_numbers(folder) -> None:
         ("d = [", "d = ", 5, None, "not TOML"),
     ],
 )
-def test_a_faulty_calibration_is_refused_with_line_and_field(
+def test_a_faulty_file_is_named_by_line_and_field(
     tmp_path, ur10e, old, new, line, field, words
 ) -> None:
     path = tmp_path / "arm.toml"
     path.write_text(FILE.read_text().replace(old, new))
+
     with pytest.raises(InputFileError) as caught:
         with_kinematics(ur10e, path)
+
     assert (caught.value.path, caught.value.field) == (path, field)
     assert words in caught.value.reason
     assert line is None or caught.value.line == line
 
 
-def test_a_calibration_that_cannot_be_written_is_an_error(tmp_path, ur10e) -> None:
+def test_a_failed_writing_is_an_error(tmp_path, ur10e) -> None:
     with pytest.raises(OutputError, match=r"arm\.toml"):
         write_calibration(tmp_path / "nowhere" / "arm.toml", nominal_dh(ur10e), (1,) * 6)

@@ -116,8 +116,11 @@ def test_every_field_is_read(read):
 def test_an_error_names_line_and_field(read, tmp_path, text, line, field, reason):
     with pytest.raises(InputFileError) as caught:
         read(text)
+
     error = caught.value
-    assert error.path == tmp_path / "lab.toml" and reason in str(error)
+
+    assert error.path == tmp_path / "lab.toml"
+    assert reason in str(error)
     assert (error.line, error.field) == (line, field)
 
 
@@ -125,20 +128,24 @@ def test_an_error_names_line_and_field(read, tmp_path, text, line, field, reason
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
     with pytest.raises(InputFileError) as caught:
         load_cell(tmp_path / name)
+
     assert caught.value.path == tmp_path / name
 
 
-def test_the_calibration_is_found_relative_to_the_cell_file(tmp_path, monkeypatch):
+def test_the_calibration_is_relative_to_the_file(tmp_path, monkeypatch):
     (tmp_path / "cells").mkdir()
     (tmp_path / "arm.toml").touch()
     (tmp_path / "cells/lab.toml").write_text("calibration = '../arm.toml'", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+
     assert load_cell("cells/lab.toml").calibration == tmp_path / "arm.toml"
 
 
 def test_the_source_file_is_kept_but_not_compared(read, tmp_path):
     cell = read("payload = 1.0")
-    assert cell.source == tmp_path / "lab.toml" and cell == Cell(payload=1.0)
+
+    assert cell.source == tmp_path / "lab.toml"
+    assert cell == Cell(payload=1.0)
     assert np.array_equal(cell.gravity, [0.0, 0.0, -9.81])
 
 
@@ -173,7 +180,8 @@ capsules = st.lists(st.builds(Capsule, vectors(5.0), vectors(5.0), lengths), max
 
 @st.composite
 def cells(draw):
-    zones, payload = draw(boxes), draw(st.none() | st.floats(0.0, 20.0))
+    zones = draw(boxes)
+    payload = draw(st.none() | st.floats(0.0, 20.0))
     taken = {box.name for box in zones}
     return Cell(
         host=draw(st.none() | names),
@@ -200,29 +208,36 @@ def folder(tmp_path_factory):
 def test_any_cell_is_read_back_as_it_was(folder, cell):
     path = folder / "lab.toml"
     path.unlink(missing_ok=True)
+
     write_cell(path, cell)
+
     assert load_cell(path) == cell
 
 
-def test_every_omitted_field_is_written_as_a_valid_commented_example(tmp_path):
+def test_omitted_fields_are_written_as_examples(tmp_path):
     """An empty cell's file with its comment marks removed is a cell with every field."""
     write_cell(tmp_path / "lab.toml", Cell())
     text = (tmp_path / "lab.toml").read_text(encoding="utf-8")
     (tmp_path / "calibration.toml").touch()
     shown = [line.removeprefix("# ") for line in text.splitlines() if " = " in line or "[[" in line]
     (tmp_path / "all.toml").write_text("\n".join(shown), encoding="utf-8")
+
     cell = load_cell(tmp_path / "all.toml")
-    assert None not in vars(cell).values() and () not in vars(cell).values()
+
+    assert None not in vars(cell).values()
+    assert () not in vars(cell).values()
 
 
 def test_the_calibration_moves_together_with_the_file(tmp_path):
-    old, new = tmp_path / "old", tmp_path / "new"
+    old = tmp_path / "old"
+    new = tmp_path / "new"
     old.mkdir()
     (old / "arm.toml").touch()
     (tmp_path / "other.toml").touch()
     write_cell(old / "lab.toml", Cell(calibration=old / "arm.toml"))
     write_cell(old / "else.toml", Cell(calibration=tmp_path / "other.toml"))
     shutil.copytree(old, new)
+
     assert load_cell(new / "lab.toml").calibration == new / "arm.toml"
     assert load_cell(new / "else.toml").calibration == tmp_path / "other.toml"
 
@@ -230,8 +245,10 @@ def test_the_calibration_moves_together_with_the_file(tmp_path):
 def test_an_existing_file_is_not_overwritten(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text("payload = 1.0", encoding="utf-8")
+
     with pytest.raises(OutputError, match=r"lab\.toml.*already"):
         write_cell(path, Cell())
+
     assert path.read_text(encoding="utf-8") == "payload = 1.0"
 
 

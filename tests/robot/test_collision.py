@@ -91,11 +91,14 @@ angles = st.floats(-3.0, 3.0, allow_nan=False)
 
 
 @given(angles, angles, angles)
-def test_capsules_are_as_far_apart_as_their_axes_less_both_radii(a, b, c):
+def test_capsules_are_separated_by_axes_and_radii(a, b, c):
     points = knees([a, b, c])
     axes = segment_distance(*points[0:2], *points[2:4])
+
     found = CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array([a, b, c]))
+
     assert found.bodies == ("link 0", "link 2")
+
     if axes > 2.0 * RADIUS + 1e-3:
         assert found.distance == pytest.approx(axes - 2.0 * RADIUS, abs=1e-6)
     else:
@@ -103,18 +106,22 @@ def test_capsules_are_as_far_apart_as_their_axes_less_both_radii(a, b, c):
 
 
 @given(angles, angles)
-def test_a_capsule_is_as_high_over_the_floor_as_its_lower_end_less_the_radius(a, b):
+def test_a_capsules_height_is_its_lower_ends(a, b):
     robot = upright(2)
     lower = 1.0 + min(knees([a, b])[1:, 1])
+
     found = CollisionModel(robot).clearance(np.array([a, b]))
+
     assert found.bodies == ("link 1", "the floor")
     assert found.distance == pytest.approx(lower - RADIUS, abs=1e-9)
 
 
 @given(angles, angles)
-def test_a_cylinder_is_as_high_over_the_floor_as_the_lower_rim_of_its_lower_end(a, b):
+def test_a_cylinders_height_is_its_lower_rims(a, b):
     lower = 1.0 + min(knees([a, b])[1:, 1]) - RADIUS * abs(np.cos(a + b))
+
     found = CollisionModel(upright(2, kind="cylinder")).clearance(np.array([a, b]))
+
     assert found.distance == pytest.approx(lower, abs=1e-9)
 
 
@@ -123,17 +130,22 @@ def test_the_floor_is_at_the_given_height(floor):
     found = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(
         np.zeros(2)
     )
+
     assert found.distance == pytest.approx(1.0 - RADIUS - floor)
 
 
 def test_without_a_floor_no_posture_is_too_low():
     model = CollisionModel(planar(2, height=-5.0), CollisionScene(floor=None))
-    assert model.pairs == 0 and model.clearance(np.zeros(2)) is None
+
+    assert model.pairs == 0
+    assert model.clearance(np.zeros(2)) is None
 
 
-def test_the_base_and_the_first_link_may_reach_into_the_floor():
+def test_base_and_first_link_may_enter_the_floor():
     stand = Shape("cylinder", (0.0, 0.0, -0.1), (0.0, 0.0, 0.1), 0.1)
+
     robot = arm([joint("turn", shifted())], [[rod()]], [0.0], base_shapes=[stand])
+
     assert CollisionModel(robot).pairs == 0
 
 
@@ -143,30 +155,36 @@ def test_neighbouring_links_are_not_tested_against_each_other():
     assert CollisionModel(planar(4), CollisionScene(floor=None)).pairs == 3
 
 
-def test_two_shapes_of_one_link_are_not_tested_against_each_other():
+def test_shapes_of_one_link_are_not_paired():
     robot = planar(1, shapes=[[rod(), rod()]])
+
     assert CollisionModel(robot, CollisionScene(floor=None)).pairs == 0
 
 
-def test_a_shape_that_is_not_solid_is_not_tested():
+def test_a_drawn_shape_is_not_tested():
     robot = planar(3, shapes=[[rod()], [rod()], [rod(radius=9.0, solid=False)]])
+
     model = CollisionModel(robot)
+
     assert model.pairs == 1
     assert model.clearance(np.zeros(3)).bodies == ("link 1", "the floor")
 
 
-def test_a_pair_that_touches_at_home_is_not_tested():
+def test_a_pair_that_touches_at_home_is_left_out():
     folded = [0.0, 2.5, 2.5]
+
     assert (
         CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array(folded)).distance
         < 0.0
     )
+
     model = CollisionModel(planar(3, home=folded), CollisionScene(floor=None))
+
     assert model.pairs == 0
     assert model.check(np.array([folded, [0.0, 0.0, 0.0]]), 0.01) is None
 
 
-def test_the_floor_is_tested_even_when_home_is_in_it():
+def test_the_floor_is_tested_with_home_in_it():
     model = CollisionModel(planar(2, height=0.0))
     with refuses("floor"):
         model.check(np.zeros((1, 2)), 0.01)
@@ -174,12 +192,13 @@ def test_the_floor_is_tested_even_when_home_is_in_it():
 
 def test_an_arm_without_shapes_has_nothing_to_test():
     model = CollisionModel(planar(4, shapes=[[], [], [], []]))
+
     assert model.pairs == 0
     assert model.clearance(np.zeros(4)) is None
     assert model.check(np.zeros((10, 4)), 0.01) is None
 
 
-def test_the_error_names_sample_time_link_and_clearance_over_the_floor():
+def test_the_error_names_sample_link_and_clearance():
     robot = upright(2)
     path = np.stack([np.linspace(0.0, -1.5, 151), np.zeros(151)], axis=1)
     # The tip is 2 sin(q) below the shoulder: with radius and margin, it may go down to 0.945 m.
@@ -188,12 +207,14 @@ def test_the_error_names_sample_time_link_and_clearance_over_the_floor():
         CollisionModel(robot).check(path, 0.002)
     error = caught.value
     clearance = 1.0 - RADIUS - 2.0 * np.sin(0.01 * first)
+
     assert (error.sample, error.time, error.bodies) == (
         first,
         pytest.approx(0.002 * first),
         ("link 1", "the floor"),
     )
-    assert error.value == pytest.approx(clearance, abs=1e-9) and error.limit == 0.0
+    assert error.value == pytest.approx(clearance, abs=1e-9)
+    assert error.limit == 0.0
     for words in (
         f"sample {first} ({0.002 * first:.3f} s)",
         "link 1",
@@ -208,9 +229,12 @@ def test_the_error_names_both_links_that_would_touch():
     path = np.stack([np.zeros(200), np.full(200, 2.2), np.linspace(0.0, 2.0, 200)], axis=1)
     distances = [segment_distance(*knees(q)[0:2], *knees(q)[2:4]) - 2.0 * RADIUS for q in path]
     first = int(np.argmax(np.array(distances) < MARGIN))
+
     assert first > 0
+
     with refuses("self") as caught:
         CollisionModel(robot).check(path, 0.01)
+
     assert (caught.value.sample, caught.value.bodies) == (first, ("link 0", "link 2"))
     assert caught.value.value == pytest.approx(distances[first], abs=1e-6)
     for words in (f"sample {first} ({0.01 * first:.3f} s)", "link 0", "link 2", "mm", "--home"):
@@ -222,6 +246,7 @@ def test_a_posture_that_is_no_number_is_refused():
     path[20, 1] = np.nan
     with refuses("floor", "self") as caught:
         CollisionModel(planar(3)).check(path, 0.01)
+
     assert caught.value.sample == 20
 
 
@@ -255,11 +280,11 @@ def wandering(rng, start, samples, step):
     step=st.sampled_from([0.1, 0.5, 1.5]),
     samples=st.integers(1, 120),
 )
-def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(
-    name, seed, step, samples
-):
+def test_a_path_is_refused_at_its_first_collision(name, seed, step, samples):
     robot = load_robot(name)
+
     path = wandering(np.random.default_rng(seed), robot.home, samples, step)
+
     assert_exact(CollisionModel(robot), path)
 
 
@@ -288,7 +313,7 @@ def any_arm(rng, n):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
-def test_unlimited_slides_and_continuous_joints_are_checked_exactly_too(seed, n):
+def test_unlimited_joints_are_checked_exactly(seed, n):
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
     model = CollisionModel(robot, CollisionScene(floor=-1.0))
@@ -297,18 +322,21 @@ def test_unlimited_slides_and_continuous_joints_are_checked_exactly_too(seed, n)
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
-def test_no_pair_approaches_by_more_than_the_bound_of_its_joints(seed, n):
+def test_pairs_approach_within_their_bound(seed, n):
     """The bound by which postures are skipped, for the clearance of every pair."""
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
     model = CollisionModel(robot, CollisionScene(floor=-1.0))
-    before, after = robot.home, robot.home + rng.normal(0.0, 0.3, n)
+    before = robot.home
+    after = robot.home + rng.normal(0.0, 0.3, n)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
+
     change = np.abs(model.distances(after) - model.distances(before))
+
     assert np.all(change <= bound + 1e-5)
 
 
-def test_a_rotation_before_a_long_slide_is_bounded_with_the_slides_length():
+def test_a_rotation_is_bounded_with_the_slide():
     """A rod 20 m out on a slide sweeps past the base's post within a hundredth of a radian."""
     post = Shape("cylinder", (0.0, 20.0, 0.0), (0.0, 20.0, 2.0), 0.05)
     out = pin.SE3(pin.utils.rotate("y", np.pi / 2), np.zeros(3))
@@ -324,6 +352,7 @@ def test_a_rotation_before_a_long_slide_is_bounded_with_the_slides_length():
     first = int(np.argmax(40.0 * np.sin((np.pi / 2 - path[:, 0]) / 2) < 0.05 + 0.02 + MARGIN))
     with refuses("self") as caught:
         CollisionModel(robot).check(path, 0.002)
+
     assert caught.value.sample == first
     assert caught.value.bodies == ("base_link", "link 1")
 
@@ -337,15 +366,18 @@ def test_postures_that_cannot_touch_are_skipped(monkeypatch):
     calls = []
     measure = pin.computeDistances
     monkeypatch.setattr(pin, "computeDistances", lambda *given: (calls.append(1), measure(*given)))
+
     model.check(path, 0.002)
+
     assert 1 <= len(calls) < 200
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_ur_arms_do_not_touch_themselves_in_usual_postures(name):
+def test_ur_arms_are_clear_in_usual_postures(name):
     robot = load_robot(name)
     model = CollisionModel(robot)
     right = np.pi / 2
+
     for q in (
         robot.home,
         [0.0, -right, 0.0, -right, 0.0, 0.0],  # straight up
@@ -359,16 +391,19 @@ def test_the_ur_arms_do_not_touch_themselves_in_usual_postures(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_on_the_ur_arms_every_pair_of_links_except_neighbours_is_tested(name):
+def test_every_pair_of_ur_links_is_tested(name):
     robot = load_robot(name)
     bodies = [
         sum(s.solid for s in robot.base_shapes),
         *(sum(s.solid for s in link.shapes) for link in robot.links),
     ]
+
     assert all(bodies)
+
     expected = sum(bodies[i] * bodies[j] for i in range(7) for j in range(i + 2, 7)) + sum(
         bodies[2:]
     )
+
     assert CollisionModel(robot).pairs == expected
 
 
@@ -381,37 +416,47 @@ def test_on_the_ur_arms_every_pair_of_links_except_neighbours_is_tested(name):
     ],
     ids=["folded upon itself", "reaching down"],
 )
-def test_postures_in_which_the_ur_arms_touch_are_refused(name, posture, bodies):
+def test_touching_postures_are_refused(name, posture, bodies):
     found = CollisionModel(load_robot(name)).clearance(np.array(posture))
-    assert found.distance < 0.0 and found.bodies == bodies
+
+    assert found.distance < 0.0
+    assert found.bodies == bodies
 
 
-def test_a_custom_home_that_touches_itself_disables_no_pair():
+def test_a_custom_home_disables_no_pair():
     folded = [0.0, -0.5, 2.9, 0.0, 0.0, 0.0]
     own = CollisionModel(load_robot("ur10"))
+
     given = CollisionModel(load_robot("ur10", home=folded))
+
     assert own.clearance(np.array(folded)).distance < MARGIN
     assert given.pairs == own.pairs
+
     with refuses("self"):
         given.check(np.array([folded]), 0.008)
 
 
-def test_a_tool_beyond_the_flange_is_tested_against_the_floor_and_the_arm():
+def test_a_tool_is_tested_against_floor_and_arm():
     flange = load_robot("ur10")
     q = flange.home
     height = tool_path(flange, q[None])[0, 2]
+
     long = flange.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, height + 0.1])))
+
     assert CollisionModel(flange).clearance(q).distance > MARGIN
+
     with refuses("floor") as caught:
         CollisionModel(long).check(q[None], 0.008)
+
     assert caught.value.bodies == ("the tool", "the floor")
     # The rod points straight down: it ends 0.1 m under the floor, and is 1 cm thick.
     assert caught.value.value == pytest.approx(-0.11, abs=1e-3)
 
 
-def test_the_distance_of_two_links_does_not_change_while_the_whole_arm_turns():
+def test_turning_the_arm_keeps_link_distances():
     robot = load_robot("ur10e")
     model = CollisionModel(robot)
     q = np.array([0.0, -1.3376, 2.8742, -2.0858, -0.5966, 0.9742])
     turned = [model.distances(q + angle * np.eye(6)[0]) for angle in np.linspace(0.0, 0.1, 200)]
+
     assert np.ptp(turned, axis=0).max() < 1e-9

@@ -27,50 +27,63 @@ def seven():
     return load_robot(URDF / "seven_joints.urdf")
 
 
-def test_a_ur10_from_a_urdf_has_the_home_of_a_ur_arm():
+def test_a_ur10_from_urdf_has_ur_home():
     robot = load_robot(URDF / "ur10_from_ros.urdf")
     tool = tool_path(robot, robot.home[None])[0]
+
     assert tool[:3] == pytest.approx([0.75, 0.164, 0.3], abs=1e-9)
     assert abs(tool[3:] @ TOOL_DOWN) == pytest.approx(1.0)
+
     origins = joint_origins(robot.placements, robot.prismatic, robot.home[None])[0]
+
     # The elbow is above the line from the shoulder to the wrist.
     assert origins[2, 2] > 0.5 * (origins[1, 2] + origins[3, 2])
 
 
-def test_the_search_is_the_same_in_every_call_and_the_flag_in_the_note_gives_it(seven):
+def test_the_search_repeats_itself(seven):
     again = load_robot(URDF / "seven_joints.urdf")
-    assert np.array_equal(again.home, seven.home) and again.workspace == seven.workspace
+
+    assert np.array_equal(again.home, seven.home)
+    assert again.workspace == seven.workspace
+
     flag = seven.notes[-1].partition("--home ")[2].partition(",")[0]
+
     assert [float(q) for q in flag.split()] == pytest.approx(seven.home.tolist(), abs=1e-3)
 
 
 @pytest.mark.parametrize(
     "scenario", sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"})
 )
-def test_every_scenario_is_planned_on_a_seven_joint_arm(seven, scenario):
+def test_every_scenario_fits_a_seven_joint_arm(seven, scenario):
     prepared = prepare(scenario, robot=seven, options=Options(on_limits="limit"))
+
     assert prepared.plan.samples > 1
 
 
 def test_a_given_home_moves_no_scenario(seven):
     home = seven.home + 0.1
+
     other = load_robot(URDF / "seven_joints.urdf", home=home)
-    assert other.home == pytest.approx(home) and other.workspace == seven.workspace
+
+    assert other.home == pytest.approx(home)
+    assert other.workspace == seven.workspace
 
 
-def test_gravity_follows_a_base_that_is_tilted_against_the_root(tmp_path):
+def test_gravity_follows_a_tilted_base(tmp_path):
     path = tmp_path / "wall.urdf"
     wall = '<link name="wall"/><joint name="m" type="fixed"><parent link="wall"/><child link="base_link"/>'
     path.write_text(
         GOOD.replace("</robot>", f'{wall}<origin rpy="0 1.5707963267948966 0"/></joint></robot>')
     )
+
     robot = read_urdf(path)
+
     # The base's x axis points down, along the root's -z.
     assert robot.gravity == pytest.approx([9.81, 0.0, 0.0], abs=1e-9)
     assert "tilted" in robot.notes[-1]
 
 
-def test_base_and_tip_cut_an_arm_out_of_a_tree(tmp_path):
+def test_base_and_tip_cut_out_an_arm(tmp_path):
     path = tmp_path / "two.urdf"
     finger = (
         f'<link name="finger">{INERTIAL}</link><joint name="grip" type="prismatic"><parent link="tool0"/>'
@@ -80,20 +93,28 @@ def test_base_and_tip_cut_an_arm_out_of_a_tree(tmp_path):
         '<mimic joint="grip" multiplier="-2" offset="0.005"/></joint></robot>'
     )
     path.write_text(GOOD.replace("</robot>", finger))
+
     whole = read_urdf(path)
+
     assert "grip at 0.01 m and follower at -0.015 m (mimics grip)" in whole.notes[0]
-    assert whole.joint_names == ("shoulder", "elbow") and whole.links[
-        -1
-    ].inertia.mass == pytest.approx(3.0)
+    assert whole.joint_names == ("shoulder", "elbow")
+    assert whole.links[-1].inertia.mass == pytest.approx(3.0)
+
     upper = read_urdf(path, tip="upper")
-    assert upper.joint_names == ("shoulder",) and "elbow at 0 rad" in upper.notes[0]
+
+    assert upper.joint_names == ("shoulder",)
+    assert "elbow at 0 rad" in upper.notes[0]
+
     lower = read_urdf(path, base="upper", tip="finger")
+
     assert lower.joint_names == ("elbow", "grip")
 
 
-def test_an_arm_that_cannot_hold_its_tool_down_works_in_its_own_orientation(scara):
+def test_an_arm_may_keep_its_orientation(scara):
     robot = load_robot(scara)
-    assert robot.task == "pose" and robot.workspace is not None
+
+    assert robot.task == "pose"
+    assert robot.workspace is not None
     assert pose.rotate(robot.workspace.orientation, [0.0, 0.0, 1.0]) == pytest.approx(
         [0.0, 0.0, 1.0]
     )

@@ -8,6 +8,7 @@ import pytest
 from simbridge.robot.hulls import convex_hull
 
 
-def test_a_flat_mesh_has_a_hull_a_millimetre_thick():
+def test_a_flat_mesh_has_a_thin_hull():
     hull = convex_hull(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0.5, 0.5, 0]]))
+
     assert np.ptp(hull, axis=0) == pytest.approx([1.0, 1.0, 1e-3])

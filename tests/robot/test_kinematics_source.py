@@ -24,12 +24,14 @@ def ur10e():
 
 def test_the_table_of_ursim_gives_the_nominal_arm(tmp_path, ur10e) -> None:
     write_calibration(tmp_path / "ursim.toml", nominal_dh(ur10e), (0xFFFFFFFF,) * 6)
+
     with pytest.warns(UserWarning, match=r"ursim\.toml equals the nominal kinematics of the UR10e"):
         assert with_kinematics(ur10e, tmp_path / "ursim.toml") is ur10e
 
 
 def test_nominal_kinematics_are_the_robots_own(ur10e) -> None:
     assert with_kinematics(ur10e, "nominal") is ur10e
+
     with pytest.raises(InvalidParameter, match="calibrated already"):
         with_kinematics(with_kinematics(ur10e, FILE), "nominal")
 
@@ -37,11 +39,13 @@ def test_nominal_kinematics_are_the_robots_own(ur10e) -> None:
 def test_another_models_calibration_is_refused_with_its_file() -> None:
     with pytest.raises(InputFileError, match="shoulder_lift_joint") as caught:
         with_kinematics(load_robot("ur10"), FILE)
+
     assert caught.value.path == FILE
 
 
 def test_a_missing_file_is_named(ur10e, tmp_path) -> None:
     with pytest.raises(InputFileError, match="there is no such file"):
         with_kinematics(ur10e, tmp_path / "arm.toml")
+
     with pytest.raises(InputFileError, match=r"settings\.toml: there is no such file"):
         with_kinematics(ur10e, tmp_path)

@@ -77,7 +77,8 @@ def test_a_mesh_without_a_hull_is_refused(name, tag, tmp_path):
     with pytest.raises(InputFileError, match=reason) as caught:
         read_urdf(arm(tmp_path, content, tag=tag, **options))
 
-    assert "part.stl" in str(caught.value) and caught.value.line == 1
+    assert "part.stl" in str(caught.value)
+    assert caught.value.line == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"solid nothing\nendsolid", stl([])])
@@ -99,9 +100,8 @@ def test_a_scale_that_leaves_no_mesh_is_refused(scale, tmp_path):
 def test_a_negative_scale_mirrors(tmp_path):
     (mesh,) = read_urdf(arm(tmp_path, stl(SOLID), scale="1 1 -1")).links[0].meshes
 
-    assert mesh.hull[:, 2].min() == pytest.approx(-1.0) and mesh.hull[:, 2].max() == pytest.approx(
-        0.0
-    )
+    assert mesh.hull[:, 2].min() == pytest.approx(-1.0)
+    assert mesh.hull[:, 2].max() == pytest.approx(0.0)
 
 
 def test_a_flat_mesh_is_thickened(tmp_path):
@@ -115,7 +115,7 @@ def test_the_command_refuses_with_status_2(tmp_path, capsys):
     assert "part.stl" in capsys.readouterr().err
 
 
-def test_a_mesh_that_is_only_drawn_is_left_out_with_a_warning(tmp_path):
+def test_a_missing_drawn_mesh_is_a_warning(tmp_path):
     path = arm(tmp_path, stl(np.array(SOLID) * 1e30), tag="visual")
     shape = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
     path.write_text(path.read_text().replace("<visual>", f"{shape}<visual>"))
@@ -217,6 +217,7 @@ def test_after_a_crash_the_next_mesh_is_read(tmp_path, monkeypatch):
     trimesh.creation.box((1.0, 1.0, 1.0)).export(file)
     with monkeypatch.context() as patch, small:
         patch.setattr(mesh_files, "_process", small)
+
         with pytest.raises(InputFileError, match=r"part\.stl"):
             read_mesh(file)
 

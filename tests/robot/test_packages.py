@@ -30,12 +30,16 @@ def test_packages_are_found(tmp_path, monkeypatch, where):
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros"))
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ament"))
     given = parse_packages((f"parts={folder}",)) if where == "named" else {}
+
     found = Packages(tmp_path / "urdf" / "arm.urdf", given).mesh("package://parts/meshes/a.stl")
-    assert found is not None and found.samefile(file)
+
+    assert found is not None
+    assert found.samefile(file)
 
 
 def test_a_package_that_is_no_directory_is_refused(tmp_path):
     assert read_packages(f"a={tmp_path}, b={tmp_path}") == (f"a={tmp_path}", f"b={tmp_path}")
+
     for wrong in ("parts", "=x", f"parts={tmp_path / 'nowhere'}"):
         with pytest.raises(InvalidParameter, match="NAME=DIR"):
             read_packages(wrong)

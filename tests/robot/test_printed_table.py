@@ -41,15 +41,18 @@ def folder(tmp_path_factory):
     "table",
     [TABLE, *(ros.deltas("ur10e", seed) for seed in range(5)), nominal_dh(load_robot("ur5e"))],
 )
-def test_the_table_of_a_file_is_that_of_the_arm_it_was_printed_from(folder, table) -> None:
+def test_the_table_is_that_of_the_printed_arm(folder, table) -> None:
     found = printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", ros.rows_of(table))))
+
     q = configurations(200)
+
     assert np.abs(dh_product(found, q) - dh_product(table, q)).max() < 1e-10
 
 
-def test_a_file_whose_first_axis_is_not_the_bases_has_no_table(folder) -> None:
+def test_another_first_axis_has_no_table(folder) -> None:
     for field in (0, 4):
         rows = ros.rows_of(TABLE)
         rows[0, field] += 1e-6
+
         with pytest.raises(InvalidParameter, match="first joint's axis"):
             printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", rows)))

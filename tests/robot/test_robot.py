@@ -31,11 +31,21 @@ def dh_tool0(name, q):
     """Rz(pi) T_1 ... T_6 (K, 4, 4) at joint positions (K, 6), each factor written out."""
     tool = np.broadcast_to(np.diag([-1.0, -1.0, 1.0, 1.0]), (len(q), 4, 4))
     for d, a, (ca, sa), theta in zip(*DH[name], TWIST, q.T, strict=True):
-        c, s = np.cos(theta), np.sin(theta)
+        c = np.cos(theta)
+        s = np.sin(theta)
         step = np.zeros((len(q), 4, 4))
-        step[:, 0, 0], step[:, 0, 1], step[:, 0, 2], step[:, 0, 3] = c, -s * ca, s * sa, a * c
-        step[:, 1, 0], step[:, 1, 1], step[:, 1, 2], step[:, 1, 3] = s, c * ca, -c * sa, a * s
-        step[:, 2, 1], step[:, 2, 2], step[:, 2, 3], step[:, 3, 3] = sa, ca, d, 1.0
+        step[:, 0, 0] = c
+        step[:, 0, 1] = -s * ca
+        step[:, 0, 2] = s * sa
+        step[:, 0, 3] = a * c
+        step[:, 1, 0] = s
+        step[:, 1, 1] = c * ca
+        step[:, 1, 2] = -c * sa
+        step[:, 1, 3] = a * s
+        step[:, 2, 1] = sa
+        step[:, 2, 2] = ca
+        step[:, 2, 3] = d
+        step[:, 3, 3] = 1.0
         tool = tool @ step
     return tool
 
@@ -57,18 +67,19 @@ def mass_matrix(robot, q):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_models_tool0_is_the_product_of_the_dh_transforms(name):
+def test_tool0_is_the_product_of_dh_transforms(name):
     robot = load_robot(name)
     q = configurations(robot, 1000)
     data = robot.model.createData()
     found = np.array(
         [placed(robot, data, configuration, "tool0").homogeneous for configuration in q]
     )
+
     np.testing.assert_allclose(found, dh_tool0(name, q), rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_product_of_the_placements_is_the_product_of_the_dh_transforms(name):
+def test_placements_multiply_to_the_dh_transforms(name):
     robot = load_robot(name)
     q = configurations(robot, 1000, seed=1)
     tool = np.broadcast_to(np.eye(4), (len(q), 4, 4))
@@ -78,22 +89,28 @@ def test_the_product_of_the_placements_is_the_product_of_the_dh_transforms(name)
         turn[:, 1, 0] = np.sin(q[:, i])
         turn[:, 0, 1] = -turn[:, 1, 0]
         tool = tool @ robot.placements[i] @ turn
+
     np.testing.assert_allclose(tool @ robot.placements[-1], dh_tool0(name, q), rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_compiled_tool_path_is_the_product_of_the_dh_transforms(name):
+def test_the_compiled_path_follows_the_dh_transforms(name):
     robot = load_robot(name)
     q = configurations(robot, 1000, seed=2)
     expected = dh_tool0(name, q)
+
     found = tool_path(robot, q)
+
     np.testing.assert_allclose(found[:, :3], expected[:, :3, 3], rtol=0.0, atol=1e-12)
+
     rotations = [pin.Quaternion(quaternion).toRotationMatrix() for quaternion in found[:, 3:]]
+
     np.testing.assert_allclose(rotations, expected[:, :3, :3], rtol=0.0, atol=1e-12)
 
 
-def test_the_model_has_frames_of_base_link_every_link_tool0_and_tcp():
+def test_the_model_has_every_frame():
     robot = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1])))
+
     for frame in ("base_link", *(link.name for link in robot.links), "tool0", "tcp"):
         assert robot.model.existFrame(frame)
     assert robot.model.nq == robot.n == 6
@@ -102,6 +119,7 @@ def test_the_model_has_frames_of_base_link_every_link_tool0_and_tcp():
 
 def test_the_model_has_the_robots_limits():
     robot = load_robot("ur10e")
+
     assert np.array_equal(robot.model.lowerPositionLimit, robot.position_min)
     assert np.array_equal(robot.model.upperPositionLimit, robot.position_max)
     assert np.array_equal(robot.model.upperVelocityLimit, robot.max_velocity)
@@ -114,19 +132,22 @@ def test_the_tcp_is_given_in_tool0():
     robot = bare.with_tcp(offset)
     for q in configurations(robot, 20):
         tool0 = placed(bare, bare.model.createData(), q, "tool0")
+
         tcp = placed(robot, robot.model.createData(), q, "tcp")
+
         np.testing.assert_allclose(tcp.homogeneous, (tool0 * offset).homogeneous, atol=1e-12)
         np.testing.assert_allclose(tool_path(robot, [q])[0, :3], tcp.translation, atol=1e-12)
 
 
 @given(st.floats(0.0, 20.0), st.integers(0, 2**32 - 1))
-def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
+def test_a_payload_is_a_point_mass(mass, seed):
     bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.05, 0.0, 0.2])))
     robot = bare.with_payload(mass)
     q = configurations(robot, 1, seed)[0]
     data = bare.model.createData()
     frame = bare.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(bare.model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
+
     np.testing.assert_allclose(
         mass_matrix(robot, q),
         mass_matrix(bare, q) + mass * jacobian.T @ jacobian,
@@ -136,10 +157,11 @@ def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
 
 
 @given(st.floats(0.1, 20.0), st.integers(0, 2**32 - 1))
-def test_a_payload_away_from_the_tcp_acts_at_its_centre_under_the_arms_gravity(mass, seed):
+def test_an_offset_payload_acts_at_its_centre(mass, seed):
     """It adds its weight, mapped to the joints by the Jacobian of a frame at its centre."""
     rng = np.random.default_rng(seed)
-    centre, gravity = rng.uniform(-0.2, 0.2, 3), rng.uniform(-10.0, 10.0, 3)
+    centre = rng.uniform(-0.2, 0.2, 3)
+    gravity = rng.uniform(-10.0, 10.0, 3)
     bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), centre)).with_gravity(gravity)
     loaded = load_robot("ur10").with_payload(mass, cog=centre).with_gravity(gravity)
     q = configurations(bare, 1, seed)[0]
@@ -147,8 +169,10 @@ def test_a_payload_away_from_the_tcp_acts_at_its_centre_under_the_arms_gravity(m
         pin.computeGeneralizedGravity(robot.model, robot.model.createData(), q)
         for robot in (bare, loaded)
     ]
-    data, frame = bare.model.createData(), bare.model.getFrameId("tcp")
+    data = bare.model.createData()
+    frame = bare.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(bare.model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
+
     np.testing.assert_allclose(
         torques[1] - torques[0], -jacobian.T @ (mass * gravity), rtol=1e-9, atol=1e-9
     )
@@ -162,6 +186,7 @@ def test_reversed_gravity_reverses_every_torque():
         pin.computeGeneralizedGravity(arm.model, arm.model.createData(), q)
         for arm in (hanging, robot)
     )
+
     np.testing.assert_array_equal(up, -down)
     assert robot.gravity.tolist() == [0.0, 0.0, -9.81]
 
@@ -170,6 +195,7 @@ def test_reversed_gravity_reverses_every_torque():
 def test_gravity_and_centre_of_gravity_must_be_vectors(vector):
     with pytest.raises(InvalidParameter, match="gravity"):
         load_robot("ur10").with_gravity(vector)
+
     with pytest.raises(InvalidParameter, match="payload's centre"):
         load_robot("ur10").with_payload(1.0, cog=vector)
 
@@ -186,11 +212,13 @@ def test_no_posture_reaches_further_than_the_reach():
     farthest = np.linalg.norm(
         tool_path(robot, configurations(robot, 5000))[:, :3] - shoulder, axis=1
     ).max()
+
     assert 0.8 * robot.reach < farthest <= robot.reach
 
 
 def test_the_checksum_depends_on_the_kinematics_only():
     robot = load_robot("ur10")
+
     assert robot.checksum == load_robot("ur10").checksum == robot.with_payload(3.0).checksum
     assert robot.checksum == robot.with_gravity([0.0, 0.0, 9.81]).checksum
     assert robot.checksum != load_robot("ur10e").checksum
@@ -231,16 +259,20 @@ def limits(**changes):
 
 def test_wider_limits_change_nothing() -> None:
     arm = ROBOT.with_limits(limits())
+
     assert arm.joints == ROBOT.joints
     assert (arm.max_acceleration, arm.checksum) == (ROBOT.max_acceleration, ROBOT.checksum)
 
 
 def test_the_narrower_of_each_limit_applies() -> None:
-    low, high = [-2.0, -9.0, -9.0, -9.0, -9.0, -9.0], [9.0, 9.0, 2.5, 9.0, 9.0, 9.0]
+    low = [-2.0, -9.0, -9.0, -9.0, -9.0, -9.0]
+    high = [9.0, 9.0, 2.5, 9.0, 9.0, 9.0]
     reported = limits(
         position_min=low, position_max=high, max_velocity=[9.0, 9.0, 9.0, 1.0, 9.0, 9.0]
     )
+
     arm = ROBOT.with_limits(reported)
+
     assert np.array_equal(arm.position_min, np.maximum(ROBOT.position_min, low))
     assert np.array_equal(arm.position_max, np.minimum(ROBOT.position_max, high))
     assert np.array_equal(arm.max_velocity, np.minimum(ROBOT.max_velocity, reported.max_velocity))
@@ -249,6 +281,7 @@ def test_the_narrower_of_each_limit_applies() -> None:
 
 def test_the_smallest_acceleration_is_planned_with() -> None:
     arm = ROBOT.with_limits(limits(max_acceleration=[40.0, 40.0, 15.0, 40.0, 14.0, 40.0]))
+
     assert arm.max_acceleration == 14.0
 
 
@@ -261,12 +294,13 @@ def test_the_smallest_acceleration_is_planned_with() -> None:
         ({"max_acceleration": [0.0] * 6}, "acceleration limit"),
     ],
 )
-def test_limits_that_allow_no_motion_are_refused_with_the_joint(changes, words) -> None:
+def test_limits_without_motion_name_the_joint(changes, words) -> None:
     with pytest.raises(InvalidParameter, match=words):
         ROBOT.with_limits(limits(**changes))
 
 
 def test_limits_of_another_number_of_joints_are_refused() -> None:
     seven = np.full(7, 9.0)
+
     with pytest.raises(InvalidParameter, match="7 joints"):
         ROBOT.with_limits(JointLimits(-seven, seven, seven, seven))

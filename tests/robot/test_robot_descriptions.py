@@ -45,22 +45,26 @@ def cache(tmp_path, monkeypatch):
     sys.modules.pop("robot_descriptions.panda_description", None)
 
 
-def test_a_description_is_read_from_the_cache_after_a_note(cache):
+def test_a_cached_description_is_read_with_a_note(cache):
     with pytest.warns(UserWarning, match=f"unless it is already in {cache}, it is downloaded now"):
         robot = load_robot("panda_description")
-    assert robot.name == "panda" and robot.joint_names == ("shoulder", "elbow")
+
+    assert robot.name == "panda"
+    assert robot.joint_names == ("shoulder", "elbow")
 
 
-def test_what_cannot_be_downloaded_is_refused_with_the_reason(cache, monkeypatch):
+def test_a_failed_download_names_the_reason(cache, monkeypatch):
     monkeypatch.setenv("ROBOT_DESCRIPTION_COMMIT", "0" * 40)
+
     with pytest.raises(
         InputFileError, match=r"could not get it: GitCommandError(.|\n)*the path of a URDF"
     ):
         load_robot("panda_description")
 
 
-def test_an_unknown_description_and_a_missing_package_are_said():
+def test_unknown_descriptions_and_packages_are_refused():
     with pytest.raises(UnknownName, match="no robot 'pandora_description' in robot_descriptions"):
         load_robot("pandora_description")
+
     with pytest.raises(UnknownName, match="Did you mean 'ur5e'"):
         load_robot("ur5ee")

@@ -165,6 +165,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_the_template_of_the_cases_is_valid(tmp_path):
     robot = read_toml(written(tmp_path, GOOD))
+
     assert (robot.name, robot.title, robot.n, robot.period) == ("arm", "Two joints", 2, 0.01)
     assert robot.position_max[1] == float("inf")
 
@@ -172,17 +173,20 @@ def test_the_template_of_the_cases_is_valid(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED]
 )
-def test_the_error_names_file_and_field_and_never_a_wrong_line(
-    tmp_path, old, new, field, words, reason
-):
+def test_the_error_names_no_wrong_line(tmp_path, old, new, field, words, reason):
     assert old in GOOD
+
     text = GOOD.replace(old, new, 1)
     path = written(tmp_path, text)
+
     with pytest.raises(InputFileError, match=re.escape(reason)) as caught:
         read_toml(path)
+
     assert caught.value.path == path
     assert caught.value.field == field
+
     line = caught.value.line
+
     assert line in (None, line_of(text, words) if words else None)
     assert str(caught.value).startswith(f"{path}, line {line}" if line else f"{path}")
 
@@ -198,30 +202,40 @@ def test_the_error_names_file_and_field_and_never_a_wrong_line(
         ("ixx = 0.002", "ixx = nan", "ixx = nan"),
     ],
 )
-def test_a_key_that_occurs_once_in_the_file_or_in_its_link_has_its_line(tmp_path, old, new, words):
+def test_a_unique_key_has_its_line(tmp_path, old, new, words):
     text = GOOD.replace(old, new, 1)
+
     with pytest.raises(InputFileError) as caught:
         read_toml(written(tmp_path, text))
+
     assert caught.value.line == line_of(text, words)
 
 
-def test_a_missing_field_has_no_line_also_where_another_table_has_the_key(tmp_path):
+def test_a_missing_field_has_no_line(tmp_path):
     path = written(tmp_path, GOOD.replace("mass = 2.0\n", ""))
+
     with pytest.raises(InputFileError, match="missing") as caught:
         read_toml(path)
+
     assert (caught.value.field, caught.value.line) == ("links[1].mass", None)
 
 
-def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(InputFileError, match="there is no such file"):
         load_robot(tmp_path / "nowhere.toml")
+
     (tmp_path / "directory.toml").mkdir()
+
     with pytest.raises(InputFileError, match="this is a directory"):
         load_robot(tmp_path / "directory.toml")
+
     (tmp_path / "latin.toml").write_bytes('title = "Größe"'.encode("latin-1"))
+
     with pytest.raises(InputFileError, match="not a text file in UTF-8"):
         load_robot(tmp_path / "latin.toml")
+
     (tmp_path / "empty.toml").write_bytes(b"")
+
     with pytest.raises(InputFileError, match="this field is missing"):
         load_robot(tmp_path / "empty.toml")
 
@@ -237,7 +251,7 @@ def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
         ([0.0, 0.0, float("nan"), 0.0, 0.0, 0.0], "nan is outside of the range of elbow_joint"),
     ],
 )
-def test_a_home_given_at_loading_is_checked_against_the_limits(home, reason):
+def test_a_home_is_checked_against_the_limits(home, reason):
     with pytest.raises(InvalidHome, match=reason):
         load_robot("ur10", home=home)
 
@@ -246,14 +260,15 @@ def test_a_home_given_at_loading_replaces_the_files():
     assert list(load_robot("ur10", home=[0.1] * 6).home) == [0.1] * 6
 
 
-def test_the_error_of_an_unknown_name_suggests_the_nearest_and_a_path():
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UnknownName, match="Did you mean 'ur10e'") as caught:
         load_robot("ur10-e")
+
     assert caught.value.known == tuple(robot_files())
     assert "./arm.urdf" in str(caught.value)
 
 
-def test_every_robot_is_loaded_by_its_name_and_by_its_path():
+def test_every_robot_is_loaded_by_name_and_path():
     for name, path in robot_files().items():
         assert (
             load_robot(name).checksum == load_robot(path).checksum == load_robot(str(path)).checksum
@@ -266,7 +281,7 @@ def test_every_robot_is_loaded_by_its_name_and_by_its_path():
     st.integers(0, 30),
     st.sampled_from(["", "nan", "-1", "1e999", "[", "]", "}", "=", '"', "\n", "links", "é", "\0"]),
 )
-def test_a_damaged_file_is_read_or_refused_with_its_place(tmp_path_factory, begin, length, junk):
+def test_a_damaged_file_is_read_or_refused(tmp_path_factory, begin, length, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.toml"
     path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
     try:

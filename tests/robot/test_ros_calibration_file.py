@@ -49,8 +49,10 @@ def test_a_faulty_file_is_refused_with_the_field(
 ) -> None:
     path = ros.write(tmp_path / "arm.yaml", ros.rows_of(TABLE))
     path.write_text(path.read_text().replace(old, new))
+
     with pytest.raises(InputFileError) as caught:
         with_kinematics(ur10e, path)
+
     assert (caught.value.path, caught.value.field) == (path, field)
     assert words in caught.value.reason
     assert line is None or caught.value.line == line
@@ -59,6 +61,7 @@ def test_a_faulty_file_is_refused_with_the_field(
 @pytest.mark.parametrize("text", ["", "calibration", "- 1", "kinematics: 3", "# nothing"])
 def test_yaml_that_is_no_calibration_is_refused(tmp_path, ur10e, text) -> None:
     (tmp_path / "arm.yaml").write_text(text)
+
     with pytest.raises(
         InputFileError, match="kinematics: this is not what ROS's ur_calibration writes"
     ):
@@ -74,7 +77,9 @@ def test_numbers_are_read_however_yaml_writes_them(tmp_path) -> None:
         .replace("y: 0", "y: -0")
         .replace("z: 0", "z: +2.5E-1")
     )
+
     found = read_ros_calibration(path)
+
     assert found.frames == ((1e-05, 0.0, 0.25, 0.0, 0.0, 0.0),) * 6
     assert found.hash == ""
 
@@ -86,4 +91,5 @@ def test_what_ros_does_not_read_is_ignored(tmp_path) -> None:
         path.read_text().replace("    x:", "    comment: 3 # by hand\n    x:")
         + "\n  note: a\nother: [1]\n"
     )
+
     assert read_ros_calibration(path) == plain

@@ -41,6 +41,7 @@ def box(path, size=(0.1, 0.2, 0.3)):
 @pytest.mark.parametrize("kind", ["stl", "obj", "ply", "glb", "dae"])
 def test_meshes_of_these_kinds_are_read_in_metres(tmp_path, kind):
     vertices, triangles = read_mesh(box(tmp_path / f"part.{kind}"))
+
     assert np.ptp(vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
     assert (len(vertices), len(triangles)) == (8, 12)
 
@@ -49,52 +50,62 @@ def test_the_unit_of_a_collada_file_counts(tmp_path):
     file = box(tmp_path / "part.dae", (100.0, 200.0, 300.0))
     text = file.read_text()
     file.write_text(text.replace("<asset>", '<asset><unit name="millimeter" meter="0.001"/>'))
+
     assert np.ptp(read_mesh(file)[0], axis=0) == pytest.approx([0.1, 0.2, 0.3])
 
 
-def test_scale_and_origin_apply_to_what_is_drawn_and_to_what_is_checked(tmp_path):
+def test_scale_and_origin_apply_to_every_mesh(tmp_path):
     box(tmp_path / "urdf" / "part.stl", (100.0, 200.0, 300.0))
     robot = read_urdf(arm(tmp_path, "part.stl", 'scale="0.001 0.001 0.001"'))
     (mesh,), (drawn,) = robot.links[0].meshes, draw_arm(robot).meshes
+
     for points in (mesh.hull, drawn.vertices):
         assert np.ptp(points, axis=0) == pytest.approx([0.1, 0.2, 0.3])
     assert not robot.notes
 
 
-def test_meshes_of_several_missing_packages_are_noted_each_with_its_flag(tmp_path):
+def test_each_missing_package_is_noted(tmp_path):
     path = arm(tmp_path, "package://one/a.stl")
     base = '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/></geometry></visual></link>'
     path.write_text(path.read_text().replace('<link name="base_link"/>', base))
+
     notes = read_urdf(path).notes
+
     assert [note.partition("with ")[2] for note in notes] == [
         "--package other=DIR.",
         "--package one=DIR.",
     ]
 
 
-def test_a_missing_mesh_is_one_note_that_says_what_follows_and_the_flag(tmp_path):
+def test_a_missing_mesh_is_one_note(tmp_path):
     (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl")).notes
+
     assert note == (
         "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is no such file; say "
         "where its package is with --package nowhere=DIR."
     )
+
     (note,) = read_urdf(
         arm(tmp_path, "package://nowhere/a.stl"), packages={"nowhere": tmp_path}
     ).notes
+
     assert note.endswith(f"there is no such file in {tmp_path}, as --package says.")
 
 
 @pytest.mark.parametrize(
     ("name", "content"), [("a.stl", b"solid nothing"), ("a.obj", b"v 0 0 0\n"), ("a.txt", b"")]
 )
-def test_a_mesh_that_cannot_be_read_is_a_note(tmp_path, name, content):
+def test_an_unreadable_mesh_is_a_note(tmp_path, name, content):
     path = arm(tmp_path, name)
     (path.parent / name).write_bytes(content)
+
     robot = read_urdf(path)
-    assert not robot.links[0].meshes and f"The mesh {name} is neither drawn" in robot.notes[-1]
+
+    assert not robot.links[0].meshes
+    assert f"The mesh {name} is neither drawn" in robot.notes[-1]
 
 
-def test_the_distance_of_hulls_is_that_of_the_meshes(tmp_path):
+def test_hulls_are_as_far_apart_as_meshes(tmp_path):
     box(tmp_path / "urdf" / "part.stl", (0.2, 0.2, 0.2))
     text = arm(tmp_path, "part.stl").read_text()
     second = (
@@ -104,11 +115,14 @@ def test_the_distance_of_hulls_is_that_of_the_meshes(tmp_path):
     )
     path = tmp_path / "urdf" / "two.urdf"
     path.write_text(text.replace("</robot>", second))
+
     clearance = CollisionModel(read_urdf(path), CollisionScene(None)).clearance(np.zeros(3))
+
     assert clearance is not None
-    assert clearance.bodies == ("l", "n") and clearance.distance == pytest.approx(0.3)
+    assert clearance.bodies == ("l", "n")
+    assert clearance.distance == pytest.approx(0.3)
 
 
-def test_a_large_or_missing_mesh_file_is_refused_by_name(tmp_path):
+def test_a_bad_mesh_file_is_named(tmp_path):
     with pytest.raises(InputFileError, match="there is no such file"):
         read_mesh(tmp_path / "none.stl")

@@ -30,7 +30,8 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
     """FK of the tip and of every moving link, and the mass matrix, as pinocchio reads the same text."""
     oracle = pin.buildModelFromXML(text)
     assert list(oracle.names)[1:] == list(robot.joint_names)
-    data, ours = oracle.createData(), robot.model.createData()
+    data = oracle.createData()
+    ours = robot.model.createData()
     frames = [(tip, "tool0"), *((link.name, link.name) for link in robot.links)]
     for turns in np.random.default_rng(3).uniform(-2.0, 2.0, (samples, robot.n)):
         # A continuous joint has two coordinates there: integrate from neutral.
@@ -63,7 +64,7 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
         ("gripper.urdf", "pedestal", "tool0", 1e-9),
     ],
 )
-def test_tool_links_and_mass_matrix_are_what_pinocchio_reads(file, base, tip, within):
+def test_links_and_masses_are_pinocchios(file, base, tip, within):
     assert_same_arm(
         read_urdf(URDF / file), (URDF / file).read_text(encoding="utf-8"), tip, base, within=within
     )
@@ -72,26 +73,36 @@ def test_tool_links_and_mass_matrix_are_what_pinocchio_reads(file, base, tip, wi
 def test_right_angles_of_ten_digits_are_right_angles(tmp_path):
     rounded = (URDF / "ur10_from_ros.urdf").read_text(encoding="utf-8")
     exact = rounded.replace("1.570796327", repr(np.pi / 2))
+
     assert exact != rounded
     assert_same_arm(read_urdf(URDF / "ur10_from_ros.urdf"), exact)
 
 
-def test_the_ur10_of_the_ros_descriptions_is_the_ur10_of_robots():
-    described, own = read_urdf(URDF / "ur10_from_ros.urdf"), load_robot("ur10")
+def test_the_ros_ur10_is_ours():
+    described = read_urdf(URDF / "ur10_from_ros.urdf")
+
+    own = load_robot("ur10")
+
     assert described.joint_names == own.joint_names
+
     q = np.random.default_rng(5).uniform(-np.pi, np.pi, (100, 6))
+
     np.testing.assert_allclose(tool_path(described, q), tool_path(own, q), rtol=0.0, atol=1e-9)
+
     for posture in q:
         a, b = (
             full(pin.crba(arm.model, arm.model.createData(), posture)) for arm in (described, own)
         )
+
         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-9)
+
     for name in ("position_min", "position_max", "max_velocity", "max_effort"):
         assert np.array_equal(getattr(described, name), getattr(own, name))
 
 
 def test_joint_kinds_and_limits_are_read():
     robot = read_urdf(URDF / "odd_axes.urdf")
+
     assert list(robot.prismatic) == [False, False, True, False, False]
     assert list(robot.position_min) == [-np.inf, -2.0, -0.1, -3.0, -6.28]
     assert list(robot.position_max) == [np.inf, 1.0, 0.4, 3.0, 6.28]
@@ -99,7 +110,7 @@ def test_joint_kinds_and_limits_are_read():
     assert list(robot.max_effort) == [80.0, 60.0, 200.0, 20.0, 10.0]
 
 
-def test_home_is_the_middle_of_every_range_unless_given():
+def test_home_is_the_middle_by_default():
     assert list(read_urdf(URDF / "odd_axes.urdf").home) == [
         0.0,
         -0.5,
@@ -107,12 +118,15 @@ def test_home_is_the_middle_of_every_range_unless_given():
         0.0,
         0.0,
     ]
+
     given_home = [1.0, -1.0, 0.2, 0.5, -0.5]
+
     assert list(load_robot(URDF / "odd_axes.urdf", home=given_home).home) == given_home
 
 
-def test_a_urdf_robot_is_named_after_its_file_and_titled_by_its_name():
+def test_a_urdf_is_named_after_its_file():
     robot = read_urdf(URDF / "gripper.urdf")
+
     assert (robot.name, robot.title, robot.series) == ("gripper", "Arm with gripper", "")
     assert robot.period == DEFAULT_PERIOD
     assert robot.source == URDF / "gripper.urdf"
@@ -120,33 +134,39 @@ def test_a_urdf_robot_is_named_after_its_file_and_titled_by_its_name():
 
 def test_fixed_links_add_their_mass_to_their_parent():
     upper, lower = read_urdf(URDF / "gripper.urdf").links
+
     assert upper.inertia.mass == pytest.approx(5.0 + 0.25)
     assert lower.inertia.mass == pytest.approx(2.0 + 0.9 + 0.1)
 
 
-def test_visual_geometry_is_drawn_and_collision_geometry_is_checked():
+def test_visuals_are_drawn_and_collisions_checked():
     robot = read_urdf(URDF / "gripper.urdf")
     ball, upper = robot.links[0].shapes
+
     assert (ball.radius, ball.drawn, ball.solid) == (9.0, True, False)
     assert (upper.drawn, upper.solid) == (False, True)
     assert (upper.kind, upper.radius) == ("cylinder", 0.05)
     np.testing.assert_allclose(
         [upper.start, upper.end], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], atol=1e-12
     )
+
     kinds = [shape.kind for shape in robot.links[1].shapes]
+
     assert kinds == ["capsule"] * 3
     assert all(shape.solid and shape.drawn for shape in robot.links[1].shapes)
 
 
-def test_a_box_counts_as_the_capsule_that_encloses_it():
+def test_a_box_becomes_its_enclosing_capsule():
     (pedestal,) = read_urdf(URDF / "gripper.urdf").base_shapes
     corners = np.array([[x, y, z] for x in (-0.15, 0.15) for y in (-0.1, 0.1) for z in (0.0, 0.3)])
-    start, end = np.array(pedestal.start), np.array(pedestal.end)
+    start = np.array(pedestal.start)
+    end = np.array(pedestal.end)
     along = (end - start) / np.linalg.norm(end - start)
     nearest = (
         start
         + np.clip((corners - start) @ along, 0.0, np.linalg.norm(end - start))[:, None] * along
     )
+
     assert np.linalg.norm(corners - nearest, axis=1).max() <= pedestal.radius + 1e-12
 
 
@@ -158,14 +178,17 @@ def test_shapes_of_fixed_links_follow_their_parent():
     pin.framesForwardKinematics(oracle, data, np.array([1.0, 0.5]))
     expected = data.oMf[oracle.getFrameId("left_finger")].translation
     ours = robot.model.createData()
+
     pin.framesForwardKinematics(robot.model, ours, np.array([1.0, 0.5]))
-    assert finger.start == finger.end and finger.radius == 0.02
+
+    assert finger.start == finger.end
+    assert finger.radius == 0.02
     np.testing.assert_allclose(
         ours.oMf[robot.model.getFrameId("lower")].act(np.array(finger.start)), expected, atol=1e-12
     )
 
 
-def test_a_link_tool0_that_moves_by_itself_is_the_tool(tmp_path):
+def test_a_moving_tool0_is_the_tool(tmp_path):
     text = """
       <robot name="r">
         <link name="base_link"/>
@@ -181,7 +204,9 @@ def test_a_link_tool0_that_moves_by_itself_is_the_tool(tmp_path):
     path.write_text(text, encoding="utf-8")
     robot = read_urdf(path)
     data = robot.model.createData()
+
     pin.framesForwardKinematics(robot.model, data, np.zeros(1))
+
     np.testing.assert_allclose(
         data.oMf[robot.model.getFrameId("tool0")].homogeneous[:3, 3], [1.0, 2.0, 3.0]
     )
@@ -189,10 +214,11 @@ def test_a_link_tool0_that_moves_by_itself_is_the_tool(tmp_path):
     assert pin.buildModelFromXML(robot.urdf).existFrame("tool0_link")
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
+def test_byte_order_marks_are_accepted(tmp_path):
     text = (URDF / "odd_axes.urdf").read_text(encoding="utf-8")
     path = tmp_path / "odd_axes.urdf"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+
     assert read_urdf(path).checksum == load_robot(URDF / "odd_axes.urdf").checksum
 
 
@@ -205,7 +231,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
         ([float("inf"), 0.0, 0.0, 0.0, 0.0], "inf is outside of the range of without_axis"),
     ],
 )
-def test_a_home_that_no_joint_can_take_is_refused(home, reason):
+def test_an_impossible_home_is_refused(home, reason):
     with pytest.raises(InvalidHome, match=reason):
         load_robot(URDF / "odd_axes.urdf", home=home)
 
@@ -235,7 +261,8 @@ def words(values):
 @st.composite
 def inertials(draw):
     # Two moments and a third between their difference and their sum: a physical body.
-    a, b = draw(st.integers(1, 100)) / 1000, draw(st.integers(1, 100)) / 1000
+    a = draw(st.integers(1, 100)) / 1000
+    b = draw(st.integers(1, 100)) / 1000
     c = abs(a - b) + (a + b - abs(a - b)) * draw(st.integers(1, 99)) / 100
     turn = pin.rpy.rpyToMatrix(*draw(vectors))
     matrix = turn @ np.diag([a, b, c]) @ turn.T
@@ -274,10 +301,11 @@ def serial_urdfs(draw):
 
 @few_examples(30)
 @given(serial_urdfs())
-def test_any_serial_chain_is_read_as_pinocchio_reads_it(tmp_path_factory, urdf):
+def test_any_chain_is_read_as_by_pinocchio(tmp_path_factory, urdf):
     text, tip = urdf
     path = tmp_path_factory.mktemp("urdf") / "random.urdf"
     path.write_text(text, encoding="utf-8")
+
     assert_same_arm(read_urdf(path), text, tip, samples=3)
 
 
@@ -412,6 +440,7 @@ def written(tmp_path, text):
 
 def test_the_template_of_the_cases_is_valid(tmp_path):
     robot = load_robot(written(tmp_path, GOOD))
+
     assert robot.joint_names == ("shoulder", "elbow")
     assert [link.name for link in robot.links] == ["upper", "lower"]
 
@@ -421,11 +450,15 @@ def test_the_template_of_the_cases_is_valid(tmp_path):
 )
 def test_the_error_names_file_element_and_line(tmp_path, old, new, field, words, reason):
     assert old in GOOD
+
     text = GOOD.replace(old, new, 1)
     path = written(tmp_path, text)
+
     with pytest.raises(InputFileError, match=re.escape(reason)) as caught:
         load_robot(path)
+
     line = text.count("\n") + 1 if words is None else text[: text.index(words)].count("\n") + 1
+
     assert (caught.value.path, caught.value.field, caught.value.line) == (path, field, line)
     assert str(caught.value).startswith(f"{path}, line {line}")
 
@@ -434,6 +467,7 @@ def test_the_error_names_file_element_and_line(tmp_path, old, new, field, words,
 def test_a_file_without_an_element_is_refused(tmp_path, text):
     with pytest.raises(InputFileError, match="this is not well-formed XML") as caught:
         load_robot(written(tmp_path, text))
+
     assert caught.value.line is not None
 
 
@@ -451,6 +485,7 @@ def test_an_arm_without_a_movable_joint_is_refused(tmp_path):
     text = GOOD.replace('type="continuous"', 'type="fixed"').replace(
         'type="revolute"', 'type="fixed"'
     )
+
     with pytest.raises(
         InputFileError,
         match="line 2, <robot name='two_joints'>: the chain from 'base_link' to 'tool0' has no movable",
@@ -465,14 +500,16 @@ def test_a_single_link_is_refused(tmp_path):
         load_robot(written(tmp_path, '<robot name="r"><link name="base_link"/></robot>'))
 
 
-def test_all_faults_of_a_file_come_in_one_refusal(tmp_path):
+def test_all_faults_come_in_one_refusal(tmp_path):
     text = (
         GOOD.replace(INERTIAL, "", 1)
         .replace('effort="50"', 'effort="0"')
         .replace('velocity="2.5"', 'velocity="0"')
     )
+
     with pytest.raises(InputFileError) as caught:
         load_robot(written(tmp_path, text))
+
     for words in (
         "3 things are wrong",
         "let the joint 'shoulder' move",
@@ -482,8 +519,9 @@ def test_all_faults_of_a_file_come_in_one_refusal(tmp_path):
         assert words in str(caught.value)
 
 
-def test_both_limits_that_do_not_let_a_joint_move_are_named(tmp_path):
+def test_both_empty_limits_are_named(tmp_path):
     text = re.sub(r'(effort|velocity)="[^"]+"', r'\1="0"', GOOD)
+
     with pytest.raises(
         InputFileError,
         match=r"velocity and effort: a limit of 0.0 and 0.0 does not let the joint 'elbow'",
@@ -491,32 +529,36 @@ def test_both_limits_that_do_not_let_a_joint_move_are_named(tmp_path):
         load_robot(written(tmp_path, text))
 
 
-def test_an_inertia_that_no_body_has_is_used_with_a_note(tmp_path):
+def test_an_impossible_inertia_is_used_with_a_note(tmp_path):
     """As that of UFACTORY's xArm6 in PyBullet's own data; one with a negative moment is refused, see REFUSED."""
     robot = load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="0.06"')))
+
     assert any(
         "upper: no body has this inertia tensor" in note and "exceeds" in note
         for note in robot.notes
     )
     assert robot.links[0].inertia.inertia.max() == pytest.approx(0.06, abs=0.02)
+
     with pytest.raises(
         InputFileError, match=r"no body has this inertia tensor.*exceeds the others' sum"
     ):
         load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="40"')))
 
 
-def test_a_base_and_a_tip_that_do_not_exist_are_named_together(tmp_path):
+def test_unknown_base_and_tip_are_named_together(tmp_path):
     with pytest.raises(InputFileError) as caught:
         load_robot(written(tmp_path, GOOD), base="bas_link", tip="too0")
+
     assert "no link 'bas_link' for --base; Did you mean 'base_link'?" in str(caught.value)
     assert "no link 'too0' for --tip; Did you mean 'tool0'?" in str(caught.value)
 
 
-def test_a_tool0_that_is_not_below_base_link_is_refused(tmp_path):
+def test_a_tool0_off_the_chain_is_refused(tmp_path):
     text = GOOD.replace('<parent link="lower"/>', '<parent link="world"/>').replace(
         "</robot>",
         '<link name="world"/><joint name="up" type="fixed"><parent link="world"/><child link="base_link"/></joint></robot>',
     )
+
     with pytest.raises(
         InputFileError, match="no chain of joints leads from 'base_link' to 'tool0'"
     ):
@@ -525,23 +567,29 @@ def test_a_tool0_that_is_not_below_base_link_is_refused(tmp_path):
 
 def test_fixed_links_without_mass_are_allowed_anywhere(tmp_path):
     robot = load_robot(written(tmp_path, GOOD.replace("</robot>", with_joint("fixed", "upper"))))
+
     assert robot.links[0].inertia.mass == 4.0
 
 
-def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(InputFileError, match="there is no such file"):
         load_robot(tmp_path / "nowhere.urdf")
+
     (tmp_path / "directory.urdf").mkdir()
+
     with pytest.raises(InputFileError, match="this is a directory"):
         load_robot(tmp_path / "directory.urdf")
+
     (tmp_path / "mesh.urdf").write_bytes(b"\x89\xff\x00")
+
     with pytest.raises(InputFileError, match="not a text file in UTF-8"):
         load_robot(tmp_path / "mesh.urdf")
 
 
-def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
+def test_a_path_without_suffix_is_a_urdf(tmp_path):
     path = tmp_path / "robot_description"
     path.write_text(GOOD, encoding="utf-8")
+
     assert load_robot(path).n == 2
 
 
@@ -567,7 +615,7 @@ def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
         ]
     ),
 )
-def test_a_damaged_file_is_read_or_refused_with_its_place(tmp_path_factory, begin, length, junk):
+def test_a_damaged_file_is_read_or_refused(tmp_path_factory, begin, length, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.urdf"
     path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
     try:

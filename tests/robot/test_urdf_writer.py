@@ -57,7 +57,7 @@ def bullet(tmp_path):
 
 @pytest.mark.parametrize("payload", [0.0, 5.0])
 @pytest.mark.parametrize("name", ARMS)
-def test_pybullet_puts_tool0_and_tcp_where_the_model_does(bullet, name, payload):
+def test_pybullet_agrees_on_tool0_and_tcp(bullet, name, payload):
     b, client, load = bullet
     robot = dressed(name, payload)
     body = load(robot)
@@ -71,9 +71,11 @@ def test_pybullet_puts_tool0_and_tcp_where_the_model_does(bullet, name, payload)
             state = b.getLinkState(
                 body, links[frame], computeForwardKinematics=True, physicsClientId=client
             )
+
             found = pin.SE3(
                 pin.Quaternion(np.array(state[5])).toRotationMatrix(), np.array(state[4])
             )
+
             np.testing.assert_allclose(
                 found.homogeneous,
                 frame_pose(robot.model, q, frame).homogeneous,
@@ -90,14 +92,16 @@ def test_pybullet_has_the_models_mass_matrix(bullet, name, payload):
     body = load(robot)
     for q in configurations(robot, 50):
         found = b.calculateMassMatrix(body, list(q), physicsClientId=client)
+
         np.testing.assert_allclose(found, mass_matrix(robot.model, q), rtol=0.0, atol=1e-9)
 
 
-def test_pybullet_finds_the_joints_in_order_with_their_limits(bullet):
+def test_pybullet_finds_joints_and_limits(bullet):
     b, client, load = bullet
     robot = load_robot("ur10")
     body = load(robot)
     infos = [b.getJointInfo(body, i, client) for i in range(robot.n)]
+
     assert [info[1].decode() for info in infos] == list(robot.joint_names)
     np.testing.assert_allclose([info[8] for info in infos], robot.position_min)
     np.testing.assert_allclose([info[9] for info in infos], robot.position_max)
@@ -112,6 +116,7 @@ def test_pybullet_shows_every_shape_in_its_color(bullet):
     shapes = [*robot.base_shapes, *(shape for link in robot.links for shape in link.shapes)]
     # A capsule is a cylinder and two spheres.
     expected = [shape.color for shape in shapes for _ in range(3 if shape.kind == "capsule" else 1)]
+
     np.testing.assert_allclose([shape[7][:3] for shape in seen], expected)
 
 
@@ -119,7 +124,9 @@ def test_pybullet_shows_every_shape_in_its_color(bullet):
 @pytest.mark.parametrize("name", ARMS)
 def test_pinocchios_own_parser_reads_the_same_arm(name, payload):
     robot = dressed(name, payload)
+
     parsed = pin.buildModelFromXML(robot.urdf)
+
     assert list(parsed.names)[1:] == list(robot.joint_names)
     for q in configurations(robot, 50):
         for frame in ("tool0", "tcp"):
@@ -143,7 +150,8 @@ def any_robot(seed, n):
             turn = pin.rpy.rpyToMatrix(*rng.choice([-1.0, 0.0, 1.0, 2.0], 3) * np.pi / 2)
         return pin.SE3(turn, rng.uniform(-0.5, 0.5, 3))
 
-    joints, links = [], []
+    joints = []
+    links = []
     for i in range(n):
         kind = "prismatic" if rng.random() < 0.3 else "revolute"
         low, high = (-np.inf, np.inf) if rng.random() < 0.3 else (-2.0, 2.0)
@@ -165,9 +173,11 @@ def any_robot(seed, n):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
-def test_any_arm_written_as_urdf_reads_back_the_same(seed, n):
+def test_any_arm_reads_back_the_same(seed, n):
     robot = any_robot(seed, n)
+
     parsed = pin.buildModelFromXML(robot.urdf)
+
     assert list(parsed.names)[1:] == list(robot.joint_names)
     for q in configurations(robot, 3):
         np.testing.assert_allclose(
@@ -180,11 +190,14 @@ def test_any_arm_written_as_urdf_reads_back_the_same(seed, n):
         )
 
 
-def test_a_joint_without_limits_is_written_with_a_very_large_range():
+def test_an_unlimited_joint_gets_a_large_range():
     robot = load_robot("ur10")
     free = replace(
         robot,
         joints=tuple(replace(j, position_min=-np.inf, position_max=np.inf) for j in robot.joints),
     )
+
     parsed = pin.buildModelFromXML(free.urdf)
-    assert np.all(parsed.lowerPositionLimit <= -1e5) and np.all(parsed.upperPositionLimit >= 1e5)
+
+    assert np.all(parsed.lowerPositionLimit <= -1e5)
+    assert np.all(parsed.upperPositionLimit >= 1e5)

@@ -33,6 +33,7 @@ def xacro_file(tmp_path):
 
 def test_a_xacro_file_is_expanded_with_its_packages(xacro_file, tmp_path):
     robot = load_robot(xacro_file, packages=[f"parts={tmp_path / 'elsewhere'}"])
+
     assert (robot.name, robot.max_velocity.tolist()) == ("arm", [2.0, 2.5])
     assert "ament_index_python" not in sys.modules
 
@@ -45,7 +46,7 @@ def test_a_missing_package_is_named_with_its_flag(xacro_file):
         load_robot(xacro_file)
 
 
-def test_all_missing_packages_that_a_file_names_come_in_one_refusal(tmp_path):
+def test_all_missing_packages_are_named_at_once(tmp_path):
     path = tmp_path / "two.urdf.xacro"
     lines = "".join(
         f'<xacro:include filename="$(find {name})/a.xacro"/>' for name in ("one", "other", "one")
@@ -53,6 +54,7 @@ def test_all_missing_packages_that_a_file_names_come_in_one_refusal(tmp_path):
     path.write_text(
         f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}<!-- $(find gone) --></robot>'
     )
+
     with pytest.raises(
         InputFileError, match=r"'one' for .*, nor 'other' for .* --package one=DIR,other=DIR$"
     ):
@@ -62,23 +64,27 @@ def test_all_missing_packages_that_a_file_names_come_in_one_refusal(tmp_path):
 def test_what_xacro_refuses_is_said(tmp_path):
     path = tmp_path / "arm.xacro"
     path.write_text(f'<robot name="a" {XACRO}><link name="${{nothing}}"/></robot>')
+
     with pytest.raises(
         InputFileError, match=r"(?s)xacro cannot expand it: .*'nothing' is not defined.*NAME:=VALUE"
     ):
         load_robot(path)
 
 
-def test_a_fault_in_expanded_text_names_its_element_and_no_line(tmp_path):
+def test_a_fault_in_expanded_text_names_the_element(tmp_path):
     path = tmp_path / "arm.xacro"
     path.write_text(
         GOOD.replace('value="3"', 'value="${-3}"').replace("<robot ", f"<robot {XACRO} ")
     )
+
     with pytest.raises(InputFileError, match="<mass> value: a mass of -3") as caught:
         load_robot(path)
+
     assert caught.value.line is None
 
 
 def test_without_xacro_the_extra_is_named(xacro_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
+
     with pytest.raises(MissingPackage, match=r"simbridge\[xacro\]"):
         load_robot(xacro_file)

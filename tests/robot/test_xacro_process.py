@@ -110,7 +110,7 @@ def test_a_large_expansion_is_refused(arm, quick_limits):
         evaluate(arm, "'a' * 2 * 10**6")
 
 
-def test_the_limits_of_users_are_those_of_the_documents():
+def test_the_limits_are_the_documented_ones():
     assert Limits(cpu=10, memory=1024 * MIB, output=4 * MIB) == xacro_file.LIMITS
 
 
@@ -143,7 +143,7 @@ def test_files_of_a_named_package_are_read(arm, secret):
     assert SECRET in urdf
 
 
-def test_links_in_a_package_of_the_search_path_are_followed(arm, secret, tmp_path, monkeypatch):
+def test_package_links_are_followed(arm, secret, tmp_path, monkeypatch):
     share = tmp_path / "install" / "share" / "parts"
     share.mkdir(parents=True)
     (share / "part.yaml").symlink_to(secret)
@@ -199,7 +199,7 @@ def test_a_hidden_file_is_refused(arm):
     assert "or hidden" in refused_message(arm, READS["yaml"].format("../.ssh/key.yaml"))
 
 
-def test_a_directory_that_is_only_called_like_a_package_is_not_read(arm, secret):
+def test_a_namesake_directory_is_not_read(arm, secret):
     message = refused_message(arm, READS["yaml"].format("$(find home)/secret.yaml"))
 
     assert f"it reads {secret}" in message
@@ -290,13 +290,14 @@ def test_the_child_ends_with_its_parent(arm, tmp_path):
     deadline = time.monotonic() + 8.0
     while runs() and time.monotonic() < deadline:
         time.sleep(0.02)
+
     assert not runs()
 
 
 ENTITIES = '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'
 
 
-def test_entities_of_a_urdf_are_refused_with_their_line(tmp_path):
+def test_urdf_entities_are_refused_by_line(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(ENTITIES)
 

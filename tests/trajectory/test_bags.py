@@ -21,7 +21,8 @@ from simbridge.trajectory import bags, read_trajectory, square, write_bag
 from simbridge.trajectory.bag_reader import Bag
 from simbridge.trajectory.files import pose_topics, read_bag
 
-POSE, TF = "geometry_msgs/msg/PoseStamped", "tf2_msgs/msg/TFMessage"
+POSE = "geometry_msgs/msg/PoseStamped"
+TF = "tf2_msgs/msg/TFMessage"
 
 
 def made(path, messages, ros1: bool = False):
@@ -35,8 +36,10 @@ def fill(writer, messages, ros1: bool) -> None:
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     types = store.types
     encode = store.serialize_ros1 if ros1 else store.serialize_cdr
-    time, point = types["builtin_interfaces/msg/Time"], types["geometry_msgs/msg/Point"]
-    turn, header = types["geometry_msgs/msg/Quaternion"], types["std_msgs/msg/Header"]
+    time = types["builtin_interfaces/msg/Time"]
+    point = types["geometry_msgs/msg/Point"]
+    turn = types["geometry_msgs/msg/Quaternion"]
+    header = types["std_msgs/msg/Header"]
     with writer:
         connections = {}
         for number, (topic, stamp, frame, x, *child) in enumerate(messages):
@@ -65,17 +68,22 @@ def poses(topic="/a", frame="base_link", stamps=(0, 10**7, 2 * 10**7)):
 
 
 @pytest.mark.parametrize("name", ["square.bag", "square.mcap", "square"])
-def test_what_is_written_is_read_back_bit_for_bit_by_us_and_by_rosbags(tmp_path, name: str) -> None:
+def test_poses_read_back_bit_for_bit(tmp_path, name: str) -> None:
     trajectory = square()
     write_bag(tmp_path / name, trajectory, topic="/tool")
+
     again = read_trajectory(tmp_path / name)
+
     np.testing.assert_array_equal(again.times, trajectory.times)
     np.testing.assert_array_equal(again.poses, trajectory.poses)
+
     with AnyReader([tmp_path / name]) as reader:
         messages = [
             reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)
         ]
+
         assert [c.topic for c in reader.connections] == ["/tool"]
+
     assert [m.pose.position.x for m in messages] == trajectory.poses[:, 0].tolist()
     assert {m.header.frame_id for m in messages} == {"base_link"}
 
@@ -83,37 +91,45 @@ def test_what_is_written_is_read_back_bit_for_bit_by_us_and_by_rosbags(tmp_path,
 @pytest.mark.parametrize("ros1", [True, False])
 def test_bags_of_rosbags_own_writer_are_read(tmp_path, ros1: bool) -> None:
     path = made(tmp_path / ("a.bag" if ros1 else "a"), poses(), ros1)
+
     trajectory, frame = read_bag(path)
+
     assert frame == "base_link"
     np.testing.assert_array_equal(trajectory.times, [0.0, 0.01, 0.02])
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.1, 0.2])
 
 
-def test_of_several_topics_one_must_be_chosen_and_the_candidates_are_named(tmp_path) -> None:
+def test_several_topics_need_a_choice(tmp_path) -> None:
     path = made(
         tmp_path / "two", poses("/a") + poses("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")]
     )
+
     with pytest.raises(
         InputFileError, match=r"3 topics of poses; choose one with --topic: /a, /b, /tf:world>tool"
     ) as one:
         read_bag(path)
+
     assert "Frames of tf are chained by --frames PARENT CHILD" in str(one.value)
     assert pose_topics(path) == ["/a", "/b", "/tf:world>tool"]
     assert len(read_bag(path, "/b")[0].times) == 2
+
     with pytest.raises(
         InputFileError, match="there is no '/c' to read; choose one with --topic: /a"
     ):
         read_bag(path, "/c")
 
 
-def test_a_frame_of_tf_is_chosen_by_its_name_and_a_missing_one_refused(tmp_path) -> None:
+def test_a_missing_tf_frame_is_refused(tmp_path) -> None:
     moves = [
         ("/tf", k * 10**7, "base_link", float(k), child)
         for k in range(3)
         for child in ("tool", "camera")
     ]
+
     path = made(tmp_path / "tf", moves)
+
     np.testing.assert_array_equal(read_bag(path, "/tf:tool")[0].poses[:, 0], [0.0, 1.0, 2.0])
+
     with pytest.raises(
         InputFileError,
         match=r"/tf has no transform to the frame 'hand'; choose .*/tf:base_link>tool",
@@ -121,23 +137,28 @@ def test_a_frame_of_tf_is_chosen_by_its_name_and_a_missing_one_refused(tmp_path)
         read_bag(path, "/tf:hand")
 
 
-def test_a_frame_of_tf_that_comes_late_is_a_candidate_too(tmp_path) -> None:
+def test_a_late_tf_frame_is_a_candidate(tmp_path) -> None:
     moves = [
         ("/tf", k * 10**6, "base_link", 0.0, "tool" if k < 2_500 else "camera")
         for k in range(2_501)
     ]
+
     path = made(tmp_path / "tf", moves)
+
     assert pose_topics(path) == ["/tf:base_link>tool", "/tf:base_link>camera"]
+
     with pytest.raises(InputFileError, match="it has 2 topics of poses"):
         read_bag(path)
 
 
-def test_stamps_out_of_order_are_sorted_with_a_note(tmp_path) -> None:
+def test_unsorted_stamps_are_sorted_with_a_note(tmp_path) -> None:
     path = made(tmp_path / "late", poses(stamps=(0, 2 * 10**7, 10**7)))
+
     with pytest.warns(
         UserWarning, match="sorted by their stamps, as 1 message came after later ones"
     ):
         trajectory, _ = read_bag(path)
+
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.2, 0.1])
 
 
@@ -145,48 +166,59 @@ def test_the_note_counts_every_late_message(tmp_path) -> None:
     path = made(
         tmp_path / "late", poses(stamps=(0, 5 * 10**7, 10**7, 2 * 10**7, 3 * 10**7, 6 * 10**7))
     )
+
     with pytest.warns(UserWarning, match="as 3 messages came after later ones"):
         read_bag(path)
 
 
 @pytest.mark.parametrize("name", ["epoch.bag", "epoch.mcap", "epoch"])
 def test_stamps_since_1970_come_back_to_the_nanosecond(tmp_path, name: str) -> None:
-    began, steps = 1_763_751_234_123_456_789, np.arange(50) * 1_999_983
+    began = 1_763_751_234_123_456_789
+    steps = np.arange(50) * 1_999_983
     path = made(tmp_path / "given", poses(stamps=(began + steps).tolist()))
+
     trajectory, _ = read_bag(path)
+
     assert trajectory.epoch_ns == began
     np.testing.assert_array_equal(trajectory.times, steps / 1e9)
+
     moved = trajectory.transformed([0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     write_bag(tmp_path / name, moved)
+
     again, _ = read_bag(tmp_path / name)
+
     assert again.epoch_ns == began
     np.testing.assert_array_equal(again.times, steps / 1e9)
+
     with AnyReader([tmp_path / name]) as reader:
         messages = [
             reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)
         ]
+
     assert [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages] == (
         began + steps
     ).tolist()
 
 
-def test_two_poses_for_one_instant_are_refused_and_both_messages_named(tmp_path) -> None:
+def test_two_poses_at_one_instant_are_refused(tmp_path) -> None:
     path = made(tmp_path / "twice", poses(stamps=(10, 10**7, 10**7)))
+
     with pytest.raises(
         InputFileError, match=r"messages 2 and 3 have two poses for one instant, 0\.01 s"
     ):
         read_bag(path)
 
 
-def test_a_frame_that_changes_on_the_way_is_refused_and_the_message_named(tmp_path) -> None:
+def test_a_changing_frame_is_refused(tmp_path) -> None:
     path = made(tmp_path / "moved", poses()[:2] + poses(frame="map")[2:])
+
     with pytest.raises(
         InputFileError, match="message 3 is in the frame 'map', those before in 'base_link'"
     ):
         read_bag(path)
 
 
-def test_a_bag_without_poses_or_cut_short_is_refused_and_the_file_named(tmp_path) -> None:
+def test_a_bag_without_poses_is_refused(tmp_path) -> None:
     (tmp_path / "broken.bag").write_bytes(b"#ROSBAG V2.0\nnothing")
     (tmp_path / "broken.mcap").write_bytes(b"\x89MCAP0\r\n")
     (tmp_path / "folder").mkdir()
@@ -198,45 +230,49 @@ def test_a_bag_without_poses_or_cut_short_is_refused_and_the_file_named(tmp_path
 @pytest.mark.parametrize(
     ("name", "kind"), [("a.bag", "a bag of ROS 1"), ("a.mcap", "MCAP"), ("a.db3", "SQLite")]
 )
-def test_the_error_of_another_kind_of_file_names_the_expected_kind(
-    tmp_path, name: str, kind: str
-) -> None:
+def test_the_error_names_the_expected_kind(tmp_path, name: str, kind: str) -> None:
     (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(4096))
+
     with pytest.raises(InputFileError, match=f"{name}: it does not begin like .*{kind}"):
         read_bag(tmp_path / name)
+
     (tmp_path / name).write_bytes(b"")
+
     with pytest.raises(InputFileError, match="it is empty"):
         read_bag(tmp_path / name)
 
 
-def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(
-    tmp_path, monkeypatch
-) -> None:
+def test_a_single_tf_frame_needs_no_choice(tmp_path, monkeypatch) -> None:
     path = made(
         tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)]
     )
     decoded = []
     monkeypatch.setattr(Bag, "deserialize", counting(decoded, Bag.deserialize))
+
     trajectory, frame = read_bag(path)
+
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.1, 0.2])
     assert (frame, len(decoded)) == ("base_link", 3)
 
 
 def test_a_bag_is_never_overwritten(tmp_path) -> None:
     write_bag(tmp_path / "a.mcap", square())
+
     with pytest.raises(OutputError, match="exists already"):
         write_bag(tmp_path / "a.mcap", square())
 
 
-def test_poses_in_a_foreign_frame_are_run_only_with_a_transform_or_an_anchor(tmp_path, cli) -> None:
+def test_a_foreign_frame_needs_a_placement(tmp_path, cli) -> None:
     path = made(tmp_path / "map", poses(frame="map"))
+
     refused = cli("check", path)
-    assert (
-        refused.status == 2
-        and "frame 'map'" in refused.message
-        and "--transform" in refused.message
-    )
+
+    assert refused.status == 2
+    assert "frame 'map'" in refused.message
+    assert "--transform" in refused.message
+
     half = np.sqrt(0.5)
+
     moved = cli(
         "check",
         path,
@@ -252,6 +288,7 @@ def test_poses_in_a_foreign_frame_are_run_only_with_a_transform_or_an_anchor(tmp
         "--on-limits",
         "limit",
     )
+
     assert moved.status == 0, moved.err
     assert cli("check", path, "--anchor", "start", "--json", "--on-limits", "limit").status == 0
 
@@ -262,7 +299,9 @@ def test_a_db3_file_is_read_like_its_directory(tmp_path) -> None:
     (inside,) = (tmp_path / "bag").glob("*.db3")
     (tmp_path / "lone").mkdir()
     lone = inside.rename(tmp_path / "lone" / "lone.db3")
+
     read, frame = read_bag(lone)
+
     assert frame == "base_link"
     np.testing.assert_array_equal(read.poses, path.poses)
 
@@ -273,7 +312,9 @@ def test_compressed_bags_of_ros_2_are_read(tmp_path, mode: str) -> None:
     writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=storage)
     writer.set_compression(rosbag2.CompressionMode[mode], rosbag2.CompressionFormat.ZSTD)
     fill(writer, poses(), ros1=False)
+
     read, _ = read_bag(tmp_path / "bag")
+
     np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
 
 
@@ -282,21 +323,25 @@ def test_compressed_bags_of_ros_1_are_read(tmp_path, kind: str) -> None:
     writer = rosbag1.Writer(tmp_path / "one.bag")
     writer.set_compression(writer.CompressionFormat[kind])
     fill(writer, poses(), ros1=True)
+
     read, _ = read_bag(tmp_path / "one.bag")
+
     np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
 
 
-def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(
-    tmp_path, monkeypatch
-) -> None:
+def test_too_many_poses_are_refused_early(tmp_path, monkeypatch) -> None:
     path = made(tmp_path / "long", [("/tool", k, "base_link", 0.0) for k in range(2_000)])
+
     assert len(read_bag(path)[0].times) == 2_000
+
     decoded = []
     monkeypatch.setattr("simbridge.trajectory.bags.MAX_POSES", 1_000)
     stamped_poses = counting(decoded, bags._stamped_poses)
     monkeypatch.setattr("simbridge.trajectory.bags._stamped_poses", stamped_poses)
+
     with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; split the bag"):
         read_bag(path)
+
     assert len(decoded) == 1_001
 
 
@@ -312,25 +357,26 @@ def compressed_directory(path, mode: str):
     return path
 
 
-def test_a_compressed_file_that_would_fill_the_disk_is_refused_and_leaves_nothing(
-    tmp_path, monkeypatch
-) -> None:
+def test_a_compressed_file_cannot_fill_the_disk(tmp_path, monkeypatch) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     bag = compressed_directory(tmp_path / "bag", "FILE")
     (inside,) = bag.glob("*.zstd")
     inside.write_bytes(inside.read_bytes() + zstandard.compress(ZEROS))
+
     with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
         read_bag(bag)
+
     assert not list(temporary.iterdir())
 
 
-def test_a_compressed_message_that_would_fill_memory_is_refused(tmp_path) -> None:
+def test_a_compressed_message_cannot_fill_memory(tmp_path) -> None:
     bag = compressed_directory(tmp_path / "bag", "MESSAGE")
     (inside,) = bag.glob("*.db3")
     with contextlib.closing(sqlite3.connect(inside)) as database, database:
         database.execute("UPDATE messages SET data = ? WHERE id = 2", (zstandard.compress(ZEROS),))
+
     with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
         read_bag(bag)
 
@@ -354,11 +400,16 @@ def mcap_with(path, content: bytes, compression: str):
 
 def test_a_chunk_that_would_fill_memory_is_refused(tmp_path, cli) -> None:
     path = mcap_with(tmp_path / "bomb.mcap", ZEROS, "zstd")
+
     assert path.stat().st_size < 500_000
+
     with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
         read_bag(path)
+
     refused = cli("inspect", path)
-    assert refused.status == 2 and "more than 50 times its size" in refused.message
+
+    assert refused.status == 2
+    assert "more than 50 times its size" in refused.message
 
 
 def ros1_record(data: bytes, **fields: bytes) -> bytes:
@@ -367,11 +418,12 @@ def ros1_record(data: bytes, **fields: bytes) -> bytes:
     return struct.pack("<I", len(header)) + header + struct.pack("<I", len(data)) + data
 
 
-def test_a_chunk_of_ros_1_that_would_fill_memory_is_refused(tmp_path) -> None:
+def test_a_ros_1_chunk_cannot_fill_memory(tmp_path) -> None:
     chunk = ros1_record(
         bz2.compress(ZEROS), op=b"\x05", compression=b"bz2", size=struct.pack("<I", len(ZEROS))
     )
     (tmp_path / "bomb.bag").write_bytes(b"#ROSBAG V2.0\n" + chunk)
+
     with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
         read_bag(tmp_path / "bomb.bag")
 
@@ -379,23 +431,29 @@ def test_a_chunk_of_ros_1_that_would_fill_memory_is_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     "name", ["{outside}", "../outside/outside_0.db3", "..", "", "a/b/outside_0.db3", "link.db3"]
 )
-def test_a_name_that_leads_out_of_the_bags_directory_is_refused(tmp_path, name: str) -> None:
+def test_a_path_out_of_the_bag_is_refused(tmp_path, name: str) -> None:
     made(tmp_path / "outside", poses("/secret"))
-    bag, elsewhere = made(tmp_path / "bag", poses()), tmp_path / "outside" / "outside.db3"
+    bag = made(tmp_path / "bag", poses())
+    elsewhere = tmp_path / "outside" / "outside.db3"
     (bag / "link.db3").symlink_to(elsewhere)
+
     text = (bag / "metadata.yaml").read_text()
+
     assert text.count("- bag.db3") == 1
+
     (bag / "metadata.yaml").write_text(
         text.replace("- bag.db3", f"- '{name.format(outside=elsewhere)}'")
     )
+
     with pytest.raises(InputFileError, match="is not a file in its directory"):
         read_bag(bag)
 
 
-def test_a_bag_that_names_its_file_more_than_once_is_refused(tmp_path) -> None:
+def test_a_repeated_file_name_is_refused(tmp_path) -> None:
     bag = made(tmp_path / "bag", poses())
     text = (bag / "metadata.yaml").read_text()
     (bag / "metadata.yaml").write_text(text.replace("- bag.db3", "- bag.db3\n  - bag.db3"))
+
     with pytest.raises(InputFileError, match=r"names 'bag\.db3' twice"):
         read_bag(bag)
 
@@ -418,16 +476,17 @@ ENDLESS = (
     ],
     ids=["view", "column"],
 )
-def test_a_database_that_computes_what_it_holds_is_refused(tmp_path, statements: list[str]) -> None:
+def test_a_computing_database_is_refused(tmp_path, statements: list[str]) -> None:
     bag = made(tmp_path / "bag", poses())
     with contextlib.closing(sqlite3.connect(bag / "bag.db3")) as database, database:
         for statement in statements:
             database.execute(statement)
+
     with pytest.raises(InputFileError, match="that is computed"):
         read_bag(bag)
 
 
-def test_definitions_of_messages_in_a_bag_are_not_followed(tmp_path) -> None:
+def test_message_definitions_are_not_followed(tmp_path) -> None:
     # With this one, 2^32 transforms would take no byte of the message.
     path = tmp_path / "empty.bag"
     connection = {"topic": b"/tf", "type": b"tf2_msgs/TFMessage", "md5sum": b"*"}
@@ -442,6 +501,7 @@ def test_definitions_of_messages_in_a_bag_are_not_followed(tmp_path) -> None:
     path.write_bytes(
         b"#ROSBAG V2.0\n" + ros1_record(data, op=b"\x05", compression=b"none", size=b"\0" * 4)
     )
+
     with pytest.raises(InputFileError, match="/tf, message 1 cannot be decoded"):
         read_bag(path)
 

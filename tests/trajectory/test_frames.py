@@ -44,9 +44,7 @@ def test_a_transform_premultiplies_as_pinocchio_does(given_poses, frame):
 
 
 @given(st.lists(poses(), min_size=1, max_size=4), poses())
-def test_an_anchor_moves_the_first_pose_to_the_start_and_keeps_the_motion_relative_to_it(
-    given_poses, start
-):
+def test_an_anchor_keeps_the_motion(given_poses, start):
     recorded = Trajectory(np.arange(float(len(given_poses))), np.array(given_poses))
     placed = ReadOptions(anchor="start").placed(recorded, start)
     same(
@@ -54,22 +52,26 @@ def test_an_anchor_moves_the_first_pose_to_the_start_and_keeps_the_motion_relati
     )
 
 
-def test_an_anchored_file_begins_at_the_tools_pose_at_home(line):
+def test_an_anchored_file_begins_at_home(line):
     robot = load_robot("ur10")
-    model, data = robot.model, robot.model.createData()
+    model = robot.model
+    data = robot.model.createData()
     pin.framesForwardKinematics(model, data, robot.home)
     start = load_scenario(line, robot, ReadOptions(anchor="start")).trajectory.start
+
     np.testing.assert_allclose(
         se3(start).homogeneous, data.oMf[model.getFrameId("tcp")].homogeneous, atol=1e-9
     )
 
 
-def test_a_transform_on_the_command_line_moves_a_file(cli, tum, tmp_path):
+def test_a_transform_flag_moves_a_file(cli, tum, tmp_path):
     file = tum(tmp_path / "square.tum", square(side=0.2, centre=(0.0, 0.0, 0.0)))
     half = np.sqrt(0.5)
     # A quarter turn about z brings x to y; then 0.7 m forwards and 0.3 m up.
     answer = cli("inspect", file, "--transform", 0.7, 0, 0.3, 0, 0, half, half, "--json")
+
     facts = json.loads(answer.out)
+
     np.testing.assert_allclose(facts["extent_min_m"], [0.6, -0.1, 0.3], atol=1e-12)
     np.testing.assert_allclose(facts["extent_max_m"], [0.8, 0.1, 0.3], atol=1e-12)
 

@@ -29,52 +29,62 @@ def with_gap(samples: int = 200, missing: int = 40, before: int = 60) -> Traject
     return line(k * 0.02)
 
 
-def test_a_gap_of_eight_tenths_of_a_second_is_refused_with_place_size_and_choices() -> None:
+def test_a_large_gap_is_refused_with_choices() -> None:
     with pytest.raises(InputFileError) as caught:
         without_gaps(with_gap(), None)
+
     message = str(caught.value)
+
     assert "1 gap: 0.820 s after 1.180 s, of more than 10 sample periods of 20.0 ms" in message
-    assert "--gaps interpolate" in message and "hold" in message and "split" in message
+    assert "--gaps interpolate" in message
+    assert "hold" in message
+    assert "split" in message
 
 
-def test_an_interpolated_gap_leaves_the_samples_and_is_named() -> None:
+def test_an_interpolated_gap_is_named() -> None:
     with pytest.warns(UserWarning, match=r"1 gap: 0\.820 s after 1\.180 s, interpolated"):
         kept = without_gaps(with_gap(), "interpolate")
+
     np.testing.assert_array_equal(kept.times, with_gap().times)
 
 
-def test_a_held_gap_stays_at_its_first_pose_until_one_period_before_its_end() -> None:
-    given_, held = with_gap(), None
+def test_a_held_gap_keeps_its_first_pose() -> None:
+    given_ = with_gap()
+    held = None
+
     with pytest.warns(UserWarning, match="held"):
         held = without_gaps(given_, "hold")
+
     np.testing.assert_array_equal(
         held.reference(np.array([1.3, 1.7, 1.98])), np.repeat(given_.poses[59:60], 3, axis=0)
     )
     np.testing.assert_array_equal(held.reference([2.0])[0], given_.poses[60])
 
 
-def test_of_a_split_recording_the_longest_piece_is_left() -> None:
+def test_the_longest_piece_of_a_split_is_left() -> None:
     with pytest.warns(UserWarning, match=r"the longest piece is used, 1\.980 s from 2\.000 s on"):
         piece = without_gaps(with_gap(), "split")
+
     np.testing.assert_array_equal(piece.poses, with_gap().poses[60:])
     assert piece.duration == pytest.approx(1.98)
 
 
 @given(missing=st.integers(1, 60), before=st.integers(2, 190))
-def test_no_large_gap_is_left_whatever_is_chosen_but_interpolation(
-    missing: int, before: int
-) -> None:
+def test_only_interpolation_leaves_a_large_gap(missing: int, before: int) -> None:
     recording = with_gap(300, missing, before)
     large = missing >= 10
+
     assert bool(gaps(recording, 10.0)) == large
+
     with pytest.warns(UserWarning):
         assert not gaps(without_gaps(recording, "split"), 10.0)
         held = without_gaps(recording, "hold")
+
     assert set(map(tuple, held.poses)) == set(map(tuple, recording.poses))
     assert len(held.times) == len(recording.times) + large
 
 
-def test_a_gap_of_ten_periods_is_interpolated_with_a_note() -> None:
+def test_a_short_gap_is_interpolated_with_a_note() -> None:
     with pytest.warns(UserWarning, match=r"1 gap: 0\.200 s after 1\.180 s, interpolated"):
         without_gaps(with_gap(missing=9), None)
 
@@ -87,18 +97,22 @@ def test_too_little_is_not_judged(times: list[float]) -> None:
     assert without_gaps(line(times), None).times.tolist() == times
 
 
-def test_a_jump_is_named_with_place_and_size_in_position_and_rotation() -> None:
+def test_a_jump_is_named_by_its_size() -> None:
     poses = line(np.arange(100) * 0.02).poses.copy()
     poses[30:, 1] += 0.08
     poses[60:, 3:] = [0.0, 1.0, 0.0, 0.0]
+
     found = jumps(Trajectory(np.arange(100) * 0.02, poses))
+
     assert [(f.sample, f.unit) for f in found] == [(29, "m"), (59, "rad")]
-    assert found[0].size == pytest.approx(0.08, rel=1e-3) and found[1].size == pytest.approx(np.pi)
+    assert found[0].size == pytest.approx(0.08, rel=1e-3)
+    assert found[1].size == pytest.approx(np.pi)
+
     with pytest.warns(UserWarning, match=r"2 jumps: 80\.0 mm after 0\.5800 s, 180° after 1\.180 s"):
         without_gaps(Trajectory(np.arange(100) * 0.02, poses, source="a.tum"), None)
 
 
-def test_a_motion_whose_steps_are_alike_has_no_jump() -> None:
+def test_even_steps_are_no_jump() -> None:
     assert jumps(line(np.arange(50) * 0.02, step=0.05)) == []
 
 
@@ -110,25 +124,33 @@ def broken(tmp_path):
     return tmp_path / "broken.tum"
 
 
-def test_inspect_names_the_gap_and_that_run_refuses_it(cli, broken) -> None:
+def test_inspect_names_the_gap(cli, broken) -> None:
     answer = cli("inspect", broken)
+
     assert "1 gap, the longest 820 ms, after 1.180 s; run and check refuse it" in " ".join(
         answer.out.split()
     )
     assert "without --gaps" not in cli("inspect", broken, "--gaps", "hold").out
+
     facts = json.loads(cli("inspect", broken, "--json").out)
+
     assert [(gap["sample"], round(gap["size"], 6)) for gap in facts["large_gaps"]] == [(59, 0.82)]
 
 
-def test_check_refuses_the_gap_and_plans_it_as_chosen(cli, broken) -> None:
+def test_check_plans_the_gap_as_chosen(cli, broken) -> None:
     assert "--gaps interpolate" in cli("check", broken).message
+
     answer = cli("check", broken, "--gaps", "split")
-    assert answer.status == 0 and "the longest piece is used" in answer.message
+
+    assert answer.status == 0
+    assert "the longest piece is used" in answer.message
     assert "broken.tum was read as 160 poses, 50 Hz" in answer.out
 
 
-def test_a_scenario_of_a_file_has_its_gap_treated(broken) -> None:
+def test_a_scenario_treats_its_gap(broken) -> None:
     robot = load_robot("ur10")
+
     with pytest.warns(UserWarning, match="held"):
         held = load_scenario(broken, robot, ReadOptions(gaps="hold")).trajectory
+
     assert len(held.times) == 161

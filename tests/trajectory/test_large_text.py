@@ -42,7 +42,7 @@ def written(tmp_path, content):
 @pytest.mark.parametrize(
     "line", ["\n", "\r", "#\n", "   \n", "# a remark\n", "# " + "word " * 20 + "\n"]
 )
-def test_lines_without_names_are_not_looked_at_as_headers(tmp_path, recognised, line):
+def test_nameless_lines_are_no_headers(tmp_path, recognised, line):
     read_trajectory(written(tmp_path, line * 1000 + SAMPLES))
 
     assert recognised == []
@@ -56,7 +56,7 @@ def test_a_limited_number_of_comments_is_looked_at(tmp_path, recognised):
     assert len(recognised) == MAX_POSSIBLE_HEADERS
 
 
-def test_a_header_in_a_comment_is_still_read_below_blank_lines(tmp_path):
+def test_a_comment_header_may_follow_blank_lines(tmp_path):
     swapped = "# t y x z qx qy qz qw\n"
 
     trajectory = read_trajectory(written(tmp_path, "\n" * 5000 + swapped + SAMPLES))
@@ -89,6 +89,7 @@ def test_the_work_is_no_more_than_linear(tmp_path, content):
     path = written(tmp_path, content)
     # Quadratic work would take hours; the time is that of a busy computer.
     call = "import sys; from simbridge.trajectory.files import read_trajectory; read_trajectory(sys.argv[1])"
+
     answer = subprocess.run(
         [sys.executable, "-c", call, path], capture_output=True, timeout=120, check=False
     )
@@ -104,7 +105,7 @@ def test_too_many_lines_are_refused(tmp_path, monkeypatch):
         read_trajectory(written(tmp_path, SAMPLES))
 
 
-def test_a_line_that_is_too_long_is_refused_by_its_number(tmp_path):
+def test_a_line_too_long_is_refused(tmp_path):
     with pytest.raises(InputFileError) as refusal:
         read_trajectory(written(tmp_path, SAMPLES + "#" * (MAX_LINE_LENGTH + 1)))
 
@@ -125,7 +126,7 @@ def test_too_many_columns_are_refused_in_arrays(tmp_path):
         read_trajectory(tmp_path / "many.npz")
 
 
-def test_the_reading_of_a_file_is_reported_from_begin_to_end(tmp_path):
+def test_reading_is_reported_throughout(tmp_path):
     path = written(tmp_path, "\n" * 200_000 + SAMPLES)
     parts = []
 
@@ -133,13 +134,15 @@ def test_the_reading_of_a_file_is_reported_from_begin_to_end(tmp_path):
         read_trajectory(path)
 
     assert {name for name, _ in parts} == {str(path)}
+
     shares = [part for _, part in parts]
+
     assert len(shares) > 4
     assert shares[0] == 0.0
     assert shares[-1] == 1.0
 
 
-def test_a_long_reading_is_shown_in_one_line_that_is_erased(monkeypatch):
+def test_a_long_reading_is_one_erased_line(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
@@ -150,6 +153,7 @@ def test_a_long_reading_is_shown_in_one_line_that_is_erased(monkeypatch):
     line = ReadingLine()
     line.show("poses.csv", 0.0)
     line.show("poses.csv", 0.42)
+
     line.show("poses.csv", 1.0)
 
     assert "Reading poses.csv: 42 %" in shown.getvalue()
@@ -161,6 +165,7 @@ def test_where_there_is_no_terminal_nothing_is_shown(monkeypatch, capsys):
     monkeypatch.setattr(reading_line, "QUIET_S", 0.0)
     line = ReadingLine()
     line.show("poses.csv", 0.5)
+
     line.show("poses.csv", 1.0)
 
     assert capsys.readouterr().err == ""

@@ -101,7 +101,9 @@ def stamps():
 def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
     make = Maker(ros1)
     messages = [("/odom", make.odometry(t, x)) for t, x in zip(stamps(), X, strict=True)]
+
     motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+
     assert (frame, motion.epoch_ns) == ("odom", EPOCH)
     np.testing.assert_array_equal(motion.poses[:, 0], X)
     np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
@@ -110,9 +112,7 @@ def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
 
 @pytest.mark.parametrize("ros1", [True, False])
 @pytest.mark.parametrize("kind", ["Pose", "PoseWithCovariance", "Transform"])
-def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(
-    tmp_path, kind: str, ros1: bool
-) -> None:
+def test_stampless_poses_have_recording_times(tmp_path, kind: str, ros1: bool) -> None:
     make = Maker(ros1)
 
     def of(x: float):
@@ -130,51 +130,58 @@ def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(
         )
 
     messages = [("/tool", of(x)) for x in X]
+
     motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+
     assert (frame, motion.epoch_ns) == ("", EPOCH)
     np.testing.assert_array_equal(motion.poses[:, :3], [(x, 0.1, 0.3) for x in X])
     np.testing.assert_array_equal(motion.times, 0.001 * np.arange(5))
     assert motion.read_as.endswith("topic /tool, times of recording")
 
 
-def test_poses_without_stamps_that_were_recorded_at_one_instant_need_the_rate(
-    tmp_path, make
-) -> None:
-    store, path = make.store, tmp_path / "a"
+def test_simultaneous_stampless_poses_need_a_rate(tmp_path, make) -> None:
+    store = make.store
+    path = tmp_path / "a"
     with rosbag2.Writer(path, version=9) as writer:
         connection = writer.add_connection("/tool", "geometry_msgs/msg/Pose", typestore=store)
         for k, x in enumerate(X):
             message = store.serialize_cdr(make.pose(x), "geometry_msgs/msg/Pose")
             writer.write(connection, EPOCH + k // 2 * 10**7, message)
+
     with pytest.raises(
         InputFileError, match=r"messages 1 and 2 have two poses for one instant.*with --rate HZ"
     ):
         read_bag(path)
+
     motion, _ = read_bag(path, rate=200.0)
+
     np.testing.assert_allclose(motion.times, 0.005 * np.arange(5), rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("other", ["stamped", "tf"])
-def test_a_pose_without_a_stamp_is_no_candidate_beside_those_with_one(
-    tmp_path, make, other: str
-) -> None:
+def test_a_stampless_pose_is_no_candidate(tmp_path, make, other: str) -> None:
     messages = [("/goal", make.pose(9.0))]
     for t, x in zip(stamps(), X, strict=True):
         link = (t, "base_link", "tool", (x, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0))
         messages.append(
             ("/tf", make.transforms(link)) if other == "tf" else ("/tool", make.stamped(t, x))
         )
+
     path = make.write(tmp_path / "a", messages)
+
     assert pose_topics(path) == ["/tf:base_link>tool" if other == "tf" else "/tool"]
+
     motion, _ = read_bag(path)
+
     np.testing.assert_array_equal(motion.poses[:, 0], X)
     np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
     # It can be named.
     assert read_bag(path, "/goal")[0].poses[0, 0] == 9.0
 
 
-def test_one_pose_at_a_given_rate_is_not_at_the_time_of_recording(tmp_path, make) -> None:
+def test_a_rate_replaces_the_recording_time(tmp_path, make) -> None:
     path = make.write(tmp_path / "a", [("/goal", make.pose(0.5))])
+
     assert "times of recording" in read_bag(path)[0].read_as
     assert "times of recording" not in read_bag(path, rate=10.0)[0].read_as
 
@@ -186,10 +193,11 @@ def path_of(make, count: int, stamped: bool = True):
     return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), poses)
 
 
-def test_of_a_path_the_last_message_is_the_motion(tmp_path, make) -> None:
+def test_the_last_path_is_the_motion(tmp_path, make) -> None:
     motion, frame = read_bag(
         make.write(tmp_path / "a", [("/path", path_of(make, count)) for count in (1, 3, 5)])
     )
+
     assert frame == "base_link"
     np.testing.assert_array_equal(motion.poses[:, 0], X)
     np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
@@ -197,11 +205,13 @@ def test_of_a_path_the_last_message_is_the_motion(tmp_path, make) -> None:
 
 def test_a_path_without_stamps_needs_the_rate(tmp_path, make) -> None:
     path = make.write(tmp_path / "a", [("/path", path_of(make, 5, stamped=False))])
+
     with pytest.raises(
         InputFileError,
         match=r"the 5 poses of the one message of /path have no stamps: add --rate HZ",
     ):
         read_bag(path)
+
     np.testing.assert_allclose(read_bag(path, rate=10.0)[0].times, 0.1 * np.arange(5))
 
 
@@ -211,23 +221,29 @@ def array_of(make, stamp: int, xs):
     )
 
 
-def test_one_pose_array_is_a_motion_at_the_given_rate(tmp_path, make) -> None:
+def test_a_pose_array_is_a_motion(tmp_path, make) -> None:
     path = make.write(tmp_path / "a", [("/poses", array_of(make, EPOCH, X))])
+
     with pytest.raises(InputFileError, match="add --rate HZ"):
         read_bag(path)
+
     motion, _ = read_bag(path, rate=50.0)
+
     np.testing.assert_array_equal(motion.poses[:, 0], X)
 
 
 def test_of_many_pose_arrays_one_index_is_chosen(tmp_path, make) -> None:
     messages = [("/poses", array_of(make, t, [9.0, x])) for t, x in zip(stamps(), X, strict=True)]
     path = make.write(tmp_path / "a", messages)
+
     with pytest.raises(
         InputFileError,
         match=r"5 messages of several poses each; choose one of them: --topic /poses:0",
     ):
         read_bag(path)
+
     np.testing.assert_array_equal(read_bag(path, "/poses:1")[0].poses[:, 0], X)
+
     with pytest.raises(InputFileError, match="no pose '2'"):
         read_bag(path, "/poses:2")
 
@@ -236,6 +252,7 @@ def test_a_rate_for_poses_with_stamps_is_refused(tmp_path, make) -> None:
     path = make.write(
         tmp_path / "a", [("/a", make.stamped(t, x)) for t, x in zip(stamps(), X, strict=True)]
     )
+
     with pytest.raises(InputFileError, match="have stamps; omit --rate"):
         read_bag(path, rate=50.0)
 
@@ -263,34 +280,46 @@ def tf(make, path):
 
 def test_frames_are_chained_over_still_and_moving_transforms(tmp_path, make) -> None:
     path = tf(make, tmp_path / "a")
+
     assert len(pose_topics(path)) == 3
+
     motion, frame = read_bag(path, frames=("base", "tool"))
+
     assert frame == "base"
     assert motion.read_as.endswith("tf from base to tool, in the frame base")
+
     quarter = pin.SE3(pin.Quaternion(np.array(QUARTER)).matrix(), np.zeros(3))
+
     # The tool is known until 80 ms, the base every 10 ms: nine instants, the tool's between its samples interpolated.
     np.testing.assert_allclose(motion.times, 0.01 * np.arange(9))
+
     for k, found in enumerate(motion.poses):
         base = pin.SE3(quarter.rotation, np.array([0.0, 0.01 * k, 0.0]))
         camera = pin.SE3(quarter.rotation, np.array([1.0, 0.0, 0.0]))
         expected = base.inverse() * camera * pin.SE3(np.eye(3), np.array([0.1 * k, 0.0, 0.0]))
+
         np.testing.assert_allclose(found[:3], expected.translation, atol=1e-9)
         np.testing.assert_allclose(pin.Quaternion(found[3:]).matrix(), expected.rotation, atol=1e-9)
 
 
-def test_frames_without_a_way_are_refused_with_those_that_there_are(tmp_path, make) -> None:
+def test_unconnected_frames_are_refused(tmp_path, make) -> None:
     path = tf(make, tmp_path / "a")
+
     with pytest.raises(
         InputFileError, match=r"does not connect the frames 'base' and 'hand'.*base, camera, tool"
     ):
         read_bag(path, frames=("base", "hand"))
 
 
-def test_frames_are_placed_as_any_poses_in_a_foreign_frame(tmp_path, make) -> None:
-    path, robot = tf(make, tmp_path / "a"), load_robot("ur10")
+def test_frames_are_placed_like_poses(tmp_path, make) -> None:
+    path = tf(make, tmp_path / "a")
+    robot = load_robot("ur10")
+
     with pytest.raises(InputFileError, match="its poses are in the frame 'world'"):
         load_scenario(path, robot, ReadOptions(frames=("world", "tool")))
+
     reading = ReadOptions(frames=("world", "tool"), transform=(0.0,) * 6 + (1.0,))
+
     assert load_scenario(path, robot, reading).trajectory.start[0] == pytest.approx(1.0)
 
 

@@ -17,12 +17,13 @@ def axes_of(quaternions: np.ndarray, axis: list[float]) -> np.ndarray:
     return pose.rotate(quaternions, np.tile(axis, (len(quaternions), 1)))
 
 
-def test_a_tangent_tool_looks_along_the_path_and_down() -> None:
+def test_a_tangent_tool_looks_ahead_and_down() -> None:
     trajectory = trace(CIRCLE, ConstantSpeed(0.1), orientation=PathTangent())
 
     quaternions = trajectory.poses[:, 3:]
     tangents = CIRCLE.tangent(np.clip(0.1 * trajectory.times, 0.0, CIRCLE.length))
     down = [[0.0, 0.0, -1.0]] * len(quaternions)
+
     np.testing.assert_allclose(axes_of(quaternions, [1.0, 0.0, 0.0]), tangents, atol=1e-9)
     np.testing.assert_allclose(axes_of(quaternions, [0.0, 0.0, 1.0]), down, atol=1e-9)
 
@@ -31,16 +32,19 @@ def test_signs_of_quaternions_are_continuous() -> None:
     trajectory = trace(CIRCLE, ConstantSpeed(0.1), orientation=PathTangent())
 
     quaternions = trajectory.poses[:, 3:]
+
     assert np.sum(quaternions[1:] * quaternions[:-1], axis=1).min() > 0.99
 
 
-def test_a_tool_towards_a_point_has_it_on_its_axis() -> None:
+def test_a_tool_points_at_its_target() -> None:
     point = np.array([0.7, 0.0, 0.1])
 
     trajectory = trace(CIRCLE, ConstantSpeed(0.1), orientation=LookAt(point))
 
     to_point = point - trajectory.poses[:, :3]
+
     in_tool = pose.rotate(pose.conjugate(trajectory.poses[:, 3:]), to_point)
+
     np.testing.assert_allclose(in_tool[:, :2], 0.0, atol=1e-12)
     assert in_tool[:, 2].min() > 0.0
 

@@ -24,7 +24,7 @@ UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
 
 @pytest.mark.parametrize("name", ["ur10", "ur10e", "ur20", "ur30"])
-def test_on_a_ur10_and_on_larger_arms_the_paths_are_the_papers_to_the_last_bit(name):
+def test_large_arms_have_the_papers_paths(name):
     robot = load_robot(name)
     centre = (0.75, 0.164, 0.30)
     home = tool_path(robot, robot.home[None])[0]
@@ -35,25 +35,28 @@ def test_on_a_ur10_and_on_larger_arms_the_paths_are_the_papers_to_the_last_bit(n
     }
     for scenario, trajectory in expected.items():
         made = load_scenario(scenario, robot).trajectory
-        assert np.array_equal(made.times, trajectory.times) and np.array_equal(
-            made.poses, trajectory.poses
-        )
+
+        assert np.array_equal(made.times, trajectory.times)
+        assert np.array_equal(made.poses, trajectory.poses)
 
 
 @pytest.mark.parametrize(
     ("name", "scale"), [("ur3", 0.45), ("ur3e", 0.45), ("ur5", 0.7), ("ur5e", 0.7), ("ur16e", 0.75)]
 )
-def test_on_a_smaller_arm_lengths_and_speeds_shrink_together(name, scale):
+def test_a_small_arm_shrinks_lengths_and_speeds(name, scale):
     size = paper_size(load_robot(name))
+
     assert size.scale == scale
     assert size.side / size.speed == pytest.approx(2.0)
     assert size.centre == pytest.approx((0.75 * scale, 0.164 * scale, 0.30 * scale))
 
 
 @pytest.mark.parametrize(("name", "scale"), [("seven_joints", 0.5), ("ur10_from_ros", 1.0)])
-def test_an_arm_whose_file_has_no_home_works_around_the_one_that_is_found(name, scale):
+def test_a_found_home_places_the_paths(name, scale):
     robot = load_robot(URDFS / f"{name}.urdf")
-    size, tool = paper_size(robot), tool_path(robot, robot.home[None])[0]
+    size = paper_size(robot)
+    tool = tool_path(robot, robot.home[None])[0]
+
     assert size.scale == scale
     assert tool[:3] == pytest.approx(size.centre, abs=1e-3)
     assert abs(tool[3:] @ size.orientation) == pytest.approx(1.0, abs=1e-6)
@@ -61,15 +64,18 @@ def test_an_arm_whose_file_has_no_home_works_around_the_one_that_is_found(name, 
 
 
 @pytest.mark.parametrize("name", UR_ARMS)
-def test_a_few_millimetres_of_calibration_another_home_or_a_tool_change_no_path(name):
+def test_small_changes_keep_the_paths(name):
     robot = load_robot(name)
-    nominal, table = paper_size(robot), nominal_dh(robot)
+    nominal = paper_size(robot)
+    table = nominal_dh(robot)
     for sign in (-1.0, 1.0):
         longer = tuple(a + sign * 0.002 * np.sign(a) for a in table.a)
+
         assert (
             paper_size(calibrate(robot, DhTable(table.theta, longer, table.d, table.alpha)))
             == nominal
         )
+
     assert paper_size(load_robot(name, home=[0.3, -1.0, 1.5, -2.0, -1.5, 0.2])) == nominal
     assert paper_size(robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.1, 0.3])))) == nominal
 
@@ -78,17 +84,19 @@ def test_a_few_millimetres_of_calibration_another_home_or_a_tool_change_no_path(
     "scenario", [pytest.param("square_tracking", marks=pytest.mark.soak), "square_corners", "step"]
 )
 @pytest.mark.parametrize("name", variants(UR_ARMS, "ur3e", "ur10", "ur30"))
-def test_every_arm_can_be_planned_through_the_papers_scenarios(name, scenario):
+def test_every_arm_fits_the_papers_scenarios(name, scenario):
     prepared = prepare(scenario, robot=name)
+
     assert prepared.peaks.clearance.distance > 0.005
     assert np.all(prepared.peaks.velocity <= prepared.robot.max_velocity * (1.0 + 1e-6))
 
 
 @pytest.mark.parametrize("name", ["planar2r", "planar3r"])
-def test_on_a_planar_arm_the_paths_lie_in_its_plane_and_within_its_reach(name):
+def test_planar_paths_stay_in_plane_and_reach(name):
     for lengths in (None, (0.1, 0.08, 0.05)[: load_robot(name).n]):
         robot = load_robot(name, lengths=lengths)
         for scenario in ("square_tracking", "square_corners", "step"):
             points = load_scenario(scenario, robot).trajectory.poses[:, :3]
+
             assert np.all(points[:, 2] == 0.0)
             assert np.linalg.norm(points, axis=1).max() < 0.95 * robot.reach

@@ -44,8 +44,11 @@ ROWS = np.column_stack([TIMES, Q])
 def test_separators_and_indices_of_all_recorders_are_read(tmp_path, separator, form, first):
     file = tmp_path / "recording.csv"
     file.write_text(table(["timestamp", *joint_names(form, first)], ROWS, separator))
+
     assert is_rtde_recording(file)
+
     recording = read_rtde(file)
+
     assert np.array_equal(recording.times, TIMES)
     assert np.array_equal(recording.columns["target_q"], Q)
     assert recording.notes == ()
@@ -55,6 +58,7 @@ def test_separators_and_indices_of_all_recorders_are_read(tmp_path, separator, f
 def test_gzip_and_all_line_ends_are_read(tmp_path, end):
     file = tmp_path / "recording.csv.gz"
     file.write_bytes(gzip.compress(table(["timestamp", *joint_names()], ROWS, end=end).encode()))
+
     assert is_rtde_recording(file)
     assert np.array_equal(read_rtde(file).columns["target_q"], Q)
 
@@ -67,16 +71,20 @@ def test_other_columns_may_be_words_or_empty(tmp_path):
         ",".join(["", "2021:10:05", repr(row[0]), *map(repr, row[1:]), ""]) for row in ROWS.tolist()
     ]
     file.write_text("\n".join(lines) + "\n")
+
     recording = read_rtde(file)
+
     assert np.array_equal(recording.times, TIMES)
     assert np.array_equal(recording.columns["target_q"], Q)
 
 
-def test_doubled_rows_are_read_once_and_rows_with_gaps_left_out(tmp_path):
+def test_doubled_and_broken_rows_are_dropped(tmp_path):
     file = tmp_path / "recording.csv"
     text = table(["timestamp", *joint_names()], ROWS[[0, 1, 1, 2, 3, 3]], ",").replace("1.3", "")
     file.write_text(text)
+
     recording = read_rtde(file)
+
     assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
     assert recording.notes == (
         "1 row with a missing value left out",
@@ -84,43 +92,54 @@ def test_doubled_rows_are_read_once_and_rows_with_gaps_left_out(tmp_path):
     )
 
 
-def test_the_whole_rows_of_a_file_that_was_cut_off_are_read(tmp_path):
+def test_a_cut_file_keeps_its_whole_rows(tmp_path):
     text = table(["timestamp", *joint_names()], ROWS)
-    plain, compressed = tmp_path / "cut.csv", tmp_path / "cut.csv.gz"
+    plain = tmp_path / "cut.csv"
+    compressed = tmp_path / "cut.csv.gz"
     plain.write_text(text[:-12])
+
     whole = read_rtde(plain)
+
     assert np.array_equal(whole.times, TIMES[:3])
     assert "cut off in line 5" in whole.notes[0]
+
     noise = np.random.default_rng(0).normal(size=(400, 6))
     rows = np.column_stack([np.arange(400) * 0.008, noise])
     data = gzip.compress(table(["timestamp", *joint_names()], rows).encode())
     compressed.write_bytes(data[: len(data) // 2])
+
     half = read_rtde(compressed)
+
     assert 100 < len(half.times) < 300
     assert np.array_equal(half.columns["target_q"], noise[: len(half.times)])
     assert "cut off or damaged" in half.notes[0]
 
 
-def test_a_last_line_without_a_line_end_may_be_cut_inside_of_a_number(tmp_path):
+def test_a_last_number_may_be_cut(tmp_path):
     """Cut to "2." the last joint would be 2.0, not 2.3."""
     file = tmp_path / "cut.csv"
     text = table(["timestamp", *joint_names()], ROWS)
     for cut in (text[:-2], text[:-1]):
         file.write_text(cut)
+
         recording = read_rtde(file)
+
         assert np.array_equal(recording.columns["target_q"], Q[:3])
         assert recording.notes == (
             "the file may be cut off in line 5, which has no line end: the rows before it are used",
         )
+
         commands, notes = read_joint_positions(file)
+
         assert np.array_equal(commands, Q[:3])
         assert notes == recording.notes
 
 
 @pytest.mark.parametrize("word", ["nan", "NaN", "", "inf"])
-def test_a_missing_value_is_called_so_whatever_stands_for_it(tmp_path, word):
+def test_missing_values_are_called_so(tmp_path, word):
     file = tmp_path / "recording.csv"
     file.write_text(table(["timestamp", *joint_names()], ROWS, ",").replace("1.3", word))
+
     assert read_rtde(file).notes == ("1 row with a missing value left out",)
 
 
@@ -153,18 +172,21 @@ def test_a_missing_value_is_called_so_whatever_stands_for_it(tmp_path, word):
         ),
     ],
 )
-def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path, text, reason):
+def test_another_file_is_refused_in_a_sentence(tmp_path, text, reason):
     file = tmp_path / "recording.csv"
     file.write_text(text)
+
     with pytest.raises(InputFileError) as refused:
         read_rtde(file)
+
     assert reason in str(refused.value)
 
 
 @pytest.mark.parametrize("form", ["target_q_{}", "q_{}", "q{}", "command[{}]", "actual_q_{}"])
-def test_commands_are_read_by_any_name_and_without_times(tmp_path, form):
+def test_commands_need_no_times(tmp_path, form):
     file = tmp_path / "commands.csv"
     file.write_text(table(joint_names(form), Q, ","))
+
     assert np.array_equal(read_joint_positions(file)[0], Q)
 
 
@@ -179,15 +201,22 @@ def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):
     rows = np.column_stack([np.arange(20) * 0.008, joints, poses[:, :3] * half_turn, vectors])
     file = tmp_path / "moves.csv.gz"
     file.write_bytes(gzip.compress(table(["timestamp", *names], rows).encode()))
+
     from_joints = load_scenario(file, robot, ReadOptions(column="actual_q"))
+
     assert from_joints.name == "moves"
     assert np.abs(from_joints.trajectory.poses - poses).max() < 1e-12
+
     from_poses = load_scenario(file, robot).trajectory
+
     assert np.abs(from_poses.poses[:, :3] - poses[:, :3]).max() < 1e-12
     assert np.array_equal(np.abs(from_poses.poses[0, 3:]).round(12), [0.0, 0.0, 1.0, 0.0])
+
     with pytest.raises(InputFileError, match="no columns target_q_0 to target_q_5"):
         load_scenario(file, robot, ReadOptions(column="target_q"))
+
     file.write_bytes(gzip.compress(table(["timestamp", *names[:6]], rows[:, :7]).encode()))
+
     with pytest.raises(InputFileError, match="it has actual_q: choose one with --from"):
         load_scenario(file, robot)
 
@@ -195,23 +224,26 @@ def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):
 def test_columns_of_another_kind_of_file_are_refused(tmp_path):
     file = tmp_path / "poses.csv"
     file.write_text("t,x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n1,0,0,0,0,0,0,1\n")
+
     with pytest.raises(InputFileError, match="not a controller's recording"):
         load_scenario(file, load_robot("ur5e"), ReadOptions(column="actual_q"))
 
 
-def test_a_compressed_recording_that_would_fill_memory_is_refused(tmp_path, monkeypatch):
+def test_a_compressed_recording_cannot_fill_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("simbridge.trajectory.rtde_table.MAX_SAMPLES_TEXT", 1 << 20)
     text = b"timestamp target_q_0\n" + b"0.5 0.5\n" * 200_000
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(text) * 100)
     with takes_at_most(20):
         assert is_rtde_recording(tmp_path / "bomb.csv.gz")
+
         with pytest.raises(InputFileError, match="larger than 1 MiB when it is decompressed"):
             read_rtde(tmp_path / "bomb.csv.gz")
 
 
-def test_a_recording_of_several_compressed_parts_is_read_whole(tmp_path):
+def test_several_compressed_parts_are_read(tmp_path):
     text = table(["timestamp", *joint_names()], ROWS).encode()
     (tmp_path / "parts.csv.gz").write_bytes(gzip.compress(text[:100]) + gzip.compress(text[100:]))
+
     assert np.array_equal(read_rtde(tmp_path / "parts.csv.gz").columns["target_q"], Q)
 
 

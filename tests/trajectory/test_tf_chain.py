@@ -15,7 +15,8 @@ numbers = st.floats(-2.0, 2.0)
 
 @given(st.lists(st.tuples(*[numbers] * 6, st.booleans()), min_size=1, max_size=5))
 def test_a_chain_of_still_transforms_is_their_product(links) -> None:
-    edges, expected = {}, pin.SE3.Identity()
+    edges = {}
+    expected = pin.SE3.Identity()
     for k, (*values, forward) in enumerate(links):
         link = pin.SE3(pin.exp3(np.array(values[3:])), np.array(values[:3]))
         frame = pin.SE3ToXYZQUAT(link)[None]
@@ -24,9 +25,13 @@ def test_a_chain_of_still_transforms_is_their_product(links) -> None:
             frame,
         )
         expected = expected * (link if forward else link.inverse())
+
     _, found = chain(edges, "f0", f"f{len(links)}")
+
     np.testing.assert_allclose(found[0, :3], expected.translation, atol=1e-9)
+
     turn = pose.rotation_vectors(
         pose.multiply(found[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:]))
     )
+
     np.testing.assert_allclose(turn, 0.0, atol=1e-7)

@@ -36,5 +36,7 @@ def test_a_move_rotates_in_proportion_to_the_distance() -> None:
     trajectory = move(start, end, MinimumJerk(0.1))
 
     angles = np.linalg.norm(pose.error(trajectory.poses, start)[1], axis=1)
+
     distances = np.linalg.norm(trajectory.poses[:, :3] - start[:3], axis=1)
+
     np.testing.assert_allclose(angles, distances / 0.2, atol=1e-9)

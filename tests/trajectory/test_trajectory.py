@@ -45,18 +45,20 @@ def test_halfway_between_two_samples_the_reference_is_halfway() -> None:
     b = [0.2, 0.4, -0.6, 0.0, 0.0, HALF, HALF]
     eighth = math.pi / 8
     expected = [[0.1, 0.2, -0.3, 0.0, 0.0, math.sin(eighth), math.cos(eighth)]]
+
     np.testing.assert_allclose(
         Trajectory([10.0, 12.0], [a, b]).reference(1.0), expected, atol=1e-15
     )
 
 
-def test_the_reference_turns_the_shorter_way_whatever_the_sign_of_a_quaternion() -> None:
+def test_the_reference_turns_the_shorter_way() -> None:
     a = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     b = np.array([0.0, 0.0, 0.0, 0.0, 0.0, math.sin(0.1), math.cos(0.1)])
     flipped = np.concatenate([b[:3], -b[3:]])
     trajectory = Trajectory([0.0, 1.0], [a, flipped])
     expected = pinocchio.exp3(np.array([0.0, 0.0, 0.1]))
     x, y, z, w = trajectory.reference(0.5)[0, 3:]
+
     np.testing.assert_allclose(
         pinocchio.Quaternion(w, x, y, z).toRotationMatrix(), expected, atol=1e-15
     )
@@ -70,9 +72,7 @@ def test_the_reference_meets_every_sample_bit_for_bit(trajectory: Trajectory) ->
 
 
 @given(trajectories(), st.lists(st.floats(-5.0, 150.0), min_size=1, max_size=20))
-def test_a_zero_order_target_is_the_last_sample_at_or_before_it(
-    trajectory: Trajectory, instants: list[float]
-) -> None:
+def test_a_held_target_is_the_last_sample(trajectory: Trajectory, instants: list[float]) -> None:
     # Within rounding of a sample both answers are correct.
     instants = [
         t
@@ -84,12 +84,13 @@ def test_a_zero_order_target_is_the_last_sample_at_or_before_it(
         max([k for k, due in enumerate(trajectory.elapsed) if due <= t], default=0)
         for t in instants
     ]
+
     np.testing.assert_array_equal(trajectory.sample_at(instants), last)
     np.testing.assert_array_equal(trajectory.target(instants, "zero-order"), trajectory.poses[last])
 
 
 @given(trajectories(-2e9, 2e9))
-def test_at_its_own_instant_a_zero_order_target_is_the_sample_itself(
+def test_a_held_target_changes_at_its_instant(
     trajectory: Trajectory,
 ) -> None:
     for instants in (trajectory.elapsed, np.nextafter(trajectory.elapsed, -np.inf)):
@@ -98,23 +99,23 @@ def test_at_its_own_instant_a_zero_order_target_is_the_sample_itself(
 
 @pytest.mark.parametrize("first", [0.0, 1_763_716_500.123])
 @pytest.mark.parametrize("period", [0.01, 0.008, 0.002])
-def test_multiples_of_the_period_meet_the_samples_however_they_are_rounded(
-    first: float, period: float
-) -> None:
+def test_multiples_of_the_period_meet_samples(first: float, period: float) -> None:
     trajectory = line(2000, period, first)
     k = np.arange(2000)
     summed = np.cumsum(np.full(2000, period)) - period
+
     for instants in (k * period, k / (1 / period), summed):
         np.testing.assert_array_equal(trajectory.sample_at(instants), k)
 
 
-def test_an_instant_well_before_a_sample_belongs_to_the_previous_one() -> None:
+def test_an_earlier_instant_has_the_previous_sample() -> None:
     assert line(period=0.01).sample_at([0.01 - 1e-8, 0.01 - 1e-10]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("times", [[0.0, 1e-10, 2e-10], [1.7e9, 1.7e9 + 2.4e-7, 1.7e9 + 4.8e-7]])
-def test_samples_as_close_as_the_rounding_of_instants_are_distinguished(times: list[float]) -> None:
+def test_close_samples_are_distinguished(times: list[float]) -> None:
     trajectory = Trajectory(times, line().poses)
+
     np.testing.assert_array_equal(
         trajectory.target(trajectory.elapsed, "zero-order"), trajectory.poses
     )
@@ -122,12 +123,14 @@ def test_samples_as_close_as_the_rounding_of_instants_are_distinguished(times: l
 
 def test_sample_at_returns_the_shape_of_its_argument() -> None:
     trajectory = line()
+
     assert int(trajectory.sample_at(1.5)) == 1
     assert trajectory.sample_at([[0.0, 1.0, 2.5]]).tolist() == [[0, 1, 2]]
 
 
-def test_before_the_first_and_after_the_last_sample_the_end_poses_hold() -> None:
+def test_the_end_poses_hold_outside() -> None:
     trajectory = line(first=100.0)
+
     for hold in ("linear", "zero-order"):
         np.testing.assert_array_equal(
             trajectory.target([-3.0, 77.0], hold), trajectory.poses[[0, -1]]
@@ -136,35 +139,42 @@ def test_before_the_first_and_after_the_last_sample_the_end_poses_hold() -> None
 
 def test_a_single_sample_is_a_trajectory_without_motion() -> None:
     single = line(1)
+
     assert single.duration == 0.0
     for hold in ("linear", "zero-order"):
         np.testing.assert_array_equal(single.target([0.0, 1.0], hold), single.poses[[0, 0]])
 
 
 def test_instants_count_from_the_first_sample() -> None:
-    early, late = line(), line(first=1000.0)
+    early = line()
+    late = line(first=1000.0)
     t = np.linspace(-1.0, 4.0, 41)
+
     np.testing.assert_array_equal(early.reference(t), late.reference(t))
     assert late.duration == 2.0
     np.testing.assert_array_equal(late.start, late.poses[0])
 
 
-def test_an_unknown_hold_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_hold_is_refused() -> None:
     with pytest.raises(UnknownName, match="linear, zero-order"):
         line().target(0.0, "cubic")  # type: ignore[arg-type]
 
 
 def test_slowing_down_stretches_time_and_keeps_the_path() -> None:
     trajectory = line(first=50.0)
+
     slow = trajectory.time_scaled(0.2)
+
     assert slow.duration == pytest.approx(5.0 * trajectory.duration, rel=1e-15)
     assert slow.times[0] == 50.0
+
     t = np.linspace(0.0, 2.0, 21)
+
     np.testing.assert_allclose(slow.reference(t / 0.2), trajectory.reference(t), atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
-def test_a_speed_scale_that_is_not_positive_is_refused(scale: float) -> None:
+def test_a_speed_scale_must_be_positive(scale: float) -> None:
     with pytest.raises(InvalidParameter, match="speed scale"):
         line().time_scaled(scale)
 
@@ -181,9 +191,11 @@ def test_a_frame_premultiplies_every_pose(
     moved = trajectory.transformed(pinocchio.SE3ToXYZQUAT(frame))
     for before, after in zip(trajectory.poses, moved.poses, strict=True):
         expected = frame * pinocchio.XYZQUATToSE3(before)
+
         np.testing.assert_allclose(
             pinocchio.XYZQUATToSE3(after).homogeneous, expected.homogeneous, atol=1e-12
         )
+
     np.testing.assert_array_equal(moved.times, trajectory.times)
 
 
@@ -193,37 +205,48 @@ def test_an_invalid_frame_is_refused() -> None:
 
 
 @given(trajectories())
-def test_the_pendant_base_is_base_link_turned_half_about_z(trajectory: Trajectory) -> None:
+def test_the_pendant_base_is_half_turned(trajectory: Trajectory) -> None:
     frame = pinocchio.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
+
     turned = trajectory.from_pendant_base()
+
     np.testing.assert_array_equal(turned.poses[:, :3], trajectory.poses[:, :3] * [-1.0, -1.0, 1.0])
+
     for before, after in zip(trajectory.poses, turned.poses, strict=True):
         expected = frame * pinocchio.XYZQUATToSE3(before)
+
         np.testing.assert_allclose(
             pinocchio.XYZQUATToSE3(after).homogeneous, expected.homogeneous, atol=1e-14
         )
 
 
 def test_the_arrays_are_copies_and_read_only() -> None:
-    times, poses = np.array([0.0, 1.0]), np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1))
+    times = np.array([0.0, 1.0])
+    poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1))
     trajectory = Trajectory(times, poses)
-    times[0], poses[0, 0] = 5.0, 5.0
+    times[0] = 5.0
+    poses[0, 0] = 5.0
+
     assert trajectory.times[0] == 0.0
     assert trajectory.start[0] == 0.0
+
     for array in (trajectory.times, trajectory.poses, trajectory.elapsed, trajectory.start):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
+
     with pytest.raises(dataclasses.FrozenInstanceError):
         trajectory.times = times  # type: ignore[misc]
 
 
 def test_a_trajectory_survives_pickling() -> None:
     again = pickle.loads(pickle.dumps(line()))
+
     np.testing.assert_array_equal(again.poses, line().poses)
 
 
 def test_a_quaternion_rounded_to_three_decimals_is_normalised() -> None:
     trajectory = Trajectory([0.0], [[0.0, 0.0, 0.0, 0.5, 0.5, 0.5, 0.5005]])
+
     assert np.linalg.norm(trajectory.start[3:]) == pytest.approx(1.0, abs=1e-15)
     assert trajectory.start[6] / trajectory.start[3] == pytest.approx(1.001, abs=1e-14)
 
@@ -270,10 +293,12 @@ def test_invalid_samples_are_refused_and_named(
 ) -> None:
     with pytest.raises(InvalidTrajectory, match=reason) as caught:
         Trajectory(times, poses, source="demo")
+
     assert (caught.value.sample, caught.value.field, caught.value.source) == (sample, field, "demo")
     assert "'demo'" in str(caught.value)
     assert isinstance(caught.value, SimbridgeError)
     assert isinstance(caught.value, ValueError)
+
     if sample is not None:
         assert f"sample {sample}" in str(caught.value)
 
@@ -283,8 +308,13 @@ def test_a_table_reads_back_bit_for_bit(tmp_path):
     write_table(
         tmp_path / "table.csv", [{"a_m": values, "b_rad": values[::-1], "flag": values > 0.0}]
     )
+
     head, *lines = (tmp_path / "table.csv").read_text().splitlines()
+
     assert head == "a_m,b_rad,flag"
+
     read = np.array([[float(cell) for cell in line.split(",")] for line in lines])
+
     expected = np.column_stack([values, values[::-1], values > 0.0])
+
     np.testing.assert_array_equal(read.view(np.int64), expected.view(np.int64))

@@ -10,13 +10,14 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode, mode_label
 
 
 @pytest.mark.parametrize("mode", [mode for mode in SafetyMode if mode > SafetyMode.REDUCED])
-def test_every_safety_mode_has_the_stop_of_its_name(mode):
+def test_every_safety_mode_has_its_stop(mode):
     kinds = {
         "EMERGENCY": EmergencyStop,
         "SAFEGUARD": SafeguardStop,
         "ENABLING": SafeguardStop,
         "PROTECTIVE": ProtectiveStop,
     }
+
     assert safety_stop(mode) is next(
         (kind for word, kind in kinds.items() if word in mode.name), SafetyFault
     )
@@ -26,7 +27,7 @@ def test_every_safety_mode_has_the_stop_of_its_name(mode):
     ("bits", "kind"), [(0b1, None), (0b10, None), (1 << 2, ProtectiveStop), (1 << 4, SafeguardStop),
                        (1 << 5, EmergencyStop), (1 << 6, EmergencyStop), (1 << 7, EmergencyStop)]
 )  # fmt: skip
-def test_the_safety_bits_show_a_stop_before_the_mode_does(bits, kind):
+def test_safety_bits_show_a_stop_first(bits, kind):
     assert safety_stop(1, bits) is kind
 
 

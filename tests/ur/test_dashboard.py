@@ -14,7 +14,9 @@ from tests.emulator.fake_controller import RealController, stand
 from tests.ur.conftest import E_SERIES
 from tests.ur.fake_ports import dashboard, listening, saying
 
-HOST, LOCAL, FAKE = E_SERIES, loopback(83), loopback(84)
+HOST = E_SERIES
+LOCAL = loopback(83)
+FAKE = loopback(84)
 PORT = 29999
 CB3 = {
     "PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)",
@@ -54,10 +56,11 @@ def test_it_reads_the_same_as_ur_rtdes_client(controller, client):
         theirs.disconnect()
 
 
-def test_local_control_is_seen_and_raises_its_own_error(controller, client):
+def test_local_control_is_an_error(controller, client):
     controller.do("remote_control", on=False)
     try:
         assert client.is_in_remote_control() is False
+
         with pytest.raises(RemoteControlDisabled, match="Remote Control"):
             client.stop()
     finally:
@@ -66,13 +69,16 @@ def test_local_control_is_seen_and_raises_its_own_error(controller, client):
 
 def test_a_program_is_seen_and_stopped(controller, client):
     controller.do("run_script", source="def forever():\n  while True:\n    sync()\n  end\nend\n")
+
     controller.wait_for("runtime_state", "PLAYING")
+
     assert client.ask("programState").startswith("PLAYING")
+
     client.stop()
     controller.wait_for("runtime_state", "STOPPED")
 
 
-def test_a_protective_stop_is_unlocked_but_not_in_its_first_seconds():
+def test_a_protective_stop_is_unlocked_later():
     """Ticked by hand: five seconds of the controller's clock take none of ours."""
     running = RealController("ur10e", "5.12")
     with (
@@ -81,29 +87,39 @@ def test_a_protective_stop_is_unlocked_but_not_in_its_first_seconds():
     ):
         with served.lock:
             served.controller.protective_stop()
+
         served.tick(5)
+
         assert client.safety_status() == "PROTECTIVE_STOP"
+
         with pytest.raises(CommandRefused) as refused:
             client.unlock_protective_stop()
+
         assert refused.value.command == "unlock protective stop"
         assert "5s" in refused.value.answer.replace(" ", "")
+
         client.close_safety_popup()
         served.tick(2500)
+
         client.unlock_protective_stop()
+
         assert client.safety_status() == "NORMAL"
 
 
-def test_the_arm_is_powered_on_and_its_brakes_released(controller, client):
+def test_power_and_brakes_are_switched(controller, client):
     assert client.ask("power off") == "Powering off"
+
     controller.wait_for("robot_mode", "POWER_OFF")
     client.power_on()
     controller.wait_for("robot_mode", "IDLE")
     client.brake_release()
+
     controller.wait_for("robot_mode", "RUNNING")
+
     assert client.robot_mode() == "RUNNING"
 
 
-def test_what_an_old_version_does_not_report_is_none():
+def test_an_old_version_reports_none():
     with fake(CB3), DashboardClient(FAKE) as client:
         assert client.polyscope_version() == "3.5.1.10661"
         assert client.serial_number() is None
@@ -125,6 +141,7 @@ def test_a_refused_command_is_reported_with_the_answer():
         pytest.raises(CommandRefused, match="Failed to execute: stop") as refused,
     ):
         client.stop()
+
     assert (refused.value.host, refused.value.command) == (FAKE, "stop")
 
 
@@ -156,6 +173,7 @@ def test_an_answer_in_pieces_is_joined():
 def test_a_port_without_a_greeting_is_named(talk, reason):
     with listening(FAKE, PORT, talk), pytest.raises(ConnectionLost, match=reason) as lost:
         DashboardClient(FAKE, timeout=0.2)
+
     assert (lost.value.host, lost.value.port) == (FAKE, PORT)
 
 
@@ -171,4 +189,5 @@ def test_silence_after_the_greeting_names_the_command():
 def test_a_host_where_nothing_listens_is_named():
     with pytest.raises(ConnectionLost, match="port 29999") as lost:
         DashboardClient(FAKE)
+
     assert lost.value.port == PORT

@@ -27,7 +27,8 @@ from tests.emulator.fake_controller import UR10_D, stand
 HOST = loopback(81)
 CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)
 THETA, A, D, ALPHA = (tuple(row) for row in (np.arange(24.0).reshape(4, 6) / 7.0).tolist())
-TCP_POSE, TCP_OFFSET = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6), (0.0, 0.0, 0.15, 0.0, 0.0, 1.5)
+TCP_POSE = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
+TCP_OFFSET = (0.0, 0.0, 0.15, 0.0, 0.0, 1.5)
 RANGES = [(-6.2 - i, 6.1 + i) for i in range(6)]
 RATES = [(2.0 + i, 10.0 + i) for i in range(6)]
 
@@ -82,12 +83,14 @@ def test_the_packed_sub_packages_have_the_documented_sizes() -> None:
 def test_every_value_comes_from_its_documented_place() -> None:
     arm = described(WHOLE)
     table = arm.kinematics
+
     assert (table.theta, table.a, table.d, table.alpha) == (THETA, A, D, ALPHA)
     assert arm.checksum == CHECKSUM
     assert arm.limits is not None
     assert list(zip(arm.limits.position_min, arm.limits.position_max, strict=True)) == RANGES
     assert list(zip(arm.limits.max_velocity, arm.limits.max_acceleration, strict=True)) == RATES
     assert (arm.robot_type, tuple(arm.tcp_offset)) == (2, TCP_OFFSET)
+
     with pytest.raises(ValueError, match="read-only"):
         arm.tcp_offset[0] = 1.0
 
@@ -99,42 +102,53 @@ def test_the_stream_may_come_in_any_pieces(size: int) -> None:
     )
 
 
-def test_newer_software_that_appends_to_sub_packages_is_understood() -> None:
+def test_longer_sub_packages_are_understood() -> None:
     longer = [
         packed(part[4], part[5:] + b"appended")
         for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)
     ]
+
     arm = described(VERSION + state(*longer))
+
     assert (arm.robot_type, arm.kinematics.alpha) == (2, ALPHA)
 
 
-def test_an_older_version_without_a_robot_type_has_none() -> None:
+def test_an_older_version_has_no_type() -> None:
     arm = described(
         VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-12]))
     )
+
     assert arm.limits is not None
     assert arm.robot_type is None
 
 
-def test_a_controller_without_configuration_has_no_limits_and_no_type() -> None:
+def test_no_configuration_means_no_limits() -> None:
     reader = DescriptionReader()
     for _ in range(3):
         assert not reader.complete
+
         reader.receive(state(ROBOT_MODE, CARTESIAN, KINEMATICS))
+
     assert reader.complete
+
     arm = reader.description()
+
     assert (arm.limits, arm.robot_type) == (None, None)
 
 
 def test_sub_packages_may_come_in_different_states() -> None:
     arm = described(VERSION, state(KINEMATICS, CONFIGURATION), state(ROBOT_MODE, CARTESIAN))
+
     assert (arm.checksum, tuple(arm.tcp_offset)) == (CHECKSUM, TCP_OFFSET)
 
 
-def test_a_description_without_kinematics_is_refused_with_what_is_missing() -> None:
+def test_missing_kinematics_are_refused() -> None:
     reader = DescriptionReader()
+
     reader.receive(VERSION + state(ROBOT_MODE, CARTESIAN, CONFIGURATION) * 9)
+
     assert not reader.complete
+
     with pytest.raises(MalformedPackage, match="no kinematics"):
         reader.description()
 
@@ -159,10 +173,11 @@ def test_what_no_controller_sends_is_malformed(bytes_: bytes) -> None:
 @pytest.mark.parametrize(
     "short", [KINEMATICS, CARTESIAN, CONFIGURATION], ids=lambda part: f"type {part[4]}"
 )
-def test_a_sub_package_that_is_too_short_for_its_layout_is_malformed(short: bytes) -> None:
+def test_a_short_sub_package_is_malformed(short: bytes) -> None:
     parts = [part for part in (KINEMATICS, CARTESIAN, CONFIGURATION) if part is not short]
     reader = DescriptionReader()
     reader.receive(VERSION + state(*parts, packed(short[4], short[5:17])))
+
     with pytest.raises(MalformedPackage, match="too few"):
         reader.description()
 
@@ -171,6 +186,7 @@ def test_numbers_that_are_not_finite_are_malformed() -> None:
     reader = DescriptionReader()
     bad = struct.pack(">6I24dI", *CHECKSUM, *THETA, *A, float("nan"), *D[1:], *ALPHA, 0)
     reader.receive(state(ROBOT_MODE, CARTESIAN, packed(5, bad)))
+
     with pytest.raises(MalformedPackage, match="not finite"):
         reader.description()
 
@@ -183,7 +199,7 @@ def test_numbers_that_are_not_finite_are_malformed() -> None:
         max_size=6,
     )
 )
-def test_any_bytes_are_understood_or_malformed_and_nothing_else(chunks: list[bytes]) -> None:
+def test_any_bytes_are_understood_or_malformed(chunks: list[bytes]) -> None:
     reader = DescriptionReader()
     with contextlib.suppress(MalformedPackage):
         for chunk in chunks:
@@ -200,6 +216,7 @@ def test_packages_come_out_as_they_went_in(sent: list[tuple[int, bytes]], size: 
     found = [
         package for i in range(0, len(data), size) for package in buffer.feed(data[i : i + size])
     ]
+
     assert found == sub_packages(data) == sent
 
 
@@ -236,6 +253,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
             served.controller.state.tcp_offset = np.array(TCP_OFFSET)
         arm = read_arm_description(HOST, port=served.servers.ports[30001], timeout=30.0)
         robot = served.controller.robot
+
     assert arm.kinematics == nominal_dh(robot)
     assert arm.kinematics.d == UR10_D
     assert is_ursim(arm.checksum)
@@ -249,21 +267,26 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
 
 def test_a_calibrated_arm_is_not_ursim() -> None:
     with stand("5.12", HOST) as served:
-        served.controller.kinematics_checksum, served.controller.dh = CHECKSUM, (THETA, A, D, ALPHA)
+        served.controller.kinematics_checksum = CHECKSUM
+        served.controller.dh = (THETA, A, D, ALPHA)
         served.run()
         arm = read_arm_description(HOST, port=served.servers.ports[30002], timeout=30.0)
+
     assert (arm.checksum, arm.kinematics.theta, arm.kinematics.d) == (CHECKSUM, THETA, D)
     assert not is_ursim(arm.checksum)
 
 
-def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) -> None:
+def test_a_calibrated_tool_is_where_reported(e_series) -> None:
     robot = load_robot("ur10e")
     arm = read_arm_description(e_series.host, timeout=30.0)
     state = e_series.state()
-    joints, tcp = state["actual_q"], np.array(state["tcp_pose"])
+    joints = state["actual_q"]
+    tcp = np.array(state["tcp_pose"])
     pose = pin.XYZQUATToSE3(tool_path(calibrate(robot, arm.kinematics), [joints])[0])
+
     # The pendant's base is base_link turned by half a turn about z.
     reported = pin.SE3(pin.exp3(tcp[3:]), tcp[:3])
+
     assert (
         np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ reported.homogeneous).max()
         < 1e-9
@@ -275,14 +298,16 @@ def test_a_port_where_nothing_listens_is_named() -> None:
     message = (
         f"No connection to the controller at {HOST}, port 30001 (primary): Connection refused. "
     )
+
     with pytest.raises(ConnectionLost, match=re.escape(message)) as caught:
         read_arm_description(HOST)
+
     assert caught.value.reason == "no connection (Connection refused)"
     assert (caught.value.host, caught.value.port) == (HOST, 30001)
 
 
 @pytest.mark.parametrize("host", ["no such host", "x" * 80])
-def test_a_host_that_does_not_exist_is_a_lost_connection(host: str) -> None:
+def test_an_unknown_host_is_lost(host: str) -> None:
     with pytest.raises(ConnectionLost):
         read_arm_description(host)
 
@@ -304,13 +329,14 @@ def test_the_deadline_covers_everything_and_not_each_byte() -> None:
         read_arm_description(HOST, timeout=0.3, port=port)
 
 
-def test_an_arm_that_was_described_before_the_deadline_is_returned_without_its_limits() -> None:
+def test_a_late_description_lacks_its_limits() -> None:
     def once(client: socket.socket, done: threading.Event) -> None:
         client.sendall(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS))
         done.wait()
 
     with serving(once) as port:
         arm = read_arm_description(HOST, timeout=0.3, port=port)
+
     assert (arm.checksum, arm.limits) == (CHECKSUM, None)
 
 
@@ -324,7 +350,7 @@ def test_a_connection_closed_in_the_middle_is_lost() -> None:
         read_arm_description(HOST, timeout=30.0, port=port)
 
 
-def test_something_else_behind_the_port_is_a_lost_connection() -> None:
+def test_another_server_is_lost() -> None:
     with (
         serving(lambda client, done: client.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")) as port,
         pytest.raises(ConnectionLost, match="not UR's primary interface"),

@@ -44,13 +44,17 @@ class Controller:
     """
 
     def __init__(self, answers=None, stream=b"", types=TYPES, then=None):
-        self._answers, self._stream, self._types, self._then = answers or {}, stream, types, then
+        self._answers = answers or {}
+        self._stream = stream
+        self._types = types
+        self._then = then
 
     def __call__(self, connection):
         with connection.makefile("rb") as requests:
             while head := requests.read(3):
                 size, kind = struct.unpack(">HB", head)
-                payload, kind = requests.read(size - 3), chr(kind)
+                payload = requests.read(size - 3)
+                kind = chr(kind)
                 if kind in self._answers:
                     connection.sendall(self._answers[kind])
                 elif kind in "VS":
@@ -103,7 +107,7 @@ def test_a_state_comes_with_all_its_values():
         assert reader.frequency == 500.0
 
 
-def test_cb3_sends_125_states_per_second_and_another_rate_can_be_chosen():
+def test_cb3_sends_125_states_by_default():
     version = {"v": frame(ord("v"), struct.pack(">4I", 3, 15, 8, 0))}
     with reading(answers=version) as reader:
         assert reader.frequency == 125.0
@@ -111,7 +115,7 @@ def test_cb3_sends_125_states_per_second_and_another_rate_can_be_chosen():
         assert reader.frequency == 25.0
 
 
-def test_states_that_arrive_together_are_returned_together_in_order():
+def test_states_that_arrive_together_keep_order():
     with reading(stream=data(1.0, 2.0, 3.0)) as reader:
         assert [s["timestamp"] for s in all_of(reader, 3)] == [1.0, 2.0, 3.0]
 
@@ -119,12 +123,13 @@ def test_states_that_arrive_together_are_returned_together_in_order():
 def test_waiting_ends_when_nothing_arrives():
     with reading() as reader:
         begin = time.monotonic()
+
         assert reader.wait(0.05) == []
         assert time.monotonic() - begin >= 0.05
         assert reader.wait(0.0) == []
 
 
-def test_a_state_in_two_halves_is_returned_when_complete():
+def test_a_halved_state_waits_for_its_rest():
     whole = data(1.0, 2.0)
 
     def halves(connection):
@@ -137,7 +142,7 @@ def test_a_state_in_two_halves_is_returned_when_complete():
         assert [s["timestamp"] for s in all_of(reader, 2)] == [1.0, 2.0]
 
 
-def test_a_variable_that_the_software_does_not_have_is_dropped():
+def test_an_unknown_variable_is_dropped():
     with reading(
         variables=("timestamp", "payload_inertia", "actual_q", "runtime_state"), stream=data(1.0)
     ) as reader:
@@ -166,7 +171,7 @@ def test_packages_that_come_before_an_answer_are_skipped(kind):
         assert [s["timestamp"] for s in all_of(reader, 1)] == [7.0]
 
 
-def test_states_that_come_with_the_answer_to_the_start_are_not_lost():
+def test_states_after_the_start_are_kept():
     with reading(
         answers={"S": frame(ord("S"), b"\x01") + data(1.0, 2.0)}, stream=data(3.0)
     ) as reader:
@@ -178,9 +183,11 @@ def test_states_that_come_with_the_answer_to_the_start_are_not_lost():
 )
 def test_packages_are_complete_however_the_bytes_are_split(packages, size):
     stream = b"".join(frame(kind, payload) for kind, payload in packages)
-    buffer, found = PackageBuffer(struct.Struct(">HB"), 65535), []
+    buffer = PackageBuffer(struct.Struct(">HB"), 65535)
+    found = []
     for begin in range(0, len(stream), size):
         found += buffer.feed(stream[begin : begin + size])
+
     assert found == packages
 
 
@@ -199,7 +206,9 @@ def test_every_type_is_unpacked():
     payload = struct.pack(
         ">?BIQid3d6d6i", True, 255, 2**32 - 1, 2**64 - 1, -1, 0.5, 1.0, 2.0, 3.0, *Q, *range(-3, 3)
     )
+
     values = Recipe(types, types).unpack(payload)
+
     assert list(values.values()) == [
         True, 255, 2**32 - 1, 2**64 - 1, -1, 0.5, (1.0, 2.0, 3.0), Q, tuple(range(-3, 3))
     ]  # fmt: skip
@@ -214,11 +223,12 @@ def test_a_host_where_nothing_listens_is_reported():
         RtdeReader(FAKE, ALL, timeout=0.2),
     ):
         pass
+
     assert ended.value.port == PORT
 
 
 @pytest.mark.parametrize("kind", "VvOS")
-def test_a_request_without_an_answer_ends_within_the_timeout(kind):
+def test_an_unanswered_request_times_out(kind):
     assert f"no answer to request {kind}" in lost(answers={kind: b""})
 
 
@@ -227,7 +237,7 @@ def test_half_an_answer_counts_as_none(kind):
     assert f"no answer to request {kind}" in lost(answers={kind: frame(ord(kind), b"\x01" * 8)[:6]})
 
 
-def test_a_server_that_sends_only_messages_ends_within_the_timeout():
+def test_messages_alone_time_out():
     def chatter(connection):
         with contextlib.suppress(OSError):
             for _ in range(2000):
@@ -248,6 +258,7 @@ def test_a_server_that_sends_only_messages_ends_within_the_timeout():
 )
 def test_garbage_is_not_an_answer(garbage):
     reason = lost(talk=saying(garbage))
+
     assert "no answer" in reason or "not RTDE" in reason
 
 
@@ -257,6 +268,7 @@ def test_a_server_that_closes_the_connection_is_reported():
 
 def test_another_version_of_the_protocol_is_unsupported():
     server = listening(FAKE, PORT, Controller(answers={"V": frame(ord("V"), b"\x00")}))
+
     with server, pytest.raises(UnsupportedController, match="version 2"), RtdeReader(FAKE, ALL):
         pass
 
@@ -273,7 +285,7 @@ def test_invalid_types_are_refused(answer):
     assert "list of variables" in lost(answers={"O": frame(ord("O"), answer)})
 
 
-def test_a_controller_that_has_none_of_the_variables_is_refused():
+def test_no_known_variable_is_refused():
     assert "list of variables" in lost(types={})
 
 
@@ -291,15 +303,17 @@ def test_a_state_of_another_length_ends_reading():
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e300, -1e9])
 @pytest.mark.parametrize("field", ["timestamp", "actual_q"])
-def test_a_state_with_a_number_that_no_arm_has_ends_reading_and_names_the_field(field, number):
+def test_an_impossible_number_names_its_field(field, number):
     values = [1.0, *Q]
     values[{"timestamp": 0, "actual_q": 4}[field]] = number
     stream = data(1.0) + frame(ord("U"), b"\x01" + struct.pack(">7dI", *values, 2))
+
     with (
         reading(stream=stream) as reader,
         pytest.raises(ImplausibleState, match="which no arm has") as raised,
     ):
         all_of(reader, 2)
+
     assert raised.value.field == field
 
 
@@ -312,21 +326,22 @@ def test_a_state_with_a_number_that_no_arm_has_ends_reading_and_names_the_field(
         ("timestamp", "BOOL"),
     ],
 )
-def test_a_variable_of_another_type_than_its_own_is_refused(field, kind):
+def test_another_type_is_refused(field, kind):
     assert f"it sends {field} as {kind}" in lost(types=TYPES | {field: kind})
 
 
-def test_no_state_at_all_is_an_error_where_one_is_needed():
+def test_no_state_is_an_error():
     with reading(timeout=0.1) as reader, pytest.raises(ConnectionLost, match="no state came"):
         reader.first()
 
 
-def test_the_end_of_the_connection_is_reported_after_the_last_states():
+def test_the_end_follows_the_last_states():
     def hang_up_soon(connection):
         time.sleep(0.1)
 
     with reading(stream=data(1.0), then=hang_up_soon) as reader:
         assert reader.first()["timestamp"] == 1.0
+
         with pytest.raises(ConnectionLost, match="ended the connection"):
             reader.wait(5.0)
 
@@ -341,6 +356,7 @@ def test_leaving_ends_the_connection():
     with listening(FAKE, PORT, Controller(then=until_gone)):
         with RtdeReader(FAKE, ALL):
             pass
+
         assert gone.wait(5.0)
 
 
@@ -354,6 +370,7 @@ def test_a_failed_start_ends_the_connection():
     with listening(FAKE, PORT, until_gone):
         with pytest.raises(ConnectionLost), RtdeReader(FAKE, ALL):
             pass
+
         assert gone.wait(5.0)
 
 
@@ -366,11 +383,12 @@ def emulated(request):
     return request.getfixturevalue(name).host, period
 
 
-def test_every_state_of_the_emulator_comes_once_and_none_is_missing(emulated):
+def test_every_emulated_state_comes_once(emulated):
     host, period = emulated
     with RtdeReader(host, ALL) as reader:
         states = all_of(reader, round(0.4 / period))
     ticks = [round(s["timestamp"] / period) for s in states]
+
     assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
 
 
@@ -381,6 +399,7 @@ def test_a_slow_reader_misses_nothing(emulated):
         time.sleep(0.2)
         states += all_of(reader, 1)
     ticks = [round(s["timestamp"] / period) for s in states]
+
     assert len(ticks) > 10
     assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
 
@@ -392,12 +411,16 @@ def test_what_the_software_does_not_have_is_dropped(emulated):
         assert len(reader.first()["actual_q"]) == 6
 
 
-def test_an_input_belongs_to_one_client_until_that_leaves(emulated):
+def test_an_input_has_one_client(emulated):
     host, _ = emulated
-    first, second = RtdeClient(host), RtdeClient(host)
+    first = RtdeClient(host)
+
+    second = RtdeClient(host)
+
     assert first.input_types(["no_such"]) == ["NOT_FOUND"]
     assert first.input_types(["input_int_register_0"]) == ["INT32"]
     assert second.input_types(["input_int_register_0"]) == ["IN_USE"]
+
     first.close()
     end = time.monotonic() + 5.0
     while second.input_types(["input_int_register_0"]) != ["INT32"]:

@@ -45,7 +45,9 @@ VARIABLES = {
 
 def test_a_calibrated_e_series_arm_is_described(e_series):
     facts = read_controller(E_SERIES)
+
     table, checksum = read_calibration(CALIBRATION)
+
     assert (facts.host, facts.state.version, facts.state.series, facts.state.period) == (
         E_SERIES,
         (5, 12, 6),
@@ -59,12 +61,14 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
     assert (facts.arm.kinematics, facts.arm.checksum) == (table, checksum)
     assert (facts.state.payload, facts.state.payload_cog) == (0.0, (0.0, 0.0, 0.0))
     assert facts.state.q.tolist() == e_series.state()["actual_q"]
+
     with pytest.raises(ValueError, match="read-only"):
         facts.state.q[0] = 1.0
 
 
 def test_a_cb3_controller_without_power_is_described(cb3):
     facts = read_controller(CB3)
+
     assert (facts.state.version, facts.state.series, facts.state.period) == (
         (3, 15, 8),
         "CB3",
@@ -79,7 +83,9 @@ def test_the_slider_and_local_control_are_seen(e_series):
     e_series.do("remote_control", on=False)
     try:
         e_series.wait_for("speed_scaling", 0.3)
+
         facts = read_controller(E_SERIES)
+
         assert (facts.state.slider, facts.dashboard.remote_control) == (0.3, False)
     finally:
         e_series.do("slider", fraction=1.0)
@@ -101,7 +107,9 @@ def test_a_running_program_is_seen_and_continues(e_series):
 def test_reading_writes_nothing_and_runs_nothing(cb3):
     read_controller(CB3)
     registers_taken(CB3)
+
     record = cb3.record()
+
     assert record.inputs == []
     assert np.isnan(record.setpoint).all()
     assert cb3.state()["runtime_state"] == "STOPPED"
@@ -109,15 +117,17 @@ def test_reading_writes_nothing_and_runs_nothing(cb3):
 
 def test_registers_that_another_client_has_claimed_are_named(e_series):
     assert registers_taken(E_SERIES) == ()
+
     take(e_series, "input_double_register_3", "input_double_register_20")
     try:
         assert registers_taken(E_SERIES) == ("input_double_register_3",)
     finally:
         e_series.do("release_registers")
+
     assert registers_taken(E_SERIES) == ()
 
 
-def test_registers_of_a_client_that_has_just_left_are_free(e_series):
+def test_registers_of_a_gone_client_are_free(e_series):
     take(e_series, "input_double_register_3")
     leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
     leaving.start()
@@ -127,7 +137,7 @@ def test_registers_of_a_client_that_has_just_left_are_free(e_series):
         leaving.join()
 
 
-def test_the_claimed_registers_are_those_that_ur_rtde_writes(e_series):
+def test_claimed_registers_are_those_of_ur_rtde(e_series):
     known = set(input_variables(profile("5.12")))
     command = [sys.executable, "-c", CLIENT, E_SERIES]
     with subprocess.Popen(
@@ -148,17 +158,22 @@ def test_the_claimed_registers_are_those_that_ur_rtde_writes(e_series):
 
 
 @pytest.mark.parametrize("port", BRIDGE_PORTS)
-def test_a_silent_port_is_named_and_the_others_are_still_read(cb3, port):
+def test_a_silent_port_hides_no_other(cb3, port):
     cb3.do("mute", port=port)
     try:
         read = survey(CB3, timeout=0.3)
+
         assert list(read.lost) == [port]
+
         parts = {29999: read.dashboard, 30001: read.arm, 30004: read.state}
+
         assert [number for number, part in parts.items() if part is None] == [
             p for p in (port,) if p in parts
         ]
+
         with pytest.raises(ConnectionLost, match=f"port {port}") as lost:
             read_controller(CB3, timeout=0.3)
+
         assert lost.value.port == port
     finally:
         cb3.do("mute", port=port, muted=False)
@@ -176,6 +191,7 @@ def test_a_port_where_nothing_listens_is_named(cb3, port):
 
 def test_without_any_controller_rtde_is_named():
     assert sorted(survey(FAKE).lost) == sorted(BRIDGE_PORTS)
+
     with pytest.raises(ConnectionLost, match="port 30004"):
         read_controller(FAKE)
 
@@ -185,23 +201,27 @@ def test_an_invalid_host_name_is_a_lost_connection():
         read_controller("192.168..10")
 
 
-def test_polyscope_x_is_refused_although_its_dashboard_is_missing():
+def test_polyscope_x_is_refused():
     server = listening(FAKE, 30004, rtde((10, 7, 0, 0), VARIABLES))
+
     with server, pytest.raises(UnsupportedController, match="PolyScope X") as refused:
         read_controller(FAKE)
+
     assert refused.value.version == "10.7.0"
 
 
-def test_a_version_whose_rtde_lacks_a_variable_is_refused_with_its_name():
+def test_a_missing_variable_is_named():
     known = {name: value for name, value in VARIABLES.items() if name != "target_speed_fraction"}
     server = listening(FAKE, 30004, rtde((3, 0, 1, 0), known))
+
     with server, pytest.raises(UnsupportedController, match="target_speed_fraction"):
         read_controller(FAKE)
 
 
-def test_a_payload_that_the_version_does_not_report_is_none():
+def test_an_unreported_payload_is_none():
     with listening(FAKE, 30004, rtde((3, 5, 1, 0), VARIABLES)):
         state = survey(FAKE, timeout=0.5).state
+
     assert (state.version, state.payload, state.payload_cog) == ((3, 5, 1), None, None)
 
 
@@ -210,5 +230,5 @@ def test_a_payload_that_the_version_does_not_report_is_none():
     [(2, 3, "UR10"), (2, 5, "UR10e"), (1, 3, "UR5"), (3, 5, "UR3e"), (4, 5, "UR16e"), (7, 5, "UR20"), (8, 5, "UR30"),
      (77, 5, None), (None, 5, None)],
 )  # fmt: skip
-def test_models_with_the_same_type_are_distinguished_by_version(robot_type, major, name):
+def test_equal_types_differ_by_version(robot_type, major, name):
     assert model_name(robot_type, major) == name

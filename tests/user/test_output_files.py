@@ -224,6 +224,7 @@ def test_nameless_runs_each_get_a_directory(tmp_path, monkeypatch):
 
     for _ in range(5):
         errors = call_at_once(8, lambda _: RunDirectory.create(None, "mine"))
+
         assert errors == [None] * 8
 
     assert len(list(Path("runs").iterdir())) == 40
@@ -245,5 +246,7 @@ def test_exports_at_once_leave_one_bag(line_run, tmp_path):
 
         assert None in errors
         assert [path.name for path in tmp_path.iterdir()] == ["rosbag2"]
+
         trajectory, *_ = read_bag(tmp_path / "rosbag2", "/attained/pose")
+
         assert len(trajectory.times) > 1
