@@ -125,7 +125,9 @@ def test_the_conda_recipe_has_our_dependencies(metadata: Message) -> None:
     others = {"pin": "pinocchio", "pybullet-arm64": "pybullet", "ur-rtde": "ur_rtde"}
     others |= {"matplotlib": "matplotlib-base", "ruamel-yaml": "ruamel.yaml"}
     requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    needed = {one.name for one in requirements if "extra" not in str(one.marker)}
+    needed = {
+        requirement.name for requirement in requirements if "extra" not in str(requirement.marker)
+    }
 
     assert listed == {others.get(name, name) for name in needed}
 
@@ -158,9 +160,9 @@ def test_the_source_distribution_builds_the_same_wheel(
         archive.extractall(tmp_path, filter="data")
     (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
 
-    other = zipfile.ZipFile(build("wheel", tmp_path / "dist", source))
+    rebuilt = zipfile.ZipFile(build("wheel", tmp_path / "dist", source))
 
-    assert {name: other.read(name) for name in other.namelist()} == {
+    assert {name: rebuilt.read(name) for name in rebuilt.namelist()} == {
         n: wheel.read(n) for n in wheel.namelist()
     }
 
@@ -194,11 +196,11 @@ def test_a_wheel_finds_its_robots_and_scenarios(wheel: zipfile.ZipFile, tmp_path
 
     assert done.returncode == 0, done.stderr
 
-    found = {Path(path) for path in json.loads(done.stdout)}
+    paths = {Path(path) for path in json.loads(done.stdout)}
 
-    assert site_packages / "simbridge/_data/robots/ur10.toml" in found
-    assert site_packages / "simbridge/_data/scenarios/square_tracking.py" in found
-    assert all(path.is_relative_to(site_packages) for path in found)
+    assert site_packages / "simbridge/_data/robots/ur10.toml" in paths
+    assert site_packages / "simbridge/_data/scenarios/square_tracking.py" in paths
+    assert all(path.is_relative_to(site_packages) for path in paths)
 
 
 def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:

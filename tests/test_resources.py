@@ -63,13 +63,13 @@ def test_public_scripts_are_scenarios() -> None:
 def test_a_new_robot_file_is_seen(tmp_path: Path) -> None:
     checkout = lay(tmp_path, "pyproject.toml", "robots/ur10.toml")
 
-    found = resources_in(checkout)
+    resources = resources_in(checkout)
 
-    assert found.robot_files() == {"ur10": checkout / "robots/ur10.toml"}
+    assert resources.robot_files() == {"ur10": checkout / "robots/ur10.toml"}
 
     lay(checkout, "robots/mine.toml")
 
-    assert found.robot_files() == {
+    assert resources.robot_files() == {
         "mine": checkout / "robots/mine.toml",
         "ur10": checkout / "robots/ur10.toml",
     }
@@ -86,10 +86,12 @@ def test_an_installed_package_uses_its_own_data(
         "scenarios/somebody_elses.py",
     )
 
-    found = resources_in(site_packages)
+    resources = resources_in(site_packages)
 
-    assert found.robot_files() == {"ur10": site_packages / "simbridge/_data/robots/ur10.toml"}
-    assert found.scenario_files() == {"step": site_packages / "simbridge/_data/scenarios/step.py"}
+    assert resources.robot_files() == {"ur10": site_packages / "simbridge/_data/robots/ur10.toml"}
+    assert resources.scenario_files() == {
+        "step": site_packages / "simbridge/_data/scenarios/step.py"
+    }
 
 
 def test_the_checkout_wins_over_stale_data(tmp_path: Path) -> None:
@@ -101,12 +103,10 @@ def test_the_checkout_wins_over_stale_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["_shared.py", "__init__.py", "notes.md", "data.csv", "__pycache__/step.pyc"]
+    "name", ["_shared.py", "__init__.py", "notes.md", "data.csv", "__pycache__/step.pyc"]
 )
-def test_only_scripts_without_a_leading_underscore_are_scenarios(
-    tmp_path: Path, other: str
-) -> None:
-    checkout = lay(tmp_path, "pyproject.toml", "scenarios/step.py", f"scenarios/{other}")
+def test_only_scripts_without_a_leading_underscore_are_scenarios(tmp_path: Path, name: str) -> None:
+    checkout = lay(tmp_path, "pyproject.toml", "scenarios/step.py", f"scenarios/{name}")
 
     assert list(resources_in(checkout).scenario_files()) == ["step"]
 
@@ -120,7 +120,7 @@ def test_names_come_sorted(tmp_path: Path) -> None:
 
 
 def test_missing_data_are_no_error(tmp_path: Path) -> None:
-    found = resources_in(tmp_path)
+    resources = resources_in(tmp_path)
 
-    assert found.robot_files() == {}
-    assert found.scenario_files() == {}
+    assert resources.robot_files() == {}
+    assert resources.scenario_files() == {}

@@ -33,12 +33,12 @@ def test_every_link_leads_to_a_heading():
     for page in pages:
         for target in re.findall(r"\]\(([^)\s:]+)\)", page.read_text(encoding="utf-8")):
             path, _, heading = target.partition("#")
-            other = (page.parent / path).resolve() if path else page
+            linked_page = (page.parent / path).resolve() if path else page
 
-            assert other.exists(), f"{page.name}: {target}"
+            assert linked_page.exists(), f"{page.name}: {target}"
 
             titles = (
-                re.findall(r"^#+ (.+)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+                re.findall(r"^#+ (.+)$", linked_page.read_text(encoding="utf-8"), re.MULTILINE)
                 if heading
                 else []
             )

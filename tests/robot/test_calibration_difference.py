@@ -59,19 +59,21 @@ def test_the_printed_file_is_the_controllers_table(folder, ur10e, table) -> None
 
 def test_the_largest_difference_is_that_of_pinocchios_poses(folder, ur10e) -> None:
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, 6))
-    one = ros.rows_of(TABLE)
-    other = ros.rows_of(nominal_dh(ur10e))
-    pairs = zip(ros.urdf_tools(one, q), ros.urdf_tools(other, q), strict=True)
+    rows = ros.rows_of(TABLE)
+    nominal_rows = ros.rows_of(nominal_dh(ur10e))
+    pairs = zip(ros.urdf_tools(rows, q), ros.urdf_tools(nominal_rows, q), strict=True)
     apart = [pin.SE3(a).actInv(pin.SE3(b)) for a, b in pairs]
     expected = [
         max(np.linalg.norm(step.translation) for step in apart),
         max(angle(step) for step in apart),
     ]
-    arm = with_kinematics(ur10e, ros.write(folder / "arm.yaml", one))
+    arm = with_kinematics(ur10e, ros.write(folder / "arm.yaml", rows))
 
-    found = largest_difference(chain_from_base(arm), chain_from_base(ur10e), pin.SE3.Identity())
+    difference = largest_difference(
+        chain_from_base(arm), chain_from_base(ur10e), pin.SE3.Identity()
+    )
 
-    assert found == pytest.approx(expected, rel=1e-9)
+    assert difference == pytest.approx(expected, rel=1e-9)
 
 
 def angle(step):

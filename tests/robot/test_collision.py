@@ -95,14 +95,14 @@ def test_capsules_are_separated_by_axes_and_radii(a, b, c):
     points = knees([a, b, c])
     axes = segment_distance(*points[0:2], *points[2:4])
 
-    found = CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array([a, b, c]))
+    clearance = CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array([a, b, c]))
 
-    assert found.bodies == ("link 0", "link 2")
+    assert clearance.bodies == ("link 0", "link 2")
 
     if axes > 2.0 * RADIUS + 1e-3:
-        assert found.distance == pytest.approx(axes - 2.0 * RADIUS, abs=1e-6)
+        assert clearance.distance == pytest.approx(axes - 2.0 * RADIUS, abs=1e-6)
     else:
-        assert found.distance <= 1e-3 + 1e-6
+        assert clearance.distance <= 1e-3 + 1e-6
 
 
 @given(angles, angles)
@@ -110,28 +110,28 @@ def test_a_capsules_height_is_its_lower_ends(a, b):
     robot = upright(2)
     lower = 1.0 + min(knees([a, b])[1:, 1])
 
-    found = CollisionModel(robot).clearance(np.array([a, b]))
+    clearance = CollisionModel(robot).clearance(np.array([a, b]))
 
-    assert found.bodies == ("link 1", "the floor")
-    assert found.distance == pytest.approx(lower - RADIUS, abs=1e-9)
+    assert clearance.bodies == ("link 1", "the floor")
+    assert clearance.distance == pytest.approx(lower - RADIUS, abs=1e-9)
 
 
 @given(angles, angles)
 def test_a_cylinders_height_is_its_lower_rims(a, b):
     lower = 1.0 + min(knees([a, b])[1:, 1]) - RADIUS * abs(np.cos(a + b))
 
-    found = CollisionModel(upright(2, kind="cylinder")).clearance(np.array([a, b]))
+    clearance = CollisionModel(upright(2, kind="cylinder")).clearance(np.array([a, b]))
 
-    assert found.distance == pytest.approx(lower, abs=1e-9)
+    assert clearance.distance == pytest.approx(lower, abs=1e-9)
 
 
 @pytest.mark.parametrize("floor", [-0.5, 0.0, 0.7])
 def test_the_floor_is_at_the_given_height(floor):
-    found = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(
+    clearance = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(
         np.zeros(2)
     )
 
-    assert found.distance == pytest.approx(1.0 - RADIUS - floor)
+    assert clearance.distance == pytest.approx(1.0 - RADIUS - floor)
 
 
 def test_without_a_floor_no_posture_is_too_low():
@@ -417,20 +417,20 @@ def test_every_pair_of_ur_links_is_tested(name):
     ids=["folded upon itself", "reaching down"],
 )
 def test_touching_postures_are_refused(name, posture, bodies):
-    found = CollisionModel(load_robot(name)).clearance(np.array(posture))
+    clearance = CollisionModel(load_robot(name)).clearance(np.array(posture))
 
-    assert found.distance < 0.0
-    assert found.bodies == bodies
+    assert clearance.distance < 0.0
+    assert clearance.bodies == bodies
 
 
 def test_a_custom_home_disables_no_pair():
     folded = [0.0, -0.5, 2.9, 0.0, 0.0, 0.0]
-    own = CollisionModel(load_robot("ur10"))
+    default = CollisionModel(load_robot("ur10"))
 
-    given = CollisionModel(load_robot("ur10", home=folded))
+    customised = CollisionModel(load_robot("ur10", home=folded))
 
-    assert own.clearance(np.array(folded)).distance < MARGIN
-    assert given.pairs == own.pairs
+    assert default.clearance(np.array(folded)).distance < MARGIN
+    assert customised.pairs == default.pairs
 
     with refuses("self"):
         given.check(np.array([folded]), 0.008)

@@ -63,10 +63,10 @@ def test_every_scenario_fits_a_seven_joint_arm(seven, scenario):
 def test_a_given_home_moves_no_scenario(seven):
     home = seven.home + 0.1
 
-    other = load_robot(URDF / "seven_joints.urdf", home=home)
+    reloaded = load_robot(URDF / "seven_joints.urdf", home=home)
 
-    assert other.home == pytest.approx(home)
-    assert other.workspace == seven.workspace
+    assert reloaded.home == pytest.approx(home)
+    assert reloaded.workspace == seven.workspace
 
 
 def test_gravity_follows_a_tilted_base(tmp_path):

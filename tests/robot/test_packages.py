@@ -31,10 +31,10 @@ def test_packages_are_found(tmp_path, monkeypatch, where):
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ament"))
     given = parse_packages((f"parts={folder}",)) if where == "named" else {}
 
-    found = Packages(tmp_path / "urdf" / "arm.urdf", given).mesh("package://parts/meshes/a.stl")
+    mesh = Packages(tmp_path / "urdf" / "arm.urdf", given).mesh("package://parts/meshes/a.stl")
 
-    assert found is not None
-    assert found.samefile(file)
+    assert mesh is not None
+    assert mesh.samefile(file)
 
 
 def test_a_package_that_is_no_directory_is_refused(tmp_path):

@@ -42,11 +42,13 @@ def folder(tmp_path_factory):
     [TABLE, *(ros.deltas("ur10e", seed) for seed in range(5)), nominal_dh(load_robot("ur5e"))],
 )
 def test_the_table_is_that_of_the_printed_arm(folder, table) -> None:
-    found = printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", ros.rows_of(table))))
+    printed = printed_table(
+        read_ros_calibration(ros.write(folder / "arm.yaml", ros.rows_of(table)))
+    )
 
     q = configurations(200)
 
-    assert np.abs(dh_product(found, q) - dh_product(table, q)).max() < 1e-10
+    assert np.abs(dh_product(printed, q) - dh_product(table, q)).max() < 1e-10
 
 
 def test_another_first_axis_has_no_table(folder) -> None:

@@ -71,11 +71,11 @@ def test_tool0_is_the_product_of_dh_transforms(name):
     robot = load_robot(name)
     q = configurations(robot, 1000)
     data = robot.model.createData()
-    found = np.array(
+    tool0 = np.array(
         [placed(robot, data, configuration, "tool0").homogeneous for configuration in q]
     )
 
-    np.testing.assert_allclose(found, dh_tool0(name, q), rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(tool0, dh_tool0(name, q), rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -99,11 +99,11 @@ def test_the_compiled_path_follows_the_dh_transforms(name):
     q = configurations(robot, 1000, seed=2)
     expected = dh_tool0(name, q)
 
-    found = tool_path(robot, q)
+    poses = tool_path(robot, q)
 
-    np.testing.assert_allclose(found[:, :3], expected[:, :3, 3], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(poses[:, :3], expected[:, :3, 3], rtol=0.0, atol=1e-12)
 
-    rotations = [pin.Quaternion(quaternion).toRotationMatrix() for quaternion in found[:, 3:]]
+    rotations = [pin.Quaternion(quaternion).toRotationMatrix() for quaternion in poses[:, 3:]]
 
     np.testing.assert_allclose(rotations, expected[:, :3, :3], rtol=0.0, atol=1e-12)
 

@@ -78,10 +78,10 @@ def test_numbers_are_read_however_yaml_writes_them(tmp_path) -> None:
         .replace("z: 0", "z: +2.5E-1")
     )
 
-    found = read_ros_calibration(path)
+    calibration = read_ros_calibration(path)
 
-    assert found.frames == ((1e-05, 0.0, 0.25, 0.0, 0.0, 0.0),) * 6
-    assert found.hash == ""
+    assert calibration.frames == ((1e-05, 0.0, 0.25, 0.0, 0.0, 0.0),) * 6
+    assert calibration.hash == ""
 
 
 def test_what_ros_does_not_read_is_ignored(tmp_path) -> None:

@@ -39,15 +39,15 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
         pin.framesForwardKinematics(oracle, data, q)
         pin.framesForwardKinematics(robot.model, ours, turns)
         root = data.oMf[oracle.getFrameId(base)]
-        for theirs, own in frames:
-            expected = root.actInv(data.oMf[oracle.getFrameId(theirs)])
-            found = ours.oMf[
+        for their_name, our_name in frames:
+            expected = root.actInv(data.oMf[oracle.getFrameId(their_name)])
+            placement = ours.oMf[
                 robot.model.getFrameId(
-                    own, pin.FrameType.BODY if own != "tool0" else pin.FrameType.OP_FRAME
+                    our_name, pin.FrameType.BODY if our_name != "tool0" else pin.FrameType.OP_FRAME
                 )
             ]
             np.testing.assert_allclose(
-                found.homogeneous, expected.homogeneous, rtol=0.0, atol=within
+                placement.homogeneous, expected.homogeneous, rtol=0.0, atol=within
             )
         expected = full(pin.crba(oracle, data, q))
         np.testing.assert_allclose(
@@ -81,23 +81,24 @@ def test_right_angles_of_ten_digits_are_right_angles(tmp_path):
 def test_the_ros_ur10_is_ours():
     described = read_urdf(URDF / "ur10_from_ros.urdf")
 
-    own = load_robot("ur10")
+    nominal = load_robot("ur10")
 
-    assert described.joint_names == own.joint_names
+    assert described.joint_names == nominal.joint_names
 
     q = np.random.default_rng(5).uniform(-np.pi, np.pi, (100, 6))
 
-    np.testing.assert_allclose(tool_path(described, q), tool_path(own, q), rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(tool_path(described, q), tool_path(nominal, q), rtol=0.0, atol=1e-9)
 
     for posture in q:
         a, b = (
-            full(pin.crba(arm.model, arm.model.createData(), posture)) for arm in (described, own)
+            full(pin.crba(arm.model, arm.model.createData(), posture))
+            for arm in (described, nominal)
         )
 
         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-9)
 
     for name in ("position_min", "position_max", "max_velocity", "max_effort"):
-        assert np.array_equal(getattr(described, name), getattr(own, name))
+        assert np.array_equal(getattr(described, name), getattr(nominal, name))
 
 
 def test_joint_kinds_and_limits_are_read():

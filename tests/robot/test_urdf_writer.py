@@ -72,12 +72,12 @@ def test_pybullet_agrees_on_tool0_and_tcp(bullet, name, payload):
                 body, links[frame], computeForwardKinematics=True, physicsClientId=client
             )
 
-            found = pin.SE3(
+            placement = pin.SE3(
                 pin.Quaternion(np.array(state[5])).toRotationMatrix(), np.array(state[4])
             )
 
             np.testing.assert_allclose(
-                found.homogeneous,
+                placement.homogeneous,
                 frame_pose(robot.model, q, frame).homogeneous,
                 rtol=0.0,
                 atol=1e-6,
@@ -91,9 +91,9 @@ def test_pybullet_has_the_models_mass_matrix(bullet, name, payload):
     robot = dressed(name, payload)
     body = load(robot)
     for q in configurations(robot, 50):
-        found = b.calculateMassMatrix(body, list(q), physicsClientId=client)
+        masses = b.calculateMassMatrix(body, list(q), physicsClientId=client)
 
-        np.testing.assert_allclose(found, mass_matrix(robot.model, q), rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(masses, mass_matrix(robot.model, q), rtol=0.0, atol=1e-9)
 
 
 def test_pybullet_finds_joints_and_limits(bullet):

@@ -106,10 +106,10 @@ def test_several_topics_need_a_choice(tmp_path) -> None:
 
     with pytest.raises(
         InputFileError, match=r"3 topics of poses; choose one with --topic: /a, /b, /tf:world>tool"
-    ) as one:
+    ) as refusal:
         read_bag(path)
 
-    assert "Frames of tf are chained by --frames PARENT CHILD" in str(one.value)
+    assert "Frames of tf are chained by --frames PARENT CHILD" in str(refusal.value)
     assert pose_topics(path) == ["/a", "/b", "/tf:world>tool"]
     assert len(read_bag(path, "/b")[0].times) == 2
 

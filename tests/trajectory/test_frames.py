@@ -84,7 +84,7 @@ def test_an_invalid_transform_is_refused(transform):
         ReadOptions(transform=transform)
 
 
-@pytest.mark.parametrize("other", [{"frame": "base"}, {"anchor": "start"}])
-def test_a_transform_together_with_another_placement_is_refused(other):
+@pytest.mark.parametrize("placement", [{"frame": "base"}, {"anchor": "start"}])
+def test_a_transform_together_with_another_placement_is_refused(placement):
     with pytest.raises(InvalidParameter, match="left out with"):
-        ReadOptions(transform=(0.0,) * 6 + (1.0,), **other)
+        ReadOptions(transform=(0.0,) * 6 + (1.0,), **placement)

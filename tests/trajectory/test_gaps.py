@@ -102,11 +102,11 @@ def test_a_jump_is_named_by_its_size() -> None:
     poses[30:, 1] += 0.08
     poses[60:, 3:] = [0.0, 1.0, 0.0, 0.0]
 
-    found = jumps(Trajectory(np.arange(100) * 0.02, poses))
+    steps = jumps(Trajectory(np.arange(100) * 0.02, poses))
 
-    assert [(f.sample, f.unit) for f in found] == [(29, "m"), (59, "rad")]
-    assert found[0].size == pytest.approx(0.08, rel=1e-3)
-    assert found[1].size == pytest.approx(np.pi)
+    assert [(step.sample, step.unit) for step in steps] == [(29, "m"), (59, "rad")]
+    assert steps[0].size == pytest.approx(0.08, rel=1e-3)
+    assert steps[1].size == pytest.approx(np.pi)
 
     with pytest.warns(UserWarning, match=r"2 jumps: 80\.0 mm after 0\.5800 s, 180° after 1\.180 s"):
         without_gaps(Trajectory(np.arange(100) * 0.02, poses, source="a.tum"), None)

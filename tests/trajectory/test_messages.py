@@ -158,18 +158,18 @@ def test_simultaneous_stampless_poses_need_a_rate(tmp_path, make) -> None:
     np.testing.assert_allclose(motion.times, 0.005 * np.arange(5), rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("other", ["stamped", "tf"])
-def test_a_stampless_pose_is_no_candidate(tmp_path, make, other: str) -> None:
+@pytest.mark.parametrize("kind", ["stamped", "tf"])
+def test_a_stampless_pose_is_no_candidate(tmp_path, make, kind: str) -> None:
     messages = [("/goal", make.pose(9.0))]
     for t, x in zip(stamps(), X, strict=True):
         link = (t, "base_link", "tool", (x, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0))
         messages.append(
-            ("/tf", make.transforms(link)) if other == "tf" else ("/tool", make.stamped(t, x))
+            ("/tf", make.transforms(link)) if kind == "tf" else ("/tool", make.stamped(t, x))
         )
 
     path = make.write(tmp_path / "a", messages)
 
-    assert pose_topics(path) == ["/tf:base_link>tool" if other == "tf" else "/tool"]
+    assert pose_topics(path) == ["/tf:base_link>tool" if kind == "tf" else "/tool"]
 
     motion, _ = read_bag(path)
 
@@ -293,13 +293,15 @@ def test_frames_are_chained_over_still_and_moving_transforms(tmp_path, make) -> 
     # The tool is known until 80 ms, the base every 10 ms: nine instants, the tool's between its samples interpolated.
     np.testing.assert_allclose(motion.times, 0.01 * np.arange(9))
 
-    for k, found in enumerate(motion.poses):
+    for k, tool_pose in enumerate(motion.poses):
         base = pin.SE3(quarter.rotation, np.array([0.0, 0.01 * k, 0.0]))
         camera = pin.SE3(quarter.rotation, np.array([1.0, 0.0, 0.0]))
         expected = base.inverse() * camera * pin.SE3(np.eye(3), np.array([0.1 * k, 0.0, 0.0]))
 
-        np.testing.assert_allclose(found[:3], expected.translation, atol=1e-9)
-        np.testing.assert_allclose(pin.Quaternion(found[3:]).matrix(), expected.rotation, atol=1e-9)
+        np.testing.assert_allclose(tool_pose[:3], expected.translation, atol=1e-9)
+        np.testing.assert_allclose(
+            pin.Quaternion(tool_pose[3:]).matrix(), expected.rotation, atol=1e-9
+        )
 
 
 def test_unconnected_frames_are_refused(tmp_path, make) -> None:

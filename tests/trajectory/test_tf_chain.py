@@ -26,12 +26,12 @@ def test_a_chain_of_still_transforms_is_their_product(links) -> None:
         )
         expected = expected * (link if forward else link.inverse())
 
-    _, found = chain(edges, "f0", f"f{len(links)}")
+    _, poses = chain(edges, "f0", f"f{len(links)}")
 
-    np.testing.assert_allclose(found[0, :3], expected.translation, atol=1e-9)
+    np.testing.assert_allclose(poses[0, :3], expected.translation, atol=1e-9)
 
     turn = pose.rotation_vectors(
-        pose.multiply(found[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:]))
+        pose.multiply(poses[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:]))
     )
 
     np.testing.assert_allclose(turn, 0.0, atol=1e-7)

@@ -213,11 +213,11 @@ def test_any_bytes_are_understood_or_malformed(chunks: list[bytes]) -> None:
 def test_packages_come_out_as_they_went_in(sent: list[tuple[int, bytes]], size: int) -> None:
     data = b"".join(packed(kind, content) for kind, content in sent)
     buffer = PackageBuffer(struct.Struct(">iB"), 1 << 20)
-    found = [
+    parts = [
         package for i in range(0, len(data), size) for package in buffer.feed(data[i : i + size])
     ]
 
-    assert found == sub_packages(data) == sent
+    assert parts == sub_packages(data) == sent
 
 
 def test_only_a_checksum_of_all_ones_is_ursim() -> None:

@@ -184,11 +184,11 @@ def test_states_after_the_start_are_kept():
 def test_packages_are_complete_however_the_bytes_are_split(packages, size):
     stream = b"".join(frame(kind, payload) for kind, payload in packages)
     buffer = PackageBuffer(struct.Struct(">HB"), 65535)
-    found = []
+    received = []
     for begin in range(0, len(stream), size):
-        found += buffer.feed(stream[begin : begin + size])
+        received += buffer.feed(stream[begin : begin + size])
 
-    assert found == packages
+    assert received == packages
 
 
 def test_every_type_is_unpacked():
