@@ -18,7 +18,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory, write_bag, write_tum
-from tests.trajectory.test_bags import made, poses
+from tests.trajectory.ros_bags import pose_messages, write_rosbag
 
 pytestmark = pytest.mark.shares_setup
 
@@ -284,7 +284,7 @@ def test_a_missing_run_or_file_is_named(cli: Any, run: Path, tracker: Path, tmp_
 
 
 def test_a_bag_with_several_topics_needs_a_topic(cli: Any, run: Path, tmp_path: Path) -> None:
-    bag = made(tmp_path / "bag", poses("/a") + poses("/b"))
+    bag = write_rosbag(tmp_path / "bag", pose_messages("/a") + pose_messages("/b"))
 
     refused = cli("evaluate", run, "--attained", bag)
     chosen = cli("evaluate", run, "--attained", bag, "--topic", "/b")

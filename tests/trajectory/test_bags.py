@@ -1,96 +1,31 @@
-"""Bags: ours are read by rosbags, rosbags' own by us, and unusable ones are refused by name."""
+"""Poses in bags: of which topic, message and frame, and at which times."""
 
 from __future__ import annotations
 
-import bz2
-import contextlib
-import sqlite3
-import struct
-import tempfile
-
-import lz4.frame
 import numpy as np
+import pinocchio as pin
 import pytest
-import zstandard
 from rosbags import rosbag1, rosbag2
-from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import InputFileError, OutputError
-from simbridge.trajectory import bags, read_trajectory, square, write_bag
+from simbridge import load_robot, load_scenario
+from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.trajectory.bag_reader import Bag
-from simbridge.trajectory.files import pose_topics, read_bag
-
-POSE = "geometry_msgs/msg/PoseStamped"
-TF = "tf2_msgs/msg/TFMessage"
+from simbridge.trajectory.files import ReadOptions, pose_topics, read_bag
+from tests.trajectory.ros_bags import write_rosbag, pose_messages
 
 
-def made(path, messages, ros1: bool = False):
-    """A bag by rosbags' own writer."""
-    fill(rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9), messages, ros1)
-    return path
+def counting(calls, function):
+    def called(*arguments):
+        calls.append(None)
+        return function(*arguments)
 
-
-def fill(writer, messages, ros1: bool) -> None:
-    """Messages are (topic, stamp ns, frame, x) for a pose, with a child frame for a transform."""
-    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
-    types = store.types
-    encode = store.serialize_ros1 if ros1 else store.serialize_cdr
-    time = types["builtin_interfaces/msg/Time"]
-    point = types["geometry_msgs/msg/Point"]
-    turn = types["geometry_msgs/msg/Quaternion"]
-    header = types["std_msgs/msg/Header"]
-    with writer:
-        connections = {}
-        for number, (topic, stamp, frame, x, *child) in enumerate(messages):
-            kind = TF if child else POSE
-            if topic not in connections:
-                connections[topic] = writer.add_connection(topic, kind, typestore=store)
-            when = time(*divmod(stamp, 10**9))
-            head = header(number, when, frame) if ros1 else header(when, frame)
-            rotation = turn(0.0, 0.0, 0.0, 1.0)
-            if child:
-                move = types["geometry_msgs/msg/Transform"](
-                    types["geometry_msgs/msg/Vector3"](x, 0.0, 0.0), rotation
-                )
-                message = types[TF](
-                    [types["geometry_msgs/msg/TransformStamped"](head, child[0], move)]
-                )
-            else:
-                message = types[POSE](
-                    head, types["geometry_msgs/msg/Pose"](point(x, 0.0, 0.0), rotation)
-                )
-            writer.write(connections[topic], number, encode(message, kind))
-
-
-def poses(topic="/a", frame="base_link", stamps=(0, 10**7, 2 * 10**7)):
-    return [(topic, stamp, frame, 0.1 * k) for k, stamp in enumerate(stamps)]
-
-
-@pytest.mark.parametrize("name", ["square.bag", "square.mcap", "square"])
-def test_poses_read_back_bit_for_bit(tmp_path, name: str) -> None:
-    trajectory = square()
-    write_bag(tmp_path / name, trajectory, topic="/tool")
-
-    again = read_trajectory(tmp_path / name)
-
-    np.testing.assert_array_equal(again.times, trajectory.times)
-    np.testing.assert_array_equal(again.poses, trajectory.poses)
-
-    with AnyReader([tmp_path / name]) as reader:
-        messages = [
-            reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)
-        ]
-
-        assert [c.topic for c in reader.connections] == ["/tool"]
-
-    assert [m.pose.position.x for m in messages] == trajectory.poses[:, 0].tolist()
-    assert {m.header.frame_id for m in messages} == {"base_link"}
+    return called
 
 
 @pytest.mark.parametrize("ros1", [True, False])
 def test_bags_of_rosbags_own_writer_are_read(tmp_path, ros1: bool) -> None:
-    path = made(tmp_path / ("a.bag" if ros1 else "a"), poses(), ros1)
+    path = write_rosbag(tmp_path / ("a.bag" if ros1 else "a"), pose_messages(), ros1)
 
     trajectory, frame = read_bag(path)
 
@@ -100,8 +35,9 @@ def test_bags_of_rosbags_own_writer_are_read(tmp_path, ros1: bool) -> None:
 
 
 def test_several_topics_need_a_choice(tmp_path) -> None:
-    path = made(
-        tmp_path / "two", poses("/a") + poses("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")]
+    path = write_rosbag(
+        tmp_path / "two",
+        pose_messages("/a") + pose_messages("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")],
     )
 
     with pytest.raises(
@@ -126,7 +62,7 @@ def test_a_missing_tf_frame_is_refused(tmp_path) -> None:
         for child in ("tool", "camera")
     ]
 
-    path = made(tmp_path / "tf", moves)
+    path = write_rosbag(tmp_path / "tf", moves)
 
     np.testing.assert_array_equal(read_bag(path, "/tf:tool")[0].poses[:, 0], [0.0, 1.0, 2.0])
 
@@ -143,7 +79,7 @@ def test_a_late_tf_frame_is_a_candidate(tmp_path) -> None:
         for k in range(2_501)
     ]
 
-    path = made(tmp_path / "tf", moves)
+    path = write_rosbag(tmp_path / "tf", moves)
 
     assert pose_topics(path) == ["/tf:base_link>tool", "/tf:base_link>camera"]
 
@@ -152,7 +88,7 @@ def test_a_late_tf_frame_is_a_candidate(tmp_path) -> None:
 
 
 def test_unsorted_stamps_are_sorted_with_a_note(tmp_path) -> None:
-    path = made(tmp_path / "late", poses(stamps=(0, 2 * 10**7, 10**7)))
+    path = write_rosbag(tmp_path / "late", pose_messages(stamps=(0, 2 * 10**7, 10**7)))
 
     with pytest.warns(
         UserWarning, match="sorted by their stamps, as 1 message came after later ones"
@@ -163,45 +99,17 @@ def test_unsorted_stamps_are_sorted_with_a_note(tmp_path) -> None:
 
 
 def test_the_note_counts_every_late_message(tmp_path) -> None:
-    path = made(
-        tmp_path / "late", poses(stamps=(0, 5 * 10**7, 10**7, 2 * 10**7, 3 * 10**7, 6 * 10**7))
+    path = write_rosbag(
+        tmp_path / "late",
+        pose_messages(stamps=(0, 5 * 10**7, 10**7, 2 * 10**7, 3 * 10**7, 6 * 10**7)),
     )
 
     with pytest.warns(UserWarning, match="as 3 messages came after later ones"):
         read_bag(path)
 
 
-@pytest.mark.parametrize("name", ["epoch.bag", "epoch.mcap", "epoch"])
-def test_stamps_since_1970_come_back_to_the_nanosecond(tmp_path, name: str) -> None:
-    began = 1_763_751_234_123_456_789
-    steps = np.arange(50) * 1_999_983
-    path = made(tmp_path / "given", poses(stamps=(began + steps).tolist()))
-
-    trajectory, _ = read_bag(path)
-
-    assert trajectory.epoch_ns == began
-    np.testing.assert_array_equal(trajectory.times, steps / 1e9)
-
-    moved = trajectory.transformed([0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    write_bag(tmp_path / name, moved)
-
-    again, _ = read_bag(tmp_path / name)
-
-    assert again.epoch_ns == began
-    np.testing.assert_array_equal(again.times, steps / 1e9)
-
-    with AnyReader([tmp_path / name]) as reader:
-        messages = [
-            reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)
-        ]
-
-    assert [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages] == (
-        began + steps
-    ).tolist()
-
-
 def test_two_poses_at_one_instant_are_refused(tmp_path) -> None:
-    path = made(tmp_path / "twice", poses(stamps=(10, 10**7, 10**7)))
+    path = write_rosbag(tmp_path / "twice", pose_messages(stamps=(10, 10**7, 10**7)))
 
     with pytest.raises(
         InputFileError, match=r"messages 2 and 3 have two poses for one instant, 0\.01 s"
@@ -210,7 +118,7 @@ def test_two_poses_at_one_instant_are_refused(tmp_path) -> None:
 
 
 def test_a_changing_frame_is_refused(tmp_path) -> None:
-    path = made(tmp_path / "moved", poses()[:2] + poses(frame="map")[2:])
+    path = write_rosbag(tmp_path / "moved", pose_messages()[:2] + pose_messages(frame="map")[2:])
 
     with pytest.raises(
         InputFileError, match="message 3 is in the frame 'map', those before in 'base_link'"
@@ -243,7 +151,7 @@ def test_the_error_names_the_expected_kind(tmp_path, name: str, kind: str) -> No
 
 
 def test_a_single_tf_frame_needs_no_choice(tmp_path, monkeypatch) -> None:
-    path = made(
+    path = write_rosbag(
         tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)]
     )
     decoded = []
@@ -255,15 +163,8 @@ def test_a_single_tf_frame_needs_no_choice(tmp_path, monkeypatch) -> None:
     assert (frame, len(decoded)) == ("base_link", 3)
 
 
-def test_a_bag_is_never_overwritten(tmp_path) -> None:
-    write_bag(tmp_path / "a.mcap", square())
-
-    with pytest.raises(OutputError, match="exists already"):
-        write_bag(tmp_path / "a.mcap", square())
-
-
 def test_a_foreign_frame_needs_a_placement(tmp_path, cli) -> None:
-    path = made(tmp_path / "map", poses(frame="map"))
+    path = write_rosbag(tmp_path / "map", pose_messages(frame="map"))
 
     refused = cli("check", path)
 
@@ -293,222 +194,318 @@ def test_a_foreign_frame_needs_a_placement(tmp_path, cli) -> None:
     assert cli("check", path, "--anchor", "start", "--json", "--on-limits", "limit").status == 0
 
 
-def test_a_db3_file_is_read_like_its_directory(tmp_path) -> None:
-    path = square(side=0.2)
-    write_bag(tmp_path / "bag", path)
-    (inside,) = (tmp_path / "bag").glob("*.db3")
-    (tmp_path / "lone").mkdir()
-    lone = inside.rename(tmp_path / "lone" / "lone.db3")
+EPOCH = 1_764_097_182_000_000_000
 
-    read, frame = read_bag(lone)
+
+STEP = 20_000_000
+
+
+X = 0.5 + 0.01 * np.arange(5)
+
+
+class Maker:
+    """Builds messages of one version of ROS."""
+
+    def __init__(self, ros1: bool = False) -> None:
+        self.ros1 = ros1
+        self.store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+
+    def of(self, kind: str, *values):
+        return self.store.types[kind](*values)
+
+    def header(self, stamp: int, frame: str):
+        when = self.of("builtin_interfaces/msg/Time", *divmod(stamp, 10**9))
+        return self.of("std_msgs/msg/Header", *((0,) if self.ros1 else ()), when, frame)
+
+    def turn(self):
+        return self.of("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
+
+    def pose(self, x: float):
+        return self.of(
+            "geometry_msgs/msg/Pose", self.of("geometry_msgs/msg/Point", x, 0.1, 0.3), self.turn()
+        )
+
+    def stamped(self, stamp: int, x: float, frame: str = "base_link"):
+        return self.of("geometry_msgs/msg/PoseStamped", self.header(stamp, frame), self.pose(x))
+
+    def odometry(self, stamp: int, x: float):
+        zero = np.zeros(36)
+        vector = self.of("geometry_msgs/msg/Vector3", 0.0, 0.0, 0.0)
+        twist = self.of("geometry_msgs/msg/Twist", vector, vector)
+        return self.of(
+            "nav_msgs/msg/Odometry",
+            self.header(stamp, "odom"),
+            "tool",
+            self.of("geometry_msgs/msg/PoseWithCovariance", self.pose(x), zero),
+            self.of("geometry_msgs/msg/TwistWithCovariance", twist, zero),
+        )
+
+    def transforms(self, *links: tuple[int, str, str, tuple[float, ...]]):
+        write_rosbag = []
+        for stamp, parent, child, values in links:
+            place = self.of("geometry_msgs/msg/Vector3", *values[:3])
+            rotation = self.of("geometry_msgs/msg/Quaternion", *values[3:])
+            transform = self.of("geometry_msgs/msg/Transform", place, rotation)
+            write_rosbag.append(
+                self.of(
+                    "geometry_msgs/msg/TransformStamped",
+                    self.header(stamp, parent),
+                    child,
+                    transform,
+                )
+            )
+        return self.of("tf2_msgs/msg/TFMessage", write_rosbag)
+
+    def write(self, path, messages):
+        """A bag of (topic, message), recorded 1 ms apart."""
+        writer = rosbag1.Writer(path) if self.ros1 else rosbag2.Writer(path, version=9)
+        encode = self.store.serialize_ros1 if self.ros1 else self.store.serialize_cdr
+        connections = {}
+        with writer:
+            for number, (topic, message) in enumerate(messages):
+                kind = message.__msgtype__
+                if topic not in connections:
+                    connections[topic] = writer.add_connection(topic, kind, typestore=self.store)
+                writer.write(connections[topic], EPOCH + number * 10**6, encode(message, kind))
+        return path
+
+
+@pytest.fixture
+def make():
+    return Maker()
+
+
+def stamps():
+    return [EPOCH + k * STEP for k in range(len(X))]
+
+
+@pytest.mark.parametrize("ros1", [True, False])
+def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
+    make = Maker(ros1)
+    messages = [("/odom", make.odometry(t, x)) for t, x in zip(stamps(), X, strict=True)]
+
+    motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+
+    assert (frame, motion.epoch_ns) == ("odom", EPOCH)
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+    np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
+    assert motion.read_as == "5 poses, 50 Hz, topic /odom, in the frame odom"
+
+
+@pytest.mark.parametrize("ros1", [True, False])
+@pytest.mark.parametrize("kind", ["Pose", "PoseWithCovariance", "Transform"])
+def test_stampless_poses_have_recording_times(tmp_path, kind: str, ros1: bool) -> None:
+    make = Maker(ros1)
+
+    def of(x: float):
+        if kind == "Transform":
+            return make.of(
+                f"geometry_msgs/msg/{kind}",
+                make.of("geometry_msgs/msg/Vector3", x, 0.1, 0.3),
+                make.turn(),
+            )
+        covered = kind == "PoseWithCovariance"
+        return (
+            make.of(f"geometry_msgs/msg/{kind}", make.pose(x), np.zeros(36))
+            if covered
+            else make.pose(x)
+        )
+
+    messages = [("/tool", of(x)) for x in X]
+
+    motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+
+    assert (frame, motion.epoch_ns) == ("", EPOCH)
+    np.testing.assert_array_equal(motion.poses[:, :3], [(x, 0.1, 0.3) for x in X])
+    np.testing.assert_array_equal(motion.times, 0.001 * np.arange(5))
+    assert motion.read_as.endswith("topic /tool, times of recording")
+
+
+def test_simultaneous_stampless_poses_need_a_rate(tmp_path, make) -> None:
+    store = make.store
+    path = tmp_path / "a"
+    with rosbag2.Writer(path, version=9) as writer:
+        connection = writer.add_connection("/tool", "geometry_msgs/msg/Pose", typestore=store)
+        for k, x in enumerate(X):
+            message = store.serialize_cdr(make.pose(x), "geometry_msgs/msg/Pose")
+            writer.write(connection, EPOCH + k // 2 * 10**7, message)
+
+    with pytest.raises(
+        InputFileError, match=r"messages 1 and 2 have two poses for one instant.*with --rate HZ"
+    ):
+        read_bag(path)
+
+    motion, _ = read_bag(path, rate=200.0)
+
+    np.testing.assert_allclose(motion.times, 0.005 * np.arange(5), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["stamped", "tf"])
+def test_a_stampless_pose_is_no_candidate(tmp_path, make, kind: str) -> None:
+    messages = [("/goal", make.pose(9.0))]
+    for t, x in zip(stamps(), X, strict=True):
+        link = (t, "base_link", "tool", (x, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0))
+        messages.append(
+            ("/tf", make.transforms(link)) if kind == "tf" else ("/tool", make.stamped(t, x))
+        )
+
+    path = make.write(tmp_path / "a", messages)
+
+    assert pose_topics(path) == ["/tf:base_link>tool" if kind == "tf" else "/tool"]
+
+    motion, _ = read_bag(path)
+
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+    np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
+    # It can be named.
+    assert read_bag(path, "/goal")[0].poses[0, 0] == 9.0
+
+
+def test_a_rate_replaces_the_recording_time(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/goal", make.pose(0.5))])
+
+    assert "times of recording" in read_bag(path)[0].read_as
+    assert "times of recording" not in read_bag(path, rate=10.0)[0].read_as
+
+
+def path_of(make, count: int, stamped: bool = True):
+    pose_messages = [
+        make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)
+    ]
+    return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), pose_messages)
+
+
+def test_the_last_path_is_the_motion(tmp_path, make) -> None:
+    motion, frame = read_bag(
+        make.write(tmp_path / "a", [("/path", path_of(make, count)) for count in (1, 3, 5)])
+    )
 
     assert frame == "base_link"
-    np.testing.assert_array_equal(read.poses, path.poses)
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+    np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
 
 
-@pytest.mark.parametrize("mode", ["FILE", "MESSAGE", "STORAGE"])
-def test_compressed_bags_of_ros_2_are_read(tmp_path, mode: str) -> None:
-    storage = rosbag2.StoragePlugin.MCAP if mode == "STORAGE" else rosbag2.StoragePlugin.SQLITE3
-    writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=storage)
-    writer.set_compression(rosbag2.CompressionMode[mode], rosbag2.CompressionFormat.ZSTD)
-    fill(writer, poses(), ros1=False)
+def test_a_path_without_stamps_needs_the_rate(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/path", path_of(make, 5, stamped=False))])
 
-    read, _ = read_bag(tmp_path / "bag")
-
-    np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
-
-
-@pytest.mark.parametrize("kind", ["BZ2", "LZ4"])
-def test_compressed_bags_of_ros_1_are_read(tmp_path, kind: str) -> None:
-    writer = rosbag1.Writer(tmp_path / "one.bag")
-    writer.set_compression(writer.CompressionFormat[kind])
-    fill(writer, poses(), ros1=True)
-
-    read, _ = read_bag(tmp_path / "one.bag")
-
-    np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
-
-
-def test_too_many_poses_are_refused_early(tmp_path, monkeypatch) -> None:
-    path = made(tmp_path / "long", [("/tool", k, "base_link", 0.0) for k in range(2_000)])
-
-    assert len(read_bag(path)[0].times) == 2_000
-
-    decoded = []
-    monkeypatch.setattr("simbridge.trajectory.bags.MAX_POSES", 1_000)
-    stamped_poses = counting(decoded, bags._stamped_poses)
-    monkeypatch.setattr("simbridge.trajectory.bags._stamped_poses", stamped_poses)
-
-    with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; split the bag"):
+    with pytest.raises(
+        InputFileError,
+        match=r"the 5 poses of the one message of /path have no stamps: add --rate HZ",
+    ):
         read_bag(path)
 
-    assert len(decoded) == 1_001
+    np.testing.assert_allclose(read_bag(path, rate=10.0)[0].times, 0.1 * np.arange(5))
 
 
-# Hostile bags
-
-ZEROS = bytes(100 << 20)
-
-
-def compressed_directory(path, mode: str):
-    writer = rosbag2.Writer(path, version=9)
-    writer.set_compression(rosbag2.CompressionMode[mode], rosbag2.CompressionFormat.ZSTD)
-    fill(writer, poses(), ros1=False)
-    return path
-
-
-def test_a_compressed_file_cannot_fill_the_disk(tmp_path, monkeypatch) -> None:
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    bag = compressed_directory(tmp_path / "bag", "FILE")
-    (inside,) = bag.glob("*.zstd")
-    inside.write_bytes(inside.read_bytes() + zstandard.compress(ZEROS))
-
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
-        read_bag(bag)
-
-    assert not list(temporary.iterdir())
-
-
-def test_a_compressed_message_cannot_fill_memory(tmp_path) -> None:
-    bag = compressed_directory(tmp_path / "bag", "MESSAGE")
-    (inside,) = bag.glob("*.db3")
-    with contextlib.closing(sqlite3.connect(inside)) as database, database:
-        database.execute("UPDATE messages SET data = ? WHERE id = 2", (zstandard.compress(ZEROS),))
-
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
-        read_bag(bag)
-
-
-def mcap_with(path, content: bytes, compression: str):
-    """An MCAP file with one more chunk."""
-    write_bag(path, square())
-    data = zstandard.compress(content) if compression == "zstd" else lz4.frame.compress(content)
-    name = compression.encode()
-    head = (
-        struct.pack("<QQQII", 0, 1, len(content), 0, len(name))
-        + name
-        + struct.pack("<Q", len(data))
+def array_of(make, stamp: int, xs):
+    return make.of(
+        "geometry_msgs/msg/PoseArray", make.header(stamp, "base_link"), [make.pose(x) for x in xs]
     )
-    whole = path.read_bytes()
-    begin = 8 + 9 + struct.unpack_from("<Q", whole, 9)[0]
-    chunk = struct.pack("<BQ", 6, len(head) + len(data)) + head + data
-    path.write_bytes(whole[:begin] + chunk + whole[begin:])
-    return path
 
 
-def test_a_chunk_that_would_fill_memory_is_refused(tmp_path, cli) -> None:
-    path = mcap_with(tmp_path / "bomb.mcap", ZEROS, "zstd")
+def test_a_pose_array_is_a_motion(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/poses", array_of(make, EPOCH, X))])
 
-    assert path.stat().st_size < 500_000
-
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+    with pytest.raises(InputFileError, match="add --rate HZ"):
         read_bag(path)
 
-    refused = cli("inspect", path)
+    motion, _ = read_bag(path, rate=50.0)
 
-    assert refused.status == 2
-    assert "more than 50 times its size" in refused.message
-
-
-def ros1_record(data: bytes, **fields: bytes) -> bytes:
-    pairs = [name.encode() + b"=" + value for name, value in fields.items()]
-    header = b"".join(struct.pack("<I", len(pair)) + pair for pair in pairs)
-    return struct.pack("<I", len(header)) + header + struct.pack("<I", len(data)) + data
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
 
 
-def test_a_ros_1_chunk_cannot_fill_memory(tmp_path) -> None:
-    chunk = ros1_record(
-        bz2.compress(ZEROS), op=b"\x05", compression=b"bz2", size=struct.pack("<I", len(ZEROS))
-    )
-    (tmp_path / "bomb.bag").write_bytes(b"#ROSBAG V2.0\n" + chunk)
+def test_of_many_pose_arrays_one_index_is_chosen(tmp_path, make) -> None:
+    messages = [("/poses", array_of(make, t, [9.0, x])) for t, x in zip(stamps(), X, strict=True)]
+    path = make.write(tmp_path / "a", messages)
 
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
-        read_bag(tmp_path / "bomb.bag")
-
-
-@pytest.mark.parametrize(
-    "name", ["{outside}", "../outside/outside_0.db3", "..", "", "a/b/outside_0.db3", "link.db3"]
-)
-def test_a_path_out_of_the_bag_is_refused(tmp_path, name: str) -> None:
-    made(tmp_path / "outside", poses("/secret"))
-    bag = made(tmp_path / "bag", poses())
-    elsewhere = tmp_path / "outside" / "outside.db3"
-    (bag / "link.db3").symlink_to(elsewhere)
-
-    text = (bag / "metadata.yaml").read_text()
-
-    assert text.count("- bag.db3") == 1
-
-    (bag / "metadata.yaml").write_text(
-        text.replace("- bag.db3", f"- '{name.format(outside=elsewhere)}'")
-    )
-
-    with pytest.raises(InputFileError, match="is not a file in its directory"):
-        read_bag(bag)
-
-
-def test_a_repeated_file_name_is_refused(tmp_path) -> None:
-    bag = made(tmp_path / "bag", poses())
-    text = (bag / "metadata.yaml").read_text()
-    (bag / "metadata.yaml").write_text(text.replace("- bag.db3", "- bag.db3\n  - bag.db3"))
-
-    with pytest.raises(InputFileError, match=r"names 'bag\.db3' twice"):
-        read_bag(bag)
-
-
-ENDLESS = (
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, 1 AS topic_id"
-)
-
-
-@pytest.mark.parametrize(
-    "statements",
-    [
-        [
-            "DROP TABLE messages",
-            f"CREATE VIEW messages AS {ENDLESS}, i AS timestamp, zeroblob(100) AS data FROM n",
-        ],
-        [
-            "ALTER TABLE messages ADD COLUMN more BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"
-        ],
-    ],
-    ids=["view", "column"],
-)
-def test_a_computing_database_is_refused(tmp_path, statements: list[str]) -> None:
-    bag = made(tmp_path / "bag", poses())
-    with contextlib.closing(sqlite3.connect(bag / "bag.db3")) as database, database:
-        for statement in statements:
-            database.execute(statement)
-
-    with pytest.raises(InputFileError, match="that is computed"):
-        read_bag(bag)
-
-
-def test_message_definitions_are_not_followed(tmp_path) -> None:
-    # With this one, 2^32 transforms would take no byte of the message.
-    path = tmp_path / "empty.bag"
-    connection = {"topic": b"/tf", "type": b"tf2_msgs/TFMessage", "md5sum": b"*"}
-    inner = ros1_record(
-        b"",
-        **connection,
-        message_definition=b"Nothing[] transforms\n" + b"=" * 80 + b"\nMSG: a/Nothing\n",
-    )
-    inner = inner[4:-4]  # only the fields
-    data = ros1_record(inner, op=b"\x07", conn=b"\0" * 4, topic=b"/tf")
-    data += ros1_record(struct.pack("<I", 2**32 - 1), op=b"\x02", conn=b"\0" * 4, time=bytes(8))
-    path.write_bytes(
-        b"#ROSBAG V2.0\n" + ros1_record(data, op=b"\x05", compression=b"none", size=b"\0" * 4)
-    )
-
-    with pytest.raises(InputFileError, match="/tf, message 1 cannot be decoded"):
+    with pytest.raises(
+        InputFileError,
+        match=r"5 messages of several poses each; choose one of them: --topic /poses:0",
+    ):
         read_bag(path)
 
+    np.testing.assert_array_equal(read_bag(path, "/poses:1")[0].poses[:, 0], X)
 
-def counting(calls, function):
-    def called(*arguments):
-        calls.append(None)
-        return function(*arguments)
+    with pytest.raises(InputFileError, match="no pose '2'"):
+        read_bag(path, "/poses:2")
 
-    return called
+
+def test_a_rate_for_poses_with_stamps_is_refused(tmp_path, make) -> None:
+    path = make.write(
+        tmp_path / "a", [("/a", make.stamped(t, x)) for t, x in zip(stamps(), X, strict=True)]
+    )
+
+    with pytest.raises(InputFileError, match="have stamps; omit --rate"):
+        read_bag(path, rate=50.0)
+
+
+QUARTER = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
+
+
+def tf(make, path):
+    """world > base (still, turned), world > camera (still), camera > tool (moving); base is known at twice the rate."""
+    still = [("/tf_static", make.transforms((0, "world", "camera", (1.0, 0.0, 0.0, *QUARTER))))]
+    moving = []
+    for k in range(10):
+        when = EPOCH + k * STEP // 2
+        moving.append(
+            ("/tf", make.transforms((when, "world", "base", (0.0, 0.01 * k, 0.0, *QUARTER))))
+        )
+        if k % 2 == 0:
+            moving.append(
+                ("/tf", make.transforms((when, "camera", "tool", (0.1 * k, 0, 0, 0, 0, 0, 1))))
+            )
+    return make.write(path, still + moving)
+
+
+def test_frames_are_chained_over_still_and_moving_transforms(tmp_path, make) -> None:
+    path = tf(make, tmp_path / "a")
+
+    assert len(pose_topics(path)) == 3
+
+    motion, frame = read_bag(path, frames=("base", "tool"))
+
+    assert frame == "base"
+    assert motion.read_as.endswith("tf from base to tool, in the frame base")
+
+    quarter = pin.SE3(pin.Quaternion(np.array(QUARTER)).matrix(), np.zeros(3))
+
+    # The tool is known until 80 ms, the base every 10 ms: nine instants, the tool's between its samples interpolated.
+    np.testing.assert_allclose(motion.times, 0.01 * np.arange(9))
+
+    for k, tool_pose in enumerate(motion.poses):
+        base = pin.SE3(quarter.rotation, np.array([0.0, 0.01 * k, 0.0]))
+        camera = pin.SE3(quarter.rotation, np.array([1.0, 0.0, 0.0]))
+        expected = base.inverse() * camera * pin.SE3(np.eye(3), np.array([0.1 * k, 0.0, 0.0]))
+
+        np.testing.assert_allclose(tool_pose[:3], expected.translation, atol=1e-9)
+        np.testing.assert_allclose(
+            pin.Quaternion(tool_pose[3:]).matrix(), expected.rotation, atol=1e-9
+        )
+
+
+def test_unconnected_frames_are_refused(tmp_path, make) -> None:
+    path = tf(make, tmp_path / "a")
+
+    with pytest.raises(
+        InputFileError, match=r"does not connect the frames 'base' and 'hand'.*base, camera, tool"
+    ):
+        read_bag(path, frames=("base", "hand"))
+
+
+def test_frames_are_placed_like_poses(tmp_path, make) -> None:
+    path = tf(make, tmp_path / "a")
+    robot = load_robot("ur10")
+
+    with pytest.raises(InputFileError, match="its poses are in the frame 'world'"):
+        load_scenario(path, robot, ReadOptions(frames=("world", "tool")))
+
+    reading = ReadOptions(frames=("world", "tool"), transform=(0.0,) * 6 + (1.0,))
+
+    assert load_scenario(path, robot, reading).trajectory.start[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("options", [{"frames": ("a",)}, {"frames": ("a", "b"), "topic": "/tf"}])
+def test_frames_are_two_and_without_a_topic(options) -> None:
+    with pytest.raises(InvalidParameter, match="PARENT and CHILD"):
+        ReadOptions(**options)

@@ -1,24 +1,22 @@
-"""Large text files: the work grows with their size, limits are said, and the reading is shown."""
+"""Text files are read in linear time and within limits."""
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from simbridge.cli import reading_line
-from simbridge.cli.reading_line import ReadingLine
 from simbridge.errors import InputFileError
-from simbridge.reading_progress import reading_shown_by
 from simbridge.trajectory import columns, text
 from simbridge.trajectory.columns import MAX_COLUMNS
 from simbridge.trajectory.files import read_trajectory
 from simbridge.trajectory.text import MAX_LINE_LENGTH, MAX_POSSIBLE_HEADERS
 
 SAMPLES = "".join(f"{0.1 * k:g} {0.7 + 0.01 * k:g} 0.1 0.3 0 0 0 1\n" for k in range(5))
+
+
 HEADER = "# t x y z qx qy qz qw\n"
 
 
@@ -124,48 +122,3 @@ def test_too_many_columns_are_refused_in_arrays(tmp_path):
 
     with pytest.raises(InputFileError, match="columns"):
         read_trajectory(tmp_path / "many.npz")
-
-
-def test_reading_is_reported_throughout(tmp_path):
-    path = written(tmp_path, "\n" * 200_000 + SAMPLES)
-    parts = []
-
-    with reading_shown_by(lambda name, part: parts.append((name, part))):
-        read_trajectory(path)
-
-    assert {name for name, _ in parts} == {str(path)}
-
-    shares = [part for _, part in parts]
-
-    assert len(shares) > 4
-    assert shares[0] == 0.0
-    assert shares[-1] == 1.0
-
-
-def test_a_long_reading_is_one_erased_line(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    shown = Terminal()
-    monkeypatch.setattr(reading_line.sys, "stderr", shown)
-    monkeypatch.setattr(reading_line, "QUIET_S", 0.0)
-    line = ReadingLine()
-    line.show("poses.csv", 0.0)
-    line.show("poses.csv", 0.42)
-
-    line.show("poses.csv", 1.0)
-
-    assert "Reading poses.csv: 42 %" in shown.getvalue()
-    assert shown.getvalue().endswith(reading_line.ERASE_LINE)
-    assert "\n" not in shown.getvalue()
-
-
-def test_where_there_is_no_terminal_nothing_is_shown(monkeypatch, capsys):
-    monkeypatch.setattr(reading_line, "QUIET_S", 0.0)
-    line = ReadingLine()
-    line.show("poses.csv", 0.5)
-
-    line.show("poses.csv", 1.0)
-
-    assert capsys.readouterr().err == ""
