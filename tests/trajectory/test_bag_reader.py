@@ -17,7 +17,7 @@ from rosbags import rosbag1, rosbag2
 from simbridge.errors import InputFileError
 from simbridge.trajectory import bags, square, write_bag
 from simbridge.trajectory.files import read_bag
-from tests.trajectory.ros_bags import fill, write_rosbag, pose_messages
+from tests.trajectory.ros_bags import fill, pose_messages, write_rosbag
 
 
 def counting(calls, function):

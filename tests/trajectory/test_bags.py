@@ -12,7 +12,7 @@ from simbridge import load_robot, load_scenario
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.trajectory.bag_reader import Bag
 from simbridge.trajectory.files import ReadOptions, pose_topics, read_bag
-from tests.trajectory.ros_bags import write_rosbag, pose_messages
+from tests.trajectory.ros_bags import pose_messages, write_rosbag
 
 
 def counting(calls, function):
