@@ -137,8 +137,8 @@ class UnknownName(Refusal, LookupError):
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
-        place = f" {where}" if where else ""
-        unknown = f"There is no {kind} {quoted(name)}{place}."
+        location = f" {where}" if where else ""
+        unknown = f"There is no {kind} {quoted(name)}{location}."
         # A name that comes from a file need not be a text.
         known_names = suggest(str(name), self.known) if self.known else ""
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))

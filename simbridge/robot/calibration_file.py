@@ -82,6 +82,6 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
         OutputError: The file cannot be written.
     """
     lines = [f"{name} = {list(map(float, values))!r}\n" for name, values in asdict(table).items()]
-    words = [int(word) for word in checksum]
-    text = "".join([HEADER, *lines, f"checksum = {words}\n"])
+    numbers = [int(word) for word in checksum]
+    text = "".join([HEADER, *lines, f"checksum = {numbers}\n"])
     write_file(path, text.encode())

@@ -32,18 +32,18 @@ def expand_xacro(
     Raises:
         MissingPackage: xacro is not installed.
         InputFileError: It cannot be expanded, needs more than `LIMITS`, or reads what it may not
-            (see `_own_directories` and `_configured_directories`).
+            (see `_nearby_directories` and `_configured_directories`).
     """
     optional_package("xacro", "xacro", f"Reading {path}", "xacro")
     arguments = arguments or {}
-    own_directories = [str(directory) for directory in _own_directories(path)]
+    nearby_directories = [str(directory) for directory in _nearby_directories(path)]
     configured = [str(directory) for directory in _configured_directories(packages, arguments)]
     request = {
         "file": os.path.abspath(path),
         "working_directory": os.getcwd(),
         "named": {name: str(directory) for name, directory in packages.named.items()},
         "arguments": dict(arguments),
-        "own": own_directories,
+        "nearby": nearby_directories,
         "configured": configured,
     }
     with ReadingProcess("simbridge.robot.xacro_process", LIMITS) as process:
@@ -61,7 +61,7 @@ def expand_xacro(
     raise InputFileError(path, f"xacro cannot expand it: {answer['reason']}; {ADVICE}")
 
 
-def _own_directories(path: Path) -> Iterator[Path]:
+def _nearby_directories(path: Path) -> Iterator[Path]:
     """Iterate over the directories that a file may read around itself.
 
     They are its package, else its own directory and the one above.

@@ -88,33 +88,33 @@ class Reads:
 
     Args:
         file: The xacro file.
-        own: Directories around the file, which may come from anywhere: links that lead out of them
+        nearby: Directories around the file, which may come from anywhere: links that lead out of them
             are refused, and hidden files.
         configured: Directories that the user trusts: links in them are followed.
 
     Attributes:
         refused: Paths that were refused.
         forbidden: What else was refused: names in expressions, and what they would have done.
-        data: Whether a file that is not XML was read.
+        has_read_data: Whether a file that is not XML was read.
     """
 
-    def __init__(self, file: str, own: list[str], configured: list[str]) -> None:
+    def __init__(self, file: str, nearby: list[str], configured: list[str]) -> None:
         self._file = os.path.realpath(file)
-        self._own = [os.path.realpath(directory) for directory in own]
+        self._nearby = [os.path.realpath(directory) for directory in nearby]
         self._configured = [os.path.abspath(directory) for directory in configured]
         # Whether the hook refuses.
         self._is_active = False
 
         self.refused: list[str] = []
         self.forbidden: list[str] = []
-        self.data = False
+        self.has_read_data = False
 
     def permit(self, directory: Path, *, configured: bool) -> None:
         """Let files in a package be read that was found by its name."""
         if configured:
             self._configured.append(os.path.abspath(directory))
         else:
-            self._own.append(os.path.realpath(directory))
+            self._nearby.append(os.path.realpath(directory))
 
     @contextlib.contextmanager
     def active(self, active: bool) -> Iterator[None]:
@@ -187,7 +187,7 @@ class Reads:
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISREG(os.stat(text).st_mode):
                 return False
-        self.data = self.data or not text.endswith((".xacro", ".urdf", ".xml"))
+        self.has_read_data = self.has_read_data or not text.endswith((".xacro", ".urdf", ".xml"))
         return True
 
     def _is_within(self, path: str) -> bool:
@@ -198,7 +198,7 @@ class Reads:
             return True
         if any(_contains(os.path.realpath(directory), real) for directory in self._configured):
             return True
-        for directory in self._own:
+        for directory in self._nearby:
             if _contains(directory, real):
                 relative = os.path.relpath(real, directory)
                 is_hidden = any(part.startswith(".") for part in relative.split(os.sep))
@@ -248,7 +248,7 @@ def answer(request: bytes) -> bytes:
     os.chdir(fields["working_directory"])
 
     named = {name: Path(directory) for name, directory in fields["named"].items()}
-    reads = Reads(fields["file"], fields["own"], fields["configured"])
+    reads = Reads(fields["file"], fields["nearby"], fields["configured"])
     missing: list[str] = []
     install_finder(Packages(Path(fields["file"]), named), reads, missing)
 
@@ -305,7 +305,7 @@ def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> d
         return {"reason": f"an expression uses {action}, which no description of an arm needs"}
 
     kind = type(error).__name__
-    if reads.data:
+    if reads.has_read_data:
         # An expression of what was read, and the error of a file that is not YAML, may quote it.
         return {"reason": f"{kind} in an expression, or in a file that it loads"}
 

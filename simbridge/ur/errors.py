@@ -89,7 +89,7 @@ class LateStates(ControllerError, TimeoutError):
     """The states of a controller came too seldom for setpoints to be sent.
 
     Attributes:
-        share: Fraction of the control periods in which nothing could be sent, 0 to 1.
+        fraction: Fraction of the control periods in which nothing could be sent, 0 to 1.
         window: Over how much time that was measured, s.
         interval: Mean time between two arrivals of states, s; states that arrive together count
             once.
@@ -100,9 +100,15 @@ class LateStates(ControllerError, TimeoutError):
     cause = "late_states"
 
     def __init__(
-        self, host: str, share: float, window: float, interval: float, longest: float, period: float
+        self,
+        host: str,
+        fraction: float,
+        window: float,
+        interval: float,
+        longest: float,
+        period: float,
     ) -> None:
-        self.share = share
+        self.fraction = fraction
         self.window = window
         self.interval = interval
         self.longest = longest
@@ -110,7 +116,7 @@ class LateStates(ControllerError, TimeoutError):
 
         super().__init__(
             host,
-            f"In {100.0 * share:.0f} % of the control periods of the last {window:g} s nothing "
+            f"In {100.0 * fraction:.0f} % of the control periods of the last {window:g} s nothing "
             f"could be sent to the controller at {host}, because setpoints are sent at most 8 ms "
             "ahead of its newest state. New states arrived every "
             f"{1e3 * interval:.1f} ms on average and up to {1e3 * longest:.1f} ms apart, instead "
@@ -149,20 +155,20 @@ class ToolChanged(ControllerError):
 
     Attributes:
         what: "TCP", "payload", "centre of gravity" or "inertia".
-        found: What it is now, as text.
+        actual: What it is now, as text.
         expected: What it was when the motion began, as text.
     """
 
     cause = "tool_changed"
 
-    def __init__(self, host: str, what: str, found: str, expected: str) -> None:
+    def __init__(self, host: str, what: str, actual: str, expected: str) -> None:
         self.what = what
-        self.found = found
+        self.actual = actual
         self.expected = expected
 
         super().__init__(
             host,
-            f"The {what} of the controller at {host} was changed to {found} during the motion; it "
+            f"The {what} of the controller at {host} was changed to {actual} during the motion; it "
             f"was {expected}, and the motion was made for that. The arm was stopped. Look for "
             "another program that sets it (the pendant, a gripper's driver, a script on port 30001 "
             "or 30002), and start again.",
@@ -245,18 +251,18 @@ class ModelMismatch(Refusal, ControllerError, ValueError):
 
     Attributes:
         what: "model", "serial number", "TCP", ...
-        found: What it is on the controller.
+        actual: What it is on the controller.
         expected: What the run or the cell file expects.
     """
 
-    def __init__(self, host: str, what: str, found: object, expected: object, remedy: str) -> None:
+    def __init__(self, host: str, what: str, actual: object, expected: object, remedy: str) -> None:
         self.what = what
-        self.found = found
+        self.actual = actual
         self.expected = expected
 
         super().__init__(
             host,
-            f"The {what} of the controller at {host} is {found}, and {expected} was expected. "
+            f"The {what} of the controller at {host} is {actual}, and {expected} was expected. "
             f"{remedy}",
         )
 

@@ -234,8 +234,8 @@ def test_a_calibration_file_of_ros_of_another_arm_is_refused(calibrated, refused
     error = refused(*words, "--yes", "--cell", cell(tmp_path))
     assert type(error) is ModelMismatch and error.what == "calibration"
     assert (
-        "mm and" in error.found
-        and "mrad at the flange" in error.found
+        "mm and" in error.actual
+        and "mrad at the flange" in error.actual
         and "calib_1234" in error.expected
     )
     assert never_moved(calibrated, begin)

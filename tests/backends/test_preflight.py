@@ -98,7 +98,7 @@ def test_a_real_arm_is_no_ursim():
 def test_another_model_is_refused_with_the_robot_to_choose(robot):
     with pytest.raises(ModelMismatch, match="--robot ur10e") as refused:
         preflight.check_identity(FACTS, robot, None, ursim=False)
-    assert (refused.value.what, refused.value.found) == ("model", "UR10e")
+    assert (refused.value.what, refused.value.actual) == ("model", "UR10e")
 
 
 def test_without_a_model_the_series_must_match():
@@ -106,7 +106,7 @@ def test_without_a_model_the_series_must_match():
     preflight.check_identity(unknown, UR10E, None, ursim=False)
     with pytest.raises(ModelMismatch) as refused:
         preflight.check_identity(unknown, UR10, None, ursim=False)
-    assert (refused.value.what, refused.value.found, refused.value.expected) == (
+    assert (refused.value.what, refused.value.actual, refused.value.expected) == (
         "series",
         "e-Series",
         "CB3",

@@ -72,7 +72,7 @@ def test_a_replay_in_long_bursts_ends_by_name(interval):
 
     error = bench.ends_in(LateStates, PlanReplay(LONG_PLAN), slots=3000)
 
-    assert error.share >= 0.5
+    assert error.fraction >= 0.5
     assert error.interval == pytest.approx(interval, rel=0.05)
     assert error.longest == pytest.approx(interval, rel=0.05)
     assert bench.clock.now >= WINDOW
@@ -89,7 +89,7 @@ def test_bursts_end_a_replay_on_a_cb3_too():
 def test_bursts_end_a_live_motion_by_name():
     bench = Bench(PERIOD, delay=in_bursts(0.05))
 
-    assert bench.ends_in(LateStates, Moving(), slots=3000).share >= 0.5
+    assert bench.ends_in(LateStates, Moving(), slots=3000).fraction >= 0.5
 
 
 def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
@@ -292,7 +292,7 @@ def test_another_tcp_ends_a_replay_by_name():
 
     error = bench.ends_in(ToolChanged, PlanReplay(PLAN))
 
-    assert (error.what, error.found.split()[2]) == ("TCP", "50.0")
+    assert (error.what, error.actual.split()[2]) == ("TCP", "50.0")
     assert bench.link.sent[-1].tick == 99
 
 

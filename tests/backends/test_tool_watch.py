@@ -84,7 +84,7 @@ def test_an_older_version_that_reports_no_inertia_is_compared_without():
     with pytest.raises(ToolChanged) as raised:
         follow(watch, older | {"payload": 3.0})
 
-    assert (raised.value.found, raised.value.expected) == ("3 kg", "1.2 kg")
+    assert (raised.value.actual, raised.value.expected) == ("3 kg", "1.2 kg")
 
 
 def test_the_oldest_versions_report_the_tcp_alone():
