@@ -124,7 +124,9 @@ class Answer:
     """What a command left behind: its exit status, and what it printed where."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
+        self.status = status
+        self.out = out
+        self.err = err
         # As one line, for lines are broken anywhere.
         self.message = " ".join(err.split())
 
@@ -238,7 +240,8 @@ def short(tmp_path_factory):
     """The scripts of scenarios with one lap, by name: half as long, with the same speeds and
     corners.
     """
-    directory, scripts = tmp_path_factory.mktemp("scenarios"), {}
+    directory = tmp_path_factory.mktemp("scenarios")
+    scripts = {}
     for name, laps in {"circle": 2, "figure_eight": 2, "helix": 3, "square_tracking": 2}.items():
         scripts[name] = directory / f"{name}_once.py"
         text = (SCENARIOS / f"{name}.py").read_text(encoding="utf-8")

@@ -129,7 +129,8 @@ class Controllers:
                 boot_time=0.05,
                 **_KINDS[kind],
             )
-            self._kind, self._running = kind, emulator.__enter__()
+            self._kind = kind
+            self._running = emulator.__enter__()
         controller = self._running
         assert controller is not None
         for port in _PORTS:
@@ -157,7 +158,8 @@ class Controllers:
 
     def close(self) -> None:
         """End the running controller."""
-        controller, self._running = self._running, None
+        controller = self._running
+        self._running = None
         if controller is not None:
             controller.__exit__(None, None, None)
 

@@ -21,12 +21,14 @@ JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist
 
 
 def _z(angle, d=0.0):
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, d], [0, 0, 0, 1]], float)
 
 
 def _x(angle, a=0.0):
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return np.array([[1, 0, 0, a], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1]], float)
 
 
@@ -36,10 +38,8 @@ def frames(theta, a, d, alpha, *, fixed=True):
 
     Its version for ROS 1 took atan for atan2: not `fixed`.
     """
-    turns, links = (
-        [_z(*row) for row in zip(theta, d, strict=True)],
-        [_x(*row) for row in zip(alpha, a, strict=True)],
-    )
+    turns = [_z(*row) for row in zip(theta, d, strict=True)]
+    links = [_x(*row) for row in zip(alpha, a, strict=True)]
     for i in (1, 2):
         if turns[i][2, 3] == 0.0:
             continue
@@ -57,13 +57,13 @@ def frames(theta, a, d, alpha, *, fixed=True):
 
 def angles(rotation, *, eigen=True):
     """R = Rx(roll) Ry(pitch) Rz(yaw); with `eigen`, roll is from 0 to pi, as Eigen chooses it."""
-    roll, pitch = (
-        np.arctan2(-rotation[1, 2], rotation[2, 2]),
-        np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0)),
-    )
+    roll = np.arctan2(-rotation[1, 2], rotation[2, 2])
+    pitch = np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0))
     yaw = np.arctan2(-rotation[0, 1], rotation[0, 0])
     if eigen and roll < 0.0:
-        roll, pitch, yaw = roll + np.pi, np.pi - pitch, yaw - np.copysign(np.pi, yaw)
+        roll = roll + np.pi
+        pitch = np.pi - pitch
+        yaw = yaw - np.copysign(np.pi, yaw)
         pitch -= 2.0 * np.pi * (pitch > np.pi)
     return roll, pitch, yaw
 
@@ -123,7 +123,8 @@ def _joint(name, kind, parent, child, xyz, rpy):
 def urdf_tools(rows, q):
     """tool0 in base_link (K, 4, 4) at joint positions (K, 6), by pinocchio on ROS's URDF."""
     model = pin.buildModelFromXML(urdf(rows))
-    data, frame = model.createData(), model.getFrameId("tool0")
+    data = model.createData()
+    frame = model.getFrameId("tool0")
     poses = []
     for joints in q:
         # A continuous joint of pinocchio is a cosine and a sine.

@@ -1,4 +1,6 @@
-"""Every process that simbridge starts ends with the one that started it, also when that one is killed."""
+"""Every process that simbridge starts ends with the one that started it, also when that one is
+killed.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def running_after(pids: list[int]) -> list[int]:
 
 @contextlib.contextmanager
 def parent(source: str, *arguments: str):
-    """A process that runs this source, once it has printed "ready", and what it has started; all end with the block."""
+    """A process that runs this source, once it has printed "ready", and what it has started; all
+    end with the block.
+    """
     command = [sys.executable, "-c", textwrap.dedent(source), *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     started: list[int] = []
@@ -222,7 +226,8 @@ def test_a_late_child_ends_at_once():
         [sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=False
     )
 
-    assert (child.returncode, child.stdout) == (-signal.SIGKILL, "")
+    assert child.returncode == -signal.SIGKILL
+    assert child.stdout == ""
 
 
 def test_a_users_process_is_left_alone():

@@ -1,4 +1,6 @@
-"""Where robots and scenarios are found: what a user of a checkout, an editable install and a wheel sees."""
+"""Where robots and scenarios are found: what a user of a checkout, an editable install and a wheel
+sees.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The documentation as a site: what `make docs` needs to hold, checked without building it; and the build itself."""
+"""The documentation as a site: what `make docs` needs to hold, checked without building it; and the
+build itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""docs/tutorial.md, from beginning to end: each command is run, in its order, in an empty directory."""
+"""docs/tutorial.md, from beginning to end: each command is run, in its order, in an empty
+directory.
+"""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ class Reads:
 
     Args:
         file: The xacro file.
-        nearby: Directories around the file, which may come from anywhere: links that lead out of them
-            are refused, and hidden files.
+        nearby: Directories around the file, which may come from anywhere: links that lead out of
+            them are refused, and hidden files.
         configured: Directories that the user trusts: links in them are followed.
 
     Attributes:

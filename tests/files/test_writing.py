@@ -108,6 +108,7 @@ def test_an_interrupted_exchange_of_directories_is_undone(tmp_path, monkeypatch)
         new.mkdir()
 
     remaining = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
+
     assert remaining == ["bag", "bag/old"]
 
 
@@ -183,6 +184,7 @@ def test_a_pipe_is_written_directly():
     write_file(f"/dev/fd/{writing}", b"text")
 
     assert os.read(reading, 10) == b"text"
+
     os.close(reading)
     os.close(writing)
 

@@ -15,7 +15,8 @@ def scara(tmp_path):
         ("revolute", "0.4 0 0", 2.5),
         ("prismatic", "0.3 0 0", 0.2),
     ]
-    text, parent = '<robot name="scara"><link name="base_link"/>', "base_link"
+    text = '<robot name="scara"><link name="base_link"/>'
+    parent = "base_link"
     for name, (kind, at, limit) in zip("abcd", [*joints, ("revolute", "0 0 0", 3.0)], strict=True):
         text += (
             f'<link name="{name}">{INERTIAL}</link><joint name="to_{name}" type="{kind}"><parent link="{parent}"/>'

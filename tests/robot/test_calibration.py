@@ -35,7 +35,9 @@ def ur10e():
 
 
 def dh_product(table, q):
-    """Rz(pi) T_1 ... T_6 (K, 4, 4) at joint positions (K, 6), each factor written out, in extended precision."""
+    """Rz(pi) T_1 ... T_6 (K, 4, 4) at joint positions (K, 6), each factor written out, in extended
+    precision.
+    """
     tool = np.tile(np.diag([-1.0, -1.0, 1.0, 1.0]).astype(np.longdouble), (len(q), 1, 1))
     for theta, a, d, alpha, angles in zip(
         table.theta, table.a, table.d, table.alpha, q.T, strict=True
@@ -62,7 +64,9 @@ def dh_product(table, q):
 
 
 def apart(robot, table, q):
-    """Distance of the arm's flange from the table's at joint positions (K, 6): in m, and as a matrix entry."""
+    """Distance of the arm's flange from the table's at joint positions (K, 6): in m, and as a
+    matrix entry.
+    """
     frames = [pin.XYZQUATToSE3(pose).homogeneous for pose in tool_path(robot, q)]
     difference = np.abs(np.array(frames) - dh_product(table, q))
     return difference[:, :3, 3].max(), difference[:, :3, :3].max()
@@ -141,7 +145,9 @@ def test_a_link_follows_its_next_axis(ur10e) -> None:
 
 
 def perturbed(robot, seed, distance, angle):
-    """The arm with each axis except the first, and its flange, moved by up to so much, as far as DH can represent."""
+    """The arm with each axis except the first, and its flange, moved by up to so much, as far as DH
+    can represent.
+    """
     rng = np.random.default_rng(seed)
 
     def error():
@@ -197,6 +203,7 @@ def test_an_arm_is_recovered_from_its_axes(name: str, seed: int) -> None:
     arm = calibrate(nominal, table_of(specimen))
     q = configurations(20, seed)
     poses = tool_path(arm, q)
+
     specimen_poses = tool_path(specimen, q)
 
     assert np.abs(poses[:, :3] - specimen_poses[:, :3]).max() < 1e-10
@@ -292,6 +299,7 @@ def test_an_arm_is_calibrated_once(ur10e) -> None:
 def test_tool_and_load_stay_on_the_flange(ur10e) -> None:
     tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
     equipped_first = calibrate(ur10e.with_tcp(tcp).with_payload(3.0), PUBLISHED)
+
     calibrated_first = calibrate(ur10e, PUBLISHED).with_tcp(tcp).with_payload(3.0)
 
     assert equipped_first.checksum == calibrated_first.checksum

@@ -72,7 +72,8 @@ def test_a_faulty_file_is_named_by_line_and_field(
     with pytest.raises(InputFileError) as caught:
         with_kinematics(ur10e, path)
 
-    assert (caught.value.path, caught.value.field) == (path, field)
+    assert caught.value.path == path
+    assert caught.value.field == field
     assert words in caught.value.reason
     assert line is None or caught.value.line == line
 

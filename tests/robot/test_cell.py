@@ -32,7 +32,9 @@ def test_mountings_have_the_documented_gravity(mounting, gravity):
 
 
 def test_the_wall_is_the_controllers_quarter_turn():
-    """set_gravity([0, 9.82 sin(tilt), 9.82 cos(tilt)]) points up, in the pendant's base; ours down, in base_link."""
+    """set_gravity([0, 9.82 sin(tilt), 9.82 cos(tilt)]) points up, in the pendant's base; ours down,
+    in base_link.
+    """
     tilt = math.pi / 2.0
     upwards = np.array([0.0, math.sin(tilt), math.cos(tilt)])
 

@@ -121,7 +121,8 @@ def test_an_error_names_line_and_field(read, tmp_path, text, line, field, reason
 
     assert error.path == tmp_path / "lab.toml"
     assert reason in str(error)
-    assert (error.line, error.field) == (line, field)
+    assert error.line == line
+    assert error.field == field
 
 
 @pytest.mark.parametrize("name", ["nowhere.toml", "."])

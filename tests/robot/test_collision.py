@@ -1,4 +1,6 @@
-"""Clearance of postures and paths, against closed forms and against testing every posture separately."""
+"""Clearance of postures and paths, against closed forms and against testing every posture
+separately.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def knees(q):
 
 
 def segment_distance(a, b, c, d):
-    """Between two segments of a plane: zero where they cross, else from the end of one to the other."""
+    """Between two segments of a plane: zero where they cross, else from the end of one to the
+    other.
+    """
 
     def side(p, q, r):
         return (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
@@ -186,6 +190,7 @@ def test_a_pair_that_touches_at_home_is_left_out():
 
 def test_the_floor_is_tested_with_home_in_it():
     model = CollisionModel(planar(2, height=0.0))
+
     with refuses("floor"):
         model.check(np.zeros((1, 2)), 0.01)
 
@@ -203,16 +208,16 @@ def test_the_error_names_sample_link_and_clearance():
     path = np.stack([np.linspace(0.0, -1.5, 151), np.zeros(151)], axis=1)
     # The tip is 2 sin(q) below the shoulder: with radius and margin, it may go down to 0.945 m.
     first = int(np.ceil(np.arcsin((1.0 - RADIUS - MARGIN) / 2.0) / 0.01))
+
     with refuses("floor") as caught:
         CollisionModel(robot).check(path, 0.002)
+
     error = caught.value
     clearance = 1.0 - RADIUS - 2.0 * np.sin(0.01 * first)
 
-    assert (error.sample, error.time, error.bodies) == (
-        first,
-        pytest.approx(0.002 * first),
-        ("link 1", "the floor"),
-    )
+    assert error.sample == first
+    assert error.time == pytest.approx(0.002 * first)
+    assert error.bodies == ("link 1", "the floor")
     assert error.value == pytest.approx(clearance, abs=1e-9)
     assert error.limit == 0.0
     for words in (
@@ -235,7 +240,8 @@ def test_the_error_names_both_links_that_would_touch():
     with refuses("self") as caught:
         CollisionModel(robot).check(path, 0.01)
 
-    assert (caught.value.sample, caught.value.bodies) == (first, ("link 0", "link 2"))
+    assert caught.value.sample == first
+    assert caught.value.bodies == ("link 0", "link 2")
     assert caught.value.value == pytest.approx(distances[first], abs=1e-6)
     for words in (f"sample {first} ({0.01 * first:.3f} s)", "link 0", "link 2", "mm", "--home"):
         assert words in str(caught.value)
@@ -244,6 +250,7 @@ def test_the_error_names_both_links_that_would_touch():
 def test_a_posture_that_is_no_number_is_refused():
     path = np.zeros((50, 3))
     path[20, 1] = np.nan
+
     with refuses("floor", "self") as caught:
         CollisionModel(planar(3)).check(path, 0.01)
 
@@ -350,6 +357,7 @@ def test_a_rotation_is_bounded_with_the_slide():
     path = np.stack([np.linspace(0.0, np.pi, 20001), np.full(20001, 20.0)], axis=1)
     # Tip and post are two circles 20 m away.
     first = int(np.argmax(40.0 * np.sin((np.pi / 2 - path[:, 0]) / 2) < 0.05 + 0.02 + MARGIN))
+
     with refuses("self") as caught:
         CollisionModel(robot).check(path, 0.002)
 
@@ -358,7 +366,9 @@ def test_a_rotation_is_bounded_with_the_slide():
 
 
 def test_postures_that_cannot_touch_are_skipped(monkeypatch):
-    """Sixteen seconds of a gentle motion at 500 Hz cost a hundred distance queries, not eight thousand."""
+    """Sixteen seconds of a gentle motion at 500 Hz cost a hundred distance queries, not eight
+    thousand.
+    """
     robot = load_robot("ur10e")
     model = CollisionModel(robot)
     phase = np.linspace(0.0, 4.0 * np.pi, 8000)

@@ -261,7 +261,8 @@ def test_wider_limits_change_nothing() -> None:
     arm = ROBOT.with_limits(limits())
 
     assert arm.joints == ROBOT.joints
-    assert (arm.max_acceleration, arm.checksum) == (ROBOT.max_acceleration, ROBOT.checksum)
+    assert arm.max_acceleration == ROBOT.max_acceleration
+    assert arm.checksum == ROBOT.checksum
 
 
 def test_the_narrower_of_each_limit_applies() -> None:
@@ -276,7 +277,9 @@ def test_the_narrower_of_each_limit_applies() -> None:
     assert np.array_equal(arm.position_min, np.maximum(ROBOT.position_min, low))
     assert np.array_equal(arm.position_max, np.minimum(ROBOT.position_max, high))
     assert np.array_equal(arm.max_velocity, np.minimum(ROBOT.max_velocity, reported.max_velocity))
-    assert (arm.position_min[0], arm.position_max[2], arm.max_velocity[3]) == (-2.0, 2.5, 1.0)
+    assert arm.position_min[0] == -2.0
+    assert arm.position_max[2] == 2.5
+    assert arm.max_velocity[3] == 1.0
 
 
 def test_the_smallest_acceleration_is_planned_with() -> None:

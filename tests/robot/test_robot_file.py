@@ -1,4 +1,6 @@
-"""A robot's TOML that cannot be used: the error names the file and the field, and the line where it is known."""
+"""A robot's TOML that cannot be used: the error names the file and the field, and the line where it
+is known.
+"""
 
 # A case a line, however long.
 # ruff: noqa: E501
@@ -166,7 +168,10 @@ def written(tmp_path: Path, text: str) -> Path:
 def test_the_template_of_the_cases_is_valid(tmp_path):
     robot = read_toml(written(tmp_path, GOOD))
 
-    assert (robot.name, robot.title, robot.n, robot.period) == ("arm", "Two joints", 2, 0.01)
+    assert robot.name == "arm"
+    assert robot.title == "Two joints"
+    assert robot.n == 2
+    assert robot.period == 0.01
     assert robot.position_max[1] == float("inf")
 
 
@@ -217,7 +222,8 @@ def test_a_missing_field_has_no_line(tmp_path):
     with pytest.raises(InputFileError, match="missing") as caught:
         read_toml(path)
 
-    assert (caught.value.field, caught.value.line) == ("links[1].mass", None)
+    assert caught.value.field == "links[1].mass"
+    assert caught.value.line is None
 
 
 def test_unreadable_files_are_refused(tmp_path):

@@ -53,7 +53,8 @@ def test_a_faulty_file_is_refused_with_the_field(
     with pytest.raises(InputFileError) as caught:
         with_kinematics(ur10e, path)
 
-    assert (caught.value.path, caught.value.field) == (path, field)
+    assert caught.value.path == path
+    assert caught.value.field == field
     assert words in caught.value.reason
     assert line is None or caught.value.line == line
 

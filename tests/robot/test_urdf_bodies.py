@@ -43,7 +43,8 @@ def test_meshes_of_these_kinds_are_read_in_metres(tmp_path, kind):
     vertices, triangles = read_mesh(box(tmp_path / f"part.{kind}"))
 
     assert np.ptp(vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
-    assert (len(vertices), len(triangles)) == (8, 12)
+    assert len(vertices) == 8
+    assert len(triangles) == 12
 
 
 def test_the_unit_of_a_collada_file_counts(tmp_path):

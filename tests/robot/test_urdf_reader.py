@@ -27,7 +27,9 @@ def full(upper):
 
 
 def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, within=1e-9):
-    """FK of the tip and of every moving link, and the mass matrix, as pinocchio reads the same text."""
+    """FK of the tip and of every moving link, and the mass matrix, as pinocchio reads the same
+    text.
+    """
     oracle = pin.buildModelFromXML(text)
     assert list(oracle.names)[1:] == list(robot.joint_names)
     data = oracle.createData()
@@ -128,7 +130,9 @@ def test_home_is_the_middle_by_default():
 def test_a_urdf_is_named_after_its_file():
     robot = read_urdf(URDF / "gripper.urdf")
 
-    assert (robot.name, robot.title, robot.series) == ("gripper", "Arm with gripper", "")
+    assert robot.name == "gripper"
+    assert robot.title == "Arm with gripper"
+    assert robot.series == ""
     assert robot.period == DEFAULT_PERIOD
     assert robot.source == URDF / "gripper.urdf"
 
@@ -144,9 +148,13 @@ def test_visuals_are_drawn_and_collisions_checked():
     robot = read_urdf(URDF / "gripper.urdf")
     ball, upper = robot.links[0].shapes
 
-    assert (ball.radius, ball.drawn, ball.solid) == (9.0, True, False)
-    assert (upper.drawn, upper.solid) == (False, True)
-    assert (upper.kind, upper.radius) == ("cylinder", 0.05)
+    assert ball.radius == 9.0
+    assert ball.drawn
+    assert not ball.solid
+    assert not upper.drawn
+    assert upper.solid
+    assert upper.kind == "cylinder"
+    assert upper.radius == 0.05
     np.testing.assert_allclose(
         [upper.start, upper.end], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], atol=1e-12
     )
@@ -363,7 +371,8 @@ def with_joint(kind: str, parent: str = "base_link", link: str = "other") -> str
 FLANGE = GOOD[GOOD.index('  <link name="tool0"/>') : GOOD.index("</robot>")]
 
 
-# What is replaced, by what; then the element that is named, the words on the line that is named, and the reason.
+# What is replaced, by what; then the element that is named, the words on the line that is named,
+# and the reason.
 REFUSED = [
     # not XML, or another kind
     ("</robot>", "", None, None, "this is not well-formed XML: no element found"),
@@ -460,7 +469,9 @@ def test_the_error_names_file_element_and_line(tmp_path, old, new, field, words,
 
     line = text.count("\n") + 1 if words is None else text[: text.index(words)].count("\n") + 1
 
-    assert (caught.value.path, caught.value.field, caught.value.line) == (path, field, line)
+    assert caught.value.path == path
+    assert caught.value.field == field
+    assert caught.value.line == line
     assert str(caught.value).startswith(f"{path}, line {line}")
 
 
@@ -531,7 +542,9 @@ def test_both_empty_limits_are_named(tmp_path):
 
 
 def test_an_impossible_inertia_is_used_with_a_note(tmp_path):
-    """As that of UFACTORY's xArm6 in PyBullet's own data; one with a negative moment is refused, see REFUSED."""
+    """As that of UFACTORY's xArm6 in PyBullet's own data; one with a negative moment is refused,
+    see REFUSED.
+    """
     robot = load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="0.06"')))
 
     assert any(

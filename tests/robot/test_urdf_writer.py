@@ -141,7 +141,9 @@ def test_pinocchios_own_parser_reads_the_same_arm(name, payload):
 
 
 def any_robot(seed, n):
-    """A chain of random joints, some at the angles where roll and yaw of an rpy triple are ambiguous."""
+    """A chain of random joints, some at the angles where roll and yaw of an rpy triple are
+    ambiguous.
+    """
     rng = np.random.default_rng(seed)
 
     def placement():

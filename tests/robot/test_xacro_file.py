@@ -34,7 +34,8 @@ def xacro_file(tmp_path):
 def test_a_xacro_file_is_expanded_with_its_packages(xacro_file, tmp_path):
     robot = load_robot(xacro_file, packages=[f"parts={tmp_path / 'elsewhere'}"])
 
-    assert (robot.name, robot.max_velocity.tolist()) == ("arm", [2.0, 2.5])
+    assert robot.name == "arm"
+    assert robot.max_velocity.tolist() == [2.0, 2.5]
     assert "ament_index_python" not in sys.modules
 
 

@@ -1,4 +1,6 @@
-"""What a xacro or URDF file from anywhere cannot do: never end, fill memory, or read what does not belong to it."""
+"""What a xacro or URDF file from anywhere cannot do: never end, fill memory, or read what does not
+belong to it.
+"""
 
 from __future__ import annotations
 
@@ -240,7 +242,8 @@ def test_messages_of_the_file_are_not_printed(arm, capfd):
 
 
 def test_a_program_is_not_started(arm, tmp_path):
-    # The frame of a generator leads to the modules of the program, and no name with two underscores is written.
+    # The frame of a generator leads to the modules of the program, and no name with two underscores
+    # is written.
     system = "g.gi_frame.f_back.f_back.f_back.f_globals['os'].system"
     generator = f"({system}('touch {tmp_path / 'started'}') for g in generators)"
     expression = f"[str(g) for generators in [[]] for _ in [generators.append({generator})] for g in generators[0]]"

@@ -66,7 +66,8 @@ def test_minimum_jerk_has_its_published_cost() -> None:
 
     motion = MinimumJerk(speed).over(length)
 
-    # Flash and Hogan 1985: v_peak = 1.875 L / T, and the integral of the squared jerk is 720 L^2 / T^5.
+    # Flash and Hogan 1985: v_peak = 1.875 L / T, and the integral of the squared jerk is 720 L^2 /
+    # T^5.
     assert motion.duration == pytest.approx(1.875 * length / speed)
 
     t = np.linspace(0.0, motion.duration, 20_001)

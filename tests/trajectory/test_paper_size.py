@@ -1,4 +1,6 @@
-"""The paper's scenarios on every arm of robots/: unaltered on a UR10, and within reach of all others."""
+"""The paper's scenarios on every arm of robots/: unaltered on a UR10, and within reach of all
+others.
+"""
 
 from __future__ import annotations
 

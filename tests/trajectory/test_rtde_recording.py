@@ -1,4 +1,6 @@
-"""Recordings of a controller as text: every layout that recorders write, and refusals in one sentence."""
+"""Recordings of a controller as text: every layout that recorders write, and refusals in one
+sentence.
+"""
 
 from __future__ import annotations
 

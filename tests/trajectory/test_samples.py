@@ -1,4 +1,6 @@
-"""Gaps and jumps are named with place and size; a large gap is refused unless something is chosen for it."""
+"""Gaps and jumps are named with place and size; a large gap is refused unless something is chosen
+for it.
+"""
 
 from __future__ import annotations
 

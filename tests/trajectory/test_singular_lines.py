@@ -14,7 +14,9 @@ from simbridge.trajectory import elbow_line, shoulder_line, wrist_line
 
 
 def smallest_singular_values(scenario, robot):
-    """Along the plan, of the Jacobian with lengths in units of the arm's reach (T,), and the plan's trajectory."""
+    """Along the plan, of the Jacobian with lengths in units of the arm's reach (T,), and the plan's
+    trajectory.
+    """
     prepared = prepare(scenario, robot=robot, options=Options(period=0.008))
     model = prepared.robot.model
     data = prepared.robot.model.createData()

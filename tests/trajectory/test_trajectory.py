@@ -294,7 +294,9 @@ def test_invalid_samples_are_refused_and_named(
     with pytest.raises(InvalidTrajectory, match=reason) as caught:
         Trajectory(times, poses, source="demo")
 
-    assert (caught.value.sample, caught.value.field, caught.value.source) == (sample, field, "demo")
+    assert caught.value.sample == sample
+    assert caught.value.field == field
+    assert caught.value.source == "demo"
     assert "'demo'" in str(caught.value)
     assert isinstance(caught.value, SimbridgeError)
     assert isinstance(caught.value, ValueError)

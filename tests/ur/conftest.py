@@ -1,4 +1,6 @@
-"""Two emulated controllers that all tests of the clients share. A test that changes one restores it."""
+"""Two emulated controllers that all tests of the clients share. A test that changes one restores
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import pytest
 from simbridge.emulator.handle import Emulator
 from tests.controllers import loopback
 
-E_SERIES, CB3 = loopback(86), loopback(85)
+E_SERIES = loopback(86)
+CB3 = loopback(85)
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 
 
@@ -31,7 +34,9 @@ def cb3():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """One worker of pytest-xdist runs all tests of this directory, because they share the controllers."""
+    """One worker of pytest-xdist runs all tests of this directory, because they share the
+    controllers.
+    """
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.xdist_group("ur"))

@@ -13,7 +13,9 @@ Talk = Callable[[socket.socket], None]
 
 @contextlib.contextmanager
 def listening(host: str, port: int, talk: Talk) -> Iterator[None]:
-    """A port whose every connection is served by `talk` in a thread, and closed when `talk` returns."""
+    """A port whose every connection is served by `talk` in a thread, and closed when `talk`
+    returns.
+    """
     server = socket.create_server((host, port))
     connections: list[socket.socket] = []
     threads: list[threading.Thread] = []

@@ -84,12 +84,16 @@ def test_every_value_comes_from_its_documented_place() -> None:
     arm = described(WHOLE)
     table = arm.kinematics
 
-    assert (table.theta, table.a, table.d, table.alpha) == (THETA, A, D, ALPHA)
+    assert table.theta == THETA
+    assert table.a == A
+    assert table.d == D
+    assert table.alpha == ALPHA
     assert arm.checksum == CHECKSUM
     assert arm.limits is not None
     assert list(zip(arm.limits.position_min, arm.limits.position_max, strict=True)) == RANGES
     assert list(zip(arm.limits.max_velocity, arm.limits.max_acceleration, strict=True)) == RATES
-    assert (arm.robot_type, tuple(arm.tcp_offset)) == (2, TCP_OFFSET)
+    assert arm.robot_type == 2
+    assert tuple(arm.tcp_offset) == TCP_OFFSET
 
     with pytest.raises(ValueError, match="read-only"):
         arm.tcp_offset[0] = 1.0
@@ -110,7 +114,8 @@ def test_longer_sub_packages_are_understood() -> None:
 
     arm = described(VERSION + state(*longer))
 
-    assert (arm.robot_type, arm.kinematics.alpha) == (2, ALPHA)
+    assert arm.robot_type == 2
+    assert arm.kinematics.alpha == ALPHA
 
 
 def test_an_older_version_has_no_type() -> None:
@@ -133,13 +138,15 @@ def test_no_configuration_means_no_limits() -> None:
 
     arm = reader.description()
 
-    assert (arm.limits, arm.robot_type) == (None, None)
+    assert arm.limits is None
+    assert arm.robot_type is None
 
 
 def test_sub_packages_may_come_in_different_states() -> None:
     arm = described(VERSION, state(KINEMATICS, CONFIGURATION), state(ROBOT_MODE, CARTESIAN))
 
-    assert (arm.checksum, tuple(arm.tcp_offset)) == (CHECKSUM, TCP_OFFSET)
+    assert arm.checksum == CHECKSUM
+    assert tuple(arm.tcp_offset) == TCP_OFFSET
 
 
 def test_missing_kinematics_are_refused() -> None:
@@ -272,7 +279,9 @@ def test_a_calibrated_arm_is_not_ursim() -> None:
         served.run()
         arm = read_arm_description(HOST, port=served.servers.ports[30002], timeout=30.0)
 
-    assert (arm.checksum, arm.kinematics.theta, arm.kinematics.d) == (CHECKSUM, THETA, D)
+    assert arm.checksum == CHECKSUM
+    assert arm.kinematics.theta == THETA
+    assert arm.kinematics.d == D
     assert not is_ursim(arm.checksum)
 
 
@@ -303,7 +312,8 @@ def test_a_port_where_nothing_listens_is_named() -> None:
         read_arm_description(HOST)
 
     assert caught.value.reason == "no connection (Connection refused)"
-    assert (caught.value.host, caught.value.port) == (HOST, 30001)
+    assert caught.value.host == HOST
+    assert caught.value.port == 30001
 
 
 @pytest.mark.parametrize("host", ["no such host", "x" * 80])
@@ -337,7 +347,8 @@ def test_a_late_description_lacks_its_limits() -> None:
     with serving(once) as port:
         arm = read_arm_description(HOST, timeout=0.3, port=port)
 
-    assert (arm.checksum, arm.limits) == (CHECKSUM, None)
+    assert arm.checksum == CHECKSUM
+    assert arm.limits is None
 
 
 def test_a_connection_closed_in_the_middle_is_lost() -> None:

@@ -1,4 +1,6 @@
-"""The RTDE reader: every state once and complete, and a clear error for a silent, broken or wrong port."""
+"""The RTDE reader: every state once and complete, and a clear error for a silent, broken or wrong
+port.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def lost(talk=None, **controller):
     server = listening(FAKE, PORT, talk or Controller(**controller))
     with server, pytest.raises(ConnectionLost) as ended, RtdeReader(FAKE, ALL, timeout=0.4):
         pass
-    assert (ended.value.host, ended.value.port) == (FAKE, PORT)
+    assert ended.value.host == FAKE
+    assert ended.value.port == PORT
     return ended.value.reason
 
 

@@ -48,18 +48,22 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
 
     table, checksum = read_calibration(CALIBRATION)
 
-    assert (facts.host, facts.state.version, facts.state.series, facts.state.period) == (
-        E_SERIES,
-        (5, 12, 6),
-        "e-Series",
-        0.002,
-    )
-    assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10e", False, True)
+    assert facts.host == E_SERIES
+    assert facts.state.version == (5, 12, 6)
+    assert facts.state.series == "e-Series"
+    assert facts.state.period == 0.002
+    assert facts.model == "UR10e"
+    assert not facts.ursim
+    assert facts.dashboard.remote_control
     assert facts.dashboard.serial_number.isdigit()
     assert facts.dashboard.version.startswith("5.12.6.")
-    assert (facts.state.robot_mode, facts.state.safety_mode, facts.state.runtime_state) == (7, 1, 1)
-    assert (facts.arm.kinematics, facts.arm.checksum) == (table, checksum)
-    assert (facts.state.payload, facts.state.payload_cog) == (0.0, (0.0, 0.0, 0.0))
+    assert facts.state.robot_mode == 7
+    assert facts.state.safety_mode == 1
+    assert facts.state.runtime_state == 1
+    assert facts.arm.kinematics == table
+    assert facts.arm.checksum == checksum
+    assert facts.state.payload == 0.0
+    assert facts.state.payload_cog == (0.0, 0.0, 0.0)
     assert facts.state.q.tolist() == e_series.state()["actual_q"]
 
     with pytest.raises(ValueError, match="read-only"):
@@ -69,12 +73,12 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
 def test_a_cb3_controller_without_power_is_described(cb3):
     facts = read_controller(CB3)
 
-    assert (facts.state.version, facts.state.series, facts.state.period) == (
-        (3, 15, 8),
-        "CB3",
-        0.008,
-    )
-    assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10", True, None)
+    assert facts.state.version == (3, 15, 8)
+    assert facts.state.series == "CB3"
+    assert facts.state.period == 0.008
+    assert facts.model == "UR10"
+    assert facts.ursim
+    assert facts.dashboard.remote_control is None
     assert facts.state.robot_mode == 3
 
 
@@ -86,7 +90,8 @@ def test_the_slider_and_local_control_are_seen(e_series):
 
         facts = read_controller(E_SERIES)
 
-        assert (facts.state.slider, facts.dashboard.remote_control) == (0.3, False)
+        assert facts.state.slider == 0.3
+        assert not facts.dashboard.remote_control
     finally:
         e_series.do("slider", fraction=1.0)
         e_series.do("remote_control", on=True)
@@ -222,7 +227,9 @@ def test_an_unreported_payload_is_none():
     with listening(FAKE, 30004, rtde((3, 5, 1, 0), VARIABLES)):
         state = survey(FAKE, timeout=0.5).state
 
-    assert (state.version, state.payload, state.payload_cog) == ((3, 5, 1), None, None)
+    assert state.version == (3, 5, 1)
+    assert state.payload is None
+    assert state.payload_cog is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Files that users name: regular ones of a bounded size, TOML and YAML of a bounded depth; all else is one sentence."""
+"""Files that users name: regular ones of a bounded size, TOML and YAML of a bounded depth; all else
+is one sentence.
+"""
 
 from __future__ import annotations
 
