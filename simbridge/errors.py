@@ -653,7 +653,7 @@ class Interrupted(SimbridgeError, KeyboardInterrupt):
 
 
 class UnforeseenError(SimbridgeError, RuntimeError):
-    """A run or a session was ended by an error that is none of simbridge's; `__cause__` is that one.
+    """A run or a session was ended by an error that is none of simbridge's; `__cause__` is it.
 
     Such as the error of a user's own function. It carries what is known of the end: cause,
     aftermath and run directory.
