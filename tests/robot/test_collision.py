@@ -443,7 +443,7 @@ def test_a_custom_home_disables_no_pair():
     assert customised.pairs == default.pairs
 
     with refuses("self"):
-        given.check(np.array([folded]), 0.008)
+        customised.check(np.array([folded]), 0.008)
 
 
 def test_a_tool_is_tested_against_floor_and_arm():

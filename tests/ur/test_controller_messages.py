@@ -53,7 +53,7 @@ def test_messages_are_collected_until_the_end(monkeypatch):
         for kind, content in ((20, KEY), (16, b"a state"), (20, EXCEPTION)):
             client.sendall(struct.pack(">iB", 5 + len(content), kind) + content)
         deadline = time.monotonic() + 10.0
-        while len(listening._words) < 2 and time.monotonic() < deadline:
+        while len(listening._clauses) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
 
         assert listening.close() == [describe_message(KEY), describe_message(EXCEPTION)]
