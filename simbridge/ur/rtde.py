@@ -151,7 +151,7 @@ class RtdeClient:
             self.close()
             raise
 
-    def __enter__(self: Connection) -> Connection:
+    def __enter__(self: AnyRtdeClient) -> AnyRtdeClient:
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -253,7 +253,7 @@ class RtdeClient:
         return answer[1:].decode("ascii", errors="replace").split(",")
 
 
-Connection = TypeVar("Connection", bound=RtdeClient)
+AnyRtdeClient = TypeVar("AnyRtdeClient", bound=RtdeClient)
 
 
 class RtdeReader(RtdeClient):
