@@ -232,17 +232,21 @@ def _link_turn(actual: pin.SE3, nominal: pin.SE3) -> float:
     """
     axis = actual.rotation[:, 2]
     nominal_axis = nominal.rotation[:, 2]
+    # The next axis is inclined to the joint's: it points as the nominal one does.
     if np.hypot(*nominal_axis[:2]) > 0.5:
         return _angle_about_z(nominal_axis, axis)
 
     is_offset = np.hypot(*nominal.translation[:2]) > 1e-3
     if is_offset and abs(axis[2]) > 0.5:
-        # Nearly parallel axes: the point of the next one at the nominal height.
+        # Nearly parallel axes: the next one passes the nominal point's height in its direction.
         rise = (nominal.translation[2] - actual.translation[2]) / axis[2]
         return _angle_about_z(nominal.translation, actual.translation + rise * axis)
 
-    turned = actual.rotation @ nominal.rotation.T
-    return float(np.arctan2(turned[1, 0] - turned[0, 1], turned[0, 0] + turned[1, 1]))
+    # Nearly one axis: the links are turned alike.
+    difference = actual.rotation @ nominal.rotation.T
+    sine = difference[1, 0] - difference[0, 1]
+    cosine = difference[0, 0] + difference[1, 1]
+    return float(np.arctan2(sine, cosine))
 
 
 def _angle_about_z(start: Array, end: Array) -> float:
