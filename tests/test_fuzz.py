@@ -53,48 +53,45 @@ from tests import ros_calibration
 from tests.teleop.fake_session import FakeSession
 from tests.ur.test_primary import CARTESIAN, CONFIGURATION, KINEMATICS, ROBOT_MODE, VERSION, state
 
-TIME = 20  # s that reading may take
-MEMORY = 1 << 30  # bytes that the process may grow by
-HOST = "127.0.0.1"  # nothing is connected: the sockets are replaced
+# Time that reading may take, s.
+TIME = 20
+# Bytes that the process may grow by.
+MEMORY = 1 << 30
+# Nothing is connected: the sockets are replaced.
+HOST = "127.0.0.1"
 UR10E = load_robot("ur10e")
 
 # What breaks parsers, besides random bytes.
 JUNK = [
-    *(
-        b"nan",
-        b"inf",
-        b"-1",
-        b"1e999",
-        b"9" * 5_000,
-        b"0x",
-        b"[" * 2_000,
-        b"{" * 2_000,
-        b"a." * 2_000,
-        b"\n",
-        b"\0",
-        b"'",
-    ),
-    *(
-        b'"""',
-        b"''' ",
-        b"&a ",
-        b"*a",
-        b"<<: ",
-        b"!!python/name:os.system ",
-        b"- " * 500,
-        b"<a>" * 500,
-        b"<!DOCTYPE a>",
-    ),
-    *(
-        b"\xff" * 4,
-        b"\xff" * 8,
-        b"\x7f" * 8,
-        bytes(8),
-        b"\x01\x00",
-        b"\xef\xbb\xbf",
-        b"../../",
-        b"/dev/zero",
-    ),
+    b"nan",
+    b"inf",
+    b"-1",
+    b"1e999",
+    b"9" * 5_000,
+    b"0x",
+    b"[" * 2_000,
+    b"{" * 2_000,
+    b"a." * 2_000,
+    b"\n",
+    b"\0",
+    b"'",
+    b'"""',
+    b"''' ",
+    b"&a ",
+    b"*a",
+    b"<<: ",
+    b"!!python/name:os.system ",
+    b"- " * 500,
+    b"<a>" * 500,
+    b"<!DOCTYPE a>",
+    b"\xff" * 4,
+    b"\xff" * 8,
+    b"\x7f" * 8,
+    bytes(8),
+    b"\x01\x00",
+    b"\xef\xbb\xbf",
+    b"../../",
+    b"/dev/zero",
     *(struct.pack("<I", size) for size in (1, 2**31, 2**32 - 1)),
 ]
 CHANGES = st.lists(
@@ -105,10 +102,17 @@ CHANGES = st.lists(
 )
 
 
-def changed(data: bytes, changes: list[tuple[float, int, bytes]], cut: float) -> bytes:
-    for where, length, junk in changes:
-        at = round(where * len(data))
-        data = data[:at] + junk + data[at + length :]
+def damage(data: bytes, changes: list[tuple[float, int, bytes]], cut: float) -> bytes:
+    """Replace parts of data by junk, and cut off its end.
+
+    Args:
+        data: The valid input.
+        changes: Where each begins, 0 to 1 of the length; how many bytes go; what comes instead.
+        cut: The part that is kept, 0 to 1.
+    """
+    for fraction, length, junk in changes:
+        begin = round(fraction * len(data))
+        data = data[:begin] + junk + data[begin + length :]
     return data[: round(cut * len(data))]
 
 
@@ -155,7 +159,7 @@ CELL = Cell(
 DH = nominal_dh(UR10E)
 
 
-def of_run(name: str, read: Callable[[RunDirectory], object]) -> Callable[[Path], object]:
+def read_in_run(name: str, read: Callable[[RunDirectory], object]) -> Callable[[Path], object]:
     """A reader of a file in the place of one of a run."""
 
     def call(path: Path) -> object:
@@ -225,9 +229,9 @@ READERS: dict[str, Callable[[Path], object]] = {
     "bag.db3": read_bag,
     "metadata.yaml": lambda path: read_bag(path.parent),
     "log.mcap": read_log,
-    "settings.toml": of_run("settings_file", lambda run: run.settings()),
-    "plan.npz": of_run("plan_file", lambda run: run.plan(Plan.from_arrays)),
-    "summary.json": of_run("summary_file", lambda run: run.summary()),
+    "settings.toml": read_in_run("settings_file", lambda run: run.settings()),
+    "plan.npz": read_in_run("plan_file", lambda run: run.plan(Plan.from_arrays)),
+    "summary.json": read_in_run("summary_file", lambda run: run.summary()),
 }
 
 
@@ -255,19 +259,19 @@ def folder(tmp_path_factory, valid) -> Path:
 
 def check_file(name: str, folder: Path, data: bytes) -> None:
     path = folder / name
-    kept = path.read_bytes() if path.exists() else None
+    earlier = path.read_bytes() if path.exists() else None
     path.write_bytes(data)
     with bounded():
         READERS[name](path)
     path.unlink()
-    if kept is not None:
-        path.write_bytes(kept)
+    if earlier is not None:
+        path.write_bytes(earlier)
 
 
 # Ports: what the other side sends, and the client.
 
 STATE = frame(ord("U"), b"\x01" + struct.pack(">7dI", 1.0, *[0.1] * 6, 2))
-SAID: dict[str, bytes] = {
+SERVER_STREAMS: dict[str, bytes] = {
     "RTDE": frame(ord("V"), b"\x01")
     + frame(ord("v"), struct.pack(">4I", 5, 12, 6, 0))
     + frame(ord("O"), b"\x01DOUBLE,VECTOR6D,UINT32")
@@ -287,12 +291,10 @@ def rtde() -> None:
 
 def dashboard() -> None:
     with DashboardClient(HOST) as client:
-        (
-            client.polyscope_version(),
-            client.serial_number(),
-            client.is_in_remote_control(),
-            client.loaded_program(),
-        )
+        client.polyscope_version()
+        client.serial_number()
+        client.is_in_remote_control()
+        client.loaded_program()
         client.stop()
 
 
@@ -303,18 +305,18 @@ CLIENTS: dict[str, Callable[[], object]] = {
 }
 
 
-class Said:
+class FakeSocket:
     """A socket whose other side sends this, however it is asked, and leaves."""
 
     def __init__(self, data: bytes) -> None:
-        self._left = data
+        self._remaining = data
 
     def recv(self, count: int) -> bytes:
-        data = self._left[: min(count, 100)]
-        self._left = self._left[min(count, 100) :]
+        data = self._remaining[: min(count, 100)]
+        self._remaining = self._remaining[min(count, 100) :]
         return data
 
-    def __enter__(self) -> Said:
+    def __enter__(self) -> FakeSocket:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -325,7 +327,7 @@ class Said:
 
 def check_port(name: str, data: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch, bounded():
-        patch.setattr(socket, "create_connection", lambda *_, **__: Said(data))
+        patch.setattr(socket, "create_connection", lambda *_, **__: FakeSocket(data))
         CLIENTS[name]()
 
 
@@ -367,9 +369,11 @@ MESSAGES = [
 def check_datagram(message: dict, changes: list[tuple[float, int, bytes]], cut: float) -> None:
     exchange = DatagramExchange("token of the user")
     session = FakeSession()
-    said = json.dumps({"client": "a", "seq": 1, "token": "token of the user", **message}).encode()
+    datagram = json.dumps(
+        {"client": "a", "seq": 1, "token": "token of the user", **message}
+    ).encode()
     with bounded():
-        exchange.receive(changed(said, changes, cut), (HOST, 1), 0.0)
+        exchange.receive(damage(datagram, changes, cut), (HOST, 1), 0.0)
         reading = exchange.take()
         # A motion would be of no engagement.
         assert reading.commands == ()
@@ -398,21 +402,21 @@ CUT = st.just(1.0) | st.floats(0.0, 1.0)
 @SHORT
 @given(changes=CHANGES, cut=CUT)
 def test_a_damaged_file_is_read_or_refused(valid, folder, name, changes, cut) -> None:
-    check_file(name, folder, changed(valid[name], changes, cut))
+    check_file(name, folder, damage(valid[name], changes, cut))
 
 
 @pytest.mark.parametrize("name", CLIENTS)
 @SHORT
 @given(changes=CHANGES, cut=CUT)
 def test_a_damaged_stream_is_read_or_lost(name, changes, cut) -> None:
-    check_port(name, changed(SAID[name], changes, cut))
+    check_port(name, damage(SERVER_STREAMS[name], changes, cut))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command["do"])
 @SHORT
 @given(changes=CHANGES, cut=CUT)
 def test_a_damaged_command_is_answered(control, command, changes, cut) -> None:
-    check_command(control, changed(json.dumps(command).encode(), changes, cut))
+    check_command(control, damage(json.dumps(command).encode(), changes, cut))
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["type"])
@@ -427,7 +431,7 @@ def test_a_damaged_datagram_is_answered(message, changes, cut) -> None:
 @LONG
 @given(changes=CHANGES, cut=CUT)
 def test_a_thousandfold_damaged_file_is_handled(valid, folder, name, changes, cut) -> None:
-    check_file(name, folder, changed(valid[name], changes, cut))
+    check_file(name, folder, damage(valid[name], changes, cut))
 
 
 @pytest.mark.soak
@@ -435,7 +439,7 @@ def test_a_thousandfold_damaged_file_is_handled(valid, folder, name, changes, cu
 @LONG
 @given(changes=CHANGES, cut=CUT)
 def test_a_thousandfold_damaged_stream_is_handled(name, changes, cut) -> None:
-    check_port(name, changed(SAID[name], changes, cut))
+    check_port(name, damage(SERVER_STREAMS[name], changes, cut))
 
 
 @pytest.mark.soak
@@ -443,7 +447,7 @@ def test_a_thousandfold_damaged_stream_is_handled(name, changes, cut) -> None:
 @LONG
 @given(changes=CHANGES, cut=CUT)
 def test_a_thousandfold_damaged_command_is_answered(control, command, changes, cut) -> None:
-    check_command(control, changed(json.dumps(command).encode(), changes, cut))
+    check_command(control, damage(json.dumps(command).encode(), changes, cut))
 
 
 @pytest.mark.soak
