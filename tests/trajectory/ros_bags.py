@@ -11,7 +11,7 @@ POSE = "geometry_msgs/msg/PoseStamped"
 TF = "tf2_msgs/msg/TFMessage"
 
 
-def made(path, messages, ros1: bool = False):
+def write_rosbag(path, messages, ros1: bool = False):
     """A bag by rosbags' own writer."""
     fill(rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9), messages, ros1)
     return path
@@ -49,5 +49,5 @@ def fill(writer, messages, ros1: bool) -> None:
             writer.write(connections[topic], number, encode(message, kind))
 
 
-def poses(topic="/a", frame="base_link", stamps=(0, 10**7, 2 * 10**7)):
+def pose_messages(topic="/a", frame="base_link", stamps=(0, 10**7, 2 * 10**7)):
     return [(topic, stamp, frame, 0.1 * k) for k, stamp in enumerate(stamps)]
