@@ -9,7 +9,7 @@ from rosbags.highlevel import AnyReader
 from simbridge.errors import OutputError
 from simbridge.trajectory import read_trajectory, square, write_bag
 from simbridge.trajectory.files import read_bag
-from tests.trajectory.ros_bags import poses, write_rosbag
+from tests.trajectory.ros_bags import pose_messages, write_rosbag
 
 
 @pytest.mark.parametrize("name", ["square.bag", "square.mcap", "square"])
@@ -37,7 +37,7 @@ def test_poses_read_back_bit_for_bit(tmp_path, name: str) -> None:
 def test_stamps_since_1970_come_back_to_the_nanosecond(tmp_path, name: str) -> None:
     began = 1_763_751_234_123_456_789
     steps = np.arange(50) * 1_999_983
-    path = write_rosbag(tmp_path / "given", poses(stamps=(began + steps).tolist()))
+    path = write_rosbag(tmp_path / "given", pose_messages(stamps=(began + steps).tolist()))
 
     trajectory, _ = read_bag(path)
 
