@@ -33,18 +33,25 @@ MAX_FRAMES = 3000
 # Pieces into which a long path is cut.
 PIECES = 800
 # Where viser begins to look for a free port.
-_PORT = 18_080
+FIRST_PORT = 18_080
+# Widths of the lines, pixels.
+REFERENCE_WIDTH = 2.0
+ATTAINED_WIDTH = 6.0
+# Height of the label with the error above the tool, m.
+LABEL_HEIGHT = 0.04
+# Smallest distance of the view from the path, m.
+MIN_VIEW_DISTANCE = 0.3
 
-# viser's viewer is one script with WebAssembly and workers created from blobs: the policy allows these, and nothing
-# from the network.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src blob: data:; "
-    "connect-src blob: data:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
+# viser's viewer is one script with WebAssembly and workers created from blobs: the policy allows
+# these, and nothing from the network.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src blob: "
+    "data:; connect-src blob: data:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
 )
 
 
 def replay_page(evaluation: Evaluation, title: str) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
         evaluation: A run with at least one sample.
@@ -55,12 +62,16 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
         shapes = list((evaluation.settings.shapes or {}).values())
         drawing = evaluation.directory.meshes()
         arm = ArmScene(server.scene, "/arm", placements, prismatic, shapes, drawing.meshes)
+
         edges = _draw_paths(server, evaluation)
         _set_view(server, evaluation)
+
         recorder = server.get_scene_serializer()
         _record_motion(server, recorder, evaluation, arm)
         page = recorder.as_html()
-    return _finished(page, title, _legend(evaluation, edges, drawing.simplification_note))
+
+    legend = _legend(evaluation, edges, drawing.simplification_note)
+    return _complete(page, title, legend)
 
 
 @contextlib.contextmanager
@@ -69,7 +80,7 @@ def _viser() -> Iterator[viser.ViserServer]:
 
     It listens on loopback, and its token is never printed.
     """
-    server = GuardedViserServer(PageGate(), "127.0.0.1", _PORT)
+    server = GuardedViserServer(PageGate(), "127.0.0.1", FIRST_PORT)
     try:
         yield server
     finally:
@@ -77,58 +88,100 @@ def _viser() -> Iterator[viser.ViserServer]:
 
 
 def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
-    """Draw the floor, the reference, and the attained path coloured by its error; returns the colour steps, mm."""
-    server.scene.add_grid(
-        "/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, _floor(evaluation))
+    """Draw the floor, the reference, and the attained path coloured by its error.
+
+    Returns:
+        The errors at which the colour changes, mm.
+    """
+    floor = (0.0, 0.0, _floor(evaluation))
+    server.scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=floor)
+
+    reference = evaluation.reference[:, :3]
+    points = reference[_shape_points(reference)]
+    _draw_lines(
+        server,
+        "/reference",
+        points[:-1],
+        ends=points[1:],
+        colour=_rgb(REFERENCE),
+        width=REFERENCE_WIDTH,
     )
-    reference, attained = evaluation.reference[:, :3], evaluation.attained[:, :3]
+
+    # The colour of each piece of the attained path.
+    attained = evaluation.attained[:, :3]
     error = evaluation.errors.tracking.distance * 1e3
     edges = colour_steps(error)
-    path = reference[_kept(reference)]
-    _lines(server, "/reference", path[:-1], path[1:], _rgb(REFERENCE), 2.0)
-    kept = _kept(attained)
-    levels = np.clip(np.searchsorted(edges, error[kept]) - 1, 0, len(edges) - 2)
-    path = attained[kept]
+    shown = _shape_points(attained)
+    points = attained[shown]
+    steps = np.clip(np.searchsorted(edges, error[shown]) - 1, 0, len(edges) - 2)
+
     # One scene node per colour: viser shows per-point colours too pale.
-    for level, colour in enumerate(colours(edges)):
-        here = levels[1:] == level
-        _lines(server, f"/attained/step{level}", path[:-1][here], path[1:][here], _rgb(colour), 6.0)
+    for step, colour in enumerate(colours(edges)):
+        has_colour = steps[1:] == step
+        _draw_lines(
+            server,
+            f"/attained/step{step}",
+            points[:-1][has_colour],
+            ends=points[1:][has_colour],
+            colour=_rgb(colour),
+            width=ATTAINED_WIDTH,
+        )
     return edges
 
 
 def _floor(evaluation: Evaluation) -> float:
+    """Return the height of the floor, m; 0 where the scenario has none."""
     floor = evaluation.settings.scenario.floor
     return float(floor) if isinstance(floor, (int, float)) else 0.0
 
 
-def _kept(points: Array) -> NDArray[np.intp]:
-    flat = (points[:, [i, (i + 1) % 3]] for i in range(3))
-    return np.unique(np.concatenate([decimated_path(plane, PIECES) for plane in flat]))
+def _shape_points(points: Array) -> NDArray[np.intp]:
+    """Return which points (T, 3) of a path keep its shape from every side, in order."""
+    indices = []
+    for right, up in ((0, 1), (1, 2), (2, 0)):
+        indices.append(decimated_path(points[:, [right, up]], PIECES))
+    return np.unique(np.concatenate(indices))
 
 
-def _lines(
+def _draw_lines(
     server: viser.ViserServer,
     name: str,
-    begin: Array,
-    end: Array,
+    begins: Array,
+    *,
+    ends: Array,
     colour: tuple[int, int, int],
     width: float,
 ) -> None:
-    if len(begin):
-        ends = np.stack([begin, end], axis=1).astype(np.float32)
+    """Draw lines in one colour; without any, nothing.
+
+    Args:
+        server: Its scene is drawn.
+        name: Of the node in the scene.
+        begins: Where the lines begin (K, 3), m.
+        ends: Where they end (K, 3), m.
+        colour: Red, green, blue, 0 to 255.
+        width: Pixels.
+    """
+    if len(begins):
+        points = np.stack([begins, ends], axis=1).astype(np.float32)
         server.scene.add_line_segments(
-            name, ends, colour, thickness=width, thickness_units="screen"
+            name, points, colour, thickness=width, thickness_units="screen"
         )
 
 
 def _set_view(server: viser.ViserServer, evaluation: Evaluation) -> None:
-    """From the front and the side, at a distance that shows the whole arm and path."""
+    """Look from the front and the side, at a distance that shows the whole arm and path."""
+    # A box around the path and the arm's base.
     path = evaluation.reference[:, :3]
-    low, high = np.minimum(path.min(axis=0), 0.0), np.maximum(path.max(axis=0), 0.0)
-    middle, reach = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 0.3)
+    low = np.minimum(path.min(axis=0), 0.0)
+    high = np.maximum(path.max(axis=0), 0.0)
+    middle = 0.5 * (low + high)
+    distance = max(float(np.linalg.norm(high - low)), MIN_VIEW_DISTANCE)
+
     side = 1.0 if middle[1] <= 0.0 else -1.0
-    server.initial_camera.look_at = tuple(middle + np.array([0.0, 0.0, 0.1 * reach]))
-    server.initial_camera.position = tuple(middle + reach * np.array([0.8, 0.9 * side, 0.6]))
+    direction = np.array([0.8, 0.9 * side, 0.6])
+    server.initial_camera.look_at = tuple(middle + np.array([0.0, 0.0, 0.1 * distance]))
+    server.initial_camera.position = tuple(middle + distance * direction)
     server.scene.configure_default_lights(True, cast_shadow=False)
 
 
@@ -136,49 +189,60 @@ def _record_motion(
     server: viser.ViserServer, recorder: Any, evaluation: Evaluation, arm: ArmScene
 ) -> None:
     """Record the arm's motion at its original speed."""
-    log, tracking = evaluation.log, evaluation.errors.tracking
-    count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
-    samples = np.unique(
-        np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1))
-    )
+    log = evaluation.log
+    tracking = evaluation.errors.tracking
+
+    # The sample of each frame.
+    duration = float(log.stamp[-1] - log.stamp[0])
+    count = max(1, min(round(duration * FRAME_RATE), MAX_FRAMES))
+    frame_times = np.linspace(log.stamp[0], log.stamp[-1], count + 1)
+    samples = np.unique(np.searchsorted(log.stamp, frame_times))
     samples = np.minimum(samples, len(log.stamp) - 1)
-    distances, angles = tracking.distance[samples].tolist(), tracking.angle[samples].tolist()
+    distances = tracking.distance[samples].tolist()
+    angles = tracking.angle[samples].tolist()
+
     target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
-    for (k, following), distance, angle in zip(
-        pairwise([*samples.tolist(), None]), distances, angles, strict=True
-    ):
+    frames = zip(pairwise([*samples.tolist(), None]), distances, angles, strict=True)
+    for (k, next_sample), distance, angle in frames:
         arm.move(log.position[k])
         target.position = evaluation.reference[k, :3]
-        label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, 0.04])
+        label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, LABEL_HEIGHT])
         label.text = f"{log.stamp[k]:.2f} s: {millimetres(distance)} mm, {degrees(angle)}°"
-        if following is not None:
-            recorder.insert_sleep(float(log.stamp[following] - log.stamp[k]))
+        if next_sample is not None:
+            recorder.insert_sleep(float(log.stamp[next_sample] - log.stamp[k]))
 
 
 def _rgb(colour: Any) -> tuple[int, int, int]:
-    """Red, green, blue, 0 to 255, of a colour as matplotlib names it."""
+    """Return red, green and blue, 0 to 255, of a colour as matplotlib names it."""
     red, green, blue = matplotlib.colors.to_rgb(colour)
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def _legend(evaluation: Evaluation, edges: Array, meshes: str) -> str:
-    """The meaning of the colours, as HTML over the scene."""
+def _legend(evaluation: Evaluation, edges: Array, simplification_note: str) -> str:
+    """Return the meaning of the colours, as HTML over the scene.
+
+    Args:
+        evaluation: The run.
+        edges: The errors at which the colour changes, mm.
+        simplification_note: What is simplified in the drawing of the arm; "" if nothing is.
+    """
     names = edge_names(edges)
+    shades = [_rgb(colour) for colour in colours(edges)]
     return render(
         "replay_legend.html",
         scenario=evaluation.settings.scenario.name,
         robot=evaluation.settings.robot.title,
         reference=REFERENCE,
-        meshes=meshes,
-        steps=list(zip(map(_rgb, colours(edges)), names, strict=False)),
+        meshes=simplification_note,
+        steps=list(zip(shades, names, strict=False)),
         largest=f"{names[-1]}{NO_BREAK}mm",
     )
 
 
-def _finished(page: str, title: str, legend: str) -> str:
-    """viser's page with our title, a policy and a legend."""
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
+def _complete(page: str, title: str, legend: str) -> str:
+    """Give viser's page our title, a policy and a legend."""
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     page = page.replace("<head>", f"<head>{policy}", 1)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
