@@ -28,12 +28,19 @@ from simbridge.text import (
     with_unit,
 )
 
-_HERE = Path(__file__).parent
+# Where templates, style and script are.
+PACKAGE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A name, its colour, and the kind of its swatch: a class of page.css."""
+    """An entry of a legend.
+
+    Attributes:
+        name: What has the colour.
+        colour: As CSS names it; "" for a swatch without one.
+        kind: Of its swatch: a class of page.css.
+    """
 
     name: str
     colour: str = ""
@@ -42,7 +49,13 @@ class LegendEntry:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its caption above it and notes, as sentences, below it."""
+    """A drawing with what is written around it.
+
+    Attributes:
+        caption: Above it.
+        drawing: The drawing as HTML.
+        notes: Below it, as sentences.
+    """
 
     caption: str
     drawing: Markup
@@ -50,43 +63,56 @@ class Figure:
 
 
 def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]] = ()) -> Markup:
-    """The rows of a table, with its column's heading on each cell: on a phone a row is a card that names its numbers.
+    """Return the rows of a table with its column's heading on each cell.
 
-    The first cell of a group has its heading, too, and each how many columns the group has.
+    On a phone a row is a card that names its numbers. The first cell of a group has its heading,
+    too, and how many columns the group has.
 
     Args:
         rows: As HTML.
         heads: Of the columns.
         groups: Headings above them, and how many columns each spans.
     """
-    labels = []
+    # The attributes of each column's cells.
+    group_attributes = []
     for name, columns in groups or [("", len(heads))]:
-        group, size = (
-            (f' data-group="{escape(name)}"', f' data-of="{columns}"') if name else ("", "")
-        )
-        labels += [f"{group}{size}", *[size] * (columns - 1)]
-    names = [
-        f'{label} data-head="{escape(head)}"' for label, head in zip(labels, heads, strict=True)
-    ]
-    row = iter(names)
+        size = f' data-of="{columns}"' if name else ""
+        first = f' data-group="{escape(name)}"{size}' if name else ""
+        group_attributes += [first, *[size] * (columns - 1)]
+    attributes = []
+    for group_attribute, head in zip(group_attributes, heads, strict=True):
+        attributes.append(f'{group_attribute} data-head="{escape(head)}"')
 
-    def named(tag: re.Match[str]) -> str:
-        nonlocal row
+    # The columns of the row in which the next cell is.
+    columns_of_row = iter(attributes)
+
+    def add_attributes(tag: re.Match[str]) -> str:
+        """Return a tag of a row or a cell with its attributes."""
+        nonlocal columns_of_row
         if tag[0].startswith("<tr"):
-            row = iter(names)
+            columns_of_row = iter(attributes)
             return tag[0]
-        return f"{tag[0]}{next(row)}"
+        return f"{tag[0]}{next(columns_of_row)}"
 
-    return Markup(re.sub(r"<(?:tr|th|td)\b[^>]*", named, rows))
+    return Markup(re.sub(r"<(?:tr|th|td)\b[^>]*", add_attributes, rows))
 
 
 def link(path: str) -> str:
-    """Return the address of a file below the page's directory; no path makes it an address elsewhere, or script."""
+    """Return the address of a file below the page's directory.
+
+    No path makes it an address elsewhere, or script.
+    """
     return quote(path.lstrip("/"), errors="surrogateescape")
 
 
 def render(template: str, **content: Any) -> str:
-    """A page; every text in `content` that is not `Markup` is escaped, and what UTF-8 cannot hold is shown as \\xff."""
+    """Return a page.
+
+    Args:
+        template: Its file in templates/.
+        content: What the template shows. Every text that is not `Markup` is escaped, and what UTF-8
+            cannot hold is shown as \\xff.
+    """
     page = _environment().get_template(template).render(content)
     # Bytes of a file name that are no text.
     return page.encode(errors="backslashreplace").decode()
@@ -94,19 +120,22 @@ def render(template: str, **content: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    script = (_HERE / "interactive.js").read_text(encoding="utf-8")
+    """Return the templates with the style, the script and the functions that they use."""
     environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
+        loader=FileSystemLoader(PACKAGE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+    # The policy lets a browser load nothing, and run nothing but the script with this hash.
+    script = (PACKAGE / "interactive.js").read_text(encoding="utf-8")
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {
-        "style": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        "style": Markup((PACKAGE / "page.css").read_text(encoding="utf-8")),
         "script": Markup(script),
-        # The policy lets a browser load nothing, and run nothing but the script with this hash.
-        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "script_hash": script_hash,
         "with_unit": with_unit,
         "counted": counted,
         "displayed": displayed,
