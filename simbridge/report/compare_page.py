@@ -34,7 +34,7 @@ from simbridge.report.over_time import (
     worth_showing,
 )
 from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
-from simbridge.report.paths import Path, three_views
+from simbridge.report.paths import DrawnPath, three_views
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
 from simbridge.report.verdict import SMALL_LENGTH, backend_of, error_words, is_small
@@ -230,11 +230,11 @@ def _dash(number: int) -> str:
 def _paths(comparison: Comparison) -> list[Any]:
     """Return the paths of all runs from three sides."""
     reference = comparison.runs[0].evaluation.reference[:, :3] * 1e3
-    paths = [Path("reference", reference, REFERENCE, REFERENCE_PATH_WIDTH)]
+    paths = [DrawnPath("reference", reference, REFERENCE, REFERENCE_PATH_WIDTH)]
     for number, run in enumerate(comparison.runs):
         positions = run.evaluation.attained[:, :3] * 1e3
         width = max(MIN_PATH_WIDTH, FIRST_PATH_WIDTH - PATH_WIDTH_STEP * number)
-        paths.append(Path(run.name, positions, _colour(number), width))
+        paths.append(DrawnPath(run.name, positions, _colour(number), width))
     return three_views(paths, comparison.runs[-1].evaluation.log.plan_time)
 
 

@@ -1,4 +1,7 @@
-"""Figures as files: of an inspected trajectory, and of a run for a paper: one column of 88 mm with 8-point text."""
+"""Figures as files: of an inspected trajectory, and of a run for a paper.
+
+Those for a paper fill a column of 88 mm with 8-point text.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -19,23 +23,40 @@ from simbridge.report.charts import Chart
 from simbridge.report.drawing import Drawing, drawing_style
 from simbridge.report.over_time import ROUNDING, contour_panels, error_panels, worth_showing
 from simbridge.report.palette import ATTAINED, GRID, REFERENCE, SETPOINT
-from simbridge.report.paths import VIEWS, draw_error_map, draw_view
-from simbridge.report.paths import Path as Curve
+from simbridge.report.paths import VIEWS, DrawnPath, draw_error_map, draw_view
+from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
+# Suffixes of the pictures of a trajectory.
 PICTURES = (".png", ".svg", ".pdf")
 # More points than a picture of this width can show.
-_MAX_POINTS = 20_000
+MAX_POINTS = 20_000
+
+# Formats of the figures for a paper.
 FORMATS = ("svg", "pdf")
-# In the pixels of a drawing: 8 points of text are 11 of them.
+# Width of a figure, in the pixels of a drawing: 8 points of text are 11 of them.
 WIDTH = 343
-_LEGEND = 44
+# Heights, in the same pixels: of the legend, the map and the contour error; of the errors what a
+# panel takes, and what axes and legend take.
+LEGEND_HEIGHT = 44
+MAP_HEIGHT = 280
+CONTOUR_HEIGHT = 300
+PANEL_HEIGHT = 160
+ERRORS_HEIGHT = 60
+# The paths of a run: colour and width.
+PATH_STYLES = {
+    "reference": (REFERENCE, 4.0),
+    "setpoint": (SETPOINT, 2.0),
+    "attained": (ATTAINED, 1.0),
+}
 
 
 def draw_trajectory(
     path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] | None, title: str
 ) -> None:
-    """Write a picture: from above, from the side or the front, and the speed over time; in the format of its suffix.
+    """Write a picture of a trajectory, in the format of its suffix.
+
+    It shows the path from above and from the side or the front, and the speed over time.
 
     Args:
         path: The file, .png, .svg or .pdf; an existing one is replaced.
@@ -49,54 +70,104 @@ def draw_trajectory(
     file = Path(path)
     if file.suffix.lower() not in PICTURES:
         raise OutputError(path, f"a picture ends in {', '.join(PICTURES)}")
+
     figure = Figure(figsize=(9.0, 7.0), layout="tight")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=11, parse_math=False)
-    above, side, speed = (figure.add_subplot(*at) for at in ((2, 2, 1), (2, 2, 2), (2, 1, 2)))
-    shown = np.unique(np.linspace(0, len(trajectory.times) - 1, _MAX_POINTS).astype(int))
-    points = trajectory.poses[shown, :3]
-    missed = np.zeros(len(shown), dtype=bool) if attained is None else ~attained[shown]
+    above = figure.add_subplot(2, 2, 1)
+    beside = figure.add_subplot(2, 2, 2)
+    speed = figure.add_subplot(2, 1, 2)
+
+    samples = _spread_evenly(len(trajectory.times))
+    points = trajectory.poses[samples, :3]
+    is_missed = np.zeros(len(samples), dtype=bool)
+    if attained is not None:
+        is_missed = ~attained[samples]
+    _draw_points(above, points, is_missed, right=0, up=1)
+    above.set_title("from above")
     # From the side, which looks along y, a motion along y alone would be a point.
     extent = np.ptp(points[:, :2], axis=0)
-    wide = int(extent[1] > 2.0 * extent[0])
-    seen = "from the side" if wide == 0 else "from the front"
-    for axes, (across, up), name in ((above, (0, 1), "from above"), (side, (wide, 2), seen)):
-        axes.plot(points[:, across], points[:, up], color=SETPOINT, linewidth=1.2)
-        axes.plot(
-            *points[0, [across, up]], "o", color=SETPOINT, markersize=6, label="start", zorder=3
-        )
-        if missed.any():
-            axes.plot(
-                *points[missed][:, [across, up]].T,
-                ".",
-                color=ATTAINED,
-                markersize=5,
-                label="out of reach",
-            )
-        axes.set(title=name, xlabel=f"{'xy'[across]} (m)", ylabel=f"{'xyz'[up]} (m)")
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.margins(0.1)
-        axes.legend(fontsize=8, frameon=False)
-    steps = np.diff(trajectory.elapsed)
-    if len(steps):
-        speeds = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1) / steps
-        chosen = np.unique(np.linspace(0, len(steps) - 1, _MAX_POINTS).astype(int))
-        speed.step(
-            trajectory.elapsed[chosen], speeds[chosen], where="post", color=SETPOINT, linewidth=1.0
-        )
-        speed.set_ylim(0.0, 1.1 * max(float(speeds.max()), 1e-3))
-    speed.set(xlabel="time (s)", ylabel="speed (m/s)")
+    if extent[1] > 2.0 * extent[0]:
+        _draw_points(beside, points, is_missed, right=1, up=2)
+        beside.set_title("from the front")
+    else:
+        _draw_points(beside, points, is_missed, right=0, up=2)
+        beside.set_title("from the side")
+    _draw_speed(speed, trajectory)
 
-    for axes in (above, side, speed):
+    for axes in (above, beside, speed):
         axes.grid(color=GRID)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(buffer := io.BytesIO(), format=file.suffix[1:].lower(), dpi=150)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=file.suffix[1:].lower(), dpi=150)
     write_file(path, buffer.getvalue())
 
 
+def _spread_evenly(count: int) -> NDArray[np.intp]:
+    """Return the indices of as many of some points as a picture can show."""
+    return np.unique(np.linspace(0, count - 1, MAX_POINTS).astype(int))
+
+
+def _draw_points(
+    axes: Axes, points: Array, is_missed: NDArray[np.bool_], *, right: int, up: int
+) -> None:
+    """Draw a path from one side.
+
+    Args:
+        axes: Where.
+        points: (K, 3), m.
+        is_missed: Which points (K,) the arm cannot attain.
+        right: Index of the coordinate that points right.
+        up: Index of the coordinate that points up.
+    """
+    axes.plot(points[:, right], points[:, up], color=SETPOINT, linewidth=1.2)
+    axes.plot(
+        points[0, right],
+        points[0, up],
+        "o",
+        color=SETPOINT,
+        markersize=6,
+        label="start",
+        zorder=3,
+    )
+    if is_missed.any():
+        missed = points[is_missed]
+        axes.plot(
+            missed[:, right],
+            missed[:, up],
+            ".",
+            color=ATTAINED,
+            markersize=5,
+            label="out of reach",
+        )
+    axes.set(xlabel=f"{'xyz'[right]} (m)", ylabel=f"{'xyz'[up]} (m)")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.1)
+    axes.legend(fontsize=8, frameon=False)
+
+
+def _draw_speed(axes: Axes, trajectory: Trajectory) -> None:
+    """Draw the speed of a trajectory over time."""
+    steps = np.diff(trajectory.elapsed)
+    if len(steps):
+        speeds = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1) / steps
+        samples = _spread_evenly(len(steps))
+        axes.step(
+            trajectory.elapsed[samples],
+            speeds[samples],
+            where="post",
+            color=SETPOINT,
+            linewidth=1.0,
+        )
+        axes.set_ylim(0.0, 1.1 * max(float(speeds.max()), 1e-3))
+    axes.set(xlabel="time (s)", ylabel="speed (m/s)")
+
+
 def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: str) -> list[Path]:
-    """Write errors, contour, map, and path-xy, path-xz, path-yz where the path is not flat; returns the files.
+    """Write the figures of a run for a paper.
+
+    They are errors, contour, map, and path-xy, path-xz, path-yz where the path is not flat.
 
     Args:
         evaluation: The run.
@@ -104,48 +175,60 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
         folder: It is made where it is missing.
         kind: One of `FORMATS`.
 
+    Returns:
+        The files.
+
     Raises:
         OutputError: A file cannot be written.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    paths = []
+
+    files = []
     with drawing_style(paper=True):
         for name, drawing in _drawings(evaluation, summary).items():
-            paths.append(folder / f"{name}.{kind}")
-            with replacing(paths[-1], follow_links=False) as new:
+            file = folder / f"{name}.{kind}"
+            files.append(file)
+            with replacing(file, follow_links=False) as new:
                 drawing.save(new, kind)
-    return paths
+    return files
 
 
 def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
-    stamps, error = evaluation.log.stamp, evaluation.budget.tracking.distance * 1e3
-    shown = worth_showing(error_panels(evaluation, summary))
-    panels = [
-        replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING])
-        for panel in shown
-    ]
-    errors = Chart(panels, stamps, 60 + 160 * len(panels)).drawn(WIDTH, _LEGEND)
-    lines = {line.name: line for panel in panels for line in panel.lines}.values()
-    errors.legend([(line.name, line.colour, line.dash) for line in lines])
-    styles = {
-        "reference": (REFERENCE, 4.0),
-        "setpoint": (SETPOINT, 2.0),
-        "attained": (ATTAINED, 1.0),
-    }
-    curves = [
-        Curve(name, getattr(evaluation, name)[:, :3] * 1e3, *style)
-        for name, style in styles.items()
-    ]
-    reference = curves[0].positions
-    mapped, _, best, _ = draw_error_map(reference, error, WIDTH, 280)
-    contour = Chart(contour_panels(evaluation), stamps, 300).drawn(WIDTH)
-    found = {"errors": errors, "contour": contour, "map": mapped}
+    """Return the figures of a run by the names of their files."""
+    stamps = evaluation.log.stamp
+    error = evaluation.budget.tracking.distance * 1e3
+    paths = []
+    for name, (colour, width) in PATH_STYLES.items():
+        positions = getattr(evaluation, name)[:, :3] * 1e3
+        paths.append(DrawnPath(name, positions, colour, width))
+    reference = paths[0].positions
+
+    errors = _draw_errors(evaluation, summary)
+    error_map, _, map_view, _ = draw_error_map(reference, error, width=WIDTH, height=MAP_HEIGHT)
+    contour = Chart(contour_panels(evaluation), stamps, CONTOUR_HEIGHT).drawn(WIDTH)
+    drawings = {"errors": errors, "contour": contour, "map": error_map}
+
+    marks = [(reference[0], "o"), (reference[error.argmax()], "X")]
     for view in VIEWS:
-        marks = [(reference[0], "o"), (reference[error.argmax()], "X")]
-        drawing, _, frame = draw_view(view, curves, marks, _LEGEND // 2, WIDTH)
+        drawing, _, frame = draw_view(view, paths, marks, head=LEGEND_HEIGHT // 2, width=WIDTH)
         # Axes that need an explanation are for the page.
-        if view == best or not frame.notes:
-            drawing.legend([(curve.name, curve.colour, "") for curve in curves])
-            found[f"path-{view.letters}"] = drawing
-    return found
+        if view == map_view or not frame.notes:
+            drawing.legend([(path.name, path.colour, "") for path in paths])
+            drawings[f"path-{view.letters}"] = drawing
+    return drawings
+
+
+def _draw_errors(evaluation: Evaluation, summary: Summary) -> Drawing:
+    """Draw the tracking error and its parts over time, without those that are rounding."""
+    panels = []
+    for panel in worth_showing(error_panels(evaluation, summary)):
+        lines = [line for line in panel.lines if line.values.max() > ROUNDING]
+        panels.append(replace(panel, lines=lines))
+
+    height = ERRORS_HEIGHT + PANEL_HEIGHT * len(panels)
+    drawing = Chart(panels, evaluation.log.stamp, height).drawn(WIDTH, LEGEND_HEIGHT)
+    # Panels share names.
+    lines_by_name = {line.name: line for panel in panels for line in panel.lines}
+    drawing.legend([(line.name, line.colour, line.dash) for line in lines_by_name.values()])
+    return drawing

@@ -1,4 +1,7 @@
-"""The path of the TCP on the pages: from three sides, coloured by the tracking error, and close to its worst sample."""
+"""The path of the TCP on the pages.
+
+It is drawn from three sides, coloured by the tracking error, and close to its worst sample.
+"""
 
 from __future__ import annotations
 
@@ -23,30 +26,58 @@ from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 FLAT = 20.0
 # How much higher than the magnified path its axis is.
 SLACK = 1.3
+# Margin around a path: the axes show so many times its extent.
+MARGIN = 1.16
 # Below this, in mm, nothing has moved.
 STATIONARY = 1e-3
 # Axes that show less than this, in mm, count from the path instead of from base_link.
 RELATIVE = 5.0
 # A long path is drawn by the outermost points of this many pieces.
 PIECES = 600
-# Sizes of a view, and of the map and the worst sample, in pixels.
-WIDTH, HEIGHT = 348, 310
-HALF_WIDTH, HALF_HEIGHT = 531, 410
+# Size of a view, pixels.
+WIDTH = 348
+HEIGHT = 310
+# Size of the map and of the worst sample, pixels.
+HALF_WIDTH = 531
+HALF_HEIGHT = 410
 # Left, bottom, right, top, in pixels.
 MARGINS = (54, 40, 18, 24)
+# The same of the map, which has its scale at the right; and of the scale.
+MAP_MARGINS = (54, 40, 100, 24)
+SCALE_BOTTOM = 60
+SCALE_RIGHT = 58
+SCALE_TOP = 28
+SCALE_WIDTH = 18
 # More colours than this cannot be distinguished.
 LEVELS = 8
+# If the largest error is more than so many times the median, the colours are spaced by ratios.
+PEAK_RATIO = 20.0
+# Width of the path on the map where the error is smallest, and what is added at its largest,
+# pixels.
+MAP_WIDTH = 3.0
+MAP_EXTRA_WIDTH = 2.0
 # The height of the worst sample's window, in lengths of the error.
 ERRORS_HIGH = 4.0
+# A smaller part of the error in the window's plane is said.
+VISIBLE_PART = 0.97
 # More dots than this in the window would look like a line.
 MAX_DOTS = 80
 # Points drawn of the continuous reference, for each sample.
 POINTS_PER_SAMPLE = 10
+# The coordinates' letters.
+XYZ = "xyz"
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
-    """Positions (T, 3) of the TCP in base_link, mm, and how they are drawn; the width in pixels."""
+class DrawnPath:
+    """A path of the TCP, and how it is drawn.
+
+    Attributes:
+        name: In labels and legends.
+        positions: (T, 3) in base_link, mm.
+        colour: As CSS names it.
+        width: Pixels.
+    """
 
     name: str
     positions: Array
@@ -55,7 +86,13 @@ class Path:
 
 
 class View(NamedTuple):
-    """A direction of view: the coordinates that point right and up, as an index and as letters."""
+    """A direction of view.
+
+    Attributes:
+        title: As in "From above".
+        pick: Indices of the coordinates that point right and up.
+        letters: The letters of both.
+    """
 
     title: str
     pick: list[int]
@@ -68,7 +105,7 @@ VIEWS = (
     View("From the front", [1, 2], "yz"),
 )
 
-
+# What both axes of a view show, mm: from where to where.
 Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -87,39 +124,63 @@ class Frame:
     notes: tuple[str, ...] = ()
 
 
-def framed(view: View, points: Array, start: Array, width: float, height: float) -> Frame:
-    """Equal axes around the points (K, 3), unless the path is flat in this view: then its thin side is magnified."""
-    letters, size = view.letters, np.array([width, height])
-    chosen = points[:, view.pick]
-    low, high = chosen.min(axis=0), chosen.max(axis=0)
+def frame_points(view: View, points: Array, start: Array, *, width: float, height: float) -> Frame:
+    """Fit equal axes around points, unless the path is flat in this view.
+
+    Then its thin side is magnified.
+
+    Args:
+        view: Of the points.
+        points: (K, 3), mm.
+        start: (3,), mm: what the axes count from where they show little.
+        width: Of the axes, pixels.
+        height: The same.
+    """
+    letters = view.letters
+    size = np.array([width, height])
+    seen = points[:, view.pick]
+    low = seen.min(axis=0)
+    high = seen.max(axis=0)
     spans = np.maximum(high - low, 0.0)
     notes: list[str] = []
-    # mm per pixel, with a margin.
-    own = 1.16 * np.maximum(spans, 10.0 * STATIONARY) / size
-    scale = np.full(2, own.max())
+
+    # mm per pixel: what each axis needs, with a margin, and what it gets.
+    needed_scale = MARGIN * np.maximum(spans, 10.0 * STATIONARY) / size
+    scale = np.full(2, needed_scale.max())
     if spans.max() < STATIONARY:
         notes.append("It does not move.")
     else:
-        thin = int(np.argmin(own))
-        magnification = scale[thin] / own[thin]
+        thin = int(np.argmin(needed_scale))
+        magnification = scale[thin] / needed_scale[thin]
         if magnification > FLAT:
-            scale[thin] = SLACK * own[thin]
+            scale[thin] = SLACK * needed_scale[thin]
             notes.append(_flatness(letters[thin], float(spans[thin]), magnification / SLACK))
+
     half = 0.5 * scale * size
     origin = np.where(2.0 * half < RELATIVE, start[view.pick], 0.0)
     for axis in np.flatnonzero(origin):
         value = f"{significant(origin[axis], 6, 3)}{NO_BREAK}mm"
         notes.append(f"Δ{letters[axis]} is relative to {letters[axis]} = {value}.")
-    centre = 0.5 * (low + high) - origin
-    return Frame(_around(centre, half), (float(origin[0]), float(origin[1])), tuple(notes))
+
+    limits = _limits(0.5 * (low + high) - origin, half)
+    return Frame(limits, (float(origin[0]), float(origin[1])), tuple(notes))
 
 
-def _around(centre: Array, half: Array) -> Limits:
-    right, up = ((float(c - h), float(c + h)) for c, h in zip(centre, half, strict=True))
-    return right, up
+def _limits(centre: Array, half: Array) -> Limits:
+    """Return the limits of axes around a centre (2,), with half their lengths (2,), mm."""
+    low = centre - half
+    high = centre + half
+    return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
 
 
 def _flatness(letter: str, span: float, magnification: float) -> str:
+    """Say how flat a path is, as a sentence.
+
+    Args:
+        letter: Of the thin side's coordinate.
+        span: Of the thin side, mm.
+        magnification: Of the thin side.
+    """
     if span < STATIONARY:
         return f"Flat in this view: {letter} does not change."
     within = f"{significant(span, 2)}{NO_BREAK}mm"
@@ -128,28 +189,28 @@ def _flatness(letter: str, span: float, magnification: float) -> str:
 
 
 def prepare_axes(axes: Axes, view: View, frame: Frame) -> None:
-    """Limits, ticks and labels."""
+    """Set limits, ticks and labels of the axes of a view."""
     axes.set_xlim(*frame.limits[0])
     axes.set_ylim(*frame.limits[1])
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(few_ticks(5))
         axis.set_major_formatter(plain_numbers())
-    right, up = (
-        f"{'Δ' if origin else ''}{letter} (mm)"
-        for letter, origin in zip(view.letters, frame.origin, strict=True)
-    )
-    axes.set_xlabel(right)
+
+    labels = []
+    for letter, origin in zip(view.letters, frame.origin, strict=True):
+        labels.append(f"{'Δ' if origin else ''}{letter} (mm)")
+    axes.set_xlabel(labels[0])
     # At the side of the axis it would overlap long numbers.
-    axes.set_title(up, loc="left", pad=6.0)
+    axes.set_title(labels[1], loc="left", pad=6.0)
 
 
 def three_views(
-    paths: Sequence[Path],
+    paths: Sequence[DrawnPath],
     stamps: Array,
     columns: Mapping[str, Array] | None = None,
     marks: Sequence[tuple[Array, str]] = (),
 ) -> list[Figure]:
-    """The paths from above, from the side and from the front.
+    """Draw paths from above, from the side and from the front.
 
     Args:
         paths: From the first drawn to the last; the pointer shows values of the last one.
@@ -157,108 +218,182 @@ def three_views(
         columns: Further values (T,) to be shown under the pointer, under "name|unit".
         marks: Points (3,) to be marked, and the kind of mark (see `mark`).
     """
-    points, last = extremes(paths), paths[-1]
+    columns = columns or {}
+    last = paths[-1]
     figures = []
     for view in VIEWS:
         drawing, axes, frame = draw_view(view, paths, marks)
-        seen = last.positions[:, view.pick] - frame.origin
-        kept = decimated_path(seen, PIECES)
-        # Those of the last path.
-        values = {
-            f"{last.name} {'xyz'[i]}|{NO_BREAK}mm": last.positions[kept, i] for i in view.pick
-        }
-        values |= {name: column[kept] for name, column in (columns or {}).items()}
-        label = f"{', '.join(path.name for path in paths)}: path {view.title.lower()}, the {view.letters} plane in mm"
-        for i, letter in zip(view.pick, view.letters, strict=True):
-            label += f"; {letter} from {significant(points[:, i].min())} to {significant(points[:, i].max())}"
-        for name, column in (columns or {}).items():
-            label += f"; {name.replace('|', ' from ')} {significant(column.min())} to {significant(column.max())}"
-        drawn = drawing.svg(f"view-{view.letters}", label)
-        mapped = path_map(drawn, drawing.places(axes, seen[kept]), stamps[kept], values)
+
+        # What the pointer shows of the last path.
+        points = last.positions[:, view.pick] - frame.origin
+        shown = decimated_path(points, PIECES)
+        values = {}
+        for i in view.pick:
+            values[f"{last.name} {XYZ[i]}|{NO_BREAK}mm"] = last.positions[shown, i]
+        for name, column in columns.items():
+            values[name] = column[shown]
+
+        drawn = drawing.svg(f"view-{view.letters}", _view_label(view, paths, columns))
+        mapped = path_map(drawn, drawing.places(axes, points[shown]), stamps[shown], values)
         figures.append(Figure(view.title, mapped, frame.notes))
     return figures
 
 
-def extremes(paths: Sequence[Path]) -> Array:
-    """The smallest and largest coordinates of each path (2 K, 3)."""
-    return np.concatenate(
-        [[path.positions.min(axis=0), path.positions.max(axis=0)] for path in paths]
-    )
+def _view_label(view: View, paths: Sequence[DrawnPath], columns: Mapping[str, Array]) -> str:
+    """Return a text in place of a view, for those who do not see it."""
+    names = ", ".join(path.name for path in paths)
+    parts = [f"{names}: path {view.title.lower()}, the {view.letters} plane in mm"]
+
+    points = extremes(paths)
+    for i, letter in zip(view.pick, view.letters, strict=True):
+        low = significant(points[:, i].min())
+        high = significant(points[:, i].max())
+        parts.append(f"{letter} from {low} to {high}")
+    for name, column in columns.items():
+        low = significant(column.min())
+        high = significant(column.max())
+        parts.append(f"{name.replace('|', ' from ')} {low} to {high}")
+    return "; ".join(parts)
+
+
+def extremes(paths: Sequence[DrawnPath]) -> Array:
+    """Return the smallest and the largest coordinates of each of K paths (2 K, 3), mm."""
+    corners = []
+    for path in paths:
+        corners.append(path.positions.min(axis=0))
+        corners.append(path.positions.max(axis=0))
+    return np.array(corners)
 
 
 def draw_view(
     view: View,
-    paths: Sequence[Path],
+    paths: Sequence[DrawnPath],
     marks: Sequence[tuple[Array, str]],
+    *,
     head: int = 0,
     width: int = WIDTH,
 ) -> tuple[Drawing, Axes, Frame]:
-    """One of the views, with room for a legend of height `head` above it, both in pixels; arguments as above."""
+    """Draw one of the views.
+
+    Args:
+        view: Which one.
+        paths: As for `three_views`.
+        marks: The same.
+        head: Height of the room for a legend above it, pixels.
+        width: Pixels.
+    """
     left, bottom, right, top = MARGINS
-    frame = framed(
-        view, extremes(paths), paths[0].positions[0], width - left - right, HEIGHT - bottom - top
+    frame = frame_points(
+        view,
+        extremes(paths),
+        paths[0].positions[0],
+        width=width - left - right,
+        height=HEIGHT - bottom - top,
     )
     drawing = Drawing(width, HEIGHT + head)
     axes = drawing.axes(left, bottom, right, top + head)
     prepare_axes(axes, view, frame)
+
     for path in paths:
-        seen = path.positions[:, view.pick] - frame.origin
-        kept = decimated_path(seen, PIECES)
-        axes.plot(*seen[kept].T, color=path.colour, linewidth=path.width, marker=dots(len(seen)))
+        points = path.positions[:, view.pick] - frame.origin
+        shown = decimated_path(points, PIECES)
+        axes.plot(
+            *points[shown].T, color=path.colour, linewidth=path.width, marker=dots(len(points))
+        )
     for point, kind in marks:
         mark(axes, point[view.pick] - frame.origin, kind)
     return drawing, axes, frame
 
 
 def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
-    """The reference (T, 3) in mm, coloured by the tracking error (T,) in mm at the stamps (T,)."""
+    """Draw the reference, coloured by the tracking error.
+
+    Args:
+        reference: (T, 3), mm.
+        error: (T,), mm.
+        stamps: (T,), s.
+    """
     drawing, axes, view, frame = draw_error_map(reference, error)
-    places = reference[:, view.pick] - frame.origin
-    kept = decimated_path(places, PIECES)
+    points = reference[:, view.pick] - frame.origin
+    shown = decimated_path(points, PIECES)
+    columns = {f"error|{NO_BREAK}mm": error[shown]}
+    for i in range(3):
+        columns[f"{XYZ[i]}|{NO_BREAK}mm"] = reference[shown, i]
+
     label = (
-        f"The path in the {view.letters} plane, coloured by the tracking error, {significant(error.min())} to "
-        f"{significant(error.max())} mm, the largest at {stamps[error.argmax()]:.2f} s"
+        f"The path in the {view.letters} plane, coloured by the tracking error, "
+        f"{significant(error.min())} to {significant(error.max())} mm, the largest at "
+        f"{stamps[error.argmax()]:.2f} s"
     )
-    columns = {f"error|{NO_BREAK}mm": error[kept]}
-    columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
-    mapped = path_map(
-        drawing.svg("map", label, paper=True),
-        drawing.places(axes, places[kept]),
-        stamps[kept],
-        columns,
-    )
+    drawn = drawing.svg("map", label, paper=True)
+    mapped = path_map(drawn, drawing.places(axes, points[shown]), stamps[shown], columns)
     return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
 
 
 def draw_error_map(
-    reference: Array, error: Array, width: int = HALF_WIDTH, height: int = HALF_HEIGHT
+    reference: Array, error: Array, *, width: int = HALF_WIDTH, height: int = HALF_HEIGHT
 ) -> tuple[Drawing, Axes, View, Frame]:
-    """The map, of a size in pixels, with its scale; arguments as above."""
+    """Draw the map with its scale, in the view that shows most of the path.
+
+    Args:
+        reference: (T, 3), mm.
+        error: (T,), mm.
+        width: Pixels.
+        height: Pixels.
+    """
     extent = np.ptp(reference, axis=0)
-    view = max(VIEWS, key=lambda v: (min(extent[v.pick]), sum(extent[v.pick])))
+    view = max(VIEWS, key=lambda view: (min(extent[view.pick]), sum(extent[view.pick])))
+    left, bottom, right, top = MAP_MARGINS
+    frame = frame_points(
+        view,
+        reference,
+        reference[0],
+        width=width - left - right,
+        height=height - bottom - top,
+    )
     drawing = Drawing(width, height)
-    frame = framed(view, reference, reference[0], width - 154, height - 64)
-    axes = drawing.axes(54, 40, 100, 24)
+    axes = drawing.axes(left, bottom, right, top)
     prepare_axes(axes, view, frame)
+
     edges = colour_steps(error)
-    shades = colours(edges)
-    places = reference[:, view.pick] - frame.origin
+    points = reference[:, view.pick] - frame.origin
+    _draw_coloured_path(axes, points, error, edges=edges)
+    mark(axes, points[0], "o")
+    mark(axes, points[np.argmax(error)], "X")
+
+    scale_left = width - SCALE_RIGHT - SCALE_WIDTH
+    _draw_scale(drawing.axes(scale_left, SCALE_BOTTOM, SCALE_RIGHT, SCALE_TOP), edges)
+    return drawing, axes, view, frame
+
+
+def _draw_coloured_path(axes: Axes, points: Array, error: Array, *, edges: Array) -> None:
+    """Draw a path, wider and in another colour where its error is larger.
+
+    Args:
+        axes: Where.
+        points: (T, 2), mm.
+        error: (T,), mm.
+        edges: The errors at which the colour changes, mm.
+    """
     level = np.clip(np.searchsorted(edges, _piecewise_largest(error)) - 1, 0, len(edges) - 2)
-    kept = decimated_path(places, PIECES)
+    shown = decimated_path(points, PIECES)
+    shades = colours(edges)
     for number, colour in enumerate(shades):
-        inside = level[kept] == number
+        has_colour = level[shown] == number
         # A piece ends where the next one begins.
-        inside[1:] |= inside[:-1]
+        has_colour[1:] |= has_colour[:-1]
         axes.plot(
-            *np.where(inside[:, None], places[kept], np.nan).T,
+            *np.where(has_colour[:, None], points[shown], np.nan).T,
             color=colour,
-            linewidth=3.0 + 2.0 * number / len(shades),
+            linewidth=MAP_WIDTH + MAP_EXTRA_WIDTH * number / len(shades),
             marker=dots(len(error)),
             solid_capstyle="round",
         )
-    mark(axes, places[0], "o")
-    mark(axes, places[np.argmax(error)], "X")
-    bar = drawing.axes(width - 76, 60, 58, 28)
+
+
+def _draw_scale(bar: Axes, edges: Array) -> None:
+    """Draw the colours above each other, with the errors at which they change, mm."""
+    shades = colours(edges)
     steps = np.arange(len(shades))
     bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=shades)
     bar.set_xlim(-0.5, 0.5)
@@ -269,36 +404,37 @@ def draw_error_map(
     bar.set_yticks(range(len(edges)), edge_names(edges))
     bar.spines[:].set_visible(False)
     bar.set_title("mm", loc="left")
-    return drawing, axes, view, frame
 
 
 def _piecewise_largest(error: Array) -> Array:
-    """The error (T,), over long paths the largest of each piece."""
+    """Return the error (T,), over long paths the largest of each piece."""
     size = -(-len(error) // PIECES)
-    padded = np.concatenate([error, np.full(-len(error) % size, error[-1])]).reshape(-1, size)
-    return np.repeat(padded.max(axis=1), size)[: len(error)]
+    padding = np.full(-len(error) % size, error[-1])
+    pieces = np.concatenate([error, padding]).reshape(-1, size)
+    return np.repeat(pieces.max(axis=1), size)[: len(error)]
 
 
 def colours(edges: Array) -> list[tuple[float, ...]]:
-    """Red, green, blue and opacity, 0 to 1, of every step between two edges."""
-    return [
-        tuple(shade)
-        for shade in matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
-    ]
+    """Return red, green, blue and opacity, 0 to 1, of every step between two edges."""
+    shades = matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
+    return [tuple(shade) for shade in shades]
 
 
 def colour_steps(error: Array) -> Array:
-    """The errors, in mm, at which the colour changes: round numbers, from 0 to the largest error (T,).
+    """Return the errors at which the colour changes, mm: round numbers, from 0 to the largest.
 
     They are evenly spaced, unless a few peaks would then leave everything else in the first colour.
+
+    Args:
+        error: (T,), mm.
     """
-    worst, usual = float(error.max()), float(np.median(error))
+    worst = float(error.max())
     if worst < SMALLEST:
         return np.array([0.0, SMALLEST])
-    if worst <= 20.0 * usual:
-        inner = np.array(
-            MaxNLocator(LEVELS, steps=(1.0, 2.0, 2.5, 5.0, 10.0)).tick_values(0.0, worst)[1:]
-        )
+
+    if worst <= PEAK_RATIO * float(np.median(error)):
+        locator = MaxNLocator(LEVELS, steps=(1.0, 2.0, 2.5, 5.0, 10.0))
+        inner = np.array(locator.tick_values(0.0, worst)[1:])
     else:
         least = max(float(np.percentile(error, 10.0)), 1e-5 * worst, SMALLEST)
         for mantissas in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
@@ -311,106 +447,184 @@ def colour_steps(error: Array) -> Array:
 
 
 def edge_names(edges: Array) -> list[str]:
-    """Of these errors, mm, with three digits."""
+    """Return errors, mm, as texts with three digits."""
     return [as_written(float(f"{edge:.3g}")) for edge in edges]
 
 
+@dataclass(frozen=True, eq=False)
+class WorstSample:
+    """The sample with the largest tracking error, and the window around it.
+
+    Attributes:
+        index: Of the sample.
+        error: Reference minus attained (3,), mm.
+        view: In which the window is drawn.
+        due: Where the reference is (2,) in the view, mm: the axes count from it.
+        limits: What the axes show.
+        rows: The samples within the window.
+    """
+
+    index: int
+    error: Array
+    view: View
+    due: Array
+    limits: Limits
+    rows: slice
+
+    @property
+    def length(self) -> float:
+        """Length of the error, mm."""
+        return float(np.linalg.norm(self.error))
+
+
 def worst_sample(
-    evaluation: Evaluation, reference: Array, setpoint: Array, attained: Array
+    evaluation: Evaluation, reference: Array, setpoint: Array, *, attained: Array
 ) -> Figure:
-    """The neighbourhood of the worst sample, a few errors wide, in the view that shows the error best.
+    """Draw the neighbourhood of the worst sample, a few errors wide.
+
+    It is drawn in the view that shows the error best.
 
     Args:
         evaluation: The run.
-        reference, setpoint, attained: Its positions (T, 3), mm.
+        reference: Its positions (T, 3), mm.
+        setpoint: The same.
+        attained: The same.
     """
+    worst = _find_worst(evaluation, reference, setpoint, attained=attained)
+    view = worst.view
+    has_dots = worst.rows.stop - worst.rows.start <= MAX_DOTS
+    curves = [curve[:, view.pick] - worst.due for curve in (reference, setpoint, attained)]
+    path = _continuous(evaluation, worst.rows)[:, view.pick] - worst.due
+    drawing = _draw_worst(worst, curves, path, has_dots=has_dots)
+
+    length = f"{millimetres(worst.length * 1e-3)}{NO_BREAK}mm"
+    stamp = f"{evaluation.log.stamp[worst.index]:.3f}{NO_BREAK}s"
+    caption = f"Worst sample: {length} at {stamp}, {view.title.lower()}"
+    label = f"{caption}: reference, setpoint and attained path around it, in mm"
+
+    coordinates = []
+    for letter, value in zip(view.letters, worst.due, strict=True):
+        coordinates.append(f"{letter} = {significant(value, 7, 3)}{NO_BREAK}mm")
+    notes = [
+        f"Sample {worst.index} of {len(reference)}. Circles: the same instant on each curve; "
+        "dashed: the error.",
+        f"Δ is relative to the reference at that instant: {', '.join(coordinates)}.",
+    ]
+    visible = float(np.linalg.norm(worst.error[view.pick]))
+    if visible < VISIBLE_PART * worst.length:
+        notes.append(f"{millimetres(visible * 1e-3)}{NO_BREAK}mm of the error are in this plane.")
+    if has_dots:
+        period = f"{plain(evaluation.plan.period * 1e3)}{NO_BREAK}ms"
+        notes.append(f"One dot per sample, every {period}.")
+    return Figure(caption, drawing.svg("worst", label), notes)
+
+
+def _find_worst(
+    evaluation: Evaluation, reference: Array, setpoint: Array, *, attained: Array
+) -> WorstSample:
+    """Find the worst sample, and the window around it; positions as for `worst_sample`."""
     k = int(np.argmax(evaluation.errors.tracking.distance))
     error = reference[k] - attained[k]
-    length = float(np.linalg.norm(error))
-    # The window shows the error, and no more than the whole path.
-    least, whole = (
-        max(length, 1e-4),
-        float(max(np.ptp(reference, axis=0).max(), np.ptp(attained, axis=0).max())),
-    )
-    half_height = max(min(0.5 * ERRORS_HIGH * least, 0.6 * whole), 0.7 * least)
-    left, bottom, right, top = MARGINS
-    half = half_height * np.array([(HALF_WIDTH - left - right) / (HALF_HEIGHT - bottom - top), 1.0])
-    view = _best_view(reference, k, error, half_height)
-    pick, due = view.pick, reference[k, view.pick]
-    centre = -0.5 * error[pick]
-    curves = [curve[:, pick] - due for curve in (reference, setpoint, attained)]
-    span = _nearby(curves, k, centre, 1.2 * half)
 
+    # The window shows the error, and no more than the whole path.
+    shown_error = max(float(np.linalg.norm(error)), 1e-4)
+    extent = float(max(np.ptp(reference, axis=0).max(), np.ptp(attained, axis=0).max()))
+    half_height = min(0.5 * ERRORS_HIGH * shown_error, 0.6 * extent)
+    half_height = max(half_height, 0.7 * shown_error)
+    left, bottom, right, top = MARGINS
+    aspect = (HALF_WIDTH - left - right) / (HALF_HEIGHT - bottom - top)
+    half = half_height * np.array([aspect, 1.0])
+
+    view = _best_view(reference, k, error, radius=half_height)
+    due = reference[k, view.pick]
+    centre = -0.5 * error[view.pick]
+    curves = [curve[:, view.pick] - due for curve in (reference, setpoint, attained)]
+    rows = _rows_within(curves, k, centre, half=1.2 * half)
+    return WorstSample(
+        index=k, error=error, view=view, due=due, limits=_limits(centre, half), rows=rows
+    )
+
+
+def _draw_worst(
+    worst: WorstSample, curves: Sequence[Array], path: Array, *, has_dots: bool
+) -> Drawing:
+    """Draw the window around the worst sample.
+
+    Args:
+        worst: The sample and its window.
+        curves: Reference, setpoint and attained positions (T, 2) in the view, relative to where the
+            reference is at the sample, mm.
+        path: The continuous reference (K, 2), the same.
+        has_dots: Draw a dot for each sample.
+    """
     drawing = Drawing(HALF_WIDTH, HALF_HEIGHT)
     axes = drawing.axes(*MARGINS)
-    prepare_axes(axes, view, Frame(_around(centre, half), (float(due[0]), float(due[1]))))
-    axes.plot(*(_continuous(evaluation, span)[:, pick] - due).T, color=REFERENCE, linewidth=8.0)
-    dotted = "." if span.stop - span.start <= MAX_DOTS else None
+    origin = (float(worst.due[0]), float(worst.due[1]))
+    prepare_axes(axes, worst.view, Frame(worst.limits, origin))
+
+    # The curves.
+    axes.plot(*path.T, color=REFERENCE, linewidth=8.0)
     for curve, colour, width in zip(curves[1:], (SETPOINT, ATTAINED), (4.5, 2.0), strict=True):
         axes.plot(
-            *curve[span].T,
+            *curve[worst.rows].T,
             color=colour,
             linewidth=width,
-            marker=dotted,
+            marker="." if has_dots else None,
             markersize=6.0 + 1.5 * width,
         )
-    axes.plot(
-        [0.0, -error[pick[0]]],
-        [0.0, -error[pick[1]]],
-        color=TRACKING,
-        linewidth=1.0,
-        linestyle=(0, (4, 2)),
-    )
+
+    # The error, and the same instant on each curve.
+    right, up = worst.error[worst.view.pick]
+    axes.plot([0.0, -right], [0.0, -up], color=TRACKING, linewidth=1.0, linestyle=(0, (4, 2)))
     for curve, colour in zip(curves, (REFERENCE, SETPOINT, ATTAINED), strict=True):
         axes.plot(
-            *curve[k],
+            *curve[worst.index],
             marker="o",
             markersize=8.0,
             color=colour,
             markeredgecolor=TRACKING,
             markeredgewidth=1.3,
         )
-
-    caption = f"Worst sample: {millimetres(length * 1e-3)}{NO_BREAK}mm at {evaluation.log.stamp[k]:.3f}{NO_BREAK}s, "
-    label = f"{caption}{view.title.lower()}: reference, setpoint and attained path around it, in mm"
-    places = (
-        f"{letter} = {significant(v, 7, 3)}{NO_BREAK}mm"
-        for letter, v in zip(view.letters, due, strict=True)
-    )
-    notes = [
-        f"Sample {k} of {len(reference)}. Circles: the same instant on each curve; dashed: the error.",
-        f"Δ is relative to the reference at that instant: {', '.join(places)}.",
-    ]
-    if (visible := float(np.linalg.norm(error[pick]))) < 0.97 * length:
-        notes.append(f"{millimetres(visible * 1e-3)}{NO_BREAK}mm of the error are in this plane.")
-    if dotted is not None:
-        notes.append(
-            f"One dot per sample, every {plain(evaluation.plan.period * 1e3)}{NO_BREAK}ms."
-        )
-    return Figure(caption + view.title.lower(), drawing.svg("worst", label), notes)
+    return drawing
 
 
-def _best_view(reference: Array, k: int, error: Array, radius: float) -> View:
-    """The view along the direction in which error and path near sample k are smallest."""
-    near = np.linalg.norm(reference - reference[k], axis=1) <= 2.0 * radius
-    path = np.ptp(reference[near], axis=0)
-    weight = np.sum([part**2 / max(float(part @ part), 1e-30) for part in (error, path)], axis=0)
+def _best_view(reference: Array, k: int, error: Array, *, radius: float) -> View:
+    """Return the view along the direction in which error and path near a sample are smallest.
+
+    Args:
+        reference: (T, 3), mm.
+        k: Index of the sample.
+        error: Of the sample (3,), mm.
+        radius: Half the height of the window, mm.
+    """
+    is_near = np.linalg.norm(reference - reference[k], axis=1) <= 2.0 * radius
+    path = np.ptp(reference[is_near], axis=0)
+    parts = [part**2 / max(float(part @ part), 1e-30) for part in (error, path)]
+    weight = np.sum(parts, axis=0)
     return max(VIEWS, key=lambda view: float(weight[view.pick].sum()))
 
 
-def _nearby(curves: list[Array], k: int, centre: Array, half: Array) -> slice:
-    """The samples around k, until all curves (T, 2) have left the window."""
-    inside = np.any([np.all(np.abs(curve - centre) <= half, axis=1) for curve in curves], axis=0)
-    outside = np.flatnonzero(~inside)
-    before, after = outside[outside < k], outside[outside > k]
-    return slice(
-        int(before[-1]) if len(before) else 0, int(after[0]) + 1 if len(after) else len(inside)
-    )
+def _rows_within(curves: Sequence[Array], k: int, centre: Array, *, half: Array) -> slice:
+    """Return the samples around one, until all curves have left the window.
+
+    Args:
+        curves: (T, 2), mm.
+        k: Index of the sample.
+        centre: Of the window (2,), mm.
+        half: Half of the window's width and height (2,), mm.
+    """
+    is_inside = [np.all(np.abs(curve - centre) <= half, axis=1) for curve in curves]
+    outside = np.flatnonzero(~np.any(is_inside, axis=0))
+    before = outside[outside < k]
+    after = outside[outside > k]
+    first = int(before[-1]) if len(before) else 0
+    end = int(after[0]) + 1 if len(after) else len(curves[0])
+    return slice(first, end)
 
 
-def _continuous(evaluation: Evaluation, span: slice) -> Array:
-    """The reference (K, 3) in mm with its corners, which lie between samples."""
-    times = evaluation.log.plan_time[span]
+def _continuous(evaluation: Evaluation, rows: slice) -> Array:
+    """Return the reference (K, 3), mm, at some samples and between them: its corners lie there."""
+    times = evaluation.log.plan_time[rows]
     steps = np.linspace(0, len(times) - 1, POINTS_PER_SAMPLE * (len(times) - 1) + 1)
-    finer = np.interp(steps, np.arange(len(times)), times)
-    return evaluation.plan.trajectory.reference(finer)[:, :3] * 1e3
+    finer_times = np.interp(steps, np.arange(len(times)), times)
+    return evaluation.plan.trajectory.reference(finer_times)[:, :3] * 1e3

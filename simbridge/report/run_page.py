@@ -19,7 +19,7 @@ from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import joint_chart, joints, largest_contributor
 from simbridge.report.over_time import contour_chart, errors_over_time, loop_chart
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
-from simbridge.report.paths import Path, error_map, three_views, worst_sample
+from simbridge.report.paths import DrawnPath, error_map, three_views, worst_sample
 from simbridge.report.rendering import Figure, LegendEntry, render
 from simbridge.report.session import session_part
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
@@ -173,9 +173,9 @@ def _paths(evaluation: Evaluation) -> dict[str, Any]:
     attained = evaluation.attained[:, :3] * 1e3
 
     paths = [
-        Path("reference", reference, REFERENCE, 8.0),
-        Path("setpoint", setpoint, SETPOINT, 5.0),
-        Path("attained", attained, ATTAINED, 2.0),
+        DrawnPath("reference", reference, REFERENCE, 8.0),
+        DrawnPath("setpoint", setpoint, SETPOINT, 5.0),
+        DrawnPath("attained", attained, ATTAINED, 2.0),
     ]
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
     shown_error = {f"tracking error|{NO_BREAK}mm": distance}
@@ -183,7 +183,7 @@ def _paths(evaluation: Evaluation) -> dict[str, Any]:
         "path_legend": _PATH_LEGEND,
         "views": three_views(paths, stamps, shown_error, marks),
         "worst": [
-            worst_sample(evaluation, reference, setpoint, attained),
+            worst_sample(evaluation, reference, setpoint, attained=attained),
             error_map(reference, distance, stamps),
         ],
     }
