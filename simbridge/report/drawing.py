@@ -1,6 +1,7 @@
-"""Figures as SVG inside the page: sized in CSS pixels, in the page's font, the same bytes for the same run.
+"""Figures as SVG inside the page: sized in CSS pixels, in the page's font.
 
-The same figures are drawn for paper: then a pixel is so many points that the text has the size of a paper's.
+The same run makes the same bytes. The same figures are drawn for paper: then a pixel is so many
+points that the text has the size of a paper's.
 """
 
 from __future__ import annotations
@@ -27,16 +28,20 @@ from simbridge.report.palette import DASHES, GRID, GROUND, INK, REFERENCE, TRACK
 from simbridge.text import MINUS
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.
-_POINTS_PER_INCH = 72.0
-# Size of the text, in pixels on the page and in points on paper.
-_TEXT, _PAPER_TEXT = 11.0, 8.0
+POINTS_PER_INCH = 72.0
+# Size of the text on the page, pixels.
+TEXT_SIZE = 11.0
+# Size of the text on paper, points.
+PAPER_TEXT_SIZE = 8.0
+# A curve of fewer samples is drawn with dots.
+MIN_LINE_SAMPLES = 20
 
-_STYLE: dict[str, Any] = {
+STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "simbridge",
     "font.family": ["DejaVu Sans"],
-    "font.size": _TEXT,
-    "axes.labelsize": _TEXT,
+    "font.size": TEXT_SIZE,
+    "axes.labelsize": TEXT_SIZE,
     "axes.labelcolor": INK,
     "axes.labelpad": 3.0,
     "axes.edgecolor": REFERENCE,
@@ -48,7 +53,7 @@ _STYLE: dict[str, Any] = {
     "axes.autolimit_mode": "data",
     # Without a fixed position of the title, matplotlib lays everything out twice.
     "axes.titley": 1.0,
-    "axes.titlesize": _TEXT,
+    "axes.titlesize": TEXT_SIZE,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "text.color": INK,
@@ -59,8 +64,8 @@ _STYLE: dict[str, Any] = {
     "ytick.left": False,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "xtick.labelsize": _TEXT,
-    "ytick.labelsize": _TEXT,
+    "xtick.labelsize": TEXT_SIZE,
+    "ytick.labelsize": TEXT_SIZE,
     "lines.solid_joinstyle": "round",
     "path.simplify": True,
 }
@@ -80,14 +85,23 @@ _LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 
 
 def drawing_style(*, paper: bool = False) -> AbstractContextManager[None]:
-    """The style of the pages' figures, or of the same on paper, independent of the user's matplotlib settings."""
-    style: dict[Any, Any] = {
-        k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")
-    }
-    style |= _STYLE
+    """Set the style of figures until the block ends, whatever the user's matplotlib settings are.
+
+    Args:
+        paper: The style on paper, in place of the pages'.
+    """
+    style: dict[Any, Any] = {}
+    for name, value in matplotlib.rcParamsDefault.items():
+        if not name.startswith("backend"):
+            style[name] = value
+    style |= STYLE
+
     if paper:
-        style |= {name: _PAPER_TEXT for name, value in _STYLE.items() if value == _TEXT}
-        # Journals want embedded fonts; an SVG is shown alike everywhere only with its letters as shapes.
+        for parameter, setting in STYLE.items():
+            if setting == TEXT_SIZE:
+                style[parameter] = PAPER_TEXT_SIZE
+        # Journals want embedded fonts; an SVG is shown alike everywhere only with its letters as
+        # shapes.
         style |= {"svg.fonttype": "path", "pdf.fonttype": 42, "lines.scale_dashes": True}
     return matplotlib.rc_context(style)
 
@@ -96,55 +110,80 @@ class Drawing:
     """A figure.
 
     Args:
-        width, height: In CSS pixels; the page may scale it down.
+        width: CSS pixels; the page may scale it down.
+        height: The same.
     """
 
     def __init__(self, width: float, height: float) -> None:
-        self.width, self.height = width, height
-        # 1 on the page.
-        points = matplotlib.rcParams["font.size"] / _TEXT / _POINTS_PER_INCH
-        self._figure = Figure(figsize=(width * points, height * points), dpi=_POINTS_PER_INCH)
+        self.width = width
+        self.height = height
+        # The length of a pixel, inches: a point on the page.
+        pixel = matplotlib.rcParams["font.size"] / TEXT_SIZE / POINTS_PER_INCH
+        self._figure = Figure(figsize=(width * pixel, height * pixel), dpi=POINTS_PER_INCH)
         self._figure.patch.set_visible(False)
         FigureCanvasSVG(self._figure)
 
     def axes(self, left: float, bottom: float, right: float, top: float, **more: Any) -> Axes:
-        """Axes between four margins, in pixels from the figure's left, bottom, right and top edge."""
-        width, height = self.width - left - right, self.height - bottom - top
-        place = (left / self.width, bottom / self.height, width / self.width, height / self.height)
-        axes = self._figure.add_axes(place, **more)
+        """Add axes between four margins.
+
+        Args:
+            left: Pixels from the figure's left edge; the others likewise.
+            bottom: From the bottom.
+            right: From the right edge.
+            top: From the top.
+            **more: Passed on to matplotlib.
+        """
+        width = self.width - left - right
+        height = self.height - bottom - top
+        rectangle = (
+            left / self.width,
+            bottom / self.height,
+            width / self.width,
+            height / self.height,
+        )
+        axes = self._figure.add_axes(rectangle, **more)
         axes.patch.set_visible(False)
         # It has no label: without this, all tick labels are measured once more to place one.
         axes.yaxis.set_label_coords(0.0, 0.5)
         return axes
 
-    def places(self, axes: Axes, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Points (K, 2) of the axes in pixels from the figure's upper left corner (K, 2)."""
-        found = np.asarray(axes.transData.transform(points), dtype=float)
-        return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
+    def to_pixels(self, axes: Axes, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points (K, 2) of the axes in pixels from the figure's upper left corner (K, 2)."""
+        pixels = np.asarray(axes.transData.transform(points), dtype=float)
+        return np.stack([pixels[:, 0], self.height - pixels[:, 1]], axis=1)
 
     def legend(self, entries: Sequence[tuple[str, str, str]], columns: int = 3) -> None:
-        """Names, colours and dashes (of `DASHES`), at the upper edge: on a page they are elements beside the figure."""
-        handles = [Line2D([], [], color=colour, linewidth=1.0) for _, colour, _ in entries]
-        for handle, (_, _, dash) in zip(handles, entries, strict=True):
+        """Draw a legend at the upper edge; on a page it is an element beside the figure.
+
+        Args:
+            entries: Names, colours and dashes (of `DASHES`).
+            columns: In which the entries are.
+        """
+        names = []
+        handles = []
+        for name, colour, dash in entries:
+            handle = Line2D([], [], color=colour, linewidth=1.0)
             if dash:
                 handle.set_dashes(DASHES[dash])
-        names = [name for name, *_ in entries]
-        legend = {
+            names.append(name)
+            handles.append(handle)
+
+        options = {
             "ncols": columns,
             "frameon": False,
             "borderaxespad": 0.0,
             "handlelength": 2.0,
             "columnspacing": 1.0,
         }
-        self._figure.legend(handles, names, loc="upper left", **legend)
+        self._figure.legend(handles, names, loc="upper left", **options)
 
     def save(self, new: str | Path, kind: str) -> None:
-        """The figure as a file for a paper: "svg" or "pdf", without a date."""
+        """Write the figure as a file for a paper: "svg" or "pdf", without a date."""
         metadata = {"Date": None} if kind == "svg" else {"CreationDate": None}
         self._figure.savefig(new, format=kind, metadata=metadata)
 
     def svg(self, name: str, label: str, *, paper: bool = False) -> Markup:
-        """The figure as an element of the page.
+        """Return the figure as an element of the page.
 
         Args:
             name: Unique on the page: identifiers inside begin with it.
@@ -158,22 +197,28 @@ class Drawing:
             text = pattern.sub(shorter, text)
 
         def shorten_tag(tag: re.Match[str]) -> str:
+            """Return a tag with short numbers, the page's colours and unique identifiers."""
             short = on_page(_LONG_NUMBER.sub(r"\1", tag[0]))
             short = short.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
             return short.replace('xlink:href="#', f'href="#{name}-')
 
         # Only inside tags: between them are the labels, which stay as they are.
         text = _TAG.sub(shorten_tag, text)
-        return Markup(
-            '<svg class="figure{4}" viewBox="0 0 {0:g} {1:g}" role="img" aria-label="{2}" style="max-width:{0:g}px">{3}'
-        ).format(self.width, self.height, label, Markup(text.strip()), " paper" if paper else "")
+        head = Markup(
+            '<svg class="figure{kind}" viewBox="0 0 {width:g} {height:g}" role="img" '
+            'aria-label="{label}" style="max-width:{width:g}px">'
+        ).format(kind=" paper" if paper else "", width=self.width, height=self.height, label=label)
+        return head + Markup(text.strip())
 
 
-def mark(axes: Axes, place: Sequence[float] | NDArray[np.float64], marker: str) -> None:
-    """Mark a point: "o" the start, "X" the sample with the largest error."""
-    face, edge, width = (TRACKING, GROUND, 0.8) if marker == "X" else (GROUND, TRACKING, 1.5)
+def mark(axes: Axes, point: Sequence[float] | NDArray[np.float64], marker: str) -> None:
+    """Mark a point (2,) of the axes: "o" the start, "X" the sample with the largest error."""
+    if marker == "X":
+        face, edge, width = TRACKING, GROUND, 0.8
+    else:
+        face, edge, width = GROUND, TRACKING, 1.5
     axes.plot(
-        *place,
+        *point,
         marker=marker,
         markersize=10.0,
         markerfacecolor=face,
@@ -185,23 +230,25 @@ def mark(axes: Axes, place: Sequence[float] | NDArray[np.float64], marker: str) 
 
 
 def dots(samples: int) -> str | None:
-    """The marker of a curve: few samples are drawn as dots too, for a short line hardly shows."""
-    return "." if samples < 20 else None
+    """Return the marker of a curve.
+
+    Few samples are drawn as dots too, for a short line hardly shows.
+    """
+    return "." if samples < MIN_LINE_SAMPLES else None
 
 
 def few_ticks(most: int) -> Locator:
-    """At most `most` ticks, at round numbers."""
+    """Return a locator of at most `most` ticks, at round numbers."""
     return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
 
 
 def plain_numbers() -> Formatter:
-    """Tick labels without exponents and without an offset."""
-
+    """Return a formatter of tick labels without exponents and without an offset."""
     return FuncFormatter(lambda value, _: as_written(value))
 
 
 def as_written(value: float) -> str:
-    """A round number without an exponent."""
+    """Return a round number as text, without an exponent."""
     text = f"{value:.6f}".rstrip("0").rstrip(".")
     return text.replace("-", MINUS) if text != "-0" else "0"
 
@@ -209,7 +256,7 @@ def as_written(value: float) -> str:
 def prepare_time_axis(
     axes: Axes, begin: float, end: float, ticks: int, label: str = "Time (s)"
 ) -> None:
-    """Seconds from begin to end."""
+    """Let the horizontal axis show the time from begin to end, s, with at most some ticks."""
     axes.set_xlim(begin, end)
     axes.xaxis.set_major_locator(few_ticks(ticks))
     axes.xaxis.set_major_formatter(plain_numbers())
@@ -217,23 +264,31 @@ def prepare_time_axis(
 
 
 def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
-    """One division per factor of ten, with finer lines between."""
+    """Let the vertical axis be logarithmic: a division per factor of ten, with finer lines between.
+
+    Args:
+        axes: Whose axis.
+        bottom: Its lower end, a power of ten.
+        top: Its upper end.
+    """
     axes.set_yscale("log", nonpositive="clip")
     axes.set_ylim(bottom, top)
     decades = range(round(math.log10(bottom)), math.floor(math.log10(top)) + 1)
-    axes.set_yticks([10.0**d for d in decades], [_power(d) for d in decades])
+    axes.set_yticks([10.0**decade for decade in decades], [_power(decade) for decade in decades])
     axes.yaxis.set_minor_locator(NullLocator())
-    finer = np.array([m * 10.0**d for d in decades for m in range(2, 10) if m * 10.0**d < top])
+
+    # The finer lines.
+    values = [multiple * 10.0**decade for decade in decades for multiple in range(2, 10)]
+    finer = np.array([value for value in values if value < top])
     # All in one line with gaps: one tick each would take ten times as long.
-    across, gap = np.tile([0.0, 1.0, np.nan], len(finer)), np.full(len(finer), np.nan)
-    up = np.stack([finer, finer, gap], axis=1).ravel()
-    axes.plot(
-        across, up, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5
-    )
+    gap = np.full(len(finer), np.nan)
+    x = np.tile([0.0, 1.0, np.nan], len(finer))
+    y = np.stack([finer, finer, gap], axis=1).ravel()
+    axes.plot(x, y, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5)
 
 
 def _power(exponent: int) -> str:
-    """A power of ten, as short as possible."""
+    """Return a power of ten as text, as short as possible."""
     if -3 <= exponent <= 3:
         return f"{10.0**exponent:g}"
     return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -234,7 +234,7 @@ def three_views(
             values[name] = column[shown]
 
         drawn = drawing.svg(f"view-{view.letters}", _view_label(view, paths, columns))
-        mapped = path_map(drawn, drawing.places(axes, points[shown]), stamps[shown], values)
+        mapped = path_map(drawn, drawing.to_pixels(axes, points[shown]), stamps[shown], values)
         figures.append(Figure(view.title, mapped, frame.notes))
     return figures
 
@@ -326,7 +326,7 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
         f"{stamps[error.argmax()]:.2f} s"
     )
     drawn = drawing.svg("map", label, paper=True)
-    mapped = path_map(drawn, drawing.places(axes, points[shown]), stamps[shown], columns)
+    mapped = path_map(drawn, drawing.to_pixels(axes, points[shown]), stamps[shown], columns)
     return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
 
 
