@@ -11,6 +11,7 @@ from simbridge.robot import load_robot
 
 def test_the_arm_starts_at_home_as_ursim_or_at_joints():
     robot = load_robot("ur10e")
+
     assert start_joints(robot, "home").tolist() == robot.home.tolist()
     assert start_joints(robot, "ursim").tolist() == [
         -1.6007,

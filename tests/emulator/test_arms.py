@@ -70,21 +70,28 @@ def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_end
     arms, tmp_path
 ):
     process, log = arms
+
     assert ask(FIRST, "power on") == "Powering on"
     assert ask(SECOND, "robotmode") == "Robotmode: POWER_OFF"
+
     process.send_signal(signal.SIGINT)
+
     assert process.wait(30.0) == 0
+
     for host in (FIRST, SECOND):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((host, 29999))
     (request,) = (
         e for e in read_traffic(tmp_path / f"all-{SECOND}.jsonl") if e.event == "received"
     )
+
     assert (request.port, request.client, request.bytes) == (29999, 1, b"robotmode\n")
+
     for words in (
-        f"{FIRST} client 1 -> dashboard: power on", f"{SECOND} client 1 -> dashboard: robotmode",
+        f"{FIRST} client 1 -> dashboard: power on",
+        f"{SECOND} client 1 -> dashboard: robotmode",
         f"{SECOND} client 1 <- dashboard: Robotmode: POWER_OFF",
-    ):  # fmt: skip
+    ):
         assert words in log.read_text()
 
 
@@ -92,6 +99,7 @@ def test_when_one_arm_ends_it_is_named_and_all_end_with_its_status(arms):
     process, log = arms
     with socket.create_connection((SECOND, 30020), timeout=10.0) as control:
         control.sendall(b'{"do": "kill"}\n')
+
     assert process.wait(30.0) == 9
     assert f"The arm on {SECOND} has ended with status 9" in log.read_text()
     with pytest.raises(ConnectionRefusedError):
@@ -124,4 +132,5 @@ def test_when_their_parent_is_killed_all_end(arms):
 )
 def test_a_number_of_arms_that_is_not_possible_is_refused(cli, options, named):
     answer = cli("emulate", *options)
+
     assert answer.status == 2 and named in answer.message

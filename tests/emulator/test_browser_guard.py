@@ -85,6 +85,7 @@ def test_a_beginning_is_undecided_until_it_is_known(request_line):
     ]
 
     decided = [verdict for verdict in verdicts if verdict is not None]
+
     assert decided
     assert all(decided)
     assert verdicts[0] is None
@@ -146,6 +147,7 @@ def test_the_lines_of_a_pages_request_are_not_carried_out(emulator, port, size):
     )
 
     state = emulator.state()
+
     assert closed
     assert (state["speed_slider"], state["robot_mode"]) == (1.0, "RUNNING")
 
@@ -157,6 +159,7 @@ def test_the_log_says_why_a_page_was_disconnected(emulator):
     deadline = time.monotonic() + 30.0
     while expected not in emulator.log and time.monotonic() < deadline:
         time.sleep(0.05)
+
     assert expected in emulator.log
 
 

@@ -24,6 +24,7 @@ def test_movej_is_a_trapezoid_with_the_given_speed_and_acceleration(bench, a, v)
     peak = min(v, np.sqrt(a * 1.0))
     speeds = bench.speeds()[:, 0]
     moving = np.flatnonzero(speeds)
+
     assert speeds.max() == pytest.approx(peak, abs=a * DT)
     assert np.abs(np.diff(speeds[moving[0] : moving[-1]])).max() / DT == pytest.approx(a, rel=1e-6)
     assert len(moving) * DT == pytest.approx(1.0 / peak + peak / a, abs=2 * DT)
@@ -34,14 +35,18 @@ def test_movej_ends_exactly_at_its_goal_and_all_joints_arrive_together(bench):
     bench.load(f"movej({goal.tolist()})")
     bench.finish()
     bench.tick(0.1)
+
     assert (bench.state.target_q == goal).all() and (bench.state.actual_q == goal).all()
+
     gone = (np.array(bench.q) - bench.q[0]) / (goal - ROBOT.home)
+
     assert np.ptp(gone, axis=1).max() < 1e-12
 
 
 def test_movej_with_a_time_takes_that_time(bench):
     bench.load(f"movej({AHEAD}, t=3.0)")
     bench.finish()
+
     assert np.count_nonzero(bench.speeds()[:, 0]) * DT == pytest.approx(3.0, abs=2 * DT)
 
 
@@ -49,6 +54,7 @@ def test_movej_with_a_time_takes_that_time(bench):
 def test_a_move_with_an_invalid_parameter_ends_the_program_at_rest(bench, arguments):
     bench.load(f"movej({AHEAD}, {arguments})")
     bench.finish()
+
     assert arguments[0] in bench.texts("error")
     assert (bench.state.target_q == ROBOT.home).all()
 
@@ -57,9 +63,12 @@ def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
     shape = SpeedProfile(0.7, 2.0, 0.6)
     times = np.linspace(-0.1, shape.duration + 0.1, 5000)
     way = np.array([shape.distance(t) for t in times])
+
     assert (np.diff(way) >= 0.0).all()
     assert way[0] == 0.0 and way[-1] == 0.7
+
     step = times[1] - times[0]
+
     assert np.abs(np.diff(way, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
     assert SpeedProfile(0.0, 1.0, 1.0).distance(0.0) == 0.0
 
@@ -69,6 +78,7 @@ def test_a_movej_that_is_too_fast_is_slowed_to_the_joint_limits(bench, pace):
     bench.load(f"movej([q[0] + 1.5, q[1] + 1.0, q[2] - 0.5, q[3], q[4], q[5]], {pace})")
     bench.finish()
     used = np.abs(bench.speeds()).max(axis=0) / (ROBOT.max_velocity + 0.2)
+
     assert used.max() == pytest.approx(1.0, rel=1e-6)
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert bench.q[-1] == pytest.approx(bench.q[0] + [1.5, 1.0, -0.5, 0.0, 0.0, 0.0])
@@ -79,13 +89,23 @@ def test_a_move_that_starts_in_motion_brakes_first(bench, move):
     bench.load("p0 = get_target_tcp_pose()", "speedj([-0.8, 0.2, 0, 0, 0, 0.4], 5.0, 0.5)", move)
     bench.finish()
     change = np.abs(np.diff(bench.speeds(), axis=0)).max() / DT
+
     assert change == pytest.approx(BRAKING, rel=1e-6)
 
 
 def test_two_threads_that_move_the_arm_at_the_same_time_end_the_program(bench):
-    bench.load("thread t():", "while True:", f"servoj({AHEAD}, gain=100)", "end", "end", "h = run t()", "sleep(0.02)",
-               "movej(q)")  # fmt: skip
+    bench.load(
+        "thread t():",
+        "while True:",
+        f"servoj({AHEAD}, gain=100)",
+        "end",
+        "end",
+        "h = run t()",
+        "sleep(0.02)",
+        "movej(q)",
+    )
     bench.finish()
+
     assert "Another thread is already controlling the robot" in bench.texts("error")
 
 
@@ -94,19 +114,28 @@ def test_after_a_thread_was_killed_others_can_move_the_arm(bench):
         "thread t():", f"movej({AHEAD})", "end", "h = run t()", "sleep(0.5)", "kill h", "movej(q)"
     )
     bench.finish()
+
     assert not bench.texts("error")
     assert bench.q[-1] == pytest.approx(ROBOT.home)
 
 
 def test_a_new_tcp_does_not_affect_a_running_tool_move(bench):
     start = bench.controller.arm.tool(ROBOT.home)
-    bench.load("p0 = get_target_tcp_pose()", "thread t():", "sleep(0.3)", "set_tcp(p[0, 0, 0.2, 0, 0, 0])", "end",
-               "h = run t()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        "thread t():",
+        "sleep(0.3)",
+        "set_tcp(p[0, 0, 0.2, 0, 0, 0])",
+        "end",
+        "h = run t()",
+        "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)",
+    )
     bench.finish()
     flange = [
         bench.controller.arm.tool(q) * frame_of(bench.state.tcp_offset).inverse() for q in bench.q
     ]
     points = np.array([f.translation for f in flange]) - start.translation
+
     assert bench.state.tcp_offset[2] == 0.2
     assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(
         0.1, rel=1e-4
@@ -120,11 +149,16 @@ def test_stopl_slows_the_tool_along_its_line(bench):
     points = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
     speeds = np.linalg.norm(np.diff(points, axis=0), axis=1) / DT
     fastest = int(speeds.argmax())
+
     assert speeds[fastest] == pytest.approx(0.15, rel=1e-5)
+
     slowing = np.diff(speeds)[np.diff(speeds) < -1e-5]
+
     # These are mean speeds: the first and the last change by less.
     assert slowing[1:-1] == pytest.approx(-0.5 * DT, rel=1e-3)
+
     sideways = np.cross(points - points[0], np.array([0.1, -0.1, 0.05]) / 0.15)
+
     assert np.linalg.norm(sideways, axis=1).max() < 1e-6
 
 
@@ -138,6 +172,7 @@ def test_movel_is_straight_and_has_the_given_tool_speed(bench):
     frames = [bench.controller.arm.tool(q) for q in bench.q]
     points = np.array([f.translation for f in frames]) - start.translation
     along = np.array([0.02, 0.05, -0.1]) / np.linalg.norm([0.02, 0.05, -0.1])
+
     assert np.linalg.norm(points - np.outer(points @ along, along), axis=1).max() < 1e-7
     assert max(np.abs(f.rotation - start.rotation).max() for f in frames) < 1e-7
     assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(
@@ -151,6 +186,7 @@ def test_an_arm_at_rest_costs_no_kinematics(bench, monkeypatch):
     monkeypatch.setattr(EmulatedArm, "pose", None)
     monkeypatch.setattr(EmulatedArm, "jacobian", None)
     bench.tick(1.0)
+
     assert not (
         bench.state.target_qd.any()
         or bench.state.target_qdd.any()
@@ -165,6 +201,7 @@ def test_actual_follows_target_half_a_millisecond_later(bench):
     before = bench.state.target_q
     bench.tick()
     target = bench.state.target_q
+
     assert bench.state.actual_q == pytest.approx(
         target - 0.0005 / DT * (target - before), abs=1e-12
     )
@@ -177,9 +214,12 @@ def test_when_a_program_stops_the_arm_slows_down_and_rests(bench):
     bench.controller.stop_program()
     bench.q = bench.q[-2:]
     bench.tick(0.5)
+
     assert bench.state.runtime_state == RuntimeState.STOPPED
     assert bench.at_rest
+
     slowing = bench.speeds()[:, 0]
+
     assert before > 0.5 and (np.diff(slowing) <= 1e-9).all()
     assert 0.0 < slowing[1] < before
 
@@ -188,8 +228,11 @@ def test_stopj_has_the_given_deceleration(bench):
     bench.load("speedj([0.5, 0, 0, 0, 0, 0], 5.0, 0.5)", "stopj(1.0)")
     bench.finish()
     speeds = bench.speeds()[:, 0]
+
     assert speeds.max() == pytest.approx(0.5)
+
     falling = np.diff(speeds)[np.diff(speeds) < -1e-9]
+
     # These are mean speeds: the first and the last change by half of it.
     assert falling[1:-1] == pytest.approx(-1.0 * DT)
     assert falling[[0, -1]] == pytest.approx(-0.5 * DT)

@@ -96,10 +96,13 @@ def test_forward_kinematics_accept_another_tcp(controller, call):
     tcp = Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
 
     assert same(call("get_forward_kin", q, tcp), flange(q) * frame_of(np.array(tcp)))
+
     call("set_tcp", tcp)
+
     assert same(call("get_forward_kin", q), flange(q) * frame_of(np.array(tcp)))
     assert same(call("get_forward_kin", q, Pose([0.0] * 6)), flange(q))
     assert call("get_tcp_offset") == tcp
+
     call("set_tcp", Pose([0.0] * 6))
 
 
@@ -155,8 +158,10 @@ def test_pose_trans_and_pose_inv_are_products_of_frames(call, a, b):
 
 @given(a=poses, b=poses)
 def test_pose_sub_undoes_pose_add(call, a, b):
-    assert same(call("pose_sub", call("pose_add", b, a), a), pin.SE3(
-        frame_of(np.array(b)).rotation, frame_of(np.array(b)).translation))  # fmt: skip
+    assert same(
+        call("pose_sub", call("pose_add", b, a), a),
+        pin.SE3(frame_of(np.array(b)).rotation, frame_of(np.array(b)).translation),
+    )
 
 
 @given(a=poses, b=poses, alpha=st.floats(0.0, 1.0))
@@ -169,7 +174,9 @@ def test_an_interpolated_pose_divides_translation_and_rotation_evenly(call, a, b
     assert here.translation == pytest.approx(
         start.translation + alpha * (end.translation - start.translation)
     )
+
     turn = np.linalg.norm(pin.log3(end.rotation @ start.rotation.T))
+
     assert np.linalg.norm(pin.log3(here.rotation @ start.rotation.T)) == pytest.approx(
         alpha * turn, abs=1e-6
     )
@@ -193,6 +200,7 @@ def test_the_mass_matrix_is_pinocchios_and_symmetric(call):
 
 def test_an_output_integer_register_is_32_bits_wide(controller, call):
     call("write_output_integer_register", 3, 2**31)
+
     assert call("read_output_integer_register", 3) == -(2**31)
 
 
@@ -207,9 +215,13 @@ def test_payload_and_outputs_can_be_read_back(controller, call):
 
     assert call("get_target_payload") == 2.5
     assert call("get_target_payload_cog") == [0.0, 0.01, 0.05]
+
     call("set_digital_out", 2, True)
+
     assert controller.state.digital_outputs == 1 << 2
+
     call("set_digital_out", 2, False)
+
     assert controller.state.digital_outputs == 0
 
 
@@ -229,7 +241,9 @@ def test_matrices_are_inverted_and_transposed(call):
     assert call("transpose", ((1, 2, 3), (4, 5, 6))) == [[1, 4], [2, 5], [3, 6]]
     with pytest.raises(InvalidParameter, match="has an inverse"):
         call("inv", ((1.0, 2.0), (2.0, 4.0)), thread=Thread())
+
     pose = Pose([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+
     assert call("inv", pose) == call("pose_inv", pose)
 
 
@@ -247,7 +261,9 @@ def test_digital_outputs_are_named_by_their_groups(controller, call):
     assert controller.state.digital_outputs == 1 << 1 | 1 << 10 | 1 << 17
     assert call("get_configurable_digital_out", 2)
     assert not call("get_tool_digital_out", 0)
+
     controller.state.digital_inputs = 1 << 9
+
     assert call("get_configurable_digital_in", 1)
     assert call("get_digital_in", 9)
 
@@ -257,8 +273,10 @@ def test_an_analog_output_has_the_level_of_its_domain(controller, call):
     call("set_standard_analog_out", 0, 0.5)
 
     assert call("get_standard_analog_out", 0) == pytest.approx(0.012)  # A
+
     call("set_analog_outputdomain", 0, 1)
     call("set_standard_analog_out", 0, 0.5)
+
     assert call("get_standard_analog_out", 0) == 5.0  # V
     assert controller.state.analog_output_types == 1
 
@@ -267,7 +285,9 @@ def test_flags_and_the_tool_voltage_are_kept(controller, call):
     call("set_flag", 7, True)
 
     assert call("get_flag", 7)
+
     call("set_tool_voltage", 24)
+
     assert call("get_rtde_value", "tool_output_voltage") == 24
     with pytest.raises(InvalidParameter, match="0, 12 or 24"):
         call("set_tool_voltage", 5)
@@ -368,6 +388,7 @@ def test_a_remote_procedure_that_answers_too_much_ends_the_program():
         deadline = time.monotonic() + 10.0
         while not messages and time.monotonic() < deadline:
             controller.tick()
+
     assert f"the answer has more than {MAX_ANSWER_BYTES} bytes" in messages[0][1]
 
 
@@ -423,7 +444,9 @@ def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_tex
     controller, messages = fault_of(f"def f():\n  sync()\n  {call_text}\n  sleep(100)\nend\n")
 
     assert controller.state.runtime_state == RuntimeState.STOPPED
+
     [(kind, text, line)] = messages
+
     assert kind == "error"
     assert named in text
     assert line == 3
@@ -449,18 +472,25 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
     assert sorted(listed["executed"]) == sorted(known.keys() - set(without_effect))
     assert sorted(listed["accepted without effect"]) == sorted(without_effect)
     assert not known.keys() & set(listed["unknown"])
+
     # Kept apart from the table and from the code, so that a function that is lost from both is missed here.
     collected = Path(__file__).with_name("script_manual.txt").read_text().splitlines()[1:]
+
     assert set(" ".join(collected).split()) <= {name for names in listed.values() for name in names}
 
 
 @pytest.mark.parametrize(
     "call_text",
-    ["get_inverse_kin_has_solution(pose=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
-     "get_inverse_kin(x=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
-     "wrench_trans(T_from_to=p0, w_from=q)", "is_within_safety_limits(pose=pose, qnear=q)", 'to_num(str="3")',
-     'str_sub(src="abc", index=1, len=1)', 'str_empty(str="")'],
-)  # fmt: skip
+    [
+        "get_inverse_kin_has_solution(pose=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
+        "get_inverse_kin(x=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
+        "wrench_trans(T_from_to=p0, w_from=q)",
+        "is_within_safety_limits(pose=pose, qnear=q)",
+        'to_num(str="3")',
+        'str_sub(src="abc", index=1, len=1)',
+        'str_empty(str="")',
+    ],
+)
 def test_arguments_have_the_manuals_names(call_text):
     start = (
         "p0 = p[0, 0, 0, 0, 0, 0]\nq = get_target_joint_positions()\npose = get_target_tcp_pose()\n"
@@ -475,6 +505,7 @@ def test_a_function_without_effect_says_so_once_in_the_log(caplog):
     fault_of(
         "def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n"
     )
+
     assert [record.getMessage() for record in caplog.records] == [
         "URScript: set_tool_output_mode is accepted without effect: the emulator does not model it."
     ]
@@ -506,7 +537,9 @@ def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, s
     _, messages = fault_of(f"def f():\n  {call_text}\n  {call_text}\nend\n")
 
     assert messages == []
+
     text = f"URScript: {said} is accepted without effect: the emulator does not model it."
+
     assert [record.getMessage() for record in caplog.records] == [text]
 
 

@@ -51,12 +51,20 @@ def bench() -> Pushed:
 def test_a_push_is_measured_for_its_time_and_does_not_move_the_arm(bench):
     bench.push(3.0, -4.0, 12.0, 0.5, 0.0, 0.0, seconds=0.5)
     bench.tick(0.1)
+
     assert bench.state.tcp_force.tolist() == [3.0, -4.0, 12.0, 0.5, 0.0, 0.0]
-    bench.load("write_output_float_register(0, force())", "f = get_tcp_force()",
-               "write_output_float_register(1, f[2])")  # fmt: skip
+
+    bench.load(
+        "write_output_float_register(0, force())",
+        "f = get_tcp_force()",
+        "write_output_float_register(1, f[2])",
+    )
     bench.finish()
+
     assert bench.state.output_double[:2] == [13.0, 12.0]
+
     bench.tick(0.5)
+
     assert not bench.state.tcp_force.any() and bench.at_rest
     assert (bench.state.actual_q == ROBOT.home).all()
 
@@ -75,8 +83,11 @@ def test_zeroing_the_sensor_subtracts_what_it_measures_then(bench):
     bench.tick(0.1)
     bench.load("zero_ftsensor()", "sleep(0.1)")
     bench.finish()
+
     assert bench.state.tcp_force[0] == 0.0
+
     bench.tick(0.5)
+
     assert bench.state.tcp_force[0] == -5.0
 
 
@@ -84,6 +95,7 @@ def test_the_sensor_of_a_client_replaces_the_builtin_one(bench):
     bench.state.external_wrench = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
     bench.load("ft_rtde_input_enable(True)", "sleep(0.01)")
     bench.finish()
+
     assert bench.state.tcp_force[:3].tolist() == [1.0, 2.0, 3.0]
 
 
@@ -92,6 +104,7 @@ def test_a_wrench_of_a_client_that_is_no_number_is_ignored(bench, number):
     write = input_variables(bench.controller.profile)["external_force_torque"].access
     write(bench.state, (1.0, 2.0, 3.0, 0.0, 0.0, 0.0), {})
     write(bench.state, (0.0, number, 0.0, 0.0, 0.0, 0.0), {})
+
     assert bench.state.external_wrench.tolist() == [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]
 
 
@@ -105,19 +118,30 @@ def test_a_tool_that_touches_the_table_feels_a_spring(bench):
     )
     bench.finish()
     bench.tick(0.1)
+
     assert bench.place[2] == pytest.approx(height - 0.002, abs=1e-6)
     assert bench.state.tcp_force[2] == pytest.approx(0.002 * STIFFNESS, rel=1e-3)
 
 
 def test_a_contact_is_seen_against_the_direction_of_motion_with_the_time_since_it_began(bench):
     height = bench.table(0.02)
-    bench.load("while True:", "  steps = tool_contact([0, 0, -1, 0, 0, 0])", "  if steps > 0:",
-               "    q1 = get_actual_joint_positions_history(steps)", "    stopl(3)", "    movel(q1)",
-               "    write_output_integer_register(0, steps)",
-               "    write_output_integer_register(1, tool_contact([0, 0, 1, 0, 0, 0]))", "    break", "  end",
-               "  speedl([0, 0, -0.02, 0, 0, 0], 0.5, t=get_steptime())", "end")  # fmt: skip
+    bench.load(
+        "while True:",
+        "  steps = tool_contact([0, 0, -1, 0, 0, 0])",
+        "  if steps > 0:",
+        "    q1 = get_actual_joint_positions_history(steps)",
+        "    stopl(3)",
+        "    movel(q1)",
+        "    write_output_integer_register(0, steps)",
+        "    write_output_integer_register(1, tool_contact([0, 0, 1, 0, 0, 0]))",
+        "    break",
+        "  end",
+        "  speedl([0, 0, -0.02, 0, 0, 0], 0.5, t=get_steptime())",
+        "end",
+    )
     bench.finish()
     bench.tick(0.1)
+
     # 5 N are 0.25 mm, 12.5 ms at 20 mm/s.
     assert (
         bench.state.output_int[0] == pytest.approx(0.0125 / DT, abs=2)
@@ -127,12 +151,19 @@ def test_a_contact_is_seen_against_the_direction_of_motion_with_the_time_since_i
 
 
 def test_a_push_is_a_contact_in_any_direction(bench):
-    bench.load("while tool_contact([0, 0, 0, 0, 0, 0]) == 0:", "sync()", "end",
-               "write_output_integer_register(0, tool_contact([0, 0, 0, 0, 0, 0]))")  # fmt: skip
+    bench.load(
+        "while tool_contact([0, 0, 0, 0, 0, 0]) == 0:",
+        "sync()",
+        "end",
+        "write_output_integer_register(0, tool_contact([0, 0, 0, 0, 0, 0]))",
+    )
     bench.tick(0.1)
+
     assert bench.state.runtime_state == RuntimeState.PLAYING
+
     bench.push(0.0, 6.0)
     bench.finish()
+
     assert bench.state.output_int[0] == 1
 
 
@@ -150,11 +181,16 @@ def test_force_mode_moves_until_the_tool_presses_with_the_wanted_force(bench):
     start = bench.place.copy()
     bench.load(force_mode(), "sleep(5)", "end_force_mode()", "sleep(0.2)")
     bench.tick(0.5)
+
     assert bench.place[2] == pytest.approx(start[2] - 0.03 * 0.5, abs=2e-3)  # its limit, in the air
+
     bench.tick(4.0)
+
     assert bench.state.tcp_force == pytest.approx([0, 0, 20.0, 0, 0, 0], abs=0.05)
     assert bench.place == pytest.approx([start[0], start[1], height - 20.0 / STIFFNESS], abs=1e-5)
+
     bench.finish()
+
     assert bench.at_rest and bench.place[2] == pytest.approx(height - 20.0 / STIFFNESS, abs=1e-5)
 
 
@@ -162,6 +198,7 @@ def test_force_mode_does_not_go_faster_than_its_limit(bench):
     bench.load(force_mode("[0, 0, 40, 0, 0, 0]", limit=0.01), "sleep(2)")
     bench.tick(1.9)
     speeds = np.diff([bench.controller.arm.pose(q)[2] for q in bench.q]) / DT
+
     assert speeds.max() == pytest.approx(0.01, rel=1e-2)
 
 
@@ -169,9 +206,16 @@ def test_a_move_goes_on_along_the_other_axes_while_the_tool_presses(bench):
     height = bench.table(0.005)
     start = bench.place.copy()
     goal = "pose_add(p0, p[0.05, 0.02, 0.1, 0, 0, 0])"
-    bench.load("p0 = get_target_tcp_pose()", force_mode(), "sleep(1)", f"movel({goal}, v=0.05)", "sleep(0.5)",
-               "end_force_mode()")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        force_mode(),
+        "sleep(1)",
+        f"movel({goal}, v=0.05)",
+        "sleep(0.5)",
+        "end_force_mode()",
+    )
     bench.finish()
+
     assert bench.place[:2] - start[:2] == pytest.approx([0.05, 0.02], abs=1e-5)
     assert bench.place[2] == pytest.approx(height - 20.0 / STIFFNESS, abs=1e-4)
 
@@ -183,6 +227,7 @@ def test_the_axes_of_force_mode_are_those_of_the_task_frame(bench):
     )
     bench.tick(0.9)
     moved = bench.place - start
+
     assert moved[0] > 0.01 and moved[1:] == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
@@ -192,6 +237,7 @@ def test_a_pushed_arm_in_force_mode_yields_only_along_its_compliant_axis(bench):
     bench.push(10.0, 10.0, 10.0, seconds=1.0)
     bench.tick(1.5)
     moved = bench.place - start
+
     assert moved[2] > 0.005 and moved[:2] == pytest.approx([0.0, 0.0], abs=1e-6)
     assert bench.at_rest or np.abs(bench.state.target_qd).max() < 1e-6
 
@@ -203,14 +249,19 @@ def test_force_mode_ends_with_its_program_and_stands_in_a_pause(bench):
     bench.tick(0.5)
     resting = bench.place.copy()
     bench.tick(0.5)
+
     assert bench.at_rest and (bench.place == resting).all()
+
     bench.controller.play_program()
     bench.tick(0.5)
+
     assert bench.place[2] > resting[2]
+
     bench.controller.stop_program()
     bench.tick(0.5)
     resting = bench.place.copy()
     bench.tick(0.5)
+
     assert bench.at_rest and (bench.place == resting).all()
 
 
@@ -222,27 +273,39 @@ def test_a_pushed_arm_in_freedrive_moves_with_the_push_and_comes_to_rest_after_i
     start = bench.place.copy()
     bench.load(mode, "sleep(10)")
     bench.tick(0.5)
+
     assert bench.at_rest
+
     bench.push(0.0, 8.0, 0.0, seconds=1.0)
     bench.tick(1.0)
     # 8 N against 40 N s/m, with a mass of 10 kg
     expected = 0.2 * (1.0 - 0.25 * (1.0 - np.exp(-4.0)))
     moved = bench.place - start
+
     assert moved[1] == pytest.approx(expected, rel=0.02) and np.abs(moved[[0, 2]]).max() < 2e-3
+
     bench.tick(4.0)
+
     assert bench.at_rest and bench.state.safety_mode == SafetyMode.NORMAL
 
 
 def test_freedrive_moves_along_its_free_axes_only_and_ends_at_rest(bench):
     start = bench.place.copy()
-    bench.load("freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature=p[0, 0, 0, 0, 0, 0])", "sleep(1)",
-               "end_freedrive_mode()", "sleep(1)")  # fmt: skip
+    bench.load(
+        "freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature=p[0, 0, 0, 0, 0, 0])",
+        "sleep(1)",
+        "end_freedrive_mode()",
+        "sleep(1)",
+    )
     bench.push(8.0, 8.0, 8.0, seconds=2.0)
     bench.tick(1.5)
     moved = bench.place - start
+
     assert moved[0] > 0.05 and np.abs(moved[1:]).max() < 2e-3
+
     resting = bench.place.copy()
     bench.tick(0.2)
+
     assert bench.at_rest and (bench.place == resting).all()
 
 
@@ -252,10 +315,14 @@ def test_freedrive_moves_along_its_free_axes_only_and_ends_at_rest(bench):
 def test_a_force_above_its_limit_stops_the_arm_as_a_collision(bench):
     bench.push(0.0, 0.0, 149.0)
     bench.tick(0.1)
+
     assert bench.state.safety_mode == SafetyMode.NORMAL
+
     bench.push(0.0, 0.0, 151.0)
     bench.tick(0.1)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+
     # The joint that the force loads most, of what it can hold: the torque is the force times its lever about the axis.
     force, step = np.array([0.0, 0.0, 151.0]), 1e-6
     arm, q = bench.controller.arm, bench.state.actual_q
@@ -264,6 +331,7 @@ def test_a_force_above_its_limit_stops_the_arm_as_a_collision(bench):
         for e in np.eye(6)
     ]
     joint = int(np.argmax(np.abs(np.array(levers) @ force) / ROBOT.max_effort))
+
     assert bench.codes == [(157, joint)] and "151 N" in bench.texts("safety")
 
 
@@ -271,6 +339,7 @@ def test_driving_into_the_table_stops_the_arm(bench):
     bench.table(0.02)
     bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, -0.1, 0, 0, 0]), v=0.1)")
     bench.tick(3.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP and bench.at_rest
     assert bench.codes[0][0] == 157
 
@@ -278,17 +347,23 @@ def test_driving_into_the_table_stops_the_arm(bench):
 def test_a_joint_that_is_pushed_beyond_its_torque_deviates_from_its_path(bench):
     bench.push(0.0, 0.0, 0.0, 0.0, 0.0, 60.0)
     bench.tick(0.1)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+
     code, joint = bench.codes[0]
+
     assert code == 153 and ROBOT.max_effort[joint] < 60.0
     assert ROBOT.joint_names[joint] in bench.texts("safety")
 
 
 def test_a_line_through_a_place_that_no_joints_reach_ends_with_urs_code_for_it(bench):
     # At the edge of the reach no joint is too fast before there are no joints at all; from home one is (A1, above).
-    bench.load("movej([0, -1.5, 0.02, -1.5, -1.57, 0], a=5, v=3)",
-               "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.3, 0, 0, 0]), a=1, v=1)")  # fmt: skip
+    bench.load(
+        "movej([0, -1.5, 0.02, -1.5, -1.57, 0], a=5, v=3)",
+        "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.3, 0, 0, 0]), a=1, v=1)",
+    )
     bench.tick(5.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP and bench.codes == [(204, 5)]
 
 
@@ -310,14 +385,23 @@ def test_a_line_through_a_place_that_no_joints_reach_ends_with_urs_code_for_it(b
 def test_the_code_of_a_protective_stop_is_urs(bench, program, code):
     bench.load(program)
     bench.tick(5.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.codes == [code]
 
 
 @pytest.mark.parametrize(
-    "call", [force_mode("[0, 0, 20, 0, 0, 0]"), "end_force_mode()", "freedrive_mode()", "end_freedrive_mode()",
-             "teach_mode()", "end_teach_mode()", "freedrive_mode_no_incorrect_payload_check()"]
-)  # fmt: skip
+    "call",
+    [
+        force_mode("[0, 0, 20, 0, 0, 0]"),
+        "end_force_mode()",
+        "freedrive_mode()",
+        "end_freedrive_mode()",
+        "teach_mode()",
+        "end_teach_mode()",
+        "freedrive_mode_no_incorrect_payload_check()",
+    ],
+)
 def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, call):
     bench.load("movel(pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0]), v=0.1)")
     bench.tick(0.3)
@@ -325,27 +409,46 @@ def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, ca
     bench.tick()
     bench.controller._secondary._program.compilation.join()
     bench.finish()
+
     assert "A secondary program must not move the arm" in bench.texts("error")
+
     moved = (
         bench.controller.arm.tool(bench.q[-1]).translation
         - bench.controller.arm.tool(bench.q[0]).translation
     )
+
     assert moved == pytest.approx([0, 0.1, 0], abs=1e-8)
 
 
 def test_freedrive_does_not_take_over_from_a_thread_that_moves_the_arm(bench):
-    bench.load("thread free():", "  sleep(0.2)", "  freedrive_mode()", "end", "run free()",
-               "movej([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]])")  # fmt: skip
+    bench.load(
+        "thread free():",
+        "  sleep(0.2)",
+        "  freedrive_mode()",
+        "end",
+        "run free()",
+        "movej([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]])",
+    )
     bench.finish()
+
     assert "Another thread is already controlling the robot" in bench.texts("error")
 
 
 @pytest.mark.parametrize("move", ["movel(p1, v=0.1)", "movej(get_inverse_kin(p1), v=0.1)"])
 def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
-    bench.load("p1 = pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0])", "thread ends():", "  sleep(0.5)",
-               "  end_force_mode()", "end", force_mode("[0, 0, 20, 0, 0, 0]"), "run ends()", move)  # fmt: skip
+    bench.load(
+        "p1 = pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0])",
+        "thread ends():",
+        "  sleep(0.5)",
+        "  end_force_mode()",
+        "end",
+        force_mode("[0, 0, 20, 0, 0, 0]"),
+        "run ends()",
+        move,
+    )
     bench.finish()
     places = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
+
     assert places[-1][:2] - places[0][:2] == pytest.approx([0, 0.1], abs=1e-6)
     # Where force mode had come to after half a second; it is not pressed on, and nothing jumps.
     assert 0.005 < places[-1][2] - places[0][2] < 0.02
@@ -356,8 +459,18 @@ def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
 
 
 def test_a_stream_of_servoj_goes_on_to_its_setpoints_after_force_mode(bench):
-    bench.load(force_mode("[0, 0, 20, 0, 0, 0]"), "i = 0", "while i < 1000:", "  servoj(q)", "  i = i + 1",
-               "  if i == 250:", "    end_force_mode()", "  end", "end")  # fmt: skip
+    bench.load(
+        force_mode("[0, 0, 20, 0, 0, 0]"),
+        "i = 0",
+        "while i < 1000:",
+        "  servoj(q)",
+        "  i = i + 1",
+        "  if i == 250:",
+        "    end_force_mode()",
+        "  end",
+        "end",
+    )
     bench.finish()
+
     assert bench.q[-1] == pytest.approx(ROBOT.home, abs=1e-4)
     assert bench.state.safety_mode == SafetyMode.NORMAL

@@ -68,6 +68,7 @@ def test_scripts_and_messages_are_told():
         "program go of 3 lines",
         "power on",
     ]
+
     state = primary.robot_state(controller)
     safety_mode = primary.message_of(controller, ControllerEvent("safety mode"))
     sent = [

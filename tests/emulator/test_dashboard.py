@@ -80,6 +80,7 @@ def test_a_command_is_understood_from_its_first_version_on(line: str, known: set
     understood = {
         name for name in PROFILES if "could not understand" not in ask(line, FakeController(name))
     }
+
     assert understood == known
 
 
@@ -146,8 +147,11 @@ def test_a_program_whose_file_has_changed_is_played_as_changed(tmp_path, monkeyp
     file = write_program(tmp_path / "weld.urp")
     connection = DashboardConnection(Dashboard(controller))
     connection.receive(b"load weld.urp\n")
+
     assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
+
     write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>')
+
     assert connection.receive(b"play\n") == b"Starting program\n"
     assert started[0] != started[1]
     assert "sleep(1" in started[1]

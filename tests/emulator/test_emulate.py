@@ -23,6 +23,7 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
     robot = load_robot(name)
     software = profile("3.15" if robot.series == "CB3" else "5.12")
     controller = EmulatedController(robot, software, ScriptProgram)
+
     assert controller.period == robot.period
     assert model_name(controller.robot_type, software.version[0]) == robot.title
 
@@ -37,6 +38,7 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
 )
 def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remedy):
     answer = cli("emulate", "--robot", name, "--polyscope", polyscope, "--host", "127.0.0.52")
+
     assert answer.status == 2
     assert remedy in answer.message
 
@@ -64,4 +66,5 @@ def test_the_emulator_starts_and_moves_without_numba_and_scipy():
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=60
     )
+
     assert ended.stdout == "[]\n", ended.stderr

@@ -29,15 +29,24 @@ def bench() -> Bench:
 
 def test_it_starts_powered_off_and_goes_through_booting_to_idle():
     bench = Bench()
+
     assert bench.state.robot_mode == RobotMode.POWER_OFF
+
     bench.tick(1.0)
+
     assert bench.state.robot_mode == RobotMode.POWER_OFF
+
     bench.controller.power_on()
     bench.tick(0.4)
+
     assert bench.state.robot_mode == RobotMode.BOOTING
+
     bench.tick(0.2)
+
     assert bench.state.robot_mode == RobotMode.IDLE
+
     bench.tick(5.0)
+
     assert bench.state.robot_mode == RobotMode.IDLE
 
 
@@ -47,8 +56,11 @@ def test_a_brake_release_during_booting_takes_effect_within_a_second():
     bench.tick(0.1)
     bench.controller.brake_release()
     bench.tick(0.1)
+
     assert bench.state.robot_mode == RobotMode.BOOTING
+
     bench.tick(0.8)
+
     assert bench.state.robot_mode == RobotMode.RUNNING
 
 
@@ -57,8 +69,11 @@ def test_a_brake_release_when_idle_takes_less_than_a_second():
     bench.controller.power_on()
     bench.tick(3.0)
     bench.controller.brake_release()
+
     assert bench.state.robot_mode == RobotMode.IDLE
+
     bench.tick(1.0)
+
     assert bench.state.robot_mode == RobotMode.RUNNING
 
 
@@ -66,8 +81,11 @@ def test_the_boot_time_is_an_option():
     bench = Bench(boot_time=3.0)
     bench.controller.brake_release()
     bench.tick(2.9)
+
     assert bench.state.robot_mode == RobotMode.BOOTING
+
     bench.tick(0.5)
+
     assert bench.state.robot_mode == RobotMode.RUNNING
 
 
@@ -76,10 +94,13 @@ def test_power_off_ends_the_program_and_a_program_is_not_started_without_power(b
     bench.tick(0.5)
     bench.controller.power_off()
     bench.tick(0.1)
+
     assert bench.state.robot_mode == RobotMode.POWER_OFF
     assert bench.state.runtime_state == RuntimeState.STOPPED
     assert bench.at_rest
+
     bench.controller.load_script("def f():\nsync()\nend")
+
     assert bench.state.runtime_state == RuntimeState.STOPPED
     assert "not started" in bench.texts("error")
 
@@ -105,11 +126,16 @@ def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_sl
     bench.finish()
     bench.controller.set_speed_slider(0.4)
     bench.tick()
+
     assert 0.4 < bench.state.speed_scaling < 1.0
+
     bench.tick(1.0)
+
     assert bench.state.speed_scaling == pytest.approx(0.4)
+
     bench.load(MOVE)
     bench.finish()
+
     assert path(bench) == pytest.approx(whole, abs=1e-9)
     assert len(bench.q) == pytest.approx(ticks / 0.4, rel=0.02)
 
@@ -127,6 +153,7 @@ def test_timed_speeds_last_longer_at_a_lower_slider_and_cover_the_same_way(bench
         "stopj(40)",
     )
     bench.finish()
+
     assert bench.state.tick * DT - 2.0 == pytest.approx(0.2 / fraction, abs=0.03)
     assert bench.joint()[-1] - bench.joint()[0] == pytest.approx(0.2 * 0.2, abs=2e-3)
 
@@ -150,6 +177,7 @@ def test_servoj_keeps_to_real_time_unless_it_is_set_to_follow_the_slider(bench):
     full = answer(False)
     bench.controller.set_speed_slider(0.25)
     bench.tick(1.0)
+
     assert np.array_equal(answer(False), full)
     assert answer(True)[3::4] == pytest.approx(full[: len(full) // 4], abs=1e-12)
 
@@ -162,15 +190,22 @@ def test_a_pause_stops_on_the_path_and_resuming_continues_to_the_goal(bench):
     bench.finish()
     bench.load(MOVE)
     bench.tick(0.5)
+
     assert bench.controller.pause_program()
+
     bench.tick(0.5)
+
     assert bench.state.runtime_state == RuntimeState.PAUSED
     assert bench.at_rest and (bench.state.target_q != goal).any()
+
     resting = bench.state.target_q
     bench.tick(5.0)
+
     assert (bench.state.target_q == resting).all()
     assert bench.controller.play_program()
+
     bench.finish()
+
     assert (bench.state.target_q == goal).all()
     assert path(bench) == pytest.approx(whole, abs=1e-9)
 
@@ -182,20 +217,27 @@ def test_a_pause_stops_a_motion_without_a_path_and_resuming_ramps_it_up_again(be
     bench.load(motion)
     bench.tick(2.0)
     fastest = np.abs(bench.speeds()).max()
+
     assert fastest > 0.01
+
     bench.controller.pause_program()
     bench.tick(0.3)
+
     assert bench.at_rest
+
     bench.controller.play_program()
     bench.q = [bench.state.target_q]
     bench.tick(0.5)
+
     assert 0.0 < np.abs(bench.speeds()).max() < fastest
 
 
 def test_only_a_playing_program_pauses_and_only_a_paused_one_resumes(bench):
     assert not bench.controller.pause_program()
     assert not bench.controller.play_program()
+
     bench.load("sleep(100)")
+
     assert not bench.controller.play_program()
 
 
@@ -215,6 +257,7 @@ def test_joint_speed_limits_are_those_of_urs_configuration_data_unless_set(bench
     bench.controller.settings = bench.controller.settings.changed({"joint_speed_limit": limits})
     bench.load("speedj([2.29, 0, 0, 0, 0, 0], 20.0, 0.3)", "stopj(20.0)")
     bench.tick(0.3)
+
     assert (bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP) == stopped
 
 
@@ -222,6 +265,7 @@ def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(str
     bench = strict
     bench.load("while True:", f"servoj({AHEAD}, t=0.002, lookahead_time=0.03, gain=2000)", "end")
     bench.tick(1.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.state.runtime_state == RuntimeState.PAUSED
     assert bench.at_rest
@@ -249,20 +293,30 @@ def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with
         # Every 46 ms, a command comes a cycle late.
         bench.controller.servo(plan.setpoints[k - (k % 23 == 22)], DT, lookahead=0.03, gain=gain)
         bench.tick()
+
     assert bench.state.safety_mode == SafetyMode.NORMAL, bench.texts("safety")
+
     fastest = (np.abs(bench.speeds()) / ROBOT.max_velocity).max()
+
     assert 0.6 < fastest <= 1.0
     assert bench.joint(5)[-1] == pytest.approx(plan.setpoints[-1, 5], abs=0.1)
 
 
 def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setpoint(bench):
     bench.load(
-        "i = 0", "while i < 500:", "i = i + 1",
-        "servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)", "end",
-        "i = 0", "while i < 500:", "i = i + 1",
-        "servoj([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)", "end",
-    )  # fmt: skip
+        "i = 0",
+        "while i < 500:",
+        "i = i + 1",
+        "servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)",
+        "end",
+        "i = 0",
+        "while i < 500:",
+        "i = i + 1",
+        "servoj([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)",
+        "end",
+    )
     bench.finish()
+
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert bench.state.target_q[0] == pytest.approx(ROBOT.home[0] + 0.5, abs=1e-6)
 
@@ -276,16 +330,23 @@ def test_an_unlock_is_refused_for_five_seconds_unless_set_and_resuming_continues
     bench.tick(0.5)
     bench.controller.protective_stop("a test")
     bench.tick(0.2)
+
     assert bench.at_rest
+
     bench.tick(delay - 0.3)
+
     assert f" until {delay:g}s " in bench.controller.unlock_protective_stop()
     assert not bench.controller.play_program()
+
     bench.tick(0.2)
+
     assert bench.controller.unlock_protective_stop() == "Protective stop releasing"
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert bench.state.runtime_state == RuntimeState.PAUSED
     assert bench.controller.play_program()
+
     bench.finish()
+
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
@@ -294,27 +355,36 @@ def test_an_emergency_stop_cuts_the_power_and_nothing_moves_until_it_is_released
     bench.tick(0.5)
     bench.controller.emergency_stop()
     bench.tick(0.1)
+
     assert bench.at_rest
     assert (bench.state.safety_mode, bench.state.robot_mode) == (
         SafetyMode.ROBOT_EMERGENCY_STOP,
         RobotMode.POWER_OFF,
     )
     assert bench.state.runtime_state == RuntimeState.PAUSED
+
     bench.controller.brake_release()
     bench.tick(2.0)
+
     assert bench.state.robot_mode == RobotMode.POWER_OFF
+
     bench.controller.release_safety()
     bench.controller.brake_release()
     bench.tick(1.0)
     resting = bench.state.target_q
+
     assert (bench.state.safety_mode, bench.state.robot_mode) == (
         SafetyMode.NORMAL,
         RobotMode.RUNNING,
     )
+
     bench.tick(1.0)
+
     assert (bench.state.target_q == resting).all()
     assert bench.controller.play_program()
+
     bench.finish()
+
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
@@ -323,17 +393,22 @@ def test_a_safeguard_stop_pauses_until_it_is_closed_and_the_operator_resumes(ben
     bench.tick(0.5)
     bench.controller.safeguard_stop()
     bench.tick(0.5)
+
     assert bench.at_rest and bench.state.robot_mode == RobotMode.RUNNING
     assert (bench.state.safety_mode, bench.state.runtime_state) == (
         SafetyMode.SAFEGUARD_STOP,
         RuntimeState.PAUSED,
     )
     assert not bench.controller.play_program()
+
     bench.controller.release_safety()
     bench.tick(1.0)
+
     assert bench.at_rest
     assert bench.controller.play_program()
+
     bench.finish()
+
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
@@ -343,6 +418,7 @@ def test_a_protective_stop_ends_the_program_where_it_is_set_to(bench):
     bench.tick(0.5)
     bench.controller.protective_stop()
     bench.tick(0.2)
+
     assert bench.at_rest and bench.state.runtime_state == RuntimeState.STOPPED
     assert not bench.controller.play_program()
 
@@ -350,6 +426,7 @@ def test_a_protective_stop_ends_the_program_where_it_is_set_to(bench):
 def test_a_safeguard_does_not_end_an_emergency(bench):
     bench.controller.emergency_stop()
     bench.controller.safeguard_stop()
+
     assert bench.state.safety_mode == SafetyMode.ROBOT_EMERGENCY_STOP
 
 
@@ -357,6 +434,7 @@ def test_a_joint_that_would_leave_its_range_is_stopped_at_its_end(bench):
     end = ROBOT.position_max[5]
     bench.load("speedj([0, 0, 0, 0, 0, 1.5], 5.0, 60)")
     bench.tick(20.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.at_rest
     assert bench.joint(5).max() <= end + 1e-9
@@ -368,6 +446,7 @@ def test_registers_outlive_the_program(bench):
     bench.state.input_int[0] = 11
     bench.load("write_output_integer_register(0, 2)", "write_output_float_register(3, 0.5)")
     bench.finish()
+
     assert (bench.state.input_int[0], bench.state.output_int[0], bench.state.output_double[3]) == (
         11,
         2,
@@ -378,6 +457,7 @@ def test_registers_outlive_the_program(bench):
 def test_a_program_is_not_started_in_a_protective_stop(bench):
     bench.controller.protective_stop()
     bench.controller.load_script("def f():\nsync()\nend")
+
     assert bench.state.runtime_state == RuntimeState.STOPPED
     assert "not started" in bench.texts("error")
 
@@ -396,11 +476,16 @@ def test_the_watchdog_acts_only_when_inputs_stop(bench, action, state):
     for _ in range(20):
         bench.tick(0.08)
         bench.controller.record_input(("input_int_register_0",), (1,))
+
     assert bench.state.runtime_state == RuntimeState.PLAYING and not bench.at_rest
+
     bench.tick(0.3)
+
     assert bench.state.runtime_state == state
     assert "input_int_register_0" in bench.texts("error")
+
     bench.tick(0.3)
+
     assert bench.at_rest
 
 
@@ -416,13 +501,16 @@ def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
     bench.controller.record_input(("input_int_register_0",), (7,))
     tick = bench.state.tick
     ticks = bench.controller.record.ticks(after=tick - 1)
+
     assert ticks["tick"].tolist() == [tick]
     assert ticks["setpoint"][0] == pytest.approx(ROBOT.home + np.array([1.0, 0, 0, 0, 0, 0]))
     assert (ticks["target_q"][0] == bench.state.target_q).all() and (
         ticks["actual_q"][0] == bench.state.actual_q
     ).all()
     assert bench.controller.record.inputs[-1] == (tick, ("input_int_register_0",), (7,))
+
     bench.finish()
+
     assert np.isnan(bench.controller.record.ticks()["setpoint"][-1]).all()
 
 
@@ -435,6 +523,7 @@ def test_a_program_reads_the_joints_of_earlier_ticks(bench):
     newest, earlier = bench.state.output_double[:2]
     seen = bench.controller.record.ticks()["actual_q"][:, 0]
     [now] = np.flatnonzero(seen == newest)
+
     assert seen[now - 5] == earlier != newest
 
 
@@ -444,6 +533,7 @@ def test_the_record_is_bounded():
     for i in range(RECORD_LENGTH + 10):
         record.add(i, None, target_q=q, actual_q=q)
         record.inputs.append((i, (), ()))
+
     assert len(record.ticks()["tick"]) == len(record.inputs) == RECORD_LENGTH
     assert record.ticks()["tick"][0] == record.inputs[0][0] == 10
 
@@ -453,6 +543,7 @@ def test_a_tool_target_out_of_reach_causes_a_protective_stop(bench):
         "p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)"
     )
     bench.tick(4.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.at_rest
 
@@ -460,6 +551,7 @@ def test_a_tool_target_out_of_reach_causes_a_protective_stop(bench):
 def test_movec_refuses_points_on_a_line(bench):
     bench.load("p0 = get_target_tcp_pose()", "movec(p0, p0)")
     bench.finish()
+
     assert "movec" in bench.texts("error")
 
 
@@ -517,10 +609,13 @@ def test_a_calibrated_arm_computes_and_moves_with_its_own_kinematics(dh):
     )
     bench.finish()
     expected = product(dh, q)
+
     assert bench.state.output_double[:3] == pytest.approx(expected[:3, 3], abs=1e-9)
+
     path = np.array(bench.q)
     start = int(np.flatnonzero((path == q).all(axis=1))[-1])
     places = np.array([product(dh, joints)[:3, 3] for joints in path[start:]]) - expected[:3, 3]
     along = np.array([0.0, 0.02, -0.05]) / np.linalg.norm([0.02, -0.05])
+
     assert places[-1] == pytest.approx([0.0, 0.02, -0.05], abs=1e-7)
     assert np.linalg.norm(places - np.outer(places @ along, along), axis=1).max() < 1e-6

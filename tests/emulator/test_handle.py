@@ -115,16 +115,20 @@ def test_a_script_runs_and_is_recorded(emulator):
     )
     emulator.wait_for("target_q", [0.1, -1.5, 1.5, -1.5, -1.5, 0.2])
     record = emulator.record()
+
     assert record.target_q[-1] == pytest.approx([0.1, -1.5, 1.5, -1.5, -1.5, 0.2])
     assert (np.diff(record.tick) == 1).all()
     assert np.isnan(record.setpoint[-1]).all()
+
     emulator.do("stop_program")
+
     assert emulator.state()["runtime_state"] == "STOPPED"
 
 
 def test_a_frozen_controller_does_not_tick(emulator):
     emulator.do("freeze", seconds=0.5)
     emulator.state()  # waits until it ends
+
     assert max(emulator.do("timing")["period"]) >= 0.5
 
 
@@ -153,8 +157,10 @@ def test_a_muted_port_accepts_and_sends_nothing(emulator):
 
 def test_a_refusing_port_accepts_nobody_until_switched_back(emulator):
     emulator.do("refuse", port=30003)
+
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, 30003), timeout=10.0)
+
     emulator.do("refuse", port=30003, refused=False)
     socket.create_connection((HOST, 30003), timeout=10.0).close()
 
@@ -168,6 +174,7 @@ def test_the_slider_is_followed_by_the_speed_scaling(emulator):
 
 def test_claimed_registers_are_in_use_until_they_are_released(emulator):
     assert emulator.do("take_registers", names=["input_double_register_3"]) == []
+
     with Rtde(HOST) as client:
         assert client.inputs("input_double_register_3,input_double_register_4") == "IN_USE,DOUBLE"
     emulator.do("release_registers")
@@ -201,8 +208,11 @@ def test_an_invalid_command_is_answered_with_the_reason_and_changes_nothing(
 ):
     with pytest.raises(EmulatorError, match=named):
         emulator.do(command, **arguments)
+
     tick = emulator.state()["tick"]
+
     assert emulator.record().tick[-1] >= tick
+
     with Rtde(HOST) as client:
         assert len(client.ask(118)) == 16
 
@@ -232,9 +242,13 @@ def test_it_starts_with_its_programs_pose_limits_and_speed_and_can_be_entered_ag
     write_program(tmp_path / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
     q, limits = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2], [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
     own = Emulator(
-        host=OTHER, programs=tmp_path, start_pose=q, joint_speed_limit=limits, speed=3.0,
+        host=OTHER,
+        programs=tmp_path,
+        start_pose=q,
+        joint_speed_limit=limits,
+        speed=3.0,
         traffic=tmp_path / "traffic.jsonl",
-    )  # fmt: skip
+    )
     with own:
         state = own.state()
         assert state["target_q"] == q and state["settings"]["joint_speed_limit"] == limits
@@ -247,7 +261,9 @@ def test_it_starts_with_its_programs_pose_limits_and_speed_and_can_be_entered_ag
             assert time.monotonic() < deadline
             time.sleep(0.01)
         first = own.pid
+
     assert {e.port for e in read_traffic(tmp_path / "traffic.jsonl")} == {29999}
+
     (tmp_path / "traffic.jsonl").unlink()
     with own:
         assert own.pid != first and "weld took" not in own.log and own.state()["target_q"] == q
@@ -255,6 +271,7 @@ def test_it_starts_with_its_programs_pose_limits_and_speed_and_can_be_entered_ag
 
 def test_a_second_one_on_the_same_address_is_refused_with_the_port(emulator):
     second = Emulator(host=HOST, control_port=30021)
+
     with pytest.raises(EmulatorError, match=re.escape(f"{HOST}:29999")) as refused:
         second.__enter__()
     assert second._process.wait(30.0) == 2
@@ -265,12 +282,17 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     manual = (Path(__file__).parents[2] / "docs" / "emulator_reference.md").read_text()
     section = manual.split("## The control socket")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+
     assert sorted(listed) == emulator.do("commands")
+
     settings = manual.split("## Settings")[1].split("\n## ")[0]
+
     assert re.findall(r"^\| `(\w+)` \|", settings, flags=re.MULTILINE) == list(
         emulator.state()["settings"]
     )
+
     parts = manual.split("## Payload, TCP, inputs and outputs")[1].split("\n## ")[0]
+
     assert re.findall(r"^\| `(\w+)` \|", parts, flags=re.MULTILINE) == list(STATE)
 
 
@@ -280,6 +302,7 @@ def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_pa
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
     with Emulator("ur5e", host=OTHER, calibration=file, boot_time=0.05) as emulator:
         arm = read_controller(emulator.host).arm
+
     assert arm.checksum != URSIM_CHECKSUM
     assert max(ros_difference(read_ros_calibration(file), arm.kinematics)) < 1e-9
 
@@ -290,6 +313,7 @@ def test_a_calibration_file_of_ros_of_another_model_is_not_emulated(cli, tmp_pat
         tmp_path / "arm.yaml", ros_calibration.printed(table.theta, table.a, table.d, table.alpha)
     )
     answer = cli("emulate", "--robot", "ur10e", "--host", OTHER, "--calibration", file)
+
     assert answer.status == 2 and "It fits a ur5e" in answer.message
 
 
@@ -298,5 +322,6 @@ def test_a_calibration_that_says_ursim_is_refused_with_its_file_and_field(cli, t
     text = (Path(__file__).parents[1] / "data" / "ur10e_calibration.toml").read_text()
     path.write_text(re.sub(r"checksum = .*", f"checksum = {[0xFFFFFFFF] * 6}", text))
     answer = cli("emulate", "--robot", "ur10e", "--host", OTHER, "--calibration", path)
+
     assert answer.status == 2
     assert re.search(r"calibration\.toml.*checksum", answer.message)

@@ -36,17 +36,25 @@ ACROSS = np.array([0.1, 0.1, 0.0])
 
 @pytest.mark.parametrize("move", ["movel", "movep"])
 def test_a_blend_passes_its_corner_without_stopping_and_leaves_the_lines_at_its_radius(bench, move):
-    bench.load("p0 = get_target_tcp_pose()", f"{move}({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-               f"{move}({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        f"{move}({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+        f"{move}({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+    )
     bench.finish()
     points = places(bench)
+
     assert points[-1] == pytest.approx(ACROSS, abs=1e-8)
+
     off = np.minimum(np.abs(points[:, 0]), np.abs(points[:, 1] - 0.1))
     corner = np.linalg.norm(points - CORNER, axis=1)
+
     assert corner[off > 1e-6].max() == pytest.approx(0.02, abs=7e-4)
+
     inside = speeds(points)[corner[1:] < 0.02]
     # A parabola is slowest at its middle, by the cosine of half the angle; movep keeps its speed.
     slowest = 0.1 if move == "movep" else 0.1 * np.cos(np.pi / 4)
+
     assert (inside.min(), inside.max()) == (
         pytest.approx(slowest, rel=6e-3),
         pytest.approx(0.1, rel=6e-3),
@@ -54,12 +62,16 @@ def test_a_blend_passes_its_corner_without_stopping_and_leaves_the_lines_at_its_
 
 
 def test_a_parabola_is_evenly_accelerated(bench):
-    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-               f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+    )
     bench.finish()
     points = places(bench)
     acceleration = np.diff(points, 2, axis=0) / DT**2
     inside = np.linalg.norm(points[1:-1] - CORNER, axis=1) < 0.019
+
     # From one speed to the other along 2 r, in 2 r / v.
     assert acceleration[inside] == pytest.approx(
         np.tile([0.25, -0.25, 0.0], (inside.sum(), 1)), abs=1e-3
@@ -67,11 +79,15 @@ def test_a_parabola_is_evenly_accelerated(bench):
 
 
 def test_an_arc_of_movep_is_a_circle(bench):
-    bench.load("p0 = get_target_tcp_pose()", f"movep({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-               f"movep({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        f"movep({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+        f"movep({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+    )
     bench.finish()
     points = places(bench)
     inside = np.linalg.norm(points - CORNER, axis=1) < 0.0199
+
     assert np.linalg.norm(points[inside] - [0.02, 0.08, 0.0], axis=1) == pytest.approx(
         0.02, abs=2e-4
     )
@@ -82,14 +98,18 @@ def test_an_arc_of_movep_is_a_circle(bench):
 )
 def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
     move = "movej" if goal.startswith("[") else "movel"
-    bench.load("p0 = get_target_tcp_pose()", "movej([q[0] + 0.3, q[1], q[2], q[3], q[4], q[5]], a=1.0, v=0.4, r=0.05)",
-               f"{move}({goal}, a=1.0, v=0.4)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        "movej([q[0] + 0.3, q[1], q[2], q[3], q[4], q[5]], a=1.0, v=0.4, r=0.05)",
+        f"{move}({goal}, a=1.0, v=0.4)",
+    )
     bench.finish()
     if move == "movej":
         assert bench.q[-1] - ROBOT.home == pytest.approx([0.3, 0.2, 0, 0, 0, 0], abs=1e-12)
     change = np.abs(np.diff(bench.speeds(), axis=0)).max(axis=1)
     # Once it moves it slows down below 0.05 m/s only at its end.
     fast = np.flatnonzero(speeds(places(bench)) > 0.05)
+
     assert fast[0] < 50 and len(fast) == fast[-1] - fast[0] + 1 and fast[-1] > len(change) - 50
     # rad/s in a tick: 0.002 of the moves (a=1.0); the change of speed in the blend is spread over all of its time.
     assert change.max() < (0.0026 if move == "movej" else 0.0053)
@@ -100,17 +120,25 @@ def test_a_radius_without_a_move_after_it_ends_at_the_goal(bench):
         "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(1)"
     )
     bench.finish()
+
     assert places(bench)[-1] == pytest.approx(CORNER, abs=1e-8)
+
     bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0.1, 0)}, a=1.0, v=0.1, r=0.02)")
     bench.finish()
+
     assert places(bench)[-1] == pytest.approx([0.1, 0, 0], abs=1e-8)
 
 
 def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
-    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-               f"movel({pose(0, 0.13)}, a=1.0, v=0.1, r=0.02)", f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0, 0.13)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+    )
     bench.finish()
     points = places(bench)
+
     assert "Overlapping blends in a movel" in bench.texts("safety")
     assert points[:, 1].max() < 0.101 and points[-1] == pytest.approx(ACROSS, abs=1e-8)
 
@@ -121,8 +149,11 @@ def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
 def test_a_move_that_is_shorter_than_its_radius_is_made(bench, more):
     bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.03)}, a=1.0, v=0.1, r=0.05)", more)
     bench.finish()
+
     assert not bench.texts("safety")
+
     points = places(bench)
+
     assert points[-1] == pytest.approx([0, 0.03, 0.1 if more else 0], abs=1e-8)
     assert (
         points[:, 1].max() > 0.0225
@@ -135,28 +166,40 @@ def test_a_turn_of_the_wrist_with_a_radius_is_made(bench):
         "movej([q[0], q[1], q[2], q[3], q[4], q[5] + 0.5], a=1.0, v=0.5, r=0.02)", "sleep(0.1)"
     )
     bench.finish()
+
     assert bench.q[-1] - ROBOT.home == pytest.approx([0, 0, 0, 0, 0, 0.5], abs=1e-12)
     assert not bench.texts("safety")
 
 
 def test_a_pose_after_a_blend_is_reached_by_joints_near_the_goal_before_it(bench):
-    bench.load("movej([q[0], q[1], q[2], q[3], q[4], -2.9], a=5, v=3)", "goal = [q[0], q[1], q[2], q[3], q[4], 3.4]",
-               "pose = get_forward_kin([q[0], q[1], q[2], q[3], q[4], 3.5])", "movej(goal, a=5, v=3, r=0.02)",
-               "movej(pose, a=5, v=3)")  # fmt: skip
+    bench.load(
+        "movej([q[0], q[1], q[2], q[3], q[4], -2.9], a=5, v=3)",
+        "goal = [q[0], q[1], q[2], q[3], q[4], 3.4]",
+        "pose = get_forward_kin([q[0], q[1], q[2], q[3], q[4], 3.5])",
+        "movej(goal, a=5, v=3, r=0.02)",
+        "movej(pose, a=5, v=3)",
+    )
     bench.finish()
+
     assert bench.q[-1][5] == pytest.approx(3.5, abs=1e-7)
 
 
 def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
-    lines = ("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-             f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    lines = (
+        "p0 = get_target_tcp_pose()",
+        f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+    )
     bench.load(*lines)
     bench.tick(1.1)
     bench.controller.pause_program()
     bench.tick(0.5)
+
     assert bench.at_rest and 0.0 < places(bench)[-1][0] < 0.02
+
     bench.controller.play_program()
     bench.finish()
+
     assert places(bench)[-1] == pytest.approx(ACROSS, abs=1e-8)
 
 
@@ -169,6 +212,7 @@ def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tan
     bench.finish()
     frames = [bench.controller.arm.tool(q) for q in bench.q]
     turned = np.linalg.norm(pin.log3(frames[-1].rotation @ frames[0].rotation.T))
+
     assert np.linalg.norm(places(bench) - [0.0, 0.05, 0.0], axis=1) == pytest.approx(0.05, abs=1e-8)
     assert speeds(places(bench)).max() == pytest.approx(0.1, rel=1e-3)
     assert turned == pytest.approx(np.pi if mode else 0.0, abs=1e-6)
@@ -179,17 +223,24 @@ def test_on_a_circle_the_tool_is_no_faster_than_its_acceleration_can_bend_its_wa
         "p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=1.0)"
     )
     bench.finish()
+
     assert speeds(places(bench)).max() == pytest.approx(np.sqrt(1.0 * 0.05), rel=1e-3)
     assert places(bench)[-1] == pytest.approx([0, 0.1, 0], abs=1e-8)
 
 
 def test_movec_blends_into_a_line(bench):
-    bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, r=0.01)",
-               f"movel({pose(0, 0.2)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, r=0.01)",
+        f"movel({pose(0, 0.2)}, a=1.0, v=0.1)",
+    )
     bench.finish()
     points = places(bench)
+
     assert points[-1] == pytest.approx([0, 0.2, 0], abs=1e-8)
+
     near = np.linalg.norm(points[1:] - CORNER, axis=1) < 0.01
+
     assert speeds(points)[near].min() > 0.05
     assert (
         np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT < 0.0021
@@ -205,6 +256,7 @@ def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, 
     frames = [bench.controller.arm.tool(q) for q in (bench.q[0], bench.q[-1])]
     ticks = len(bench.q) - 1
     turned = np.linalg.norm(pin.log3(frames[1].rotation @ frames[0].rotation.T))
+
     # 0.2 s for the translation, 0.4 s for the rotation: both take the longer.
     assert turned == pytest.approx(0.5 * rotation / 0.4 * (ticks * DT) ** 2, rel=1e-3)
     assert np.linalg.norm(frames[1].translation - frames[0].translation) == pytest.approx(
@@ -218,11 +270,14 @@ def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, 
 def test_without_a_time_a_speed_returns_when_it_is_reached(bench, call):
     bench.load(call, "set_flag(0, True)", "sleep(0.1)")
     ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
+
     assert ticks * DT == pytest.approx(0.25, abs=2 * DT)
+
     goal = call[call.index("[") + 1 : call.index(",")]
     reached = (
         bench.state.target_qd[0] if call.startswith("speedj") else bench.state.target_tcp_speed[0]
     )
+
     assert reached == pytest.approx(float(goal), rel=1e-3)
 
 
@@ -230,9 +285,18 @@ def test_without_a_time_a_speed_returns_when_it_is_reached(bench, call):
 def test_a_speed_that_is_reached_already_returns_in_the_next_tick(bench, scaling):
     bench.controller.set_speed_slider(scaling)
     bench.tick(1.0)
-    bench.load("speedj([0.5, 0, 0, 0, 0, 0], 2.0)", "i = 0", "while i < 10:", "  speedj([0.5, 0, 0, 0, 0, 0], 2.0)",
-               "  i = i + 1", "end", "set_flag(0, True)", "stopj(2)")  # fmt: skip
+    bench.load(
+        "speedj([0.5, 0, 0, 0, 0, 0], 2.0)",
+        "i = 0",
+        "while i < 10:",
+        "  speedj([0.5, 0, 0, 0, 0, 0], 2.0)",
+        "  i = i + 1",
+        "end",
+        "set_flag(0, True)",
+        "stopj(2)",
+    )
     ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
+
     assert ticks * DT == pytest.approx(0.25 + 10 * DT, abs=2 * DT)
 
 
@@ -263,6 +327,7 @@ def test_a_stopped_program_slows_down_by_an_eightieth_of_its_speed_each_cycle(be
     while bench.state.runtime_state == RuntimeState.STOPPING:
         bench.tick()
         seen.append(bench.state.limiter_scaling)
+
     assert np.array(seen) == pytest.approx(1.0 - 0.0125 * np.arange(1, 81), abs=1e-9)
     assert bench.speeds()[:, 0] == pytest.approx(0.5 * np.array(seen), abs=1e-9)
     assert bench.state.runtime_state == RuntimeState.STOPPED and bench.at_rest
@@ -270,10 +335,14 @@ def test_a_stopped_program_slows_down_by_an_eightieth_of_its_speed_each_cycle(be
 
 def test_the_scaling_is_one_while_a_program_plays_and_zero_without(bench):
     assert bench.state.limiter_scaling == 0.0
+
     bench.load("sleep(0.1)")
     bench.tick()
+
     assert bench.state.limiter_scaling == 1.0
+
     bench.finish()
+
     assert bench.state.limiter_scaling == 0.0
 
 
@@ -281,10 +350,15 @@ def test_the_scaling_falls_also_when_the_arm_was_at_rest(bench):
     bench.load("sleep(10)")
     bench.tick(0.1)
     bench.controller.stop_program()
+
     assert bench.state.runtime_state == RuntimeState.STOPPED
+
     bench.tick(0.1)
+
     assert bench.state.limiter_scaling == pytest.approx(1.0 - 0.1 * 6.25)
+
     bench.tick(0.1)
+
     assert bench.state.limiter_scaling == 0.0
 
 
@@ -293,8 +367,11 @@ def test_a_program_that_replaces_a_moving_one_begins_when_the_arm_has_stopped(be
     bench.tick(1.0)
     bench.load("write_output_integer_register(0, 7)", "sleep(0.1)")
     bench.tick(0.1)
+
     assert bench.state.runtime_state == RuntimeState.STOPPING and bench.state.output_int[0] == 0
+
     bench.tick(0.1)
+
     assert bench.state.runtime_state == RuntimeState.PLAYING and bench.state.output_int[0] == 7
     assert bench.at_rest
 
@@ -306,4 +383,5 @@ def test_a_program_that_waits_for_the_arm_is_paused_by_a_protective_stop(bench):
     bench.tick(0.05)
     bench.controller.protective_stop()
     bench.tick(0.2)
+
     assert bench.state.runtime_state == RuntimeState.PAUSED and bench.state.output_int[0] == 0

@@ -95,6 +95,7 @@ def test_each_known_node_is_translated(node: str, lines: list[str], tmp_path: Pa
 
 def test_a_main_program_that_runs_more_than_once_is_a_loop(tmp_path: Path) -> None:
     text = translate(write_program(tmp_path / "p.urp", SLEEP, once=False))
+
     assert text.split() == ["def", "p():", "while", "True:", "sleep(0.01)", "sync()", "end", "end"]
 
 
@@ -126,6 +127,7 @@ def test_a_program_with_an_unknown_node_is_refused_by_that_nodes_name(
 )
 def test_a_program_compiles_whatever_its_files_name(name: str, tmp_path: Path) -> None:
     text = translate(write_program(tmp_path / f"{name}.urp", SLEEP))
+
     assert compile_script(text, LIBRARY_DESCRIPTIONS).main
     assert name != "plain" or text.startswith("def plain():")
 
@@ -138,6 +140,7 @@ def test_a_program_that_is_too_large_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"no program", b"\x1f\x8b\x08broken"])
 def test_a_file_that_is_no_program_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.urp").write_bytes(content)
+
     with pytest.raises(UnknownNode):
         translate(tmp_path / "p.urp")
 
@@ -155,6 +158,7 @@ def test_a_program_that_could_grow_without_limit_or_is_none_is_refused(
     text: str, reason: str, tmp_path: Path
 ) -> None:
     (tmp_path / "p.urp").write_bytes(gzip.compress(text.encode()))
+
     with pytest.raises(UnknownNode, match=reason):
         translate(tmp_path / "p.urp")
 
@@ -171,15 +175,20 @@ def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:
     controller.state.robot_mode, controller.programs = RobotMode.RUNNING, tmp_path
     write_program(tmp_path / "p.urp", SLEEP, SET.format(2))
     dashboard = Dashboard(controller)
+
     assert dashboard.answer("play") == "Failed to execute: play"
     assert dashboard.answer("load p.urp") == "Loading program: /programs/p.urp"
     assert dashboard.answer("play") == "Starting program"
     assert controller.program is not None
+
     controller.program.compilation.join()
     controller.tick()
+
     assert dashboard.answer("programState") == "PLAYING p.urp"
+
     for _ in range(10):
         controller.tick()
+
     assert dashboard.answer("programState") == "STOPPED p.urp"
     assert controller.state.digital_outputs == 1 << 2
 
@@ -189,7 +198,10 @@ def test_the_dashboard_names_the_node_that_it_does_not_know(tmp_path: Path) -> N
     controller.state.robot_mode, controller.programs = RobotMode.RUNNING, tmp_path
     write_program(tmp_path / "p.urp", CAP)
     dashboard = Dashboard(controller)
+
     assert dashboard.answer("load p.urp") == "Loading program: /programs/p.urp"
+
     answer = dashboard.answer("play")
+
     assert answer.startswith("Failed to execute: play")
     assert "Grip, of the URCap Gripper" in answer

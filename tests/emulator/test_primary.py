@@ -35,6 +35,7 @@ def test_sub_packages_have_the_sizes_that_urs_documents_and_client_library_give(
     sizes = {
         kind: len(data) + 5 for kind, data in parts(robot_state(FakeController(polyscope))).items()
     }
+
     assert sizes == {0: 47, 1: 251, 2: 37, 3: 75, 4: 101, 5: 225, 6: configuration}
 
 
@@ -164,5 +165,7 @@ def test_text_and_key_messages_contain_their_texts() -> None:
         0,
         "höllo".encode(),
     )
+
     key = primary.message_of(controller, ControllerEvent("started", "servo"))
+
     assert message(key)[1:] == (7, struct.pack(">2iB", 0, 0, 19) + b"PROGRAM_XXX_STARTEDservo")

@@ -34,6 +34,7 @@ def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
     ]
     assert not bench.state.flags[0]
     assert not bench.texts("error")
+
     if call == "powerdown()":
         assert bench.state.robot_mode == RobotMode.POWER_OFF
         bench.running()
@@ -42,6 +43,7 @@ def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
         bench.tick(6.0)
         bench.controller.unlock_protective_stop()
     bench.tick(1.0)
+
     assert (bench.state.target_q == ROBOT.home).all()
 
 
@@ -51,7 +53,11 @@ def test_after_a_protective_stop_that_pauses_it_a_program_goes_on_where_it_was(b
 
     assert bench.state.runtime_state == RuntimeState.PAUSED
     assert not bench.state.flags[0]
+
     bench.controller.unlock_protective_stop()
+
     assert bench.controller.play_program()
+
     bench.finish()
+
     assert bench.state.flags[0]

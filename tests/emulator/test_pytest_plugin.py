@@ -45,6 +45,7 @@ def test_the_fixture_is_a_running_controller_of_the_test_alone(pytester):
             assert "UR5 with PolyScope 3.15" in simbridge_emulator.log
         """
     )
+
     run(pytester).assert_outcomes(passed=2)
 
 
@@ -52,7 +53,9 @@ def test_the_fixture_is_a_running_controller_of_the_test_alone(pytester):
 def test_a_test_that_fails_shows_the_controllers_log(pytester):
     pytester.makepyfile("def test_it(simbridge_emulator):\n    assert False\n")
     result = run(pytester)
+
     result.assert_outcomes(failed=1)
+
     result.stdout.fnmatch_lines(["*UR10 with PolyScope 5.12 on 127.*"])
 
 
@@ -72,17 +75,23 @@ def test_the_plugin_alone_imports_next_to_nothing():
     imported = subprocess.run(
         [sys.executable, "-c", lines], capture_output=True, text=True, timeout=60
     ).stdout.split()
+
     assert PLUGIN in imported
     assert {name for name in imported if name.startswith("simbridge")} <= {
-        "simbridge", "simbridge.emulator", PLUGIN,
-    }  # fmt: skip
+        "simbridge",
+        "simbridge.emulator",
+        PLUGIN,
+    }
+
     # What lazy_loader needs; nothing else that is not of the standard library.
     packages = {name.partition(".")[0] for name in imported}
+
     assert not packages - {"simbridge", "lazy_loader"} - sys.stdlib_module_names
 
 
 def test_pytest_finds_the_plugin_where_simbridge_is_installed():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+
     assert project["entry-points"]["pytest11"] == {"simbridge": PLUGIN}
 
 

@@ -30,6 +30,7 @@ def test_the_real_time_package_has_its_values_at_their_documented_places(polysco
     s.payload_inertia = np.arange(6.0) + 30
     package = realtime_package(controller)
     size = 1140 if polyscope == "5.9" else 1220
+
     assert struct.unpack_from(">i", package) == (len(package),) == (size,)
 
     def double(place: int, count: int = 1) -> list[float]:
@@ -48,6 +49,7 @@ def test_the_real_time_package_has_its_values_at_their_documented_places(polysco
     assert double(118) == [0.75]
     assert double(131, 2) == [9, RuntimeState.PLAYING]
     assert double(139) == [SafetyMode.NORMAL]
+
     if size == 1220:
         assert double(143) == [1.5]
         assert double(147, 6) == s.payload_inertia.tolist()

@@ -46,6 +46,7 @@ def test_what_urscript_does_not_have_ends_the_program(answer, words):
         address = f"{HOST}:{server.server_address[1]}"
         controller, messages = fault_of(f'h = rpc_factory("xmlrpc", "{address}")\nx = h.f()\n')
         until(controller, lambda: messages)
+
     assert words in messages[0][1]
 
 
@@ -92,10 +93,12 @@ def test_a_server_that_never_finishes_does_not_keep_the_call(monkeypatch, ended)
 @pytest.mark.parametrize("url", ["https://127.71.1.1:8000", "ftp://a", "HTTPS://a", "http://[", ""])
 def test_only_http_is_taken(url):
     _, messages = fault_of(f'h = rpc_factory("xmlrpc", "{url}")\n')
+
     assert bool(messages) == bool(url) and all("The url is" in text for _, text, _ in messages)
 
 
 @pytest.mark.parametrize("name", ["__class__", "_ServerProxy__request", "_x"])
 def test_names_of_python_are_not_reachable(name):
     _, messages = fault_of(f'h = rpc_factory("xmlrpc", "127.71.1.1:9")\nh.{name}()\n')
+
     assert "no remote procedure" in messages[0][1]

@@ -19,19 +19,46 @@ PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")
 
 # What ur_rtde 1.6.5 asks of every version it supports.
 UR_RTDE_RECEIVE = {
-    "timestamp": "DOUBLE", "target_q": "VECTOR6D", "target_qd": "VECTOR6D", "target_qdd": "VECTOR6D",
-    "target_current": "VECTOR6D", "target_moment": "VECTOR6D", "actual_q": "VECTOR6D", "actual_qd": "VECTOR6D",
-    "actual_current": "VECTOR6D", "joint_control_output": "VECTOR6D", "actual_TCP_pose": "VECTOR6D",
-    "actual_TCP_speed": "VECTOR6D", "actual_TCP_force": "VECTOR6D", "target_TCP_pose": "VECTOR6D",
-    "target_TCP_speed": "VECTOR6D", "actual_digital_input_bits": "UINT64", "joint_temperatures": "VECTOR6D",
-    "actual_execution_time": "DOUBLE", "robot_mode": "INT32", "joint_mode": "VECTOR6INT32", "safety_mode": "INT32",
-    "actual_tool_accelerometer": "VECTOR3D", "speed_scaling": "DOUBLE", "target_speed_fraction": "DOUBLE",
-    "actual_momentum": "DOUBLE", "actual_main_voltage": "DOUBLE", "actual_robot_voltage": "DOUBLE",
-    "actual_robot_current": "DOUBLE", "actual_joint_voltage": "VECTOR6D", "actual_digital_output_bits": "UINT64",
-    "runtime_state": "UINT32", "standard_analog_input0": "DOUBLE", "standard_analog_input1": "DOUBLE",
-    "standard_analog_output0": "DOUBLE", "standard_analog_output1": "DOUBLE", "robot_status_bits": "UINT32",
-    "safety_status_bits": "UINT32", "output_int_register_2": "INT32", "output_double_register_12": "DOUBLE",
-}  # fmt: skip
+    "timestamp": "DOUBLE",
+    "target_q": "VECTOR6D",
+    "target_qd": "VECTOR6D",
+    "target_qdd": "VECTOR6D",
+    "target_current": "VECTOR6D",
+    "target_moment": "VECTOR6D",
+    "actual_q": "VECTOR6D",
+    "actual_qd": "VECTOR6D",
+    "actual_current": "VECTOR6D",
+    "joint_control_output": "VECTOR6D",
+    "actual_TCP_pose": "VECTOR6D",
+    "actual_TCP_speed": "VECTOR6D",
+    "actual_TCP_force": "VECTOR6D",
+    "target_TCP_pose": "VECTOR6D",
+    "target_TCP_speed": "VECTOR6D",
+    "actual_digital_input_bits": "UINT64",
+    "joint_temperatures": "VECTOR6D",
+    "actual_execution_time": "DOUBLE",
+    "robot_mode": "INT32",
+    "joint_mode": "VECTOR6INT32",
+    "safety_mode": "INT32",
+    "actual_tool_accelerometer": "VECTOR3D",
+    "speed_scaling": "DOUBLE",
+    "target_speed_fraction": "DOUBLE",
+    "actual_momentum": "DOUBLE",
+    "actual_main_voltage": "DOUBLE",
+    "actual_robot_voltage": "DOUBLE",
+    "actual_robot_current": "DOUBLE",
+    "actual_joint_voltage": "VECTOR6D",
+    "actual_digital_output_bits": "UINT64",
+    "runtime_state": "UINT32",
+    "standard_analog_input0": "DOUBLE",
+    "standard_analog_input1": "DOUBLE",
+    "standard_analog_output0": "DOUBLE",
+    "standard_analog_output1": "DOUBLE",
+    "robot_status_bits": "UINT32",
+    "safety_status_bits": "UINT32",
+    "output_int_register_2": "INT32",
+    "output_double_register_12": "DOUBLE",
+}
 
 
 class Client:
@@ -147,7 +174,9 @@ def test_a_recipe_with_an_unknown_variable_cannot_be_started(client: Client) -> 
 
     assert not client.start()
     assert client.connection.output(0) == b""
+
     client.outputs("timestamp")
+
     assert client.start()
     assert client.connection.output(0)
 
@@ -194,10 +223,12 @@ def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscop
 
     assert recipe == 1
     assert types.split(",") == [variable.type for variable in known.values()]
+
     client.start()
     size = struct.calcsize(
         ">" + "".join(RTDE_FORMATS[variable.type] for variable in known.values())
     )
+
     assert len(client.connection.output(0)) == 4 + size < MAX_PACKAGE
 
 
@@ -205,11 +236,15 @@ def test_nothing_is_sent_before_start_and_after_pause(client: Client) -> None:
     client.outputs("timestamp")
 
     assert client.connection.output(0) == b""
+
     client.start()
+
     assert client.connection.output(1) != b""
     assert client.connection.receive(frame(RtdePackage.PAUSE)) == b"\x00\x04P\x01"
     assert client.connection.output(2) == b""
+
     client.start()
+
     assert client.connection.output(3) != b""
 
 
@@ -269,7 +304,9 @@ def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(
     assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(
         RtdePackage.OUTPUTS, b"DOUBLE"
     )
+
     connection.receive(frame(RtdePackage.START))
+
     assert connection.output(5) == frame(RtdePackage.DATA, struct.pack(">d", 0.0))
 
 
@@ -279,8 +316,10 @@ def test_inputs_are_written_at_once_and_recorded(
     names = "input_int_register_0,input_double_register_5,input_bit_register_64,input_bit_registers0_to_31,"
 
     assert client.inputs(names) == (1, "INT32,DOUBLE,BOOL,UINT32")
+
     client.send(1, ">id?I", -11, 0.25, True, 0x80000001)
     state = controller.state
+
     assert (state.input_int[0], state.input_double[5], state.input_bit[64]) == (-11, 0.25, True)
     assert [i for i, bit in enumerate(state.input_bit) if bit] == [0, 31, 64]
     assert controller.inputs == [(tuple(names.split(",")[:-1]), (-11, 0.25, True, 0x80000001))]
@@ -314,7 +353,9 @@ def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeControll
     )
     # A refused recipe has claimed nothing.
     assert one.inputs("input_int_register_1") == (2, "INT32")
+
     one.connection.close()
+
     assert two.inputs("input_int_register_0,input_int_register_1") == (1, "INT32,INT32")
 
 
@@ -364,7 +405,9 @@ def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(
         [12.0, 2.5],
         0b10,
     )
+
     client.send(1, ">BBdd", 0b00, 0b00, 1.0, 1.0)
+
     assert controller.state.analog_outputs == [12.0, 2.5]
 
 
@@ -385,7 +428,9 @@ def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(
 
 def test_an_external_wrench_reaches_the_state(client: Client, controller: FakeController) -> None:
     assert client.inputs("external_force_torque") == (1, "VECTOR6D")
+
     client.send(1, ">6d", 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+
     np.testing.assert_array_equal(controller.state.external_wrench, [1, 2, 3, 4, 5, 6])
 
 
@@ -422,12 +467,16 @@ def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
 
     assert controller.state.input_int[0] == 0
     assert not controller.inputs
+
     (event,) = controller.events
+
     assert event.kind == "unknown"
     assert event.data == struct.pack(">2i", 7, 8)
     assert "8 bytes" in event.text
     assert "has 4 (input_int_register_0)" in event.text
+
     client.send(1, ">i", 9)
+
     assert controller.state.input_int[0] == 9
 
 

@@ -42,6 +42,7 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
 
     controller.tick = failing  # type: ignore[method-assign]
     running = RunningController(controller, HOST, ANY_PORTS)
+
     with pytest.raises(EmulatorBroken, match=r"tick 10.*a mistake") as caught, running:
         while running.alive:
             time.sleep(0.01)
@@ -58,6 +59,7 @@ def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None
         controller.on_event(ControllerEvent("unknown", "RTDE: this", data=data))
     controller.on_event(ControllerEvent("unknown", "RTDE: that", data=b"y" * 1000))
     first, second = running.log
+
     assert first == r"RTDE: this: b'\x01\xff'"
     assert (
         second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
@@ -72,6 +74,7 @@ def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_
         controller.on_event(ControllerEvent("unknown", f"RTDE: {i} {'x' * 60_000}", data=b"y"))
         lines += running.log
         running.log.clear()
+
     assert (
         len(lines) == 1001
         and max(map(len, lines)) < 1200
@@ -88,6 +91,7 @@ def test_a_frozen_controller_ends_at_once() -> None:
     begin = time.monotonic()
     with RunningController(controller, HOST, ANY_PORTS) as running:
         running.freeze(3600.0)
+
     assert time.monotonic() - begin < 600.0
 
 
@@ -141,6 +145,7 @@ def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_seco
     monkeypatch.setattr(running.servers, "tick", lambda tick, count: passed.append(count))
     monkeypatch.setattr("simbridge.emulator.running.time", Clock(running))
     running._tick_until_stopped()
+
     assert controller.state.tick == sum(passed) == pytest.approx(ticks, rel=0.002)
     assert len(passed) == pytest.approx(sent, rel=0.002)
     assert running.speed == pytest.approx(speed, rel=0.01)
@@ -162,6 +167,7 @@ def test_a_short_delay_is_caught_up_and_while_this_computer_stood_still_the_cont
     monkeypatch.setattr(controller, "tick", stand_still_once)
     monkeypatch.setattr("simbridge.emulator.running.time", clock)
     running._tick_until_stopped()
+
     assert controller.state.tick == pytest.approx(ticks, abs=2)
 
 
@@ -174,6 +180,7 @@ def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
     controller.on_event(ControllerEvent("started", "moves"))
     controller.state.timestamp, clock.now = 12.0, 1.5
     controller.on_event(ControllerEvent("stopped", "moves"))
+
     assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]
 
 
@@ -209,10 +216,13 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
     )
+
     assert ended.returncode == 1
     assert ended.stderr.startswith("Traceback")
     assert 'raise KeyError("a mistake")' not in ended.stdout
+
     paragraph = " ".join(ended.stderr.split("KeyError: 'a mistake'\n")[1].split())
+
     assert paragraph.startswith("The emulated controller has ended in tick 100")
 
 
@@ -241,6 +251,7 @@ def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
     )
+
     assert ended.stdout == "True\n", ended.stderr
 
 
@@ -277,6 +288,7 @@ def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> 
 
 def test_an_address_that_others_can_reach_is_printed() -> None:
     assert reach_warning("127.0.0.1") == reach_warning("127.6.37.75") == ""
+
     for address in ("0.0.0.0", "192.168.0.5"):
         assert f"Listening on {address}, not only for this computer" in reach_warning(address)
 
@@ -309,6 +321,7 @@ def test_output_never_blocks_the_process_and_its_last_lines_are_reported_when_it
         assert controller._process.wait(30.0) == 9
         with pytest.raises(EmulatorError, match=r"status 9.*the last words") as caught:
             controller.state()
+
     assert "many 0 " not in str(caught.value)
 
 

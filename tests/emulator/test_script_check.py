@@ -60,7 +60,9 @@ def test_without_json_every_problem_is_a_line_with_its_place(cli, tmp_path):
     answer = cli("emulate", "--check", unknown, broken)
 
     assert answer.status == 1
+
     lines = answer.out.splitlines()
+
     assert f"{unknown}:4:3: there is no function 'elsewhere'" in lines
     assert lines[-1].startswith(f"{broken}:3:1: 'end' cannot stand here; expected")
 

@@ -106,8 +106,10 @@ def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench
     bench.tick()
 
     assert bench.state.runtime_state == RuntimeState.STOPPED
+
     bench.send(f"stop program\n{RUNS}")
     bench.tick()
+
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
@@ -134,7 +136,9 @@ def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Ben
 def test_a_program_that_is_too_long_is_reported_once(bench: Bench) -> None:
     with pytest.raises(ProtocolViolation):
         bench.session.receive(b"def f():\n" + b"x" * MAX_SCRIPT)
+
     bench.session.close()
+
     assert not bench.log  # whoever disconnects the client says why
 
 
@@ -157,10 +161,14 @@ def test_the_arm_is_powered_and_its_brakes_released_by_words() -> None:
     bench.tick(1.0)
 
     assert bench.state.robot_mode == RobotMode.IDLE
+
     bench.send("set robotmode run")
     bench.tick(1.0)
+
     assert bench.state.robot_mode == RobotMode.RUNNING
+
     bench.send("power off")
+
     assert bench.state.robot_mode == RobotMode.POWER_OFF
 
 
@@ -169,7 +177,9 @@ def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     bench.tick()
 
     assert bench.state.runtime_state == RuntimeState.PLAYING
+
     bench.send("stop program")
+
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
@@ -179,7 +189,9 @@ def test_a_protective_stop_is_unlocked_by_words_at_once_but_takes_a_moment(bench
     bench.tick(0.01)
 
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+
     bench.tick(UNLOCK_DELAY - 0.1)
+
     assert bench.state.safety_mode == SafetyMode.NORMAL
 
 
@@ -217,7 +229,9 @@ def test_the_begin_and_the_end_of_a_program_are_reported_with_its_name(bench: Be
     bench.tick()
 
     assert bench.keys() == [("PROGRAM_XXX_STARTED", "greet")]
+
     bench.tick(0.01)
+
     assert bench.keys()[1:] == [("PROGRAM_XXX_STOPPED", "greet")]
 
 
@@ -244,9 +258,14 @@ def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Ben
 
 
 @pytest.mark.parametrize(
-    "lines", ["  movej([0, -1.5, 1.5, -1.5, -1.5, 0])\n  reticulate()", "  if False:\n    reticulate()\n  end",
-              "  sync()\n  run reticulate()", "  thread t():\n    x = reticulate()\n  end"]
-)  # fmt: skip
+    "lines",
+    [
+        "  movej([0, -1.5, 1.5, -1.5, -1.5, 0])\n  reticulate()",
+        "  if False:\n    reticulate()\n  end",
+        "  sync()\n  run reticulate()",
+        "  thread t():\n    x = reticulate()\n  end",
+    ],
+)
 def test_a_program_that_calls_a_missing_function_anywhere_does_not_start(
     bench: Bench, lines: str
 ) -> None:
@@ -312,9 +331,13 @@ def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench)
     assert (
         struct.unpack_from(">2iB", bench.messages(SAFETY_MODE)[0])[2] == SafetyMode.PROTECTIVE_STOP
     )
+
     code, argument, level = struct.unpack_from(">3i", bench.messages(ERROR_CODE)[0])
+
     assert (code, argument, level) == (209, 0, 2)  # "A protective stop was triggered", a warning
+
     robot_mode = bench.packages()[0][1]
+
     assert (
         robot_mode[4] == 0 and robot_mode[5 + 8 + 4] == 1
     )  # isProtectiveStopped, the fifth flag behind the time
@@ -331,8 +354,11 @@ def test_every_change_of_the_safety_mode_is_reported_and_nothing_else(bench: Ben
     modes = [struct.unpack_from(">2iB", content)[2] for content in bench.messages(SAFETY_MODE)]
 
     assert modes == [
-        SafetyMode.SAFEGUARD_STOP, SafetyMode.NORMAL, SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.NORMAL,
-    ]  # fmt: skip
+        SafetyMode.SAFEGUARD_STOP,
+        SafetyMode.NORMAL,
+        SafetyMode.ROBOT_EMERGENCY_STOP,
+        SafetyMode.NORMAL,
+    ]
 
 
 # protective_stop() in programs
@@ -425,6 +451,8 @@ def test_an_optimovel_is_no_faster_than_the_joints(bench: Bench) -> None:
 
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert bench.state.runtime_state == RuntimeState.STOPPED
+
     limits = bench.controller.joint_speed_limits
+
     assert (fastest <= limits * (1.0 + 1e-6)).all()
     assert (fastest / limits).max() > 0.9

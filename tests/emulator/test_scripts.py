@@ -53,6 +53,7 @@ def test_a_program_waits_for_its_last_newline() -> None:
 
 def test_lines_outside_of_a_program_are_programs() -> None:
     data = b"set_digital_out(0, True)\r\n\n  # nothing\nstopj(2.0)\nsec blink():\n  sync()\nend\n"
+
     assert ScriptBuffer().receive(data) == [
         "set_digital_out(0, True)\n",
         "stopj(2.0)\n",

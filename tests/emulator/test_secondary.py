@@ -185,8 +185,12 @@ def test_one_that_is_too_long_or_one_too_many_is_not_run(bench: Bench) -> None:
     bench.controller.load_script("sec s():\n" + "#" * MAX_CHARACTERS + "\nend\n")
 
     assert f"at most {MAX_CHARACTERS}" in bench.faults()[0][0]
+
     for _ in range(MAX_QUEUED + 3):
         bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
+
     assert len(bench.faults()) == 1 + 3
+
     bench.tick(10 * MAX_QUEUED)
+
     assert bench.state.output_int[0] == MAX_QUEUED

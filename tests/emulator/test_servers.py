@@ -230,6 +230,7 @@ def test_a_port_in_use_is_named_with_the_remedy_and_nothing_stays_open() -> None
             stand(ports={**ANY_PORTS, RTDE: taken}),
         ):
             pass
+
     assert (caught.value.host, caught.value.port, caught.value.reason) == (
         "127.0.0.1",
         taken,
@@ -511,6 +512,7 @@ def test_a_bug_in_the_emulator_disconnects_the_client_and_is_raised_at_the_end()
         plug.sock.sendall(b"power on\n")
         assert plug.closed()
         assert other.ask(b"running\n", len(GREETING) + 23).endswith(b"false\n")
+
     with pytest.raises(KeyError, match="a bug"):
         served.stop()
 

@@ -47,6 +47,7 @@ def test_a_value_of_another_kind_is_refused_with_those_that_are_possible():
 def test_nothing_is_changed_when_one_of_several_is_refused(control):
     before = ask(control, do="state")["value"]["settings"]
     other = "pause" if before["on_protective_stop"] == "stop" else "stop"
+
     assert not ask(control, do="set", on_protective_stop=other, colour="red")["ok"]
     assert ask(control, do="state")["value"]["settings"] == before
 
@@ -82,13 +83,16 @@ def test_the_delay_of_unlocking_is_a_number_from_zero(value):
 )
 def test_payload_and_tcp_are_set_and_read(control, values, expected):
     assert ask(control, do="set", **values)["ok"]
+
     state = ask(control, do="state")["value"]
+
     assert {name: state[name] for name in expected} == expected
 
 
 def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(control):
     state, controller = control._controller.state, control._controller
     state.digital_inputs = 0b101
+
     assert ask(
         control,
         do="set",
@@ -98,13 +102,17 @@ def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(contro
     assert [
         i for i, on in enumerate(ask(control, do="state")["value"]["digital_inputs"]) if on
     ] == [2, 17]
+
     functions = builtin_functions(controller)
+
     assert functions["get_digital_in"](None, 2) and functions["get_tool_digital_in"](None, 1)
     assert (
         functions["get_standard_analog_in"](None, 1) == 0.004
         and functions["get_tool_analog_in"](None, 0) == 5.5
     )
+
     variables = output_variables(controller.profile)
+
     assert variables["actual_digital_input_bits"].access(state) == 0b100 | 1 << 17
     assert variables["standard_analog_input1"].access(state) == 0.004
     assert variables["tool_analog_input0"].access(state) == 5.5
@@ -131,6 +139,7 @@ def test_a_part_of_the_state_that_is_not_possible_is_refused_by_name_and_nothing
 ):
     before = ask(control, do="state")["value"]
     answer = ask(control, do="set", digital_outputs={"5": True}, **values)
+
     assert (
         not answer["ok"]
         and next(iter(values)) in answer["error"]

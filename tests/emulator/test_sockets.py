@@ -137,6 +137,7 @@ def test_a_host_that_is_not_found_is_a_failed_connection(monkeypatch, name):
         monkeypatch.setattr(
             socket, "gethostbyname", lambda name: (_ for _ in ()).throw(socket.gaierror(name))
         )
+
     assert finished(SocketFunctions(PERIOD).socket_open(None, name, 9)) is False
 
 

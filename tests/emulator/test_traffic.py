@@ -31,7 +31,9 @@ def test_what_was_kept_is_read_back(tmp_path):
             traffic.note(exchange)
 
     assert list(read_traffic(path)) == EXCHANGES
+
     second = path.read_text().splitlines()[1]
+
     assert (
         second == '{"clock":0.502,"port":29999,"client":1,"event":"received","bytes":"706c61790a"}'
     )
@@ -115,6 +117,7 @@ def test_a_message_without_a_sentence_is_counted(monkeypatch, capfd, tmp_path):
             traffic.note(exchange)
 
     lines = capfd.readouterr().out.splitlines()
+
     assert lines[1].endswith("received 5 bytes without words (KeyError: 'a mistake')")
     assert lines[-1].endswith("disconnected")
     assert not traffic._conversations
@@ -141,6 +144,7 @@ def test_each_message_is_printed(capfd):
             Exchange(0.504, DASHBOARD, 1, "sent", b"Starting program\n"),
         ):
             traffic.note(exchange)
+
     assert capfd.readouterr().out.splitlines() == [
         "    0.500 127.0.0.1 client 1 -> dashboard: connected",
         "    0.502 127.0.0.1 client 1 -> dashboard: play",

@@ -86,8 +86,10 @@ def test_a_movej_is_the_recorded_one():
     bench.load(f"movej({goal.tolist()}, a={a}, v={v})")
     # How long it had been moving at its first row: speed over acceleration.
     mine = bench.rows(last - first + 3, late=ROW - round(speed[first] / a / DT))
+
     assert (a, v) == pytest.approx((0.5, 1.0), abs=1e-9)
     assert np.abs(mine - q[first : last + 3]).max() < 1e-4
+
     bench = Bench(q[0])
     bench.load(f"movej({goal.tolist()}, a={a}, v={v})")
     bench.rows(100, late=ROW - round(speed[first] / a / DT))
@@ -95,6 +97,7 @@ def test_a_movej_is_the_recorded_one():
         assert getattr(bench.state, name) == pytest.approx(
             recording.joints(name)[first + 99], abs=1e-6
         )
+
     assert (mine[last - first] == mine[-1]).all() and (mine[last - first - 1] != mine[-1]).any()
 
 
@@ -145,12 +148,14 @@ def repeated(recording: Recording, first: int, last: int) -> tuple[Bench, np.nda
 
 def test_a_rotation_about_the_standing_tcp_by_speedl_is_the_recorded_one():
     _bench, difference = repeated(Recording("moves"), 900, 1499)
+
     assert np.abs(difference).max() < 1e-5
 
 
 def test_a_rotation_and_its_braking_by_stopl_are_the_recorded_ones():
     bench, difference = repeated(Recording("protective_stop"), 515, 860)
     braking = 835 - 861  # rows from the end
+
     assert np.abs(difference[:braking]).max() < 1e-5
     # For two cycles before the stop another command was in force, which the rows do not show.
     assert np.abs(difference).max() < 2e-4
@@ -159,11 +164,16 @@ def test_a_rotation_and_its_braking_by_stopl_are_the_recorded_ones():
 
 def test_a_protective_stop_is_the_recorded_one():
     recording = Recording("protective_stop")
-    q, runtime, scaling = (recording.joints("target_q"), recording.column("runtime_state"),
-                           recording.column("speed_scaling"))  # fmt: skip
+    q, runtime, scaling = (
+        recording.joints("target_q"),
+        recording.column("runtime_state"),
+        recording.column("speed_scaling"),
+    )
     stop = int(np.flatnonzero(recording.column("safety_mode") == SafetyMode.PROTECTIVE_STOP)[0])
     bench, difference = repeated(recording, 1240, stop - 1)
+
     assert np.abs(difference).max() < 1e-5
+
     bench.controller.settings = bench.controller.settings.changed({"on_protective_stop": "stop"})
     for _ in range(ROW - 1):
         bench.controller.tick()
@@ -175,6 +185,7 @@ def test_a_protective_stop_is_the_recorded_one():
             runtime[row],
             pytest.approx(scaling[row], abs=1e-3),
         )
+
     assert not state.target_qd.any()
 
 
@@ -186,5 +197,6 @@ def test_two_rows_after_a_protective_stop_the_targets_are_at_rest(setting):
     bench.controller.settings = bench.controller.settings.changed({"on_protective_stop": setting})
     bench.controller.protective_stop()
     rest = bench.rows(2)[-1]
+
     assert not bench.state.target_qd.any()
     assert np.abs(rest - recording.joints("target_q")[stop + 2]).max() < 1e-2

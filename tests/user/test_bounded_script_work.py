@@ -43,13 +43,38 @@ LONG_TEXT = "(1," * 3_000
 MATRIX = ((1.0,) * 30,) * 30
 POSE = Pose([0.3, 0.3, 0.3, 0.0, 0.0, 0.0])
 VALUES = (
-    *NUMBERS, LONG_LIST, LONG_TEXT, "", MATRIX, POSE, Pose([1e6] * 6), Pose([1e-300] * 6), (1e6,) * 6, (math.nan,) * 6,
-    (1.0,) * 3, Struct({"a": LONG_LIST[:900]}), None,
-)  # fmt: skip
+    *NUMBERS,
+    LONG_LIST,
+    LONG_TEXT,
+    "",
+    MATRIX,
+    POSE,
+    Pose([1e6] * 6),
+    Pose([1e-300] * 6),
+    (1e6,) * 6,
+    (math.nan,) * 6,
+    (1.0,) * 3,
+    Struct({"a": LONG_LIST[:900]}),
+    None,
+)
 MOTIONS = (
-    "movej", "movel", "movep", "movec", "optimovej", "optimovel", "servoj", "servoc", "speedj", "speedl", "stopj",
-    "stopl", "direct_torque", "force_mode", "freedrive_mode", "sleep",
-)  # fmt: skip
+    "movej",
+    "movel",
+    "movep",
+    "movec",
+    "optimovej",
+    "optimovel",
+    "servoj",
+    "servoc",
+    "speedj",
+    "speedl",
+    "stopj",
+    "stopl",
+    "direct_torque",
+    "force_mode",
+    "freedrive_mode",
+    "sleep",
+)
 
 
 class LinesExceeded(BaseException):

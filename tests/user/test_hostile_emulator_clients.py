@@ -214,6 +214,7 @@ def test_a_crowd_is_limited_to_its_port_and_can_leave(stream: Stream, port: int)
     crowd = [connect(port) for _ in range(MAX_CLIENTS + 20)]
 
     assert all(dropped(client) for client in crowd[-20:])
+
     stream.goes_on(150)
     with connect(DASHBOARD if port != DASHBOARD else PRIMARY) as other:
         assert other.recv(1)
@@ -290,6 +291,7 @@ def test_memory_stays_bounded(emulator: Emulator, stream: Stream) -> None:
     repeated(20, lambda: send(RTDE, struct.pack(">HBd", 65535, 79, 500.0) + b"x" * 65000))
     repeated(200, lambda: send(REALTIME, b"sec s():\n  while True:\n  end\nend\n"))
     stream.goes_on()
+
     assert resident() - before < 100 * 1024  # kB
 
 
@@ -345,9 +347,11 @@ def test_a_line_that_the_control_socket_cannot_carry_out_is_refused_and_changes_
 
     assert answer["ok"] is False
     assert len(answer["error"]) < 5_000
+
     with connect(DASHBOARD) as dashboard:
         assert dashboard.recv(len(GREETING), socket.MSG_WAITALL) == GREETING
     state = emulator.state()
+
     assert (state["speed_slider"], state["safety_mode"]) == (1.0, "NORMAL")
 
 
@@ -366,7 +370,9 @@ def test_a_record_is_written_only_to_a_new_file_in_the_temporary_or_the_working_
         emulator.do("save_record", path=str(path))
     assert (tmp_path / "exists.npz").read_text() == "mine"
     assert not Path("/var/lib/record.npz").exists()
+
     emulator.do("save_record", path=str(tmp_path / "new.npz"))
+
     assert (tmp_path / "new.npz").exists()
 
 
@@ -377,5 +383,6 @@ def test_idle_clients_of_the_control_socket_keep_nobody_out(emulator: Emulator) 
 
     assert emulator.state()["robot_mode"] == "RUNNING"
     assert all(dropped(client) for client in crowd[:20])
+
     for client in crowd[20:]:
         client.close()

@@ -23,19 +23,24 @@ def bench() -> Bench:
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ('h = eip_writer_factory("a", 8)\nh.define_int16_array(2, 2000000000, "a")', "length of the array"),
+        (
+            'h = eip_writer_factory("a", 8)\nh.define_int16_array(2, 2000000000, "a")',
+            "length of the array",
+        ),
         ('h = eip_writer_factory("a", 2000000000)', "data_size"),
-        ('h = eip_writer_factory("a", 8)\nwhile True:\n  h.define_bit(0, 1, to_str(random()))\nend',
-         "at most 1000 labels"),
+        (
+            'h = eip_writer_factory("a", 8)\nwhile True:\n  h.define_bit(0, 1, to_str(random()))\nend',
+            "at most 1000 labels",
+        ),
         (f"{MANY}\ntextmsg(l)", "more than 100000 characters"),
         (f"{MANY}\ntextmsg(struct(a=l))", "more than 100000 characters"),
         (f"{MANY}\npopup([l])", "more than 100000 characters"),
         (f"{MANY}\nset_payload(l)", "payload is a list"),
         (f"{MANY}\nmovej(l)", "joint positions is a list"),
-        (f'{MANY}\nset_payload(s)', "payload is 0123"),
+        (f"{MANY}\nset_payload(s)", "payload is 0123"),
         (f"{DEEP}\ntextmsg(s)", "nested more than 10 deep"),
     ],
-)  # fmt: skip
+)
 def test_what_is_too_large_ends_the_program(bench, program, words):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     bench.load(program)
@@ -48,8 +53,11 @@ def test_what_is_too_large_ends_the_program(bench, program, words):
 
 
 def test_a_list_of_an_instances_data_has_its_length(bench):
-    bench.load('h = eip_reader_factory("a", 8)', 'h.define_int16_array(2, 4, "a")',
-               'write_output_integer_register(0, length(h.read("a")))')  # fmt: skip
+    bench.load(
+        'h = eip_reader_factory("a", 8)',
+        'h.define_int16_array(2, 4, "a")',
+        'write_output_integer_register(0, length(h.read("a")))',
+    )
     bench.finish(1.0)
 
     assert bench.state.output_int[0] == 4

@@ -73,10 +73,20 @@ def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):
 
 @pytest.mark.parametrize(
     "call",
-    ['movej("abc")', 'set_gravity("x")', 'movej(["a", 1, 2, 3, 4, 5])', "set_gravity([[1], 2, 3])", "sleep(1e999)",
-     'sleep("x")', 'servoj(q, t="x")', 'speedj(q, t="x")', 'rtde_set_watchdog("input_int_register_0", "x")',
-     'force_mode_set_gain_scaling("x")', 'write_output_integer_register(0, "x")'],
-)  # fmt: skip
+    [
+        'movej("abc")',
+        'set_gravity("x")',
+        'movej(["a", 1, 2, 3, 4, 5])',
+        "set_gravity([[1], 2, 3])",
+        "sleep(1e999)",
+        'sleep("x")',
+        'servoj(q, t="x")',
+        'speedj(q, t="x")',
+        'rtde_set_watchdog("input_int_register_0", "x")',
+        'force_mode_set_gain_scaling("x")',
+        'write_output_integer_register(0, "x")',
+    ],
+)
 def test_an_argument_of_another_kind_is_named_in_urscripts_terms(bench, call):
     bench.load(call)
     bench.finish(1.0)
@@ -90,15 +100,20 @@ def test_an_argument_of_another_kind_is_named_in_urscripts_terms(bench, call):
 
 @pytest.mark.parametrize(("feature", "moves"), [('"tool"', 0), ('"base"', 2)])
 def test_freedrive_takes_the_tool_and_the_base_as_feature(bench, feature, moves):
-    bench.load("movej([0, -1.57, 1.57, -2.0, -1.57, 0.5], a=5, v=3)",
-               f"freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature={feature})", "sleep(10)")  # fmt: skip
+    bench.load(
+        "movej([0, -1.57, 1.57, -2.0, -1.57, 0.5], a=5, v=3)",
+        f"freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature={feature})",
+        "sleep(10)",
+    )
     bench.tick(3.0)
     before = bench.controller.arm.tool(bench.state.target_q)
     bench.controller.drive.contact.push([20.0, 20.0, 20.0, 0, 0, 0], 0.5)
     bench.tick(0.5)
 
     assert not bench.texts("error")
+
     moved = bench.controller.arm.tool(bench.state.target_q).translation - before.translation
     free = before.rotation[:, 0] if feature == '"tool"' else np.array([1.0, 0, 0])
+
     assert np.linalg.norm(moved) > 0.01
     assert moved == pytest.approx(free * (moved @ free), abs=1e-3)

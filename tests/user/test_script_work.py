@@ -61,7 +61,9 @@ def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(
     bench.load(f"movej({FAR})")
 
     assert most_calls(bench, monkeypatch, EmulatedArm, "_search") <= 3
+
     bench.finish(1.0)
+
     assert "no joint positions put the tool there" in bench.texts("error")
 
 

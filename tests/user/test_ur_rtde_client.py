@@ -118,6 +118,7 @@ def test_movej_ends_at_its_goal(seen):
 
 def test_movel_takes_the_tool_straight_to_its_goal(seen):
     moved = seen["moveL"]
+
     assert moved["returned"]
     assert seen.away(moved["q"], moved["goal"]) < 1e-7
     assert off_line(seen, moved) < 1e-7
@@ -144,6 +145,7 @@ def test_speedj_moves_the_joints_at_that_speed(seen):
     speeds = (
         np.diff(seen.record.actual_q[seen.between(seen["speedJ"]["ticks"])], axis=0) / seen.period
     )
+
     assert len(speeds) and np.allclose(speeds, session.SPEED_J, atol=1e-9)
 
 
@@ -151,6 +153,7 @@ def test_speedl_moves_the_tool_at_that_speed(seen):
     q = seen.record.actual_q[seen.between(seen["speedL"]["ticks"])]
     first, last = seen.tool(q[0]), seen.tool(q[-1])
     time = (len(q) - 1) * seen.period
+
     assert np.allclose(
         (last.translation - first.translation) / time, session.SPEED_L[:3], atol=2e-4
     )
@@ -162,10 +165,13 @@ def test_speedl_moves_the_tool_at_that_speed(seen):
 def test_servoj_follows_the_servo_law_exactly(seen):
     record, window = seen.record, np.flatnonzero(seen.between(seen["servoJ"]["ticks"]))
     servoed = window[np.isfinite(record.setpoint[window]).all(axis=1)]
+
     assert len(servoed) > session.STREAM_SECONDS / seen.period and (np.diff(servoed) == 1).all()
+
     law = ServojLaw(seen.period, session.GAIN, session.LOOKAHEAD)
     begin = record.target_q[servoed[0] - 1]
     answer = law.follow(record.setpoint[servoed], previous=begin, q=begin).q
+
     assert np.abs(answer - record.target_q[servoed]).max() < 1e-9
 
 
@@ -173,6 +179,7 @@ def test_servojs_setpoints_are_those_that_were_sent_in_their_order(seen):
     setpoints = seen.record.setpoint[seen.between(seen["servoJ"]["ticks"])]
     setpoints = setpoints[np.isfinite(setpoints).all(axis=1)]
     gaps = np.linalg.norm(setpoints[:, None] - np.array(seen["servoJ"]["sent"])[None], axis=2)
+
     assert gaps.min(axis=1).max() == 0.0
     assert (np.diff(gaps.argmin(axis=1)) >= 0).all()
     assert np.allclose(seen["servoJ"]["q"], seen["servoJ"]["sent"][-1], atol=1e-6)
@@ -185,9 +192,12 @@ def test_servol_reaches_its_pose(seen):
 
 def test_servoc_takes_the_tool_to_its_pose_at_its_speed_and_acceleration(seen):
     servoed = seen["servoC"]
+
     assert servoed["returned"]
     assert seen.away(servoed["q"], servoed["goal"]) < 1e-7
+
     speeds = np.linalg.norm(np.diff(tool_path(seen, servoed), axis=0), axis=1) / seen.period
+
     assert speeds.max() == pytest.approx(session.SERVOC_SPEED, rel=1e-4)
     assert np.diff(speeds).max() / seen.period == pytest.approx(
         session.SERVOC_ACCELERATION, rel=1e-3
@@ -198,6 +208,7 @@ def test_servoc_takes_the_tool_to_its_pose_at_its_speed_and_acceleration(seen):
 def test_an_asynchronous_move_reports_its_progress_and_ends_at_its_goal(seen):
     moved = seen["asynchronous"]
     before, during, after = moved["progress"]
+
     assert before < 0 and during == 0 and after < 0
     assert after != before, "ur_rtde reports the end of an operation by another negative number"
     assert not np.allclose(moved["during"], moved["goal"], atol=1e-3)
@@ -206,9 +217,12 @@ def test_an_asynchronous_move_reports_its_progress_and_ends_at_its_goal(seen):
 
 def test_an_asynchronous_path_counts_its_waypoints_and_passes_them(seen):
     moved = seen["path"]
+
     assert moved["progress"][:-1] == [0, 1, 2] and moved["progress"][-1] < 0
+
     q = seen.record.target_q[seen.between(moved["ticks"])]
     passed = [int(np.linalg.norm(q - waypoint, axis=1).argmin()) for waypoint in session.WAYPOINTS]
+
     assert passed == sorted(passed)
     assert np.allclose(q[passed], session.WAYPOINTS, atol=1e-9)
     assert np.allclose(moved["q"], session.WAYPOINTS[-1], atol=1e-9)
@@ -229,6 +243,7 @@ def test_a_joint_stop_slows_the_fastest_joint_at_its_deceleration(seen, function
     slowing = -np.diff(speed) / seen.period
     begin = int(np.flatnonzero(slowing > 0.6 * deceleration)[0])
     end = int(np.flatnonzero(speed)[-1])
+
     assert end - begin > 10
     # These are mean speeds of each cycle: the first changes by half, the last two by less.
     assert slowing[begin : end - 1] == pytest.approx(deceleration, rel=1e-6)
@@ -242,15 +257,18 @@ def test_stopl_slows_the_tool_at_its_deceleration_straight_on(seen):
     slowing = -np.diff(speed) / seen.period
     begin = int(np.flatnonzero(slowing > 0.6 * session.STOPL_DECELERATION)[0])
     end = int(np.flatnonzero(speed > 1e-9)[-1])
+
     assert end - begin > 10
     assert slowing[begin : end - 1] == pytest.approx(session.STOPL_DECELERATION, rel=1e-3)
     assert speed[begin] ** 2 / (2.0 * session.STOPL_DECELERATION) == pytest.approx(
         np.linalg.norm(path[-1] - path[begin]), abs=speed[begin] * seen.period
     )
     assert off(path[begin:], path[begin + 1] - path[begin]) < 1e-6
+
     first, last = (
         seen.tool(seen.record.target_q[seen.record.tick == tick][0]) for tick in stopped["ticks"]
     )
+
     assert np.linalg.norm(pin.log3(first.rotation.T @ last.rotation)) < 1e-6
 
 
@@ -265,6 +283,7 @@ def test_forward_kinematics_is_pinocchios(seen):
 
 def test_inverse_kinematics_puts_the_tool_point_at_the_goal(seen):
     solved = seen["getInverseKinematics"]
+
     assert seen.away(solved["q"], solved["goal"], session.TCP) < 1e-7
     assert seen["has_solution"] == [True, False]
 
@@ -272,6 +291,7 @@ def test_inverse_kinematics_puts_the_tool_point_at_the_goal(seen):
 def test_posetrans_is_the_product_of_the_frames(seen):
     given = seen["poseTrans"]
     product = frame(given["a"]) * frame(given["b"])
+
     assert np.linalg.norm(pin.log6(product.actInv(frame(given["pose"]))).vector) < 1e-9
 
 
@@ -292,13 +312,18 @@ def servoed_ticks(seen, part):
 
 def test_the_watchdog_ends_the_script_of_a_silent_client_and_the_arm_rests(seen):
     watched, record = seen["setWatchdog"], seen.record
+
     assert watched["returned"]
+
     last_servoed = servoed_ticks(seen, "setWatchdog")[-1]
     heard = record.input_tick[record.input_tick <= last_servoed]
     silence = (last_servoed - heard[-1]) * seen.period
     longest = 1.0 / session.WATCHDOG_FREQUENCY
+
     assert longest - seen.period < silence + 1e-9 and silence - 1e-9 < longest
+
     q = record.target_q[record.tick == watched["ticks"][1]][0]
+
     assert np.allclose(q, watched["q"], atol=1e-12)
     assert q[0] > session.START[0] + 0.05
 
@@ -306,6 +331,7 @@ def test_the_watchdog_ends_the_script_of_a_silent_client_and_the_arm_rests(seen)
 def test_after_the_watchdog_the_script_is_uploaded_again_and_moves(seen):
     assert not seen["cleared"], "no command comes through to a script that has ended"
     assert not len(servoed_ticks(seen, "after the watchdog"))
+
     moves_again(seen["after the watchdog"])
 
 
@@ -317,6 +343,7 @@ def moves_again(went_on):
 def test_a_servoj_left_in_the_registers_is_executed_by_the_next_script(seen):
     left = seen["left behind"]
     ticks = servoed_ticks(seen, "left behind")
+
     assert (
         len(ticks)
         and (seen.record.setpoint[np.isin(seen.record.tick, ticks)] == left["setpoint"]).all()
@@ -326,17 +353,21 @@ def test_a_servoj_left_in_the_registers_is_executed_by_the_next_script(seen):
 
 def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
     stopped = seen["protective stop"]
+
     assert stopped["returned"]  # the script still answers in the cycle in which it stops the arm
     assert stopped["state"][0] == 4 and "PAUSED" in stopped["state"][1]
     assert stopped["q"][0] == stopped["q"][1]
     assert not np.allclose(stopped["q"][0], session.WAYPOINTS[-1], atol=1e-2)
+
     q = seen.record.target_q[seen.between(stopped["ticks"])]
     moving = np.flatnonzero(np.diff(q, axis=0).any(axis=1))
+
     assert len(moving) * seen.period < 0.3
 
 
 def test_an_unlock_is_refused_until_its_delay_has_passed(seen):
     stopped = seen["protective stop"]
+
     assert stopped["refusals"] and all(
         f"until {session.UNLOCK_DELAY:g}s" in refusal for refusal in stopped["refusals"]
     )
@@ -357,8 +388,11 @@ def test_after_servoc_the_script_is_uploaded_again_and_moves(seen):
 
 def test_move_until_contact_ends_at_the_table(sessions):
     seen = sessions["5.12"]
+
     assert seen["moveUntilContact"]["returned"]
+
     height = seen.tool(seen["moveUntilContact"]["q"]).translation[2]
+
     # A spring of 20 N/mm; the arm stops at the first 5 N, and returns to where it began.
     assert -5e-4 < height - seen["moveUntilContact"]["table"] < 1e-4
 
@@ -370,8 +404,11 @@ def test_the_newest_version_gives_the_jacobian_and_the_mass_matrix_of_the_presen
     tool = model.getFrameId("tool0")
     jacobian = pin.computeFrameJacobian(model, data, q, tool, pin.LOCAL_WORLD_ALIGNED)
     turn = np.kron(np.eye(2), TURN.rotation)
+
     assert np.allclose(found["getJacobian"].reshape(6, 6).T, turn @ jacobian, atol=1e-9)
+
     mass = np.triu(pin.crba(model, data, q))
+
     assert np.allclose(np.triu(found["getMassMatrix"].reshape(6, 6)), mass, atol=1e-9)
     # At rest.
     assert (
@@ -385,16 +422,19 @@ def test_an_older_version_does_not_have_the_matrices(seen):
         seen["matrices"][name]
         for name in ("getJacobian", "getMassMatrix", "getJacobianTimeDerivative")
     ]
+
     assert all("unable to get state data" in answer for answer in answers)
 
 
 def test_direct_torque_without_torque_leaves_the_arm_where_it_is(any_version):
     answer, before, after = any_version["directTorque"]
+
     assert answer == [True] and np.allclose(before, after, atol=1e-9)
 
 
 def test_forward_kinematics_of_other_joints_and_another_tcp(any_version):
     pose = any_version["getForwardKinematics, TCP"]
+
     assert any_version.away(session.WAYPOINTS[0], pose, session.TCP) < 1e-9
 
 

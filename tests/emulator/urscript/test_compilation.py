@@ -113,5 +113,6 @@ def test_a_bug_in_the_emulator_is_kept_and_the_next_script_is_compiled(bench: Be
 
     compilation = bench.compiler.compile("say(1)", bench.builtins, breaks)
     compilation.join()
+
     assert isinstance(compilation.fault, KeyError)
     assert bench.run("say(1)") == [1]

@@ -62,6 +62,7 @@ def test_expressions_have_their_value(evaluate: Evaluate, expression: str, value
 
 def test_or_and_and_short_circuit(script: Any) -> None:
     program = script("x = True or missing()\ny = False and missing()\nsay(x, y)")
+
     assert program.run() == [(True, False)]
 
 
@@ -150,7 +151,9 @@ def test_poses_hold_real_numbers_and_arithmetic_is_element_by_element(evaluate: 
 
     assert isinstance(pose, Pose)
     assert all(type(number) is float for number in pose)
+
     double = evaluate("p[1, 2, 3, 4, 5, 6] + p[1, 2, 3, 4, 5, 6]")
+
     assert isinstance(double, Pose)
     assert double == (2, 4, 6, 8, 10, 12)
     assert isinstance(evaluate("p[1, 2, 3, 4, 5, 6] * 2"), Pose)
@@ -182,6 +185,7 @@ def test_a_function_cannot_change_what_its_caller_passed(script: Any) -> None:
 
 def test_an_element_of_a_matrix_can_be_assigned(script: Any) -> None:
     program = script("m = [[1,2],[3,4]]\nn = m\nm[1,0] = 20\nm[0][1] = 7\nsay(m)\nsay(n)")
+
     assert program.run() == [((1, 7), (20, 4)), ((1, 2), (3, 4))]
 
 
@@ -189,8 +193,11 @@ def test_an_element_of_a_matrix_can_be_assigned(script: Any) -> None:
 
 
 def test_pythons_keywords_and_built_in_names_are_ordinary_names(script: Any) -> None:
-    program = script("async = 1\ndir = 2\nsum = 3\ntype = 4\ntime = 5\np = 6\nlambda = 7\nNone = 8\n_t = 9\n_b = 10\n"
-                     "say(async + dir + sum + type + time + p + lambda + None + _t + _b)")  # fmt: skip
+    program = script(
+        "async = 1\ndir = 2\nsum = 3\ntype = 4\ntime = 5\np = 6\nlambda = 7\nNone = 8\n_t = 9\n_b = 10\n"
+        "say(async + dir + sum + type + time + p + lambda + None + _t + _b)"
+    )
+
     assert program.run() == [55]
 
 
@@ -226,6 +233,7 @@ def test_keywords_of_statements_are_names_where_no_statement_can_begin(
         f"local {word} = 2\n{word} = {word} + 1\nif {word} > 2:\n say({word})\nend\n"
         f"s = struct({word}=4)\nsay(s.{word})\ndef f({word}):\n say([{word}])\nend\nf({word}=5)"
     )
+
     assert script(source).run() == [3, 4, (5,)]
 
 
@@ -233,16 +241,19 @@ def test_a_global_is_assigned_in_functions_without_being_declared_there(script: 
     program = script(
         "def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend"
     )
+
     assert program.run() == [2]
 
 
 def test_a_variable_of_the_main_program_is_seen_by_its_functions(script: Any) -> None:
     program = script("def prog():\n n = 0\n def up():\n n = n + 1\n end\n up()\n say(n)\nend")
+
     assert program.run() == [1]
 
 
 def test_global_in_a_function_makes_a_global(script: Any) -> None:
     program = script("def f():\n global g = 5\nend\nf()\nsay(g)")
+
     assert program.run() == [5]
 
 
@@ -250,11 +261,13 @@ def test_local_hides_a_global(script: Any) -> None:
     program = script(
         "global n = 1\ndef f():\n local n = 2\n n = n + 1\n return n\nend\nsay(f())\nsay(n)"
     )
+
     assert program.run() == [3, 1]
 
 
 def test_parameters_hide_globals(script: Any) -> None:
     program = script("global n = 1\ndef f(n):\n n = n + 1\n return n\nend\nsay(f(5))\nsay(n)")
+
     assert program.run() == [6, 1]
 
 
@@ -270,12 +283,15 @@ def test_functions_take_arguments_by_position_by_name_and_by_default(script: Any
     program = script(
         "def f(a, b=3, c=[1, 2]):\n say(a, b, c)\nend\nf(1)\nf(1, 2)\nf(1, c=5)\nf(b=8, a=9)"
     )
+
     assert program.run() == [(1, 3, (1, 2)), (1, 2, (1, 2)), (1, 3, 5), (9, 8, (1, 2))]
 
 
 def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: Any) -> None:
-    program = script("def prog():\n def nothing():\n end\n say(later(1))\n nothing()\n def later(x):\n"
-                     " def inner(y):\n return y + 1\n end\n return inner(x)\n end\nend")  # fmt: skip
+    program = script(
+        "def prog():\n def nothing():\n end\n say(later(1))\n nothing()\n def later(x):\n"
+        " def inner(y):\n return y + 1\n end\n return inner(x)\n end\nend"
+    )
 
     assert program.run() == [2]
     assert not program.faults
@@ -308,6 +324,7 @@ def test_functions_call_themselves(script: Any) -> None:
     program = script(
         "def fib(n):\n if n < 2:\n return n\n end\n return fib(n - 1) + fib(n - 2)\nend\nsay(fib(10))"
     )
+
     assert program.run(20) == [55]
 
 
@@ -318,6 +335,7 @@ def test_built_in_functions_take_names_and_get_the_thread(script: Any) -> None:
         seen.append((thread.name, q, a, v))
 
     script("def prog():\n movej([1, 2], v=3)\nend", movej=movej).run()
+
     assert seen == [("prog", (1, 2), 1.4, 3)]
 
 
@@ -328,8 +346,13 @@ def test_the_functions_of_a_program_come_before_built_in_ones(script: Any) -> No
 def test_the_result_of_a_built_in_function_becomes_a_value_of_the_language(script: Any) -> None:
     import numpy as np
 
-    program = script("a = [0] + f()\nm = g()\nsay(a)\nsay(m[1, 0])\nsay(h())", f=lambda _t: np.array([1.5]),
-                     g=lambda _t: [[1, 2], [3, 4]], h=lambda _t: np.float64(2.5))  # fmt: skip
+    program = script(
+        "a = [0] + f()\nm = g()\nsay(a)\nsay(m[1, 0])\nsay(h())",
+        f=lambda _t: np.array([1.5]),
+        g=lambda _t: [[1, 2], [3, 4]],
+        h=lambda _t: np.float64(2.5),
+    )
+
     assert program.run() == [(1.5,), 3, 2.5]
     assert type(program.output[2]) is float
 
@@ -340,6 +363,7 @@ def test_the_result_of_a_built_in_function_becomes_a_value_of_the_language(scrip
 @pytest.mark.parametrize(("n", "word"), [(0, "zero"), (1, "one"), (2, "two"), (5, "many")])
 def test_if_elif_else_takes_the_first_that_holds(script: Any, n: int, word: str) -> None:
     branches = 'if n == 0: say("zero") elif n == 1: say("one") elif n == 2: say("two") else: say("many") end'
+
     assert script(f"n = {n} {branches}").run() == [word]
 
 
@@ -351,11 +375,13 @@ def test_while_break_and_continue(script: Any) -> None:
     program = script(
         "i = 0\nwhile True:\n i = i + 1\n if i == 2:\n continue\n elif i > 4:\n break\n end\n say(i)\nend\nsay(99)"
     )
+
     assert program.run() == [1, 3, 4, 99]
 
 
 def test_break_leaves_only_the_inner_loop(script: Any) -> None:
     program = script("i = 0\nwhile i < 2:\n while True:\n break\n end\n i = i + 1\nend\nsay(i)")
+
     assert program.run() == [2]
 
 
@@ -470,6 +496,7 @@ def test_random_lies_between_0_and_1(evaluate: Evaluate) -> None:
 
 def test_a_struct_is_a_value_and_its_members_can_be_assigned(script: Any) -> None:
     source = "s = struct(a=1, q=[1, 2])\nt = s\nt.a = 5\nt.q[0] = 7\nsay(s.a)\nsay(t.a)\nsay(s.q)\nsay(t.q)"
+
     assert script(source).run() == [1, 5, (1, 2), (7, 2)]
 
 
@@ -490,22 +517,30 @@ def test_a_lists_methods_change_its_variable_only(
     script: Any, method: str, left: object, result: object
 ) -> None:
     source = f"q = [1, 2, 3]\nr = q\ndef f():\n x = q.{method}\n say(x)\nend\nf()\nsay(q)\nsay(r)"
+
     assert script(source).run() == [result, left, (1, 2, 3)]
 
 
 @pytest.mark.parametrize(
     ("source", "output"),
     [
-        ("m = [[1], [2], [3]]\ni = [0, 1, 2]\nm[i.pop()].append(9)\nsay(m)\nsay(i)", [((1,), (2,), (3, 9)), (0, 1)]),
+        (
+            "m = [[1], [2], [3]]\ni = [0, 1, 2]\nm[i.pop()].append(9)\nsay(m)\nsay(i)",
+            [((1,), (2,), (3, 9)), (0, 1)],
+        ),
         ("q = [1, 2]\ndef g():\n q[1] = 5\n return 7\nend\nq[0] = g()\nsay(q)", [(7, 5)]),
         ("q = [1]\ndef g():\n q.append(5)\n return 7\nend\nq.append(g())\nsay(q)", [(1, 5, 7)]),
         ("a = [1, 2]\nb = [3]\nb.append(a.pop())\nsay(a)\nsay(b)", [(1,), (3, 2)]),
-        ("m = [[1], [2]]\ni = [[0], [1]]\nm[i[0].pop()].append(i[1].pop())\nsay(m)\nsay(i)",
-         [((1, 1), (2,)), ((), ())]),
-        ("n = 0\ndef g():\n n = n + 1\n return 0\nend\nq = [[1]]\nq[g()].append(2)\nq[g()][g()] = 8\nsay(n)\nsay(q)",
-         [3, ((8, 2),)]),
+        (
+            "m = [[1], [2]]\ni = [[0], [1]]\nm[i[0].pop()].append(i[1].pop())\nsay(m)\nsay(i)",
+            [((1, 1), (2,)), ((), ())],
+        ),
+        (
+            "n = 0\ndef g():\n n = n + 1\n return 0\nend\nq = [[1]]\nq[g()].append(2)\nq[g()][g()] = 8\nsay(n)\nsay(q)",
+            [3, ((8, 2),)],
+        ),
     ],
-)  # fmt: skip
+)
 def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(
     script: Any, source: str, output: list
 ) -> None:
@@ -535,6 +570,7 @@ def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
 
 def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
     source = "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\nsay(s.q)"
+
     assert script(source).run() == [(1, 2), (1, 2, 3), (1, 2)]
 
 

@@ -95,9 +95,11 @@ def test_the_script_becomes_ready_and_idles_at_one_sync_a_tick(source: str) -> N
 
     assert registers.faults == []
     assert registers.output_int[0] == 1
+
     before = registers.syncs
     for _ in range(100):
         program.tick()
+
     assert registers.syncs - before == 100
     assert program.running
     assert "sync()" in source.splitlines()[program.line - 1]
@@ -190,7 +192,9 @@ def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(
         return np.concatenate([registers[:24], registers[36:]]).reshape(6, 6).T
 
     assert np.allclose(matrix(70), controller.arm.jacobian(state.actual_q), atol=1e-9)
+
     mass = pin.crba(robot.model, robot.model.createData(), state.actual_q)
+
     assert np.allclose(np.triu(matrix(67)), np.triu(mass), atol=1e-9)
     assert np.allclose(matrix(67), matrix(67).T)
     assert np.allclose(matrix(71), 0.0) and np.allclose(answer(68)[:6], 0.0)  # at rest

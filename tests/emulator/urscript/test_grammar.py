@@ -29,10 +29,12 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
     "kill": ("thread t():\n  sync()\n  say(0)\nend\nh = run t()\nkill h\nsync()\nsay(8)", [8]),
     "critical section": ("enter_critical\nsay(9)\nexit_critical", [9]),
     "if, elif, else": (
-        "x = 3\nif x == 1:\n  say(1)\nelif x == 2:\n  say(2)\nelif x == 3:\n  say(3)\nelse:\n  say(4)\nend", [3],
+        "x = 3\nif x == 1:\n  say(1)\nelif x == 2:\n  say(2)\nelif x == 3:\n  say(3)\nelse:\n  say(4)\nend",
+        [3],
     ),
     "while, break, continue": (
-        "i = 0 while True:\n i = i + 1\n if i == 2:\n  continue\n end\n if i > 3:\n  break\n end\n say(i)\nend", [1, 3],
+        "i = 0 while True:\n i = i + 1\n if i == 2:\n  continue\n end\n if i > 3:\n  break\n end\n say(i)\nend",
+        [1, 3],
     ),
     "halt": ("say(1)\nhalt\nsay(2)", [1]),
     "pass": ("if True:\n  pass\nend\nsay(1)", [1]),
@@ -43,25 +45,38 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
     "strings": ('say("a # b")', ["a # b"]),
     "lists": ("say([1, 2.5, [3]])\nsay([])", [(1, 2.5, (3,)), ()]),
     "poses": ("say(p[1, 2, 3, 4, 5, 6])", [Pose([1, 2, 3, 4, 5, 6])]),
-    "indexing": ("q = [[1, 2], [3, 4]]\nsay(q[1])\nsay(q[1][0])\nsay(q[0, 1])\np = p[1, 2, 3, 4, 5, 6]\nsay(p[2])",
-                 [(3, 4), 3, 2, 3.0]),
+    "indexing": (
+        "q = [[1, 2], [3, 4]]\nsay(q[1])\nsay(q[1][0])\nsay(q[0, 1])\np = p[1, 2, 3, 4, 5, 6]\nsay(p[2])",
+        [(3, 4), 3, 2, 3.0],
+    ),
     "assignment to an element": ("q = [1, 2]\nq[0] = 5\nsay(q)", [(5, 2)]),
     "members of a struct": (
-        "s = struct(a=1, b=struct(c=[2, 3]))\nsay(s.a)\ns.b.c[1] = 4\nsay(s.b.c)\nsay(s.b.c[0])", [1, (2, 4), 2],
+        "s = struct(a=1, b=struct(c=[2, 3]))\nsay(s.a)\ns.b.c[1] = 4\nsay(s.b.c)\nsay(s.b.c[0])",
+        [1, (2, 4), 2],
     ),
     "methods": ("q = [1]\nq.append(2)\nsay(q)\nsay(q.pop())\nsay(q.length())", [(1, 2), 2, 1]),
     "sums and products": ("say(1 + 2 * 3 - 4)\nsay(7 / 2)\nsay(7 % 4)", [3, 3.5, 3]),
     "signs": ("x = 2\nsay(-x)\nsay(+x)\nsay(-(1 + x))", [-2, 2, -3]),
     "parentheses": ("say((1 + 2) * 3)", [9]),
-    "comparisons": ("say(1 < 2)\nsay(1 <= 1)\nsay(1 > 2)\nsay(1 >= 2)\nsay(1 == 1)\nsay(1 != 1)",
-                    [True, True, False, False, True, False]),
-    "and, or, xor, not": ("say(True and False)\nsay(True or False)\nsay(True xor True)\nsay(not True)",
-                          [False, True, False, False]),
-    "arithmetic on lists": ("say([1, 2] + [3, 4])\nsay([1, 2] * 3)\nsay([6, 4] / 2)", [(4, 6), (3, 6), (3.0, 2.0)]),
-    "arithmetic on poses": ("say(p[1, 2, 3, 4, 5, 6] + p[1, 1, 1, 1, 1, 1])", [Pose([2, 3, 4, 5, 6, 7])]),
+    "comparisons": (
+        "say(1 < 2)\nsay(1 <= 1)\nsay(1 > 2)\nsay(1 >= 2)\nsay(1 == 1)\nsay(1 != 1)",
+        [True, True, False, False, True, False],
+    ),
+    "and, or, xor, not": (
+        "say(True and False)\nsay(True or False)\nsay(True xor True)\nsay(not True)",
+        [False, True, False, False],
+    ),
+    "arithmetic on lists": (
+        "say([1, 2] + [3, 4])\nsay([1, 2] * 3)\nsay([6, 4] / 2)",
+        [(4, 6), (3, 6), (3.0, 2.0)],
+    ),
+    "arithmetic on poses": (
+        "say(p[1, 2, 3, 4, 5, 6] + p[1, 1, 1, 1, 1, 1])",
+        [Pose([2, 3, 4, 5, 6, 7])],
+    ),
     "comments, labels, semicolons": ('$ 1 "Robot"\n# a comment\nsay(1); say(2) # another', [1, 2]),
     "newlines are whitespace": ("x = # no value yet\n3 say(\nx\n)", [3]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("source", "output"), EXAMPLES.values(), ids=EXAMPLES)

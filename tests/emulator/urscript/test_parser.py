@@ -120,7 +120,9 @@ def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
     call = only('textmsg("# $")')
 
     assert call.data == "call"
+
     (argument,) = call.children[1].children
+
     assert (literal(argument), first_word(argument).line, first_word(argument).column) == (
         "# $",
         1,
@@ -152,7 +154,9 @@ def test_literals_have_the_value_they_show(text: str, value: object) -> None:
     statement = only(f"x = {text}")
 
     assert statement.data == "assignment"
+
     found = literal(statement.children[2])
+
     assert found == value
     assert type(found) is type(value)
 
@@ -160,6 +164,7 @@ def test_literals_have_the_value_they_show(text: str, value: object) -> None:
 def test_after_p_there_are_six_numbers_or_an_index_of_one_or_two() -> None:
     for text in ("p[1, 2, 3, 4, 5, 6]", "p[0]", "p[0, 1]", "q[1, 2, 3, 4, 5, 6]", "q[1, 2, 3]"):
         assert only(f"x = {text}").children[2].data == "index"
+
     assert "a pose has 6 numbers, this one 5" in refusal("x = p[1, 2, 3, 4, 5]").reason
 
 
@@ -173,6 +178,7 @@ def test_the_nesting_of_blocks_is_limited() -> None:
         return "if True:\n" * depth + "x = 1\n" + "end\n" * depth
 
     parse(nested(MAX_BLOCKS))
+
     assert refusal(nested(MAX_BLOCKS + 1)).line == MAX_BLOCKS + 1
     assert "blocks" in refusal(nested(20_000)).reason
 
@@ -182,6 +188,7 @@ def test_the_nesting_of_loops_is_limited() -> None:
         return "while True:\n" * depth + "sync()\n" + "end\n" * depth
 
     parse(nested(MAX_LOOPS))
+
     assert "loops" in refusal(nested(MAX_LOOPS + 1)).reason
 
 
@@ -237,9 +244,31 @@ _SIGNS = [
     "True",
 ]
 _KEYWORDS = [
-    "def", "thread", "sec", "end", "if", "elif", "else", "while", "and", "or", "xor", "not", "run", "kill", "join",
-    "return", "break", "continue", "halt", "global", "local", "enter_critical", "exit_critical", "pass",
-]  # fmt: skip
+    "def",
+    "thread",
+    "sec",
+    "end",
+    "if",
+    "elif",
+    "else",
+    "while",
+    "and",
+    "or",
+    "xor",
+    "not",
+    "run",
+    "kill",
+    "join",
+    "return",
+    "break",
+    "continue",
+    "halt",
+    "global",
+    "local",
+    "enter_critical",
+    "exit_critical",
+    "pass",
+]
 _WORDS = st.sampled_from(_SIGNS + _KEYWORDS)
 
 

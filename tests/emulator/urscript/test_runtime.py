@@ -21,6 +21,7 @@ from simbridge.errors import InvalidParameter
 
 def test_sync_ends_a_threads_turn_in_the_tick(script: Any) -> None:
     program = script("i = 0\nwhile True:\n i = i + 1\n say(i)\n sync()\nend")
+
     assert program.run(3) == [1, 2, 3]
 
 
@@ -44,6 +45,7 @@ def test_threads_take_turns_in_every_tick(script: Any) -> None:
     program = script(
         'thread t():\n while True:\n say("t")\n sync()\n end\nend\nrun t()\nwhile True:\n say("m")\n sync()\nend'
     )
+
     assert program.run(2) == ["m", "t", "m", "t"]
 
 
@@ -89,6 +91,7 @@ def test_a_handle_is_not_zero_until_it_is_set_to_zero(script: Any) -> None:
     program = script(
         "thread t():\n sync()\nend\nh = run t()\nsay(h == 0)\nkill h\nh = 0\nsay(h == 0)"
     )
+
     assert program.run() == [False, True]
 
 
@@ -104,8 +107,11 @@ def test_a_killed_blocking_function_can_clean_up(script: Any) -> None:
 
     program = script("thread t():\n move()\nend\nh = run t()\nsync()\nkill h\nsync()", move=move)
     program.run()
+
     assert ended == []
+
     program.run()
+
     assert ended == ["motion"]
 
 
@@ -138,6 +144,7 @@ def test_stop_ends_everything_at_once(script: Any) -> None:
     program.run()
     program.interpreter.stop()
     program.interpreter.stop()
+
     assert sorted(ended) == [1, 2]
     assert not program.interpreter.running
     assert program.interpreter.line == 0
@@ -199,6 +206,7 @@ def test_an_endless_loop_does_not_starve_the_other_threads(script: Any) -> None:
     program = script(
         "thread t():\n while True:\n end\nend\nrun t()\nrun t()\ni = 0\nwhile i < 5:\n say(i)\n i = i + 1\n sync()\nend"
     )
+
     assert program.run(5) == [0, 1, 2, 3, 4]
 
 
@@ -239,6 +247,7 @@ def test_the_cost_of_built_in_functions_counts(script: Any) -> None:
     program = script(
         "while True:\n say(1)\n dear()\nend", dear=lambda thread: thread.charge(1000), budget=2500
     )
+
     assert len(program.run()) == 3
 
 
@@ -272,11 +281,13 @@ def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in
     program = script(
         'thread t():\n say("t")\nend\nenter_critical\nrun t()\nwait(1)\nexit_critical\nsay("m")'
     )
+
     assert program.run(2) == ["t", "m"]
 
 
 def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: Any) -> None:
-    program = script("""
+    program = script(
+        """
         global n = 0
         thread t():
           while True:
@@ -291,7 +302,9 @@ def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: A
           n = n + 1
         end
         exit_critical
-        sync()""", budget=1000)  # fmt: skip
+        sync()""",
+        budget=1000,
+    )
     program.run(40)
 
     assert program.output[0] == 0
@@ -313,11 +326,13 @@ def test_a_thread_that_leaves_and_enters_again_does_not_keep_the_others_out(scri
         say("in")
         exit_critical
         sync()""")
+
     assert program.run(3) == ["in"]
 
 
 def test_critical_sections_nest(script: Any) -> None:
-    program = script("""
+    program = script(
+        """
         global n = 0
         thread t():
           say(n)
@@ -330,7 +345,10 @@ def test_critical_sections_nest(script: Any) -> None:
           n = n + 1
         end
         exit_critical
-        wait(1)""", budget=1000)  # fmt: skip
+        wait(1)""",
+        budget=1000,
+    )
+
     assert program.run(40) == [3000]
 
 
@@ -350,6 +368,7 @@ def test_a_killed_thread_leaves_its_critical_section(script: Any) -> None:
         enter_critical
         say(1)
         exit_critical""")
+
     assert program.run(2) == [1]
 
 
@@ -463,6 +482,7 @@ def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
     program = script(
         f"def f(n):\n if n == 0:\n return 0\n end\n return f(n - 1) + 1\nend\nsay(f({MAX_DEPTH - 1}))"
     )
+
     assert program.run(50) == [MAX_DEPTH - 1]
 
 
@@ -529,6 +549,7 @@ def test_a_built_in_function_that_raises_ends_the_program(
 
     program = script("\nbreaks()", breaks=breaks)
     program.run()
+
     assert words in program.fault.reason
     assert program.fault.line == 2
 
@@ -540,8 +561,11 @@ def test_a_blocking_function_that_raises_later_ends_the_program(script: Any) -> 
 
     program = script("def f():\n  breaks()\nend\nf()", breaks=breaks)
     program.run()
+
     assert program.interpreter.running
+
     program.run()
+
     assert program.fault.line == 2
 
 
@@ -554,9 +578,30 @@ def test_after_a_fault_ticks_do_nothing(script: Any) -> None:
 
 
 _PIECES = st.sampled_from(
-    ["x", "q", "1", "0", "2.5", '"s"', "True", "[1, 2]", "p[1,2,3,4,5,6]", "[[1, 2], [3, 4]]", "f", "x[0]", "q[1]",
-     "sin(x)", "length(q)", "to_str(q)", "g(x)", "g(q, 1)", "-x", "(not x)", "run t()"]
-)  # fmt: skip
+    [
+        "x",
+        "q",
+        "1",
+        "0",
+        "2.5",
+        '"s"',
+        "True",
+        "[1, 2]",
+        "p[1,2,3,4,5,6]",
+        "[[1, 2], [3, 4]]",
+        "f",
+        "x[0]",
+        "q[1]",
+        "sin(x)",
+        "length(q)",
+        "to_str(q)",
+        "g(x)",
+        "g(q, 1)",
+        "-x",
+        "(not x)",
+        "run t()",
+    ]
+)
 _OPERATORS = st.sampled_from(["+", "-", "*", "/", "%", "==", "<", "and", "or", "xor"])
 
 
@@ -571,6 +616,7 @@ def test_no_program_raises_anything_into_its_host(parts: list[tuple[str, str, st
         interpreter.tick()
 
     assert interpreter.running == (not faults)
+
     interpreter.stop()
 
 
