@@ -181,9 +181,9 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     if unsent >= state_supply.MAX_SHARE:
         consequence = "A run would end (late_states)"
     fix = (
-        f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD_S:g} ms ahead of the newest "
-        f"state, and where half of the periods of {state_supply.WINDOW:g} s have none, a run ends. Use a cable, no "
-        "Wi-Fi, VPN or tunnel."
+        f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD_S:g} ms ahead of the "
+        f"newest state, and where half of the periods of {state_supply.WINDOW:g} s have none, a "
+        "run ends. Use a cable, no Wi-Fi, VPN or tunnel."
     )
     return warning(name, seen, fix, unless=unsent <= MAX_UNSENT)
 
