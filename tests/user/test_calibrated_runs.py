@@ -73,7 +73,7 @@ def flange(joints):
     return np.array([pin.SE3ToXYZQUAT(pin.SE3(frame)) for frame in frames])
 
 
-def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) -> None:
+def test_an_arms_own_kinematics_evaluate_its_run(calibrated_run, ur10e) -> None:
     run = Evaluation.of(RunDirectory.open(calibrated_run))
     for poses, joints in ((run.attained, run.log.position), (run.setpoint, run.log.setpoint)):
         expected = flange(joints)
@@ -84,48 +84,55 @@ def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) 
         poses[-1, :3] - run.reference[-1, :3]
         for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))
     ]
+
     assert np.linalg.norm(misses[0]) < 1e-4 < 5e-4 < np.linalg.norm(misses[1])
 
 
-def test_exported_poses_are_those_of_the_arms_own_kinematics(calibrated_run) -> None:
+def test_exported_poses_follow_the_arms_kinematics(calibrated_run) -> None:
     run = Evaluation.of(RunDirectory.open(calibrated_run))
     from simbridge.cli.command_line import main
 
     assert main(["export", str(calibrated_run), "--to", "tum"]) == 0
+
     exported = read_trajectory(calibrated_run / "attained.tum")
     assert np.abs(exported.poses[:, :3] - flange(run.log.position)[:, :3]).max() < 1e-11
 
 
-def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> None:
+def test_settings_hold_the_table_exactly(calibrated_run, ur10e) -> None:
     table, _ = read_calibration(FILE)
     arm = with_kinematics(ur10e, calibrated_run)
+
     assert arm.calibration == table
     assert arm.checksum == calibrate(ur10e, table).checksum
     assert with_kinematics(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
     assert "calibrated for this arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_plan_is_replayed_with_the_runs_kinematics_and_only_with_them(
-    ran, calibrated_run, capsys
-) -> None:
+def test_a_replay_needs_the_runs_kinematics(ran, calibrated_run, capsys) -> None:
     status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run)
+
     assert status == 0
+
     plans = [np.load(run / "plan.npz")["setpoints"] for run in (calibrated_run, again)]
     assert np.array_equal(*plans)
+
     capsys.readouterr()
     status, _ = ran("--plan", calibrated_run)
+
     assert status == 2
     assert "--kinematics" in " ".join(capsys.readouterr().err.split())
 
 
-def test_the_command_that_repeats_the_run_names_its_kinematics(calibrated_run) -> None:
+def test_the_repeating_command_names_the_kinematics(calibrated_run) -> None:
     settings = RunDirectory.open(calibrated_run).settings()
     words = shlex.split(repeat_command(settings, calibrated_run) or "")
+
     assert words[words.index("--kinematics") + 1] == str(calibrated_run)
 
 
-def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10e) -> None:
+def test_a_nominal_run_fits_its_model_only(ran, ur10e) -> None:
     status, out = ran("--kinematics", "nominal")
+
     assert status == 0
     assert with_kinematics(ur10e, out) is ur10e
     with pytest.raises(
@@ -137,6 +144,7 @@ def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10
 
 def test_check_takes_the_flag_too(cli, tmp_path) -> None:
     answer = cli("check", "step", "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
+
     assert answer.status == 2
     assert "none.toml: there is no such file" in answer.message
     assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0

@@ -32,8 +32,9 @@ def tool(lengths, q):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_tool_is_at_the_end_of_a_chain_of_links_in_the_plane_z_0(name):
+def test_the_tool_ends_a_chain_in_the_plane(name):
     robot = load_robot(name)
+
     for q in np.random.default_rng(3).uniform(-np.pi, np.pi, (20, robot.n)):
         np.testing.assert_allclose(
             tool_path(robot, q[None])[0, :3], tool(ARMS[name], q), rtol=0.0, atol=1e-14
@@ -43,21 +44,26 @@ def test_the_tool_is_at_the_end_of_a_chain_of_links_in_the_plane_z_0(name):
 
 
 @given(st.tuples(metres, metres, metres), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
-def test_lengths_given_at_loading_are_those_of_the_links(lengths, q):
+def test_loading_sets_the_links_lengths(lengths, q):
     robot = load_robot("planar3r", lengths=lengths)
     found = tool_path(robot, np.array([q]))[0, :3]
+
     np.testing.assert_allclose(found, tool(lengths, q), rtol=0.0, atol=1e-13 * sum(lengths))
 
 
 @given(st.tuples(metres, metres))
-def test_a_link_of_another_length_is_a_rod_of_the_same_thickness(lengths):
-    robot, usual = load_robot("planar2r", lengths=lengths), load_robot("planar2r")
+def test_a_longer_link_keeps_its_thickness(lengths):
+    robot = load_robot("planar2r", lengths=lengths)
+    usual = load_robot("planar2r")
     for link, was, length, before in zip(
         robot.links, usual.links, lengths, ARMS["planar2r"], strict=True
     ):
-        (rod,), (rod_before,) = link.shapes, was.shapes
-        assert rod.radius == rod_before.radius and rod.end == pytest.approx((length, 0.0, 0.0))
-        mass, r = 4.0 * length, rod.radius
+        (rod,) = link.shapes
+        (rod_before,) = was.shapes
+        assert rod.radius == rod_before.radius
+        assert rod.end == pytest.approx((length, 0.0, 0.0))
+        mass = 4.0 * length
+        r = rod.radius
         assert link.inertia.mass == pytest.approx(mass)
         assert link.inertia.lever == pytest.approx([0.5 * length, 0.0, 0.0])
         across = mass * (r * r / 4.0 + length * length / 12.0)
@@ -70,8 +76,10 @@ def test_a_link_of_another_length_is_a_rod_of_the_same_thickness(lengths):
 
 def test_the_files_own_lengths_change_nothing():
     for name, lengths in ARMS.items():
-        one, other = load_robot(name), load_robot(name, lengths=lengths)
-        assert one.checksum == other.checksum and one.urdf == other.urdf
+        one = load_robot(name)
+        other = load_robot(name, lengths=lengths)
+        assert one.checksum == other.checksum
+        assert one.urdf == other.urdf
 
 
 @pytest.mark.parametrize(
@@ -93,12 +101,13 @@ def test_invalid_lengths_are_refused(name, lengths, reason):
 def test_a_urdf_takes_no_lengths(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(load_robot("planar2r").urdf, encoding="utf-8")
+
     with pytest.raises(InvalidParameter, match="which defines its own links"):
         load_robot(path, lengths=(0.5, 0.5))
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_task_of_a_planar_arm_is_the_position(name):
+def test_a_planar_arms_task_is_the_position(name):
     assert load_robot(name).task == "position"
 
 
@@ -116,11 +125,12 @@ def test_three_links_are_redundant_and_two_are_not():
 
 def test_links_pass_through_each_other_as_on_paper():
     robot = load_robot("planar3r")
+
     assert CollisionModel(robot).pairs == 0
     assert all(link.shapes for link in robot.links)
 
 
-def test_every_task_that_a_robot_file_may_name_is_one_that_the_solvers_know():
+def test_solvers_know_every_task_of_files():
     assert get_args(get_type_hints(RobotFile)["task"]) == tuple(TASK_ROWS)
 
 
@@ -139,7 +149,7 @@ def test_a_robot_file_names_its_task(tmp_path, task):
     assert load_robot(planar_file(tmp_path, '"position"', f'"{task}"')).task == task
 
 
-def test_a_robot_file_without_a_task_means_the_whole_pose(tmp_path):
+def test_a_file_without_task_means_the_pose(tmp_path):
     assert load_robot(planar_file(tmp_path, 'task = "position"', "")).task == "pose"
 
 
@@ -153,24 +163,28 @@ def test_a_robot_file_without_a_task_means_the_whole_pose(tmp_path):
 )
 def test_an_unknown_task_is_refused_with_its_line(tmp_path, task, reason):
     path = planar_file(tmp_path, '"position"', task)
+
     with pytest.raises(InputFileError, match=reason) as caught:
         load_robot(path)
     assert (caught.value.field, caught.value.line) == ("task", 5)
 
 
 @pytest.mark.parametrize("start", [(0.9, 1.0, 0.0), (-0.4, 0.6, 0.0), (0.3, -1.1, 0.0)])
-def test_a_plan_starts_where_its_first_target_is_by_inverse_kinematics_from_home(start):
+def test_a_plan_starts_at_its_first_target(start):
     there = np.array([[*start, 0.0, 0.0, 0.0, 1.0]])
     prepared = prepare(
         Scenario(Trajectory(np.array([0.0, 0.2]), np.repeat(there, 2, axis=0))), robot="planar3r"
     )
+
     found = tool(ARMS["planar3r"], prepared.plan.setpoints[0])
+
     np.testing.assert_allclose(found, start, rtol=0.0, atol=1e-8)
 
 
 @pytest.mark.parametrize("scenario", ["square_tracking", "square_corners", "step"])
 @pytest.mark.parametrize("name", ARMS)
-def test_the_papers_scenarios_can_be_planned_in_the_plane(name, scenario):
+def test_the_papers_scenarios_fit_the_plane(name, scenario):
     prepared = prepare(scenario, robot=name)
     reached = tool(ARMS[name], prepared.plan.solution[-1])
+
     np.testing.assert_allclose(reached, prepared.plan.targets[-1, :3], rtol=0.0, atol=5e-3)

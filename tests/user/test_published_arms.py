@@ -22,7 +22,7 @@ ARMS = tuple(PUBLISHED)
 CB3 = {"ur3", "ur5", "ur10"}
 
 
-def test_every_arm_of_the_table_is_in_robots_and_nothing_else_is_named_like_one():
+def test_the_table_names_the_arms_in_robots():
     assert len(ARMS) == 9
     assert {name for name in robot_files() if name.startswith("ur")} == set(ARMS)
 
@@ -35,26 +35,31 @@ def arm(request):
 def test_link_lengths_and_offsets_are_the_published_ones(arm):
     _, robot, published = arm
     chain = robot.placements
+
     assert np.array_equal(chain[1:, 0, 3], published["a"])
     assert np.array_equal(chain[1:, 2, 3], published["d"])
-    assert np.all(chain[1:, 1, 3] == 0.0) and np.all(chain[0, :3, 3] == 0.0)
+    assert np.all(chain[1:, 1, 3] == 0.0)
+    assert np.all(chain[0, :3, 3] == 0.0)
 
 
-def test_the_first_joint_is_in_base_link_rotated_by_half_a_turn(arm):
+def test_base_link_is_turned_by_half_a_turn(arm):
     _, robot, _ = arm
+
     assert np.array_equal(robot.placements[0], np.diag([-1.0, -1.0, 1.0, 1.0]))
 
 
 def test_limits_are_the_published_ones(arm):
     _, robot, published = arm
+
     assert np.array_equal(robot.position_min, published["position_min"])
     assert np.array_equal(robot.position_max, published["position_max"])
     assert np.array_equal(robot.max_velocity, published["max_velocity"])
     assert np.array_equal(robot.max_effort, published["max_effort"])
 
 
-def test_masses_and_centres_of_mass_are_the_published_ones(arm):
+def test_masses_and_centres_are_published(arm):
     _, robot, published = arm
+
     assert [link.inertia.mass for link in robot.links] == published["mass"]
     for link, name, d in zip(robot.links, LINKS, published["d"], strict=True):
         assert link.name == f"{name}_link"
@@ -67,7 +72,7 @@ def test_masses_and_centres_of_mass_are_the_published_ones(arm):
         )
 
 
-def test_inertia_tensors_are_the_published_ones_turned_by_their_rpy(arm):
+def test_inertia_tensors_are_turned_by_their_rpy(arm):
     _, robot, published = arm
     for link, name in zip(robot.links, LINKS, strict=True):
         given = published[name]["inertia"]
@@ -87,25 +92,30 @@ def test_inertia_tensors_are_the_published_ones_turned_by_their_rpy(arm):
 def test_joints_are_named_as_in_the_ros_descriptions(arm):
     _, robot, _ = arm
     names = ["shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3"]
+
     assert list(robot.joint_names) == [f"{name}_joint" for name in names]
 
 
 def test_series_and_control_period_belong_to_the_arm(arm):
     name, robot, _ = arm
+
     assert (robot.series, robot.period) == (("CB3", 0.008) if name in CB3 else ("e-Series", 0.002))
 
 
-def test_the_title_is_the_models_name_as_a_controller_reports_it(arm):
+def test_the_title_is_the_controllers_name(arm):
     name, robot, _ = arm
+
     assert robot.title == "UR" + name.removeprefix("ur")
 
 
-def test_the_task_of_a_ur_arm_is_the_whole_pose(arm):
+def test_a_ur_arms_task_is_the_pose(arm):
     _, robot, _ = arm
-    assert robot.task == "pose" and not robot.planar
+
+    assert robot.task == "pose"
+    assert not robot.planar
 
 
-def test_forward_kinematics_is_the_product_of_the_published_table(arm):
+def test_forward_kinematics_follow_the_published_table(arm):
     _, robot, published = arm
     joints = np.random.default_rng(7).uniform(-np.pi, np.pi, (50, 6))
     for q, pose in zip(joints, tool_path(robot, joints), strict=True):
@@ -117,7 +127,10 @@ def test_forward_kinematics_is_the_product_of_the_published_table(arm):
             [np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0],
             strict=True,
         ):
-            ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
+            ct = np.cos(theta)
+            st = np.sin(theta)
+            ca = np.cos(alpha)
+            sa = np.sin(alpha)
             product = product @ [
                 [ct, -st * ca, st * sa, a * ct],
                 [st, ct * ca, -ct * sa, a * st],
@@ -153,9 +166,10 @@ def at(robot, changes):
     return q
 
 
-def test_at_home_and_in_usual_postures_the_arm_touches_neither_itself_nor_the_floor(arm):
+def test_usual_postures_touch_nothing(arm):
     _, robot, _ = arm
     model = CollisionModel(robot)
+
     for changes in FREE:
         assert model.clearance(at(robot, changes)).distance > MARGIN
 
@@ -163,6 +177,7 @@ def test_at_home_and_in_usual_postures_the_arm_touches_neither_itself_nor_the_fl
 def test_folded_or_on_the_floor_it_does(arm):
     _, robot, _ = arm
     model = CollisionModel(robot)
+
     for changes in FOLDED:
         assert model.clearance(at(robot, changes)).distance < 0.0
 
@@ -175,11 +190,13 @@ def test_only_neighbouring_links_touch_at_home(arm):
         for shapes in (robot.base_shapes, *(k.shapes for k in robot.links))
     ]
     apart = sum(solid[i] * solid[j] for i in range(7) for j in range(i + 2, 7))
+
     on_the_floor = sum(solid[2:])
+
     assert CollisionModel(robot).pairs == apart + on_the_floor
 
 
-def test_every_link_is_covered_from_its_joint_to_the_next(arm):
+def test_shapes_cover_every_link(arm):
     # A point between two joint centres outside of every solid shape would be a hole in the arm.
     _, robot, published = arm
     for number, name in ((1, "upper_arm"), (2, "forearm")):
@@ -190,7 +207,8 @@ def test_every_link_is_covered_from_its_joint_to_the_next(arm):
 
 
 def inside(shape, point):
-    start, end = np.array(shape.start), np.array(shape.end)
+    start = np.array(shape.start)
+    end = np.array(shape.end)
     along = np.clip((point - start) @ (end - start) / ((end - start) @ (end - start)), 0.0, 1.0)
     return np.linalg.norm(point - start - along * (end - start)) <= shape.radius
 
@@ -203,15 +221,19 @@ def test_home_is_far_from_every_singularity(arm):
     )
     # Rows of translation in units of the arm's length, for arms of every size to compare.
     jacobian[:3] /= -published["a"][1] - published["a"][2]
+
     assert np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.2
 
 
-def test_at_home_the_tool_points_down_in_front_of_the_base(arm):
+def test_at_home_the_tool_points_down(arm):
     _, robot, _ = arm
     data = robot.model.createData()
     pin.framesForwardKinematics(robot.model, data, robot.home)
     tool = data.oMf[robot.model.getFrameId("tool0")]
+
     np.testing.assert_allclose(tool.rotation[:, 2], [0.0, 0.0, -1.0], atol=1e-4)
+
     size = robot.reach
-    assert 0.3 * size < tool.translation[0] < 0.6 * size and abs(tool.translation[1]) < 0.2 * size
+    assert 0.3 * size < tool.translation[0] < 0.6 * size
+    assert abs(tool.translation[1]) < 0.2 * size
     assert 0.1 < tool.translation[2] < 0.8

@@ -26,6 +26,7 @@ def field_names(kind):
 @pytest.mark.parametrize("field", sorted(set(field_names(RobotFile))))
 def test_every_field_is_described(field):
     table = README[: README.index("## Adding an arm")]
+
     assert any(
         f"`{before}{field}{after}`" in table
         for before, after in (("", ""), ("[", "]"), ("[[", "]]"))
@@ -37,7 +38,7 @@ def test_every_word_that_a_field_takes_is_described(word):
     assert f"`{word}`" in README
 
 
-def test_the_limits_given_to_a_urdf_are_the_ones_described(tmp_path):
+def test_a_urdf_gets_the_described_limits(tmp_path):
     inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     path = tmp_path / "arm.urdf"
     path.write_text(
@@ -45,8 +46,11 @@ def test_the_limits_given_to_a_urdf_are_the_ones_described(tmp_path):
         '<parent link="a"/><child link="b"/><limit velocity="1" effort="1"/></joint></robot>',
         encoding="utf-8",
     )
+
     robot = load_robot(path)
-    assert robot.period == 0.008 and "the control period is 8 ms" in README
+
+    assert robot.period == 0.008
+    assert "the control period is 8 ms" in README
     assert (robot.max_velocity_jump, robot.max_acceleration, robot.max_tool_speed) == (
         1.0,
         20.0,

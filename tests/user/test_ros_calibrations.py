@@ -65,9 +65,12 @@ def folder(tmp_path_factory):
     ("name", "table"),
     [("ur10e", TABLE), *((name, ros.deltas(name, 1)) for name in ("ur3", "ur5e", "ur10", "ur16e"))],
 )
-def test_the_tool_is_where_ros_s_urdf_puts_it(folder, name, table, eigen) -> None:
-    robot, rows, q = load_robot(name), ros.rows_of(table, eigen=eigen), configurations(300)
+def test_the_tool_agrees_with_ross_urdf(folder, name, table, eigen) -> None:
+    robot = load_robot(name)
+    rows = ros.rows_of(table, eigen=eigen)
+    q = configurations(300)
     arm = with_kinematics(robot, ros.write(folder / "arm.yaml", rows))
+
     assert max(difference(arm, ros.urdf_tools(rows, q), q)) < 1e-13
     # The nominal arm is not there: the file is a calibration.
     assert difference(robot, ros.urdf_tools(rows, q), q)[0] > 5e-4
@@ -75,31 +78,43 @@ def test_the_tool_is_where_ros_s_urdf_puts_it(folder, name, table, eigen) -> Non
 
 @settings(max_examples=25)
 @given(st.sampled_from(["ur3e", "ur5", "ur20"]), st.integers(0, 2**32 - 1))
-def test_any_file_near_a_model_is_converted_to_rounding(folder, name, seed) -> None:
+def test_files_are_converted_to_rounding(folder, name, seed) -> None:
     # Six free numbers a joint, as a URDF allows: not only what ur_calibration writes.
-    rng, nominal = np.random.default_rng(seed), ros.rows_of(nominal_dh(load_robot(name)))
-    rows, q = nominal + rng.uniform(-1e-3, 1e-3, (6, 6)), configurations(20, seed)
+    rng = np.random.default_rng(seed)
+    nominal = ros.rows_of(nominal_dh(load_robot(name)))
+    rows = nominal + rng.uniform(-1e-3, 1e-3, (6, 6))
+    q = configurations(20, seed)
+
     arm = with_kinematics(load_robot(name), ros.write(folder / "any.yaml", rows))
+
     assert max(difference(arm, ros.urdf_tools(rows, q), q)) < 1e-13
     assert max(found.distance for found in deviations(load_robot(name), arm)) < 5e-3
 
 
 def test_tool_and_mounting_of_the_arm_are_kept(folder, ur10e) -> None:
-    rows, q = ros.rows_of(TABLE), configurations(50)
+    rows = ros.rows_of(TABLE)
+    q = configurations(50)
     tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
+
     arm = with_kinematics(
         ur10e.with_tcp(tcp).with_payload(3.0), ros.write(folder / "arm.yaml", rows)
     )
+
     assert max(difference(arm, ros.urdf_tools(rows, q) @ tcp.homogeneous, q)) < 1e-13
-    assert arm.payload == 3.0 and np.array_equal(arm.home, ur10e.home)
+    assert arm.payload == 3.0
+    assert np.array_equal(arm.home, ur10e.home)
 
 
 def test_a_urdf_of_the_model_is_calibrated_alike(folder) -> None:
-    own, rows, q = load_robot("ur10"), ros.rows_of(ros.deltas("ur10", 2)), configurations(50)
+    own = load_robot("ur10")
+    rows = ros.rows_of(ros.deltas("ur10", 2))
+    q = configurations(50)
     urdf = load_robot(
         Path(__file__).parents[1] / "data" / "urdf" / "ur10_from_ros.urdf", home=own.home
     )
+
     file = ros.write(folder / "ur10.yaml", rows)
+
     # Its axes are rounded to nine digits.
     assert (
         np.abs(
@@ -113,11 +128,12 @@ def test_a_urdf_of_the_model_is_calibrated_alike(folder) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in robot_files() if name.startswith("ur")])
-def test_a_file_that_equals_nominal_is_named_and_gives_the_nominal_arm(tmp_path, name) -> None:
+def test_a_nominal_file_gives_the_nominal_arm(tmp_path, name) -> None:
     robot = load_robot(name)
     rows = ros.rows_of(nominal_dh(robot))
     # URSim and ROS's default files print a right angle with nine digits.
     rows[1, 3] = rows[4, 3] = 1.570796327
+
     with pytest.warns(
         UserWarning, match=rf"default\.yaml equals the nominal kinematics of the {robot.title}"
     ):
@@ -135,8 +151,9 @@ def test_a_calibration_does_not_equal_nominal(tmp_path, ur10e) -> None:
 @pytest.mark.parametrize(
     ("own", "chosen"), [("ur10e", "ur10"), ("ur3e", "ur3"), ("ur3", "ur3e"), ("ur5", "ur5e")]
 )
-def test_another_models_file_is_refused_with_the_right_flag(tmp_path, own, chosen) -> None:
+def test_another_models_file_is_refused(tmp_path, own, chosen) -> None:
     file = ros.write(tmp_path / "arm.yaml", ros.rows_of(ros.deltas(own, 4)))
+
     with pytest.raises(
         InputFileError, match=rf"It fits a {own}: choose that with --robot"
     ) as caught:
@@ -156,16 +173,15 @@ def test_another_models_file_is_refused_with_the_right_flag(tmp_path, own, chose
         (0, 4, 0.5),
     ],
 )
-def test_a_chain_of_no_arm_is_named_as_such(tmp_path, ur10e, link, field, value) -> None:
+def test_a_chain_of_no_arm_is_refused(tmp_path, ur10e, link, field, value) -> None:
     rows = ros.rows_of(TABLE)
     rows[link, field] = value
+
     with pytest.raises(InputFileError, match="no plausible chain of a UR arm"):
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows))
 
 
-def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(
-    tmp_path, ur10e
-) -> None:
+def test_atan_for_atan2_gives_no_plausible_chain(tmp_path, ur10e) -> None:
     assert abs(TABLE.theta[1]) > np.pi / 2
     with pytest.raises(
         InputFileError,
@@ -206,10 +222,10 @@ def run(tmp_path_factory):
 HASH = "calib_12345678901234567890"
 
 
-def test_hash_and_source_are_in_the_summary_the_settings_the_page_and_the_terminal(
-    run, cli
-) -> None:
-    recorded, file = RunDirectory.open(run), str(run.parent / "my_robot_calibration.yaml")
+def test_hash_and_source_are_shown_everywhere(run, cli) -> None:
+    recorded = RunDirectory.open(run)
+    file = str(run.parent / "my_robot_calibration.yaml")
+
     assert recorded.summary()["kinematics"] == {
         "source": "given",
         "calibrated": True,
@@ -219,17 +235,21 @@ def test_hash_and_source_are_in_the_summary_the_settings_the_page_and_the_termin
     }
     assert recorded.settings().kinematics.ros.hash == HASH
     assert HASH in (run / "report.html").read_text(encoding="utf-8")
+
     check = ("check", "step", "--robot", "ur10e", "--kinematics", file)
     words = f"calibrated for this arm (my_robot_calibration.yaml, {HASH})"
+
     assert f"Kinematics: {words}." in cli(*check).out
     assert json.loads(cli(*check, "--json").out)["kinematics"]["hash"] == HASH
     assert describe_kinematics(recorded.summary()["kinematics"]) == words
 
 
-def test_a_run_gives_its_kinematics_to_the_last_bit(run, ur10e) -> None:
+def test_a_run_keeps_its_kinematics_exactly(run, ur10e) -> None:
     arm = with_kinematics(ur10e, run)
+
     assert arm.checksum == with_kinematics(ur10e, run.parent / "my_robot_calibration.yaml").checksum
     assert arm.calibration.hash == HASH
+
     poses = tool_path(arm, configurations(5))
     np.testing.assert_allclose(
         poses[:, :3], ros.urdf_tools(ros.rows_of(TABLE), configurations(5))[:, :3, 3], atol=1e-13
@@ -245,25 +265,30 @@ def test_a_run_gives_its_kinematics_to_the_last_bit(run, ur10e) -> None:
 )
 def test_a_damaged_record_is_refused(run, tmp_path, ur10e, change, words) -> None:
     (tmp_path / "settings.toml").write_text(change((run / "settings.toml").read_text()))
+
     with pytest.raises(InputFileError, match=words) as caught:
         with_kinematics(ur10e, tmp_path)
     assert caught.value.field.startswith("kinematics.ros")
 
 
-def test_the_difference_from_the_controllers_own_is_recorded_and_shown(folder, ur10e) -> None:
+def test_the_difference_from_the_controller_is_shown(folder, ur10e) -> None:
     file = ros.write(folder / "arm.yaml", ros.rows_of(TABLE))
     arm = with_kinematics(ur10e, file)
     found = summarize_kinematics(record_kinematics(arm, file, TABLE))
     small = found["controller_difference"]
-    assert 1e-7 < small["position_m"] < 1e-4 and 1e-7 < small["rotation_rad"] < 2e-4
-    assert "; at the tool at most 0.0" in describe_kinematics(
-        found
-    ) and HASH in describe_kinematics(found)
+
+    assert 1e-7 < small["position_m"] < 1e-4
+    assert 1e-7 < small["rotation_rad"] < 2e-4
+    assert "; at the tool at most 0.0" in describe_kinematics(found)
+    assert HASH in describe_kinematics(found)
+
     other = summarize_kinematics(record_kinematics(arm, file, nominal_dh(ur10e)))
     assert 5e-4 < other["controller_difference"]["position_m"] < 1e-2
+
     nominal = summarize_kinematics(record_kinematics(ur10e, "nominal", TABLE))
     assert (nominal["source"], nominal["file"], nominal["calibrated"]) == ("nominal", None, False)
     assert describe_kinematics(nominal).startswith("nominal; at the tool at most ")
+
     own = summarize_kinematics(record_kinematics(calibrate(ur10e, TABLE), None, TABLE))
     assert (own["source"], own["controller_difference"]["position_m"]) == (
         "controller",
@@ -294,13 +319,18 @@ def real_files():
 
 
 @pytest.mark.parametrize(("stem", "name"), MODELS.items())
-def test_a_real_arms_file_gives_the_arm_of_ros_s_urdf(real_files, stem, name) -> None:
-    file, robot = real_files / f"{stem}.yaml", load_robot(name)
+def test_a_real_file_gives_ross_arm(real_files, stem, name) -> None:
+    file = real_files / f"{stem}.yaml"
+    robot = load_robot(name)
     # Read by its lines, not by a YAML parser.
     numbers = [line.split(":") for line in file.read_text().splitlines() if line.startswith("    ")]
-    rows, q = np.array([float(value) for _, value in numbers]).reshape(6, 6), configurations(300)
+    rows = np.array([float(value) for _, value in numbers]).reshape(6, 6)
+    q = configurations(300)
+
     arm = with_kinematics(robot, file)
-    assert arm.calibration.hash in file.read_text() and arm.calibration.hash.startswith("calib_")
+
+    assert arm.calibration.hash in file.read_text()
+    assert arm.calibration.hash.startswith("calib_")
     assert max(difference(arm, ros.urdf_tools(rows, q), q)) < 1e-13
     assert max(found.distance for found in deviations(robot, arm)) < 2e-3
 
