@@ -25,7 +25,7 @@ def test_the_arm_starts_at_home_as_ursim_or_at_joints():
 
 
 @pytest.mark.parametrize("given", ["elsewhere", "1,2,3", "0,0,9,0,0,0", "0,0,nan,0,0,0", ""])
-def test_a_start_pose_that_is_none_or_out_of_range_is_refused(given):
+def test_impossible_start_pose_is_refused(given):
     with pytest.raises(InvalidParameter, match="start pose"):
         start_joints(load_robot("ur10e"), given)
 

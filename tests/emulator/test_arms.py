@@ -66,9 +66,7 @@ def ask(host: str, line: str) -> str:
         return file.readline().strip()
 
 
-def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_ends_all(
-    arms, tmp_path
-):
+def test_arms_have_addresses_and_records_apart(arms, tmp_path):
     process, log = arms
 
     assert ask(FIRST, "power on") == "Powering on"
@@ -95,7 +93,7 @@ def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_end
         assert words in log.read_text()
 
 
-def test_when_one_arm_ends_it_is_named_and_all_end_with_its_status(arms):
+def test_one_ended_arm_ends_all(arms):
     process, log = arms
     with socket.create_connection((SECOND, 30020), timeout=10.0) as control:
         control.sendall(b'{"do": "kill"}\n')

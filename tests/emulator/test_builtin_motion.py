@@ -30,7 +30,7 @@ def test_movej_is_a_trapezoid_with_the_given_speed_and_acceleration(bench, a, v)
     assert len(moving) * DT == pytest.approx(1.0 / peak + peak / a, abs=2 * DT)
 
 
-def test_movej_ends_exactly_at_its_goal_and_all_joints_arrive_together(bench):
+def test_joints_of_movej_arrive_together(bench):
     goal = ROBOT.home + np.array([0.4, -0.2, 0.1, 0.3, -0.1, 0.7])
     bench.load(f"movej({goal.tolist()})")
     bench.finish()
@@ -51,7 +51,7 @@ def test_movej_with_a_time_takes_that_time(bench):
 
 
 @pytest.mark.parametrize("arguments", ["t=-1.0", "a=0", "v=-1.0"])
-def test_a_move_with_an_invalid_parameter_ends_the_program_at_rest(bench, arguments):
+def test_invalid_parameter_ends_the_program(bench, arguments):
     bench.load(f"movej({AHEAD}, {arguments})")
     bench.finish()
 
@@ -74,7 +74,7 @@ def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
 
 
 @pytest.mark.parametrize("pace", ["a=20.0, v=10.0", "t=0.2"])
-def test_a_movej_that_is_too_fast_is_slowed_to_the_joint_limits(bench, pace):
+def test_fast_movej_keeps_joint_limits(bench, pace):
     bench.load(f"movej([q[0] + 1.5, q[1] + 1.0, q[2] - 0.5, q[3], q[4], q[5]], {pace})")
     bench.finish()
     used = np.abs(bench.speeds()).max(axis=0) / (ROBOT.max_velocity + 0.2)
@@ -93,7 +93,7 @@ def test_a_move_that_starts_in_motion_brakes_first(bench, move):
     assert change == pytest.approx(BRAKING, rel=1e-6)
 
 
-def test_two_threads_that_move_the_arm_at_the_same_time_end_the_program(bench):
+def test_two_moving_threads_end_the_program(bench):
     bench.load(
         "thread t():",
         "while True:",

@@ -315,7 +315,7 @@ def run(source: str, ticks: int) -> EmulatedController:
     return controller
 
 
-def test_a_torque_accelerates_the_arm_as_its_model_and_without_one_it_holds():
+def test_torque_accelerates_as_the_model():
     torque = [0.0, 0.0, 0.0, 0.0, 0.0, 5.0]
     source = f"def f():\n i = 0\n while i < 50:\n  direct_torque({torque})\n  i = i + 1\n end\n sleep(1)\nend\n"
     moving = run(source, 40)
@@ -440,7 +440,7 @@ def fault_of(source: str) -> tuple[EmulatedController, list[tuple[str, str, int]
         ("movel(p[9, 9, 9, 0, 0, 0], v=0)", "v"),
     ],
 )
-def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_text, named):
+def test_invalid_call_is_reported_with_line(call_text, named):
     controller, messages = fault_of(f"def f():\n  sync()\n  {call_text}\n  sleep(100)\nend\n")
 
     assert controller.state.runtime_state == RuntimeState.STOPPED
@@ -544,7 +544,7 @@ def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, s
 
 
 @pytest.mark.parametrize(("polyscope", "robot"), [("3.15", "ur10"), ("5.12", "ur10e")])
-def test_a_call_of_servoj_lasts_one_cycle_unless_it_says_more(monkeypatch, polyscope, robot):
+def test_servoj_lasts_one_cycle_by_default(monkeypatch, polyscope, robot):
     found = EmulatedController(load_robot(robot), profile(polyscope), ScriptProgram)
     durations = []
     monkeypatch.setattr(

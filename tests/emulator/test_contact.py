@@ -48,7 +48,7 @@ def bench() -> Pushed:
     return Pushed().running()
 
 
-def test_a_push_is_measured_for_its_time_and_does_not_move_the_arm(bench):
+def test_push_is_measured_without_motion(bench):
     bench.push(3.0, -4.0, 12.0, 0.5, 0.0, 0.0, seconds=0.5)
     bench.tick(0.1)
 
@@ -100,7 +100,7 @@ def test_the_sensor_of_a_client_replaces_the_builtin_one(bench):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300])
-def test_a_wrench_of_a_client_that_is_no_number_is_ignored(bench, number):
+def test_wrench_without_numbers_is_ignored(bench, number):
     write = input_variables(bench.controller.profile)["external_force_torque"].access
     write(bench.state, (1.0, 2.0, 3.0, 0.0, 0.0, 0.0), {})
     write(bench.state, (0.0, number, 0.0, 0.0, 0.0, 0.0), {})
@@ -123,7 +123,7 @@ def test_a_tool_that_touches_the_table_feels_a_spring(bench):
     assert bench.state.tcp_force[2] == pytest.approx(0.002 * STIFFNESS, rel=1e-3)
 
 
-def test_a_contact_is_seen_against_the_direction_of_motion_with_the_time_since_it_began(bench):
+def test_contact_is_seen_against_motion(bench):
     height = bench.table(0.02)
     bench.load(
         "while True:",
@@ -176,7 +176,7 @@ def force_mode(
     return f"force_mode({frame}, [0, 0, 1, 0, 0, 0], {wrench}, 2, [0.05, 0.05, {limit}, 0.1, 0.1, 0.1])"
 
 
-def test_force_mode_moves_until_the_tool_presses_with_the_wanted_force(bench):
+def test_force_mode_attains_its_force(bench):
     height = bench.table(0.02)
     start = bench.place.copy()
     bench.load(force_mode(), "sleep(5)", "end_force_mode()", "sleep(0.2)")
@@ -202,7 +202,7 @@ def test_force_mode_does_not_go_faster_than_its_limit(bench):
     assert speeds.max() == pytest.approx(0.01, rel=1e-2)
 
 
-def test_a_move_goes_on_along_the_other_axes_while_the_tool_presses(bench):
+def test_move_continues_along_free_axes(bench):
     height = bench.table(0.005)
     start = bench.place.copy()
     goal = "pose_add(p0, p[0.05, 0.02, 0.1, 0, 0, 0])"
@@ -220,7 +220,7 @@ def test_a_move_goes_on_along_the_other_axes_while_the_tool_presses(bench):
     assert bench.place[2] == pytest.approx(height - 20.0 / STIFFNESS, abs=1e-4)
 
 
-def test_the_axes_of_force_mode_are_those_of_the_task_frame(bench):
+def test_force_mode_uses_the_task_frame(bench):
     start = bench.place.copy()
     bench.load(
         force_mode("[0, 0, 20, 0, 0, 0]", frame="p[0, 0, 0, 0, 1.5707963267948966, 0]"), "sleep(1)"
@@ -231,7 +231,7 @@ def test_the_axes_of_force_mode_are_those_of_the_task_frame(bench):
     assert moved[0] > 0.01 and moved[1:] == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
-def test_a_pushed_arm_in_force_mode_yields_only_along_its_compliant_axis(bench):
+def test_force_mode_yields_along_compliant_axis(bench):
     start = bench.place.copy()
     bench.load(force_mode(f"{SIX}"), "sleep(2)")
     bench.push(10.0, 10.0, 10.0, seconds=1.0)
@@ -242,7 +242,7 @@ def test_a_pushed_arm_in_force_mode_yields_only_along_its_compliant_axis(bench):
     assert bench.at_rest or np.abs(bench.state.target_qd).max() < 1e-6
 
 
-def test_force_mode_ends_with_its_program_and_stands_in_a_pause(bench):
+def test_force_mode_ends_with_its_program(bench):
     bench.load(force_mode("[0, 0, 20, 0, 0, 0]"), "sleep(5)")
     bench.tick(0.5)
     bench.controller.pause_program()
@@ -269,7 +269,7 @@ def test_force_mode_ends_with_its_program_and_stands_in_a_pause(bench):
 
 
 @pytest.mark.parametrize("mode", ["freedrive_mode()", "teach_mode()"])
-def test_a_pushed_arm_in_freedrive_moves_with_the_push_and_comes_to_rest_after_it(bench, mode):
+def test_freedrive_moves_with_the_push(bench, mode):
     start = bench.place.copy()
     bench.load(mode, "sleep(10)")
     bench.tick(0.5)
@@ -289,7 +289,7 @@ def test_a_pushed_arm_in_freedrive_moves_with_the_push_and_comes_to_rest_after_i
     assert bench.at_rest and bench.state.safety_mode == SafetyMode.NORMAL
 
 
-def test_freedrive_moves_along_its_free_axes_only_and_ends_at_rest(bench):
+def test_freedrive_moves_along_free_axes(bench):
     start = bench.place.copy()
     bench.load(
         "freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature=p[0, 0, 0, 0, 0, 0])",
@@ -312,7 +312,7 @@ def test_freedrive_moves_along_its_free_axes_only_and_ends_at_rest(bench):
 # Protective stops
 
 
-def test_a_force_above_its_limit_stops_the_arm_as_a_collision(bench):
+def test_excessive_force_stops_the_arm(bench):
     bench.push(0.0, 0.0, 149.0)
     bench.tick(0.1)
 
@@ -344,7 +344,7 @@ def test_driving_into_the_table_stops_the_arm(bench):
     assert bench.codes[0][0] == 157
 
 
-def test_a_joint_that_is_pushed_beyond_its_torque_deviates_from_its_path(bench):
+def test_overloaded_joint_leaves_its_path(bench):
     bench.push(0.0, 0.0, 0.0, 0.0, 0.0, 60.0)
     bench.tick(0.1)
 
@@ -356,7 +356,7 @@ def test_a_joint_that_is_pushed_beyond_its_torque_deviates_from_its_path(bench):
     assert ROBOT.joint_names[joint] in bench.texts("safety")
 
 
-def test_a_line_through_a_place_that_no_joints_reach_ends_with_urs_code_for_it(bench):
+def test_unreachable_line_ends_with_urs_code(bench):
     # At the edge of the reach no joint is too fast before there are no joints at all; from home one is (A1, above).
     bench.load(
         "movej([0, -1.5, 0.02, -1.5, -1.57, 0], a=5, v=3)",
@@ -420,7 +420,7 @@ def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, ca
     assert moved == pytest.approx([0, 0.1, 0], abs=1e-8)
 
 
-def test_freedrive_does_not_take_over_from_a_thread_that_moves_the_arm(bench):
+def test_freedrive_waits_for_a_moving_thread(bench):
     bench.load(
         "thread free():",
         "  sleep(0.2)",
@@ -435,7 +435,7 @@ def test_freedrive_does_not_take_over_from_a_thread_that_moves_the_arm(bench):
 
 
 @pytest.mark.parametrize("move", ["movel(p1, v=0.1)", "movej(get_inverse_kin(p1), v=0.1)"])
-def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
+def test_move_outlasts_force_mode(bench, move):
     bench.load(
         "p1 = pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0])",
         "thread ends():",
@@ -458,7 +458,7 @@ def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
     )
 
 
-def test_a_stream_of_servoj_goes_on_to_its_setpoints_after_force_mode(bench):
+def test_servoj_continues_after_force_mode(bench):
     bench.load(
         force_mode("[0, 0, 20, 0, 0, 0]"),
         "i = 0",

@@ -97,9 +97,7 @@ def test_the_version_is_the_profiles(polyscope: str) -> None:
 @pytest.mark.parametrize(
     "name", ["a.urp", "sub/b.urp", "/programs/a.urp", "/ursim/programs/sub/b.urp"]
 )
-def test_a_program_is_loaded_from_the_folder_whatever_it_is_called(
-    name: str, tmp_path: Path
-) -> None:
+def test_program_of_any_name_is_loaded(name: str, tmp_path: Path) -> None:
     controller = FakeController()
     controller.programs = tmp_path
     write_program(tmp_path / "a.urp")
@@ -282,7 +280,7 @@ def test_the_operational_mode_can_be_cleared() -> None:
     assert dashboard.answer("get operational mode") == "NONE"
 
 
-def test_only_the_client_that_cleared_the_operational_mode_is_out_of_remote_control() -> None:
+def test_cleared_operational_mode_is_per_client() -> None:
     dashboard = Dashboard(FakeController())
     first = DashboardConnection(dashboard)
     second = DashboardConnection(dashboard)
@@ -313,7 +311,7 @@ def test_lines_may_arrive_in_any_pieces() -> None:
     ]
 
 
-def test_a_command_that_is_not_known_is_reported_with_its_bytes() -> None:
+def test_unknown_command_is_reported_with_bytes() -> None:
     controller = FakeController("5.12")
     Dashboard(controller).answer("dance well")
     (event,) = controller.events
@@ -341,7 +339,7 @@ def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
 @given(
     st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8)
 )
-def test_any_bytes_get_one_answer_for_each_line_that_is_not_empty(chunks: list[bytes]) -> None:
+def test_every_filled_line_is_answered(chunks: list[bytes]) -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))
     answers = b"".join(connection.receive(chunk) for chunk in chunks)
     lines = [

@@ -89,7 +89,7 @@ def test_the_boot_time_is_an_option():
     assert bench.state.robot_mode == RobotMode.RUNNING
 
 
-def test_power_off_ends_the_program_and_a_program_is_not_started_without_power(bench):
+def test_no_program_runs_without_power(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.power_off()
@@ -118,7 +118,7 @@ def path(bench: Bench) -> np.ndarray:
 MOVE = "movej([q[0] + 0.6, q[1] + 0.2, q[2] - 0.3, q[3], q[4], q[5]], a=1.4, v=1.0)"
 
 
-def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_slower(bench):
+def test_slider_slows_a_move_along_its_path(bench):
     bench.load(MOVE)
     bench.finish()
     whole, ticks = path(bench), len(bench.q)
@@ -141,7 +141,7 @@ def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_sl
 
 
 @pytest.mark.parametrize("fraction", [0.25, 0.3, 1.0])
-def test_timed_speeds_last_longer_at_a_lower_slider_and_cover_the_same_way(bench, fraction):
+def test_timed_speeds_cover_the_same_distance(bench, fraction):
     bench.controller.set_speed_slider(fraction)
     bench.tick(1.0)
     bench.load(
@@ -158,7 +158,7 @@ def test_timed_speeds_last_longer_at_a_lower_slider_and_cover_the_same_way(bench
     assert bench.joint()[-1] - bench.joint()[0] == pytest.approx(0.2 * 0.2, abs=2e-3)
 
 
-def test_servoj_keeps_to_real_time_unless_it_is_set_to_follow_the_slider(bench):
+def test_servoj_keeps_real_time_by_default(bench):
     def answer(follows: bool) -> np.ndarray:
         bench.controller.settings = bench.controller.settings.changed(
             {"servoj_follows_slider": follows}
@@ -182,7 +182,7 @@ def test_servoj_keeps_to_real_time_unless_it_is_set_to_follow_the_slider(bench):
     assert answer(True)[3::4] == pytest.approx(full[: len(full) // 4], abs=1e-12)
 
 
-def test_a_pause_stops_on_the_path_and_resuming_continues_to_the_goal(bench):
+def test_paused_move_resumes_to_its_goal(bench):
     bench.load(MOVE)
     bench.finish()
     whole, goal = path(bench), bench.state.target_q
@@ -213,7 +213,7 @@ def test_a_pause_stops_on_the_path_and_resuming_continues_to_the_goal(bench):
 @pytest.mark.parametrize(
     "motion", ["speedj([0.5, 0, 0, 0, 0, 0], 0.1, 60)", "speedl([0, 0, 0.05, 0, 0, 0], 0.05, 60)"]
 )
-def test_a_pause_stops_a_motion_without_a_path_and_resuming_ramps_it_up_again(bench, motion):
+def test_paused_speed_ramps_up_again(bench, motion):
     bench.load(motion)
     bench.tick(2.0)
     fastest = np.abs(bench.speeds()).max()
@@ -232,7 +232,7 @@ def test_a_pause_stops_a_motion_without_a_path_and_resuming_ramps_it_up_again(be
     assert 0.0 < np.abs(bench.speeds()).max() < fastest
 
 
-def test_only_a_playing_program_pauses_and_only_a_paused_one_resumes(bench):
+def test_only_playing_programs_pause(bench):
     assert not bench.controller.pause_program()
     assert not bench.controller.play_program()
 
@@ -253,7 +253,7 @@ def strict(bench) -> Bench:
 
 
 @pytest.mark.parametrize(("limits", "stopped"), [(None, False), ([2.09] * 6, True)])
-def test_joint_speed_limits_are_those_of_urs_configuration_data_unless_set(bench, limits, stopped):
+def test_joint_speed_limits_are_urs_own(bench, limits, stopped):
     bench.controller.settings = bench.controller.settings.changed({"joint_speed_limit": limits})
     bench.load("speedj([2.29, 0, 0, 0, 0, 0], 20.0, 0.3)", "stopj(20.0)")
     bench.tick(0.3)
@@ -261,7 +261,7 @@ def test_joint_speed_limits_are_those_of_urs_configuration_data_unless_set(bench
     assert (bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP) == stopped
 
 
-def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(strict):
+def test_servoj_jump_causes_protective_stop(strict):
     bench = strict
     bench.load("while True:", f"servoj({AHEAD}, t=0.002, lookahead_time=0.03, gain=2000)", "end")
     bench.tick(1.0)
@@ -275,9 +275,7 @@ def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(str
 
 
 @pytest.mark.parametrize("gain", [2000.0, 100.0])
-def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with_late_commands(
-    strict, gain
-):
+def test_late_commands_of_limited_turn_are_followed(strict, gain):
     bench = strict
     t = np.arange(0.0, 2.0, 0.01)
     angles = np.minimum(6.0 * np.minimum(t, 1.0), 2.5) - np.minimum(
@@ -302,7 +300,7 @@ def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with
     assert bench.joint(5)[-1] == pytest.approx(plan.setpoints[-1, 5], abs=0.1)
 
 
-def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setpoint(bench):
+def test_servoj_ends_at_its_last_setpoint(bench):
     bench.load(
         "i = 0",
         "while i < 500:",
@@ -322,9 +320,7 @@ def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setp
 
 
 @pytest.mark.parametrize(("settings", "delay"), [({}, 5.0), ({"unlock_delay": 0.5}, 0.5)])
-def test_an_unlock_is_refused_for_five_seconds_unless_set_and_resuming_continues_the_motion(
-    bench, settings, delay
-):
+def test_unlock_is_refused_for_five_seconds(bench, settings, delay):
     bench.controller.set(settings)
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
@@ -350,7 +346,7 @@ def test_an_unlock_is_refused_for_five_seconds_unless_set_and_resuming_continues
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
-def test_an_emergency_stop_cuts_the_power_and_nothing_moves_until_it_is_released(bench):
+def test_emergency_stop_cuts_the_power(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.emergency_stop()
@@ -388,7 +384,7 @@ def test_an_emergency_stop_cuts_the_power_and_nothing_moves_until_it_is_released
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
-def test_a_safeguard_stop_pauses_until_it_is_closed_and_the_operator_resumes(bench):
+def test_safeguard_stop_pauses_until_resumed(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.safeguard_stop()
@@ -412,7 +408,7 @@ def test_a_safeguard_stop_pauses_until_it_is_closed_and_the_operator_resumes(ben
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
-def test_a_protective_stop_ends_the_program_where_it_is_set_to(bench):
+def test_protective_stop_ends_the_program_if_set(bench):
     bench.controller.settings = bench.controller.settings.changed({"on_protective_stop": "stop"})
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
@@ -430,7 +426,7 @@ def test_a_safeguard_does_not_end_an_emergency(bench):
     assert bench.state.safety_mode == SafetyMode.ROBOT_EMERGENCY_STOP
 
 
-def test_a_joint_that_would_leave_its_range_is_stopped_at_its_end(bench):
+def test_joint_stops_at_end_of_range(bench):
     end = ROBOT.position_max[5]
     bench.load("speedj([0, 0, 0, 0, 0, 1.5], 5.0, 60)")
     bench.tick(20.0)

@@ -89,7 +89,7 @@ def emulator(shared):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_starts_powered_off_if_asked_and_a_signal_ends_it_with_status_0_and_frees_the_ports(
+def test_signal_ends_it_with_status_0(
     number,
 ):
     with Emulator(
@@ -203,9 +203,7 @@ def test_registers_that_a_client_has_cannot_be_claimed(emulator):
         ("take_registers", {"names": ["input_soup"]}, "input_soup"),
     ],
 )
-def test_an_invalid_command_is_answered_with_the_reason_and_changes_nothing(
-    emulator, command, arguments, named
-):
+def test_invalid_command_changes_nothing(emulator, command, arguments, named):
     with pytest.raises(EmulatorError, match=named):
         emulator.do(command, **arguments)
 
@@ -218,13 +216,13 @@ def test_an_invalid_command_is_answered_with_the_reason_and_changes_nothing(
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"{}\n", b'{"do": 3}\n', b"\xff\xfe\n"])
-def test_a_line_that_is_not_a_command_is_answered_with_an_error(emulator, line):
+def test_unknown_command_is_answered_with_error(emulator, line):
     with socket.create_connection((HOST, 30020), timeout=10.0) as client:
         client.sendall(line)
         assert client.recv(1000).startswith(b'{"ok": false')
 
 
-def test_two_run_side_by_side_independently_and_a_killed_one_is_gone_at_once(emulator):
+def test_two_emulators_run_independently(emulator):
     with Emulator("ur10e", polyscope="5.25", host=OTHER, boot_time=0.05) as other:
         other.do("protective_stop")
         assert other.state()["safety_mode"] == "PROTECTIVE_STOP"
@@ -238,7 +236,7 @@ def test_two_run_side_by_side_independently_and_a_killed_one_is_gone_at_once(emu
         assert other._process.wait(30.0) == 9
 
 
-def test_it_starts_with_its_programs_pose_limits_and_speed_and_can_be_entered_again(tmp_path):
+def test_arguments_take_effect_on_entering(tmp_path):
     write_program(tmp_path / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
     q, limits = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2], [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
     own = Emulator(
@@ -269,7 +267,7 @@ def test_it_starts_with_its_programs_pose_limits_and_speed_and_can_be_entered_ag
         assert own.pid != first and "weld took" not in own.log and own.state()["target_q"] == q
 
 
-def test_a_second_one_on_the_same_address_is_refused_with_the_port(emulator):
+def test_used_address_is_refused_with_port(emulator):
     second = Emulator(host=HOST, control_port=30021)
 
     with pytest.raises(EmulatorError, match=re.escape(f"{HOST}:29999")) as refused:
@@ -296,7 +294,7 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     assert re.findall(r"^\| `(\w+)` \|", parts, flags=re.MULTILINE) == list(STATE)
 
 
-def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_path):
+def test_ros_calibration_has_its_checksum(tmp_path):
     table = nominal_dh(load_robot("ur5e"))
     rows = ros_calibration.printed((0.0, 1e-3, 0.0, 0.0, 0.0, 0.0), table.a, table.d, table.alpha)
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
@@ -307,7 +305,7 @@ def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_pa
     assert max(ros_difference(read_ros_calibration(file), arm.kinematics)) < 1e-9
 
 
-def test_a_calibration_file_of_ros_of_another_model_is_not_emulated(cli, tmp_path):
+def test_calibration_of_another_model_is_refused(cli, tmp_path):
     table = nominal_dh(load_robot("ur5e"))
     file = ros_calibration.write(
         tmp_path / "arm.yaml", ros_calibration.printed(table.theta, table.a, table.d, table.alpha)
@@ -317,7 +315,7 @@ def test_a_calibration_file_of_ros_of_another_model_is_not_emulated(cli, tmp_pat
     assert answer.status == 2 and "It fits a ur5e" in answer.message
 
 
-def test_a_calibration_that_says_ursim_is_refused_with_its_file_and_field(cli, tmp_path):
+def test_ursim_calibration_is_refused(cli, tmp_path):
     path = tmp_path / "calibration.toml"
     text = (Path(__file__).parents[1] / "data" / "ur10e_calibration.toml").read_text()
     path.write_text(re.sub(r"checksum = .*", f"checksum = {[0xFFFFFFFF] * 6}", text))

@@ -35,7 +35,7 @@ ACROSS = np.array([0.1, 0.1, 0.0])
 
 
 @pytest.mark.parametrize("move", ["movel", "movep"])
-def test_a_blend_passes_its_corner_without_stopping_and_leaves_the_lines_at_its_radius(bench, move):
+def test_blend_passes_its_corner_without_stopping(bench, move):
     bench.load(
         "p0 = get_target_tcp_pose()",
         f"{move}({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
@@ -96,7 +96,7 @@ def test_an_arc_of_movep_is_a_circle(bench):
 @pytest.mark.parametrize(
     "goal", ["[q[0] + 0.3, q[1] + 0.2, q[2], q[3], q[4], q[5]]", f"{pose(0.05, 0.1, -0.05)}"]
 )
-def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
+def test_blend_from_movej_is_smooth(bench, goal):
     move = "movej" if goal.startswith("[") else "movel"
     bench.load(
         "p0 = get_target_tcp_pose()",
@@ -115,7 +115,7 @@ def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
     assert change.max() < (0.0026 if move == "movej" else 0.0053)
 
 
-def test_a_radius_without_a_move_after_it_ends_at_the_goal(bench):
+def test_last_radius_ends_at_the_goal(bench):
     bench.load(
         "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(1)"
     )
@@ -171,7 +171,7 @@ def test_a_turn_of_the_wrist_with_a_radius_is_made(bench):
     assert not bench.texts("safety")
 
 
-def test_a_pose_after_a_blend_is_reached_by_joints_near_the_goal_before_it(bench):
+def test_pose_after_blend_has_near_joints(bench):
     bench.load(
         "movej([q[0], q[1], q[2], q[3], q[4], -2.9], a=5, v=3)",
         "goal = [q[0], q[1], q[2], q[3], q[4], 3.4]",
@@ -184,7 +184,7 @@ def test_a_pose_after_a_blend_is_reached_by_joints_near_the_goal_before_it(bench
     assert bench.q[-1][5] == pytest.approx(3.5, abs=1e-7)
 
 
-def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
+def test_paused_blend_resumes(bench):
     lines = (
         "p0 = get_target_tcp_pose()",
         f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
@@ -204,7 +204,7 @@ def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tangent(bench, mode):
+def test_movec_follows_the_circle(bench, mode):
     bench.load(
         "p0 = get_target_tcp_pose()",
         f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, mode={mode})",
@@ -218,7 +218,7 @@ def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tan
     assert turned == pytest.approx(np.pi if mode else 0.0, abs=1e-6)
 
 
-def test_on_a_circle_the_tool_is_no_faster_than_its_acceleration_can_bend_its_way(bench):
+def test_acceleration_limits_speed_on_a_circle(bench):
     bench.load(
         "p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=1.0)"
     )
@@ -248,7 +248,7 @@ def test_movec_blends_into_a_line(bench):
 
 
 @pytest.mark.parametrize("rotation", [0.05, 0.2])
-def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, rotation):
+def test_rotation_has_its_own_acceleration(bench, rotation):
     bench.load(
         f"speedl([0.1, 0, 0, 0, 0, {rotation}], a=0.5, t=1.0, aRot={rotation / 0.4})", "stopl(1.0)"
     )
@@ -282,7 +282,7 @@ def test_without_a_time_a_speed_returns_when_it_is_reached(bench, call):
 
 
 @pytest.mark.parametrize("scaling", [0.25, 1.0])
-def test_a_speed_that_is_reached_already_returns_in_the_next_tick(bench, scaling):
+def test_attained_speed_returns_next_tick(bench, scaling):
     bench.controller.set_speed_slider(scaling)
     bench.tick(1.0)
     bench.load(
@@ -300,7 +300,7 @@ def test_a_speed_that_is_reached_already_returns_in_the_next_tick(bench, scaling
     assert ticks * DT == pytest.approx(0.25 + 10 * DT, abs=2 * DT)
 
 
-def test_a_trapezoid_that_begins_moving_and_keeps_its_speed_covers_its_length():
+def test_moving_trapezoid_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
         shape = SpeedProfile(0.7, 2.0, 0.6, begin=begin, through=through)
         times = np.linspace(0.0, shape.duration, 20001)
@@ -318,7 +318,7 @@ def test_a_trapezoid_that_begins_moving_and_keeps_its_speed_covers_its_length():
 # The stop of a program
 
 
-def test_a_stopped_program_slows_down_by_an_eightieth_of_its_speed_each_cycle(bench):
+def test_stopped_program_slows_by_an_eightieth(bench):
     bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
     bench.tick(1.0)
     bench.controller.stop_program()
@@ -333,7 +333,7 @@ def test_a_stopped_program_slows_down_by_an_eightieth_of_its_speed_each_cycle(be
     assert bench.state.runtime_state == RuntimeState.STOPPED and bench.at_rest
 
 
-def test_the_scaling_is_one_while_a_program_plays_and_zero_without(bench):
+def test_scaling_is_one_while_playing(bench):
     assert bench.state.limiter_scaling == 0.0
 
     bench.load("sleep(0.1)")
@@ -362,7 +362,7 @@ def test_the_scaling_falls_also_when_the_arm_was_at_rest(bench):
     assert bench.state.limiter_scaling == 0.0
 
 
-def test_a_program_that_replaces_a_moving_one_begins_when_the_arm_has_stopped(bench):
+def test_replacement_begins_at_rest(bench):
     bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
     bench.tick(1.0)
     bench.load("write_output_integer_register(0, 7)", "sleep(0.1)")
@@ -376,7 +376,7 @@ def test_a_program_that_replaces_a_moving_one_begins_when_the_arm_has_stopped(be
     assert bench.at_rest
 
 
-def test_a_program_that_waits_for_the_arm_is_paused_by_a_protective_stop(bench):
+def test_protective_stop_pauses_a_waiting_program(bench):
     bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
     bench.tick(1.0)
     bench.load("write_output_integer_register(0, 7)", "sleep(1)")

@@ -93,7 +93,7 @@ def test_each_known_node_is_translated(node: str, lines: list[str], tmp_path: Pa
     assert body(tmp_path, node) == lines
 
 
-def test_a_main_program_that_runs_more_than_once_is_a_loop(tmp_path: Path) -> None:
+def test_repeated_main_program_is_a_loop(tmp_path: Path) -> None:
     text = translate(write_program(tmp_path / "p.urp", SLEEP, once=False))
 
     assert text.split() == ["def", "p():", "while", "True:", "sleep(0.01)", "sync()", "end", "end"]
@@ -114,9 +114,7 @@ def test_a_main_program_that_runs_more_than_once_is_a_loop(tmp_path: Path) -> No
         (f"<Folder><children>{CAP}</children></Folder>", "Grip, of the URCap Gripper"),
     ],
 )
-def test_a_program_with_an_unknown_node_is_refused_by_that_nodes_name(
-    node: str, named: str, tmp_path: Path
-) -> None:
+def test_unknown_node_is_refused_by_name(node: str, named: str, tmp_path: Path) -> None:
     with pytest.raises(UnknownNode) as error:
         translate(write_program(tmp_path / "p.urp", SLEEP, node))
     assert (error.value.file, error.value.node) == ("p.urp", named)
@@ -154,9 +152,7 @@ def test_a_file_that_is_no_program_is_refused(content: bytes, tmp_path: Path) ->
     ],
     ids=["entity", "depth", "empty"],
 )
-def test_a_program_that_could_grow_without_limit_or_is_none_is_refused(
-    text: str, reason: str, tmp_path: Path
-) -> None:
+def test_unbounded_program_is_refused(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "p.urp").write_bytes(gzip.compress(text.encode()))
 
     with pytest.raises(UnknownNode, match=reason):

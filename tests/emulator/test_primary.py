@@ -29,9 +29,7 @@ def parts(package: bytes) -> dict[int, bytes]:
 @pytest.mark.parametrize(
     ("polyscope", "configuration"), [("3.15", 445), ("5.9", 445), ("5.12", 445), ("5.25", 449)]
 )
-def test_sub_packages_have_the_sizes_that_urs_documents_and_client_library_give(
-    polyscope: str, configuration: int
-) -> None:
+def test_sub_packages_have_documented_sizes(polyscope: str, configuration: int) -> None:
     sizes = {
         kind: len(data) + 5 for kind, data in parts(robot_state(FakeController(polyscope))).items()
     }

@@ -19,9 +19,7 @@ def bench() -> Bench:
     ("call", "setting"), [("powerdown()", "pause"), ("protective_stop()", "stop")]
 )
 @pytest.mark.parametrize("inside", ["{}", "thread t():\n  {}\nend\nrun t()\nsleep(10)"])
-def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
-    bench, call, setting, inside
-):
+def test_nothing_runs_after_its_end(bench, call, setting, inside):
     bench.controller.set({"on_protective_stop": setting})
     bench.load(inside.format(f"{call}\n{SPEED}\nset_flag(0, True)"))
     bench.tick(0.5)
@@ -47,7 +45,7 @@ def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
     assert (bench.state.target_q == ROBOT.home).all()
 
 
-def test_after_a_protective_stop_that_pauses_it_a_program_goes_on_where_it_was(bench):
+def test_paused_program_continues_after_protective_stop(bench):
     bench.load("protective_stop()", "sync()", "set_flag(0, True)")
     bench.tick(6.0)
 

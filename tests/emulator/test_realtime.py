@@ -14,7 +14,7 @@ from tests.emulator.fake_controller import FakeController
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
-def test_the_real_time_package_has_its_values_at_their_documented_places(polyscope: str) -> None:
+def test_real_time_values_stand_where_documented(polyscope: str) -> None:
     controller = FakeController(polyscope)
     s = controller.state
     s.timestamp = 3.25

@@ -214,7 +214,7 @@ def test_the_package_holds_the_state_in_the_requested_order(
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
-def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscope: str) -> None:
+def test_every_variable_packs_as_its_type(polyscope: str) -> None:
     controller = FakeController(polyscope)
     known = output_variables(controller.profile)
     client = Client(controller, RtdeRegistry(controller))
@@ -296,7 +296,7 @@ def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeControl
         assert three.read(">6d", tick) == one.read(">d6d", tick)[1:]
 
 
-def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(
+def test_version_one_has_no_output_recipes(
     controller: FakeController,
 ) -> None:
     connection = RtdeConnection(controller, RtdeRegistry(controller))
@@ -334,7 +334,7 @@ def test_inputs_can_be_read_back(client: Client) -> None:
     assert client.read(">i") == (42,)
 
 
-def test_recipes_are_numbered_from_one_and_may_share_variables_of_one_client(
+def test_recipes_are_numbered_from_one(
     client: Client,
 ) -> None:
     assert client.inputs("input_int_register_0,input_double_register_0") == (1, "INT32,DOUBLE")
@@ -411,7 +411,7 @@ def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(
     assert controller.state.analog_outputs == [12.0, 2.5]
 
 
-def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(
+def test_due_ticks_are_sent_as_one_package(
     client: Client,
 ) -> None:
     client.outputs("timestamp", 125.0)
@@ -459,9 +459,7 @@ def test_what_the_protocol_does_not_allow_is_a_violation(client: Client, data: b
     assert caught.value.protocol == "RTDE"
 
 
-def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
-    client: Client, controller: FakeController
-) -> None:
+def test_misfit_input_package_is_ignored(client: Client, controller: FakeController) -> None:
     client.inputs("input_int_register_0")
     client.send(1, ">2i", 7, 8)
 
@@ -493,7 +491,7 @@ def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
         (frame(RtdePackage.TEXT, b"\x02hi\x02me\x03"), "message"),
     ],
 )
-def test_what_a_client_asks_in_vain_is_reported_with_its_bytes(
+def test_refused_request_is_reported_with_bytes(
     client: Client, controller: FakeController, request_: bytes, named: str
 ) -> None:
     client.connection.receive(request_)
@@ -543,7 +541,7 @@ _FRAMES = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_FRAMES, max_size=8))
-def test_any_bytes_are_answered_or_a_violation_and_do_not_accumulate(chunks: list[bytes]) -> None:
+def test_any_bytes_do_not_accumulate(chunks: list[bytes]) -> None:
     controller = FakeController("5.25")
     connection = RtdeConnection(controller, RtdeRegistry(controller))
     try:

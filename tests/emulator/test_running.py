@@ -31,7 +31,7 @@ from tests.emulator.fake_controller import ANY_PORTS
 HOST = loopback(75)
 
 
-def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_its_cause() -> None:
+def test_failing_tick_ends_the_emulator() -> None:
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     tick = controller.tick
 
@@ -52,7 +52,7 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
         socket.create_connection((HOST, running.servers.ports[RTDE]))
 
 
-def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None:
+def test_unsupported_request_is_logged_once() -> None:
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     for data in (b"\x01\xff", b"\x02", b"x" * 1000):
@@ -66,7 +66,7 @@ def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None
     )
 
 
-def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_are_more() -> None:
+def test_unsupported_requests_are_logged_up_to_1000() -> None:
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     lines = []
@@ -95,7 +95,7 @@ def test_a_frozen_controller_ends_at_once() -> None:
     assert time.monotonic() - begin < 600.0
 
 
-def test_a_client_of_the_control_socket_may_leave_before_its_answer(monkeypatch) -> None:
+def test_control_client_may_leave_early(monkeypatch) -> None:
     left, over, errors = threading.Event(), threading.Event(), []
     monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(30.0)})
     monkeypatch.setattr(ControlServer, "handle_error", lambda *_: errors.append(sys.exc_info()[1]))
@@ -135,7 +135,7 @@ class Clock:
         ("3.15", 2.0, 500, 500),
     ],
 )
-def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_second_at_most(
+def test_faster_time_sends_500_packages_a_second(
     monkeypatch, polyscope: str, speed: float, ticks: int, sent: int
 ) -> None:
     robot = load_robot("ur10" if polyscope == "3.15" else "ur10e")
@@ -152,9 +152,7 @@ def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_seco
 
 
 @pytest.mark.parametrize(("seconds", "ticks"), [(0.018, 1000), (0.05, 975)])
-def test_a_short_delay_is_caught_up_and_while_this_computer_stood_still_the_controllers_clock_did_so_too(
-    monkeypatch, seconds: float, ticks: int
-) -> None:
+def test_short_delay_is_caught_up(monkeypatch, seconds: float, ticks: int) -> None:
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     clock = Clock(running)
@@ -184,9 +182,7 @@ def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
     assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]
 
 
-def test_a_program_reaches_its_own_controller_at_127_0_0_1_whatever_the_controllers_address() -> (
-    None
-):
+def test_program_reaches_its_controller_on_loopback() -> None:
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     calls = (
         'socket_open("127.0.0.1", 30003)\n  socket_send_line("set speed 0.25")\n  socket_close()'
@@ -200,7 +196,7 @@ def test_a_program_reaches_its_own_controller_at_127_0_0_1_whatever_the_controll
             time.sleep(0.01)
 
 
-def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
+def test_broken_process_ends_with_status_1() -> None:
     program = f"""
         import sys
         from simbridge.cli.command_line import main
@@ -227,7 +223,7 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
 
 
 @pytest.mark.skipif(not REALTIME, reason="this system grants no real-time priority")
-def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late() -> None:
+def test_priority_stays_when_ticks_begin_late() -> None:
     program = f"""
         import os, time
         from simbridge.emulator.emulated_controller import EmulatedController
@@ -255,7 +251,7 @@ def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late
     assert ended.stdout == "True\n", ended.stderr
 
 
-def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> None:
+def test_idle_client_makes_room(monkeypatch) -> None:
     monkeypatch.setattr("simbridge.emulator.servers.IDLE_S", 0.3)
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     with RunningController(controller, HOST, ANY_PORTS) as running, contextlib.ExitStack() as stack:
@@ -313,7 +309,7 @@ def fake(tmp_path, monkeypatch):
     return make
 
 
-def test_output_never_blocks_the_process_and_its_last_lines_are_reported_when_it_has_ended(
+def test_last_lines_are_reported_after_end(
     fake,
 ) -> None:
     with fake(9) as controller:
@@ -325,6 +321,6 @@ def test_output_never_blocks_the_process_and_its_last_lines_are_reported_when_it
     assert "many 0 " not in str(caught.value)
 
 
-def test_a_bug_in_the_emulator_is_reported_at_the_end_of_the_block(fake) -> None:
+def test_bug_is_reported_on_leaving(fake) -> None:
     with pytest.raises(EmulatorError, match=r"status 1.*the last words"), fake(1) as controller:
         controller._process.wait(30.0)

@@ -93,7 +93,7 @@ def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("words", ["set speed 0.5", "power on"])
-def test_a_program_runs_whose_client_sent_words_in_the_same_piece(bench: Bench, words: str) -> None:
+def test_program_runs_beside_words(bench: Bench, words: str) -> None:
     bench.send(f"{RUNS}{words}")
     bench.tick()
 
@@ -101,7 +101,7 @@ def test_a_program_runs_whose_client_sent_words_in_the_same_piece(bench: Bench, 
     assert bench.controller.program_name == "moves"
 
 
-def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench) -> None:
+def test_words_act_in_their_order(bench: Bench) -> None:
     bench.send(f"{RUNS}stop program")
     bench.tick()
 
@@ -124,7 +124,7 @@ def test_an_output_is_set_as_urx_does(bench: Bench) -> None:
 # What is ignored
 
 
-def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Bench) -> None:
+def test_incomplete_program_is_reported(bench: Bench) -> None:
     bench.session.receive(b"movej([0,0,0,0,0,0])")
     bench.session.close()
     (line,) = bench.log
@@ -183,7 +183,7 @@ def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
-def test_a_protective_stop_is_unlocked_by_words_at_once_but_takes_a_moment(bench: Bench) -> None:
+def test_words_unlock_a_protective_stop(bench: Bench) -> None:
     bench.controller.protective_stop()
     bench.send("set unlock protective stop")
     bench.tick(0.01)
@@ -224,7 +224,7 @@ def test_words_have_no_effect_out_of_remote_control(bench: Bench) -> None:
 # Messages about programs
 
 
-def test_the_begin_and_the_end_of_a_program_are_reported_with_its_name(bench: Bench) -> None:
+def test_begin_and_end_are_reported_with_name(bench: Bench) -> None:
     bench.send("def greet():\n  sync()\nend")
     bench.tick()
 
@@ -235,7 +235,7 @@ def test_the_begin_and_the_end_of_a_program_are_reported_with_its_name(bench: Be
     assert bench.keys()[1:] == [("PROGRAM_XXX_STOPPED", "greet")]
 
 
-def test_the_end_of_a_program_that_another_one_replaces_is_reported(bench: Bench) -> None:
+def test_end_of_replaced_program_is_reported(bench: Bench) -> None:
     bench.send(RUNS)
     bench.tick()
     bench.send("def next():\n  sync()\nend")
@@ -247,7 +247,7 @@ def test_the_end_of_a_program_that_another_one_replaces_is_reported(bench: Bench
     ]
 
 
-def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Bench) -> None:
+def test_missing_function_is_reported_with_position(bench: Bench) -> None:
     bench.send("def illegal():\n  reticulate()\nend")
     bench.tick()
 
@@ -266,9 +266,7 @@ def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Ben
         "  thread t():\n    x = reticulate()\n  end",
     ],
 )
-def test_a_program_that_calls_a_missing_function_anywhere_does_not_start(
-    bench: Bench, lines: str
-) -> None:
+def test_program_with_missing_function_is_refused(bench: Bench, lines: str) -> None:
     before = bench.controller.state.target_q.copy()
     bench.send(f"def illegal():\n{lines}\nend")
     bench.tick(0.5)
@@ -291,7 +289,7 @@ def test_a_fault_of_a_secondary_program_is_called_one(bench: Bench) -> None:
     assert content[8:] == b"SECONDARY_PROGRAM_EXCEPTION_XXXDivision by zero."
 
 
-def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_start(
+def test_syntax_error_is_reported_with_position(
     bench: Bench,
 ) -> None:
     bench.send("def broken():\n  x = = 1\nend")
@@ -304,7 +302,7 @@ def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_star
     assert bench.keys() == []
 
 
-def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
+def test_logged_fault_names_its_program(bench: Bench) -> None:
     bench.send(RUNS)
     bench.tick()
     bench.send("sec other():\n  reticulate()\nend")
@@ -323,7 +321,7 @@ def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
 # Messages about stops
 
 
-def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench) -> None:
+def test_protective_stop_follows_its_state(bench: Bench) -> None:
     bench.controller.protective_stop()
     kinds = [content[0] if kind == MESSAGE else "state" for kind, content in bench.packages()]
 
@@ -343,7 +341,7 @@ def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench)
     )  # isProtectiveStopped, the fifth flag behind the time
 
 
-def test_every_change_of_the_safety_mode_is_reported_and_nothing_else(bench: Bench) -> None:
+def test_changes_of_safety_mode_are_reported(bench: Bench) -> None:
     bench.controller.restart_safety()
     bench.controller.safeguard_stop()
     bench.controller.release_safety()
@@ -413,7 +411,7 @@ def test_an_unreachable_movel_stops_protectively_with_an_error_code(bench: Bench
     assert bench.messages(RUNTIME_EXCEPTION) == []
 
 
-def test_a_stop_is_not_repeated_after_its_unlocking_while_the_program_is_paused(
+def test_unlocked_stop_is_not_repeated(
     bench: Bench,
 ) -> None:
     bench.send("def far():\n  movel(p[10, 0, 0, 0, 0, 0], a=5, v=5)\nend")

@@ -81,7 +81,7 @@ def test_without_a_program_it_runs_and_nothing_plays(bench: Bench) -> None:
     assert bench.state.output_int[0] == 1
 
 
-def test_it_runs_also_while_the_program_is_paused_by_a_stop(bench: Bench) -> None:
+def test_secondary_program_runs_during_a_stop(bench: Bench) -> None:
     bench.move()
     bench.controller.protective_stop("a test")
     bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
@@ -117,9 +117,7 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
         'popup("a", blocking=True)',
     ],
 )
-def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_continues(
-    bench: Bench, call: str
-) -> None:
+def test_blocking_call_is_a_fault(bench: Bench, call: str) -> None:
     other = Bench()
     for one in (bench, other):
         one.move()
@@ -144,7 +142,7 @@ def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:
     assert not bench.faults()
 
 
-def test_one_may_talk_to_a_server_while_the_main_program_continues(bench: Bench) -> None:
+def test_secondary_program_may_use_sockets(bench: Bench) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         calls = f'socket_open("127.0.0.1", {port})\n  socket_send_line("hello")\n  socket_close()'
@@ -159,7 +157,7 @@ def test_one_may_talk_to_a_server_while_the_main_program_continues(bench: Bench)
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
-def test_one_that_never_ends_is_ended_and_the_next_one_runs(bench: Bench) -> None:
+def test_endless_secondary_program_is_ended(bench: Bench) -> None:
     bench.controller.load_script(f"sec s():\n  {COUNT}\n  while True:\n  end\nend\n")
     bench.controller.load_script('sec t():\n  textmsg("next")\nend\n')
     bench.tick(520)
@@ -181,7 +179,7 @@ def test_a_syntax_error_is_reported_with_its_line(bench: Bench) -> None:
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
-def test_one_that_is_too_long_or_one_too_many_is_not_run(bench: Bench) -> None:
+def test_excessive_program_is_not_run(bench: Bench) -> None:
     bench.controller.load_script("sec s():\n" + "#" * MAX_CHARACTERS + "\nend\n")
 
     assert f"at most {MAX_CHARACTERS}" in bench.faults()[0][0]

@@ -134,7 +134,7 @@ def test_inputs_are_in_use_until_their_client_has_left() -> None:
         assert two.ask(request, 9) == frame(RtdePackage.INPUTS, b"\x01INT32")
 
 
-def test_primary_and_secondary_send_the_version_and_then_the_state_ten_times_per_second() -> None:
+def test_version_comes_before_periodic_states() -> None:
     with stand("5.12") as served, Plug(served, PRIMARY) as one, Plug(served, SECONDARY) as two:
         for plug in (one, two):
             assert plug.package()[4] == 20
@@ -220,7 +220,7 @@ def test_several_controllers_run_side_by_side_on_their_own_addresses() -> None:
         assert answers == [b"URSoftware 3.15.", b"URSoftware 5.12."]
 
 
-def test_a_port_in_use_is_named_with_the_remedy_and_nothing_stays_open() -> None:
+def test_port_in_use_is_named_with_remedy() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -281,7 +281,7 @@ def test_a_muted_port_accepts_and_is_silent_until_unmuted() -> None:
             assert new.read(len(GREETING) + 19) == GREETING + b"Robotmode: RUNNING\n"
 
 
-def test_a_client_of_a_muted_port_without_a_greeting_is_not_read_until_unmuted() -> None:
+def test_muted_client_is_read_after_unmuting() -> None:
     with stand() as served:
         served.servers.mute(REALTIME)
         with Plug(served, REALTIME) as plug:
@@ -376,7 +376,7 @@ def test_an_offender_is_disconnected_and_a_stream_continues(
         assert len(timestamps(stream, 10)) == 10
 
 
-def test_a_crowd_is_limited_to_its_port_and_does_not_affect_others() -> None:
+def test_crowd_is_limited_to_its_port() -> None:
     with stand() as served, rtde(served) as stream:
         crowd = [Plug(served, PRIMARY) for _ in range(MAX_CLIENTS + 20)]
         try:
@@ -392,7 +392,7 @@ def test_a_crowd_is_limited_to_its_port_and_does_not_affect_others() -> None:
         assert eventually(lambda: served.servers.clients(PRIMARY) == 0)
 
 
-def test_a_client_that_does_not_read_misses_packages_and_delays_nobody() -> None:
+def test_silent_client_delays_nobody() -> None:
     every = b",".join(b"output_double_register_%d" % i for i in range(48)) + b",timestamp"
     with stand() as served, rtde(served, every) as deaf, rtde(served) as stream:
         for _ in range(60):
@@ -451,7 +451,7 @@ def test_a_flood_on_a_port_does_not_disturb_a_stream(port: int, flood: bytes) ->
             thread.join()
 
 
-def test_of_programs_that_arrive_together_the_last_one_runs_and_so_do_secondary_ones() -> None:
+def test_last_of_several_programs_runs() -> None:
     secondary = "sec blink():\n  sync()\nend\n"
     with stand("5.12") as served, Plug(served, SECONDARY) as plug:
         plug.sock.sendall(("stopj(1.0)\n" * 20 + secondary + "stopj(2.0)\n").encode())
@@ -500,7 +500,7 @@ def test_random_bytes_on_any_port_do_not_disturb_a_stream(attack: list[tuple[int
             plug.sock.close()
 
 
-def test_a_bug_in_the_emulator_disconnects_the_client_and_is_raised_at_the_end() -> None:
+def test_bug_disconnects_the_client() -> None:
     served = Stand(FakeController(), "127.0.0.1", ANY_PORTS)
     served.servers.start()
 

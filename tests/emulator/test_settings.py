@@ -28,7 +28,7 @@ def ask(control: Control, **request: object) -> dict:
     return control.answer(json.dumps(request).encode())
 
 
-def test_a_setting_is_changed_by_name_and_read_in_the_state(control):
+def test_setting_is_changed_by_name(control):
     assert ask(control, do="state")["value"]["settings"]["on_protective_stop"] == "pause"
     assert ask(control, do="set", on_protective_stop="stop") == {"ok": True, "value": None}
     assert ask(control, do="state")["value"]["settings"]["on_protective_stop"] == "stop"
@@ -39,7 +39,7 @@ def test_an_unknown_setting_is_refused_with_the_names_of_all():
         Settings().changed({"protective_stops": "stop"})
 
 
-def test_a_value_of_another_kind_is_refused_with_those_that_are_possible():
+def test_impossible_value_is_refused_with_choices():
     with pytest.raises(InvalidParameter, match=r"on_protective_stop is 'explode'.*'pause', 'stop'"):
         Settings().changed({"on_protective_stop": "explode"})
 
@@ -89,7 +89,7 @@ def test_payload_and_tcp_are_set_and_read(control, values, expected):
     assert {name: state[name] for name in expected} == expected
 
 
-def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(control):
+def test_single_inputs_and_outputs_are_set(control):
     state, controller = control._controller.state, control._controller
     state.digital_inputs = 0b101
 
@@ -134,9 +134,7 @@ def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(contro
         {"analog_inputs": {"0": float("nan")}},
     ],
 )
-def test_a_part_of_the_state_that_is_not_possible_is_refused_by_name_and_nothing_is_set(
-    control, values
-):
+def test_refused_state_changes_nothing(control, values):
     before = ask(control, do="state")["value"]
     answer = ask(control, do="set", digital_outputs={"5": True}, **values)
 

@@ -73,7 +73,7 @@ def test_numbers_are_read_with_their_count_first(peer):
     assert finished(sockets.socket_read_ascii_float(None, 3)) == [3, 1.5, -2.0, 300.0]
 
 
-def test_a_list_of_another_length_or_with_words_counts_as_none(peer):
+def test_misfit_list_counts_as_none(peer):
     sockets, connection = peer
     connection.sendall(b"(1,2)(a,b,c)")
 
@@ -141,7 +141,7 @@ def test_a_host_that_is_not_found_is_a_failed_connection(monkeypatch, name):
     assert finished(SocketFunctions(PERIOD).socket_open(None, name, 9)) is False
 
 
-def test_a_failed_connection_is_false_and_an_unknown_socket_reads_nothing():
+def test_failed_connection_is_false():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     sockets = SocketFunctions(PERIOD)

@@ -146,13 +146,13 @@ def repeated(recording: Recording, first: int, last: int) -> tuple[Bench, np.nda
 # The project requires 2 mrad, and 10 mrad while braking.
 
 
-def test_a_rotation_about_the_standing_tcp_by_speedl_is_the_recorded_one():
+def test_speedl_rotation_is_the_recorded_one():
     _bench, difference = repeated(Recording("moves"), 900, 1499)
 
     assert np.abs(difference).max() < 1e-5
 
 
-def test_a_rotation_and_its_braking_by_stopl_are_the_recorded_ones():
+def test_stopl_of_rotation_is_the_recorded_one():
     bench, difference = repeated(Recording("protective_stop"), 515, 860)
     braking = 835 - 861  # rows from the end
 
@@ -190,7 +190,7 @@ def test_a_protective_stop_is_the_recorded_one():
 
 
 @pytest.mark.parametrize("setting", ["pause", "stop"])
-def test_two_rows_after_a_protective_stop_the_targets_are_at_rest(setting):
+def test_targets_rest_after_protective_stop(setting):
     recording = Recording("protective_stop")
     stop = int(np.flatnonzero(recording.column("safety_mode") == SafetyMode.PROTECTIVE_STOP)[0])
     bench, _difference = repeated(recording, 1240, stop)

@@ -220,14 +220,14 @@ def run_motion(name: str, arguments: list[object]) -> None:
 
 
 @pytest.mark.parametrize("name", MOTIONS)
-def test_a_motion_with_hostile_arguments_ends_in_nothing_worse_than_a_fault(caller, name):
+def test_hostile_arguments_are_at_worst_a_fault(caller, name):
     for arguments in caller.hostile(name):
         run_motion(name, arguments)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", MOTIONS)
-def test_a_motion_with_one_hostile_argument_ends_in_nothing_worse_than_a_fault(caller, name):
+def test_one_hostile_argument_is_at_worst_a_fault(caller, name):
     for arguments in caller.one_hostile(name):
         run_motion(name, arguments)
 
@@ -318,7 +318,7 @@ def targets(duration: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("duration", ["1e-300", "1e-9", "0.00009"])
-def test_a_servoj_below_a_tenth_of_a_millisecond_lasts_as_long(duration):
+def test_shortest_servoj_lasts_100_us(duration):
     assert (targets(duration) == targets("0.0001")).all()
 
 

@@ -196,9 +196,7 @@ def long_stream(emulator: Emulator) -> Iterator[Stream]:
 
 
 @pytest.mark.parametrize("port", ALL_PORTS)
-def test_half_open_connections_do_not_disturb_the_stream_or_other_clients(
-    stream: Stream, port: int
-) -> None:
+def test_half_open_connections_disturb_nobody(stream: Stream, port: int) -> None:
     clients = [send(port, FRAMES[port][:5]) for _ in range(30)]
     stream.goes_on()
     with connect(DASHBOARD) as dashboard:
@@ -229,9 +227,7 @@ def script(name: str, body: str) -> bytes:
     return f"def {name}():\n{body}\nend\n".encode()
 
 
-def test_an_endless_loop_without_sync_does_not_disturb_the_stream_and_can_be_replaced(
-    emulator: Emulator, stream: Stream
-) -> None:
+def test_endless_loop_leaves_the_stream_undisturbed(emulator: Emulator, stream: Stream) -> None:
     with send(SECONDARY, script("endless", "x = 0\nwhile True:\n  x = x + 1\nend")):
         emulator.wait_for("runtime_state", "PLAYING")
         stream.goes_on(150)
@@ -266,7 +262,7 @@ def heavy(name: str) -> bytes:
     return script(name, "f()" * 330_000)
 
 
-def test_a_script_that_takes_long_to_compile_does_not_disturb_the_stream_and_can_be_replaced(
+def test_long_compilation_leaves_the_stream_undisturbed(
     stream: Stream,
 ) -> None:
     with send(SECONDARY, heavy("f")):
@@ -338,7 +334,7 @@ CONTROL_LINES = {
 
 
 @pytest.mark.parametrize("line", CONTROL_LINES)
-def test_a_line_that_the_control_socket_cannot_carry_out_is_refused_and_changes_nothing(
+def test_refused_control_line_changes_nothing(
     emulator: Emulator, stream: Stream, line: str
 ) -> None:
     with socket.create_connection((HOST, CONTROL), timeout=10.0) as client:
@@ -356,7 +352,7 @@ def test_a_line_that_the_control_socket_cannot_carry_out_is_refused_and_changes_
 
 
 @pytest.mark.parametrize("name", ["record.txt", "exists.npz", "link.npz", "elsewhere"])
-def test_a_record_is_written_only_to_a_new_file_in_the_temporary_or_the_working_directory(
+def test_record_is_written_to_permitted_directories(
     emulator: Emulator, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "exists.npz").write_text("mine")

@@ -43,7 +43,7 @@ def test_huge_numbers_end_the_program_and_the_arm_stays(bench, lines):
 
 
 @pytest.mark.parametrize("part", [slice(0, 3), slice(3, 6)])
-def test_a_target_that_is_not_a_number_is_out_of_reach(bench, part):
+def test_undefined_target_is_out_of_reach(bench, part):
     arm = bench.controller.arm
     pose = bench.state.target_tcp_pose.copy()
     pose[part] = np.nan

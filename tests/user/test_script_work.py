@@ -57,7 +57,7 @@ def test_a_secondary_program_may_search_joints_too(bench):
     assert bench.state.flags[:2] == [False, True]
 
 
-def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(bench, monkeypatch):
+def test_unreachable_movej_holds_no_tick(bench, monkeypatch):
     bench.load(f"movej({FAR})")
 
     assert most_calls(bench, monkeypatch, EmulatedArm, "_search") <= 3
@@ -88,7 +88,7 @@ def test_kinematics_are_charged(bench, monkeypatch, call, most):
     assert 1 <= most_calls(bench, monkeypatch, owner, name) <= most
 
 
-def test_the_joints_of_a_tick_that_is_not_recorded_end_the_program(bench):
+def test_joints_of_unrecorded_tick_are_a_fault(bench):
     bench.load("x = get_actual_joint_positions_history(190000)")
     bench.finish()
 

@@ -190,7 +190,7 @@ def test_servol_reaches_its_pose(seen):
     assert seen.away(seen["servoL"]["q"], seen["servoL"]["goal"]) < 1e-6
 
 
-def test_servoc_takes_the_tool_to_its_pose_at_its_speed_and_acceleration(seen):
+def test_servoc_keeps_speed_and_acceleration(seen):
     servoed = seen["servoC"]
 
     assert servoed["returned"]
@@ -205,7 +205,7 @@ def test_servoc_takes_the_tool_to_its_pose_at_its_speed_and_acceleration(seen):
     assert off_line(seen, servoed) < 1e-7
 
 
-def test_an_asynchronous_move_reports_its_progress_and_ends_at_its_goal(seen):
+def test_asynchronous_move_reports_progress(seen):
     moved = seen["asynchronous"]
     before, during, after = moved["progress"]
 
@@ -310,7 +310,7 @@ def servoed_ticks(seen, part):
     return seen.record.tick[window & np.isfinite(seen.record.setpoint).all(axis=1)]
 
 
-def test_the_watchdog_ends_the_script_of_a_silent_client_and_the_arm_rests(seen):
+def test_watchdog_ends_a_silent_clients_script(seen):
     watched, record = seen["setWatchdog"], seen.record
 
     assert watched["returned"]
@@ -340,7 +340,7 @@ def moves_again(went_on):
     assert np.allclose(went_on["q"], session.WAYPOINTS[0], atol=1e-9)
 
 
-def test_a_servoj_left_in_the_registers_is_executed_by_the_next_script(seen):
+def test_next_script_executes_leftover_servoj(seen):
     left = seen["left behind"]
     ticks = servoed_ticks(seen, "left behind")
 
@@ -375,7 +375,7 @@ def test_an_unlock_is_refused_until_its_delay_has_passed(seen):
     assert stopped["seconds"] >= session.UNLOCK_DELAY - 0.02
 
 
-def test_after_an_unlocked_protective_stop_the_script_is_uploaded_again_and_moves(seen):
+def test_script_is_uploaded_again_after_unlock(seen):
     moves_again(seen["after the protective stop"])
 
 
@@ -397,7 +397,7 @@ def test_move_until_contact_ends_at_the_table(sessions):
     assert -5e-4 < height - seen["moveUntilContact"]["table"] < 1e-4
 
 
-def test_the_newest_version_gives_the_jacobian_and_the_mass_matrix_of_the_present_joints(newest):
+def test_newest_version_gives_jacobian_and_mass(newest):
     found = {name: np.array(values) for name, values in newest["matrices"].items()}
     model, q = newest.model, np.array(session.START)
     data = model.createData()
@@ -438,5 +438,5 @@ def test_forward_kinematics_of_other_joints_and_another_tcp(any_version):
     assert any_version.away(session.WAYPOINTS[0], pose, session.TCP) < 1e-9
 
 
-def test_a_package_of_set_external_force_torque_does_not_cut_the_connection(any_version):
+def test_external_force_keeps_the_connection(any_version):
     assert any_version["setExternalForceTorque"] == [True, True]

@@ -87,9 +87,7 @@ def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) 
     [HEAVY, "def f():\n" + "x = 1 " * 150_000 + "end\n", "x = " + "(" * 990_000],
     ids=["calls", "x", "brackets"],
 )
-def test_a_script_that_is_too_expensive_is_refused_and_the_next_one_is_compiled(
-    bench: Bench, source: str
-) -> None:
+def test_expensive_script_is_refused(bench: Bench, source: str) -> None:
     bench.begin(source).join()
     [error] = bench.errors
 
@@ -107,7 +105,7 @@ def test_a_cancelled_script_does_not_delay_the_next(bench: Bench) -> None:
     assert len(bench.codes) == 1
 
 
-def test_a_bug_in_the_emulator_is_kept_and_the_next_script_is_compiled(bench: Bench) -> None:
+def test_bug_is_kept_for_its_script(bench: Bench) -> None:
     def breaks(code: Code | None, error: ScriptSyntaxError | None) -> None:
         raise KeyError("a mistake")
 

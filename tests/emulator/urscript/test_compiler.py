@@ -245,7 +245,7 @@ def test_a_global_is_assigned_in_functions_without_being_declared_there(script: 
     assert program.run() == [2]
 
 
-def test_a_variable_of_the_main_program_is_seen_by_its_functions(script: Any) -> None:
+def test_functions_see_variables_of_main_program(script: Any) -> None:
     program = script("def prog():\n n = 0\n def up():\n n = n + 1\n end\n up()\n say(n)\nend")
 
     assert program.run() == [1]
@@ -287,7 +287,7 @@ def test_functions_take_arguments_by_position_by_name_and_by_default(script: Any
     assert program.run() == [(1, 3, (1, 2)), (1, 2, (1, 2)), (1, 3, 5), (9, 8, (1, 2))]
 
 
-def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: Any) -> None:
+def test_functions_may_be_empty_or_nested(script: Any) -> None:
     program = script(
         "def prog():\n def nothing():\n end\n say(later(1))\n nothing()\n def later(x):\n"
         " def inner(y):\n return y + 1\n end\n return inner(x)\n end\nend"
@@ -297,7 +297,7 @@ def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: 
     assert not program.faults
 
 
-def test_a_function_with_the_name_of_the_program_around_it_is_another(script: Any) -> None:
+def test_function_may_have_the_programs_name(script: Any) -> None:
     program = script("def move():\n say(1)\n def move():\n say(2)\n end\n move()\nend")
 
     assert program.run() == [1, 2]
@@ -343,7 +343,7 @@ def test_the_functions_of_a_program_come_before_built_in_ones(script: Any) -> No
     assert script("def sin(x):\n return 99\nend\nsay(sin(0))").run() == [99]
 
 
-def test_the_result_of_a_built_in_function_becomes_a_value_of_the_language(script: Any) -> None:
+def test_built_in_result_becomes_a_script_value(script: Any) -> None:
     import numpy as np
 
     program = script(
@@ -411,7 +411,7 @@ def test_one_definition_is_the_program(script: Any) -> None:
     assert script("def prog():\n say(1)\nend").run() == [1]
 
 
-def test_statements_outside_of_definitions_are_the_program_if_there_are_any(script: Any) -> None:
+def test_loose_statements_are_the_program(script: Any) -> None:
     assert script("def a():\n say(1)\nend\ndef b():\n say(2)\nend\na()").run() == [1]
 
 
@@ -423,7 +423,7 @@ def test_a_secondary_program_runs_like_one_of_a_def(script: Any) -> None:
     assert script("sec s():\n say(1)\nend").run() == [1]
 
 
-def test_a_file_of_functions_with_parameters_is_a_library_that_does_nothing(script: Any) -> None:
+def test_library_of_functions_does_nothing(script: Any) -> None:
     program = script("def f(a):\n say(a)\nend\ndef g(b):\n f(b)\nend")
 
     assert program.run() == []
@@ -494,7 +494,7 @@ def test_random_lies_between_0_and_1(evaluate: Evaluate) -> None:
 # Structs and methods
 
 
-def test_a_struct_is_a_value_and_its_members_can_be_assigned(script: Any) -> None:
+def test_members_of_structs_are_assigned(script: Any) -> None:
     source = "s = struct(a=1, q=[1, 2])\nt = s\nt.a = 5\nt.q[0] = 7\nsay(s.a)\nsay(t.a)\nsay(s.q)\nsay(t.q)"
 
     assert script(source).run() == [1, 5, (1, 2), (7, 2)]
@@ -568,7 +568,7 @@ def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
     assert "no method" in program.fault.reason
 
 
-def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
+def test_method_changes_a_nested_list(script: Any) -> None:
     source = "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\nsay(s.q)"
 
     assert script(source).run() == [(1, 2), (1, 2, 3), (1, 2)]

@@ -88,7 +88,7 @@ def source(request: pytest.FixtureRequest, control_scripts: dict[str, str]) -> s
     return control_scripts[request.param]
 
 
-def test_the_script_becomes_ready_and_idles_at_one_sync_a_tick(source: str) -> None:
+def test_control_script_idles_at_one_sync(source: str) -> None:
     registers = Registers()
     program = registers.start(source)
     program.tick()
@@ -116,7 +116,7 @@ def test_the_script_leaves_more_than_nine_tenths_of_the_budget(source: str) -> N
     assert program.budget_left[0] > 0.9 * program.budget / program.threads
 
 
-def test_servoj_is_called_once_per_tick_with_the_values_of_the_registers(source: str) -> None:
+def test_servoj_takes_registers_every_tick(source: str) -> None:
     registers = Registers()
     program = registers.start(source)
     program.tick()
@@ -154,7 +154,7 @@ def test_the_stop_command_ends_the_script(source: str) -> None:
     assert registers.faults == []
 
 
-def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source: str) -> None:
+def test_missing_function_is_named_at_the_end(source: str) -> None:
     registers = Registers()
     program = registers.start(source)
     program.tick()
@@ -167,7 +167,7 @@ def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source
     assert "movej(" in source.splitlines()[fault.line - 1]
 
 
-def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(
+def test_jacobian_and_dynamics_come_in_registers(
     control_scripts: dict[str, str],
 ) -> None:
     controller = EmulatedController(load_robot("ur10e"), profile("5.25"), ScriptProgram)

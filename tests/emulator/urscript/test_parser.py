@@ -51,9 +51,7 @@ def only(source: str) -> Node:
         ("3 = x", 1, 1),
     ],
 )
-def test_what_is_not_urscript_is_refused_with_its_line_and_column(
-    source: str, line: int, column: int
-) -> None:
+def test_other_text_is_refused_with_position(source: str, line: int, column: int) -> None:
     error = refusal(source)
 
     assert (error.line, error.column) == (line, column)
@@ -68,7 +66,7 @@ def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
     assert isinstance(error, ValueError)
 
 
-def test_a_syntax_error_says_what_was_expected_if_the_list_is_short() -> None:
+def test_syntax_error_lists_what_was_expected() -> None:
     assert refusal("if a:\n b = 1\nelse\nend").reason == "'end' cannot stand here; expected ':'"
     assert refusal("def (a): end").reason == "'(' cannot stand here; expected a name"
     assert (
@@ -116,7 +114,7 @@ def test_comments_program_labels_and_semicolons_are_ignored() -> None:
     assert parse('$ 1 "Robot Program"\nx = 1; y = 2 # z = 3\n') == parse("\nx = 1  y = 2")
 
 
-def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
+def test_string_may_contain_comment_signs() -> None:
     call = only('textmsg("# $")')
 
     assert call.data == "call"
@@ -161,7 +159,7 @@ def test_literals_have_the_value_they_show(text: str, value: object) -> None:
     assert type(found) is type(value)
 
 
-def test_after_p_there_are_six_numbers_or_an_index_of_one_or_two() -> None:
+def test_pose_has_six_numbers() -> None:
     for text in ("p[1, 2, 3, 4, 5, 6]", "p[0]", "p[0, 1]", "q[1, 2, 3, 4, 5, 6]", "q[1, 2, 3]"):
         assert only(f"x = {text}").children[2].data == "index"
 
@@ -274,7 +272,7 @@ _WORDS = st.sampled_from(_SIGNS + _KEYWORDS)
 
 @settings(max_examples=300)
 @given(st.lists(_WORDS, max_size=40))
-def test_any_words_of_the_language_are_a_program_or_a_syntax_error(words: list[str]) -> None:
+def test_any_words_compile_or_are_refused(words: list[str]) -> None:
     try:
         parse(" ".join(words))
     except ScriptSyntaxError as error:
@@ -282,7 +280,7 @@ def test_any_words_of_the_language_are_a_program_or_a_syntax_error(words: list[s
         assert error.column >= 1
 
 
-def test_text_commands_before_the_first_statement_are_skipped_and_keep_the_lines() -> None:
+def test_text_commands_keep_the_lines() -> None:
     source = '# prepare\npower on\nset robotmode run\n\nstop program\ndef prog():\n  x = "power on"\n  y = = 2\nend'
     error = refusal(source)
 

@@ -53,7 +53,7 @@ def test_a_thread_takes_arguments(script: Any) -> None:
     assert script("thread t(a, b=2):\n say(a, b)\nend\nh = run t(1)\njoin h").run() == [(1, 2)]
 
 
-def test_a_thread_may_call_functions_that_do_not_block_and_none_at_all(script: Any) -> None:
+def test_thread_may_call_nothing_that_blocks(script: Any) -> None:
     assert script(
         "def f():\n say(1)\nend\nthread t():\nend\njoin run f()\njoin run t()\nsay(2)"
     ).run() == [1, 2]
@@ -87,7 +87,7 @@ def test_kill_of_zero_and_of_an_ended_thread_is_harmless(script: Any) -> None:
     assert not program.faults
 
 
-def test_a_handle_is_not_zero_until_it_is_set_to_zero(script: Any) -> None:
+def test_thread_handle_is_not_zero(script: Any) -> None:
     program = script(
         "thread t():\n sync()\nend\nh = run t()\nsay(h == 0)\nkill h\nh = 0\nsay(h == 0)"
     )
@@ -189,7 +189,7 @@ def test_an_endless_loop_continues_in_the_next_tick(script: Any) -> None:
     assert program.run(10) == [1000]
 
 
-def test_how_far_a_loop_gets_in_a_tick_is_counted_and_not_timed(script: Any) -> None:
+def test_work_of_a_tick_is_counted(script: Any) -> None:
     counts = []
     for budget in (1000, 2000):
         program = script(
@@ -254,7 +254,7 @@ def test_the_cost_of_built_in_functions_counts(script: Any) -> None:
 # Critical sections
 
 
-def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(
+def test_blocked_critical_section_admits_others(
     script: Any,
 ) -> None:
     program = script("""
@@ -275,7 +275,7 @@ def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(
     assert program.run(2) == ["main in", "t in", "main out"]
 
 
-def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in_one(
+def test_threads_outside_critical_sections_continue(
     script: Any,
 ) -> None:
     program = script(
@@ -285,7 +285,7 @@ def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in
     assert program.run(2) == ["t", "m"]
 
 
-def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: Any) -> None:
+def test_critical_section_excludes_threads(script: Any) -> None:
     program = script(
         """
         global n = 0
@@ -311,7 +311,7 @@ def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: A
     assert set(program.output) == {0, 3000}
 
 
-def test_a_thread_that_leaves_and_enters_again_does_not_keep_the_others_out(script: Any) -> None:
+def test_reentering_thread_admits_others(script: Any) -> None:
     program = script("""
         thread t():
           while True:
@@ -433,7 +433,7 @@ def test_a_fault_has_a_reason_and_a_line(script: Any, statement: str, words: str
     assert f"line {program.fault.line}" in str(program.fault)
 
 
-def test_a_fault_in_a_function_names_the_line_in_the_function(script: Any) -> None:
+def test_fault_names_the_functions_line(script: Any) -> None:
     program = script("def f(x):\n  y = 1\n  return y / x\nend\nz = 1\nz = f(0)")
     program.run()
 
@@ -486,7 +486,7 @@ def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
     assert program.run(50) == [MAX_DEPTH - 1]
 
 
-def test_a_long_chain_of_functions_succeeds_or_ends_in_a_fault(script: Any) -> None:
+def test_long_call_chain_is_at_worst_a_fault(script: Any) -> None:
     functions = "".join(f"def f{i}():\n return f{i + 1}() + 1\nend\n" for i in range(5000))
     program = script(f"{functions}def f5000():\n return 0\nend\nsay(f0())")
     program.run(500)
