@@ -62,14 +62,14 @@ def test_invalid_parameter_ends_the_program(bench, arguments):
 def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
     shape = SpeedProfile(0.7, 2.0, 0.6)
     times = np.linspace(-0.1, shape.duration + 0.1, 5000)
-    way = np.array([shape.distance(t) for t in times])
+    distances = np.array([shape.distance(t) for t in times])
 
-    assert (np.diff(way) >= 0.0).all()
-    assert way[0] == 0.0 and way[-1] == 0.7
+    assert (np.diff(distances) >= 0.0).all()
+    assert distances[0] == 0.0 and distances[-1] == 0.7
 
     step = times[1] - times[0]
 
-    assert np.abs(np.diff(way, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
+    assert np.abs(np.diff(distances, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
     assert SpeedProfile(0.0, 1.0, 1.0).distance(0.0) == 0.0
 
 

@@ -39,9 +39,9 @@ poses = st.lists(numbers, min_size=6, max_size=6).map(Pose)
 
 @pytest.fixture(scope="module")
 def controller() -> EmulatedController:
-    found = EmulatedController(ROBOT, profile("5.12"), ScriptProgram)
-    found.state.robot_mode = RobotMode.RUNNING
-    return found
+    controller = EmulatedController(ROBOT, profile("5.12"), ScriptProgram)
+    controller.state.robot_mode = RobotMode.RUNNING
+    return controller
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +108,9 @@ def test_forward_kinematics_accept_another_tcp(controller, call):
 
 def test_inverse_kinematics_find_the_nearby_joints(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
-    found = call("get_inverse_kin", Pose(pose_of(flange(q)).tolist()), (q + 0.05).tolist())
+    solution = call("get_inverse_kin", Pose(pose_of(flange(q)).tolist()), (q + 0.05).tolist())
 
-    assert found == pytest.approx(q, abs=1e-7)
+    assert solution == pytest.approx(q, abs=1e-7)
     assert (
         call("get_inverse_kin_has_solution", Pose(pose_of(flange(q)).tolist()), q.tolist()) is True
     )
@@ -122,29 +122,29 @@ def test_a_pose_out_of_reach_has_no_solution(call):
 
 def test_the_jacobian_is_pinocchios_in_the_pendants_base(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
-    found = np.array(call("get_jacobian", q.tolist()))
+    jacobian = np.array(call("get_jacobian", q.tolist()))
     step = 1e-6
     for i in range(6):
         change = np.zeros(6)
         change[i] = step
         before = flange(q - change)
         after = flange(q + change)
-        assert found[:3, i] == pytest.approx(
+        assert jacobian[:3, i] == pytest.approx(
             (after.translation - before.translation) / (2 * step), abs=1e-6
         )
         turned = pin.log3(after.rotation @ before.rotation.T)
-        assert found[3:, i] == pytest.approx(turned / (2 * step), abs=1e-6)
+        assert jacobian[3:, i] == pytest.approx(turned / (2 * step), abs=1e-6)
 
 
 def test_the_jacobian_accepts_another_tcp(call):
     q = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6]
     tcp = Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
     bare = np.array(call("get_jacobian", q))
-    found = np.array(call("get_jacobian", q, tcp))
+    jacobian = np.array(call("get_jacobian", q, tcp))
     arm = flange(q).rotation @ np.array(tcp[:3])
 
-    assert found[3:] == pytest.approx(bare[3:], abs=1e-9)
-    assert found[:3] == pytest.approx(bare[:3] + np.cross(bare[3:], arm, axis=0), abs=1e-9)
+    assert jacobian[3:] == pytest.approx(bare[3:], abs=1e-9)
+    assert jacobian[:3] == pytest.approx(bare[:3] + np.cross(bare[3:], arm, axis=0), abs=1e-9)
 
 
 @given(a=poses, b=poses)
@@ -192,10 +192,10 @@ def test_the_mass_matrix_is_pinocchios_and_symmetric(call):
     data = ROBOT.model.createData()
     upper = np.triu(pin.crba(ROBOT.model, data, q))
 
-    found = np.array(call("get_mass_matrix", q.tolist()))
+    mass_matrix = np.array(call("get_mass_matrix", q.tolist()))
 
-    assert found == pytest.approx(found.T)
-    assert np.triu(found) == pytest.approx(upper)
+    assert mass_matrix == pytest.approx(mass_matrix.T)
+    assert np.triu(mass_matrix) == pytest.approx(upper)
 
 
 def test_an_output_integer_register_is_32_bits_wide(controller, call):
@@ -545,11 +545,11 @@ def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, s
 
 @pytest.mark.parametrize(("polyscope", "robot"), [("3.15", "ur10"), ("5.12", "ur10e")])
 def test_servoj_lasts_one_cycle_by_default(monkeypatch, polyscope, robot):
-    found = EmulatedController(load_robot(robot), profile(polyscope), ScriptProgram)
+    controller = EmulatedController(load_robot(robot), profile(polyscope), ScriptProgram)
     durations = []
     monkeypatch.setattr(
-        found, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration)
+        controller, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration)
     )
-    finished(builtin_functions(found)["servoj"](Thread(), [0.0] * 6))
+    finished(builtin_functions(controller)["servoj"](Thread(), [0.0] * 6))
 
-    assert durations == [found.period]
+    assert durations == [controller.period]

@@ -239,7 +239,7 @@ def test_two_emulators_run_independently(emulator):
 def test_arguments_take_effect_on_entering(tmp_path):
     write_program(tmp_path / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
     q, limits = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2], [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
-    own = Emulator(
+    emulator = Emulator(
         host=OTHER,
         programs=tmp_path,
         start_pose=q,
@@ -247,24 +247,28 @@ def test_arguments_take_effect_on_entering(tmp_path):
         speed=3.0,
         traffic=tmp_path / "traffic.jsonl",
     )
-    with own:
-        state = own.state()
+    with emulator:
+        state = emulator.state()
         assert state["target_q"] == q and state["settings"]["joint_speed_limit"] == limits
         with socket.create_connection((OTHER, 29999), timeout=10.0) as client:
             client.sendall(b"load weld.urp\nplay\n")
-            own.wait_for("program", "weld")
-        own.wait_for("runtime_state", "STOPPED")
+            emulator.wait_for("program", "weld")
+        emulator.wait_for("runtime_state", "STOPPED")
         deadline = time.monotonic() + 30.0
-        while "weld took" not in own.log:
+        while "weld took" not in emulator.log:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        first = own.pid
+        first = emulator.pid
 
     assert {e.port for e in read_traffic(tmp_path / "traffic.jsonl")} == {29999}
 
     (tmp_path / "traffic.jsonl").unlink()
-    with own:
-        assert own.pid != first and "weld took" not in own.log and own.state()["target_q"] == q
+    with emulator:
+        assert (
+            emulator.pid != first
+            and "weld took" not in emulator.log
+            and emulator.state()["target_q"] == q
+        )
 
 
 def test_used_address_is_refused_with_port(emulator):

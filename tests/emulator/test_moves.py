@@ -304,15 +304,17 @@ def test_moving_trapezoid_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
         shape = SpeedProfile(0.7, 2.0, 0.6, begin=begin, through=through)
         times = np.linspace(0.0, shape.duration, 20001)
-        way = np.array([shape.distance(t) for t in times])
+        distances = np.array([shape.distance(t) for t in times])
         speed = np.array([shape.speed(t) for t in times])
-        assert way[0] == 0.0 and way[-1] == 0.7 and (np.diff(way) >= -1e-12).all()
+        assert distances[0] == 0.0 and distances[-1] == 0.7 and (np.diff(distances) >= -1e-12).all()
         assert (
             speed[0] == pytest.approx(begin, abs=1e-9)
-            and np.diff(way).max() / times[1] < max(0.6, begin) + 1e-6
+            and np.diff(distances).max() / times[1] < max(0.6, begin) + 1e-6
         )
-        assert np.diff(way) == pytest.approx(0.5 * (speed[1:] + speed[:-1]) * times[1], abs=1e-7)
-        assert way[-2] == pytest.approx(0.7, abs=1e-4)
+        assert np.diff(distances) == pytest.approx(
+            0.5 * (speed[1:] + speed[:-1]) * times[1], abs=1e-7
+        )
+        assert distances[-2] == pytest.approx(0.7, abs=1e-4)
 
 
 # The stop of a program

@@ -16,14 +16,14 @@ def parts(package: bytes) -> dict[int, bytes]:
     """Sub-packages of a robot state message by type, without their headers."""
     size, kind = struct.unpack_from(">iB", package)
     assert (size, kind) == (len(package), 16)
-    found = {}
+    payloads = {}
     at = 5
     while at < size:
         length, kind = struct.unpack_from(">iB", package, at)
-        found[kind] = package[at + 5 : at + length]
+        payloads[kind] = package[at + 5 : at + length]
         at += length
     assert at == size
-    return found
+    return payloads
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_an_arm_without_power_is_reported() -> None:
     controller = FakeController("5.12")
     controller.state.robot_mode = RobotMode.POWER_OFF
 
-    found = parts(robot_state(controller))
+    packages = parts(robot_state(controller))
 
-    assert found[0][8:11] == bytes([False, False, False])
-    assert found[1][40::41] == bytes([239] * 6)
+    assert packages[0][8:11] == bytes([False, False, False])
+    assert packages[1][40::41] == bytes([239] * 6)
 
 
 def test_joint_data_holds_the_actual_and_the_target_joints() -> None:

@@ -20,12 +20,12 @@ from tests.emulator.test_builtins import fault_of
 HOST = "127.71.1.1"
 
 
-def until(controller: EmulatedController, found: Callable[[], Any]) -> None:
+def until(controller: EmulatedController, condition: Callable[[], Any]) -> None:
     deadline = time.monotonic() + 10.0
-    while not found() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         controller.tick()
         time.sleep(1e-4)
-    assert found()
+    assert condition()
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,8 @@ def test_a_variable_is_found_from_its_first_version_on(
         recipe, types = Client(controller, RtdeRegistry(controller)).outputs(
             f"timestamp,{variable}"
         )
-        found = polyscope in known
-        assert (recipe, types) == ((1, f"DOUBLE,{kind}") if found else (0, "DOUBLE,NOT_FOUND"))
+        is_known = polyscope in known
+        assert (recipe, types) == ((1, f"DOUBLE,{kind}") if is_known else (0, "DOUBLE,NOT_FOUND"))
 
 
 def test_a_recipe_with_an_unknown_variable_cannot_be_started(client: Client) -> None:
@@ -281,19 +281,19 @@ def test_the_frequency_divides_the_controllers(
 
 def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeController) -> None:
     registry = RtdeRegistry(controller)
-    one, two, three = (Client(controller, registry) for _ in range(3))
+    first, second, third = (Client(controller, registry) for _ in range(3))
     for client, names in (
-        (one, "timestamp,actual_q"),
-        (two, "timestamp,actual_q"),
-        (three, "actual_q"),
+        (first, "timestamp,actual_q"),
+        (second, "timestamp,actual_q"),
+        (third, "actual_q"),
     ):
         client.outputs(names)
         client.start()
     for tick in range(3):
         controller.state.timestamp = tick * 0.002
-        assert one.read(">d6d", tick) == two.read(">d6d", tick)
-        assert one.read(">d6d", tick)[0] == tick * 0.002
-        assert three.read(">6d", tick) == one.read(">d6d", tick)[1:]
+        assert first.read(">d6d", tick) == second.read(">d6d", tick)
+        assert first.read(">d6d", tick)[0] == tick * 0.002
+        assert third.read(">6d", tick) == first.read(">d6d", tick)[1:]
 
 
 def test_version_one_has_no_output_recipes(
@@ -343,18 +343,18 @@ def test_recipes_are_numbered_from_one(
 
 def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeController) -> None:
     registry = RtdeRegistry(controller)
-    one = Client(controller, registry)
+    client = Client(controller, registry)
     two = Client(controller, registry)
-    one.inputs("input_int_register_0")
+    client.inputs("input_int_register_0")
 
     assert two.inputs("input_int_register_1,input_int_register_0,nonsense") == (
         0,
         "INT32,IN_USE,NOT_FOUND",
     )
     # A refused recipe has claimed nothing.
-    assert one.inputs("input_int_register_1") == (2, "INT32")
+    assert client.inputs("input_int_register_1") == (2, "INT32")
 
-    one.connection.close()
+    client.connection.close()
 
     assert two.inputs("input_int_register_0,input_int_register_1") == (1, "INT32,INT32")
 

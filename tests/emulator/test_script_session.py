@@ -56,12 +56,12 @@ class Bench:
     def packages(self) -> list[tuple[int, bytes]]:
         """Type and content of every package so far: a message's content begins with its own type."""
         stream = b"".join(self._sent)
-        found = []
+        texts = []
         while stream:
             size, kind = struct.unpack_from(">iB", stream)
-            found.append((kind, stream[14:size] if kind == MESSAGE else stream[5:size]))
+            texts.append((kind, stream[14:size] if kind == MESSAGE else stream[5:size]))
             stream = stream[size:]
-        return found
+        return texts
 
     def messages(self, kind: int) -> list[bytes]:
         return [

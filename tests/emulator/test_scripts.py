@@ -90,13 +90,13 @@ def test_no_byte_of_a_program_is_lost_or_duplicated(chunks: list[bytes]) -> None
     programs = "".join(program for chunk in chunks for program in buffer.receive(chunk))
     sent = b"".join(chunks).decode(errors="replace")
 
-    words = iter(sent.split())
+    pieces = iter(sent.split())
 
-    assert all(word in words for word in programs.split())
+    assert all(word in pieces for word in programs.split())
 
 
 @pytest.mark.parametrize(
-    ("program", "found"),
+    ("program", "is_known"),
     [
         ("sec s():\nend\n", True),
         ('\n  # a comment: def f()\n$ 1 "Program"\n; sec s():\nend\n', True),
@@ -108,5 +108,5 @@ def test_no_byte_of_a_program_is_lost_or_duplicated(chunks: list[bytes]) -> None
         ("", False),
     ],
 )
-def test_a_secondary_program_is_known_by_its_first_word(program: str, found: bool) -> None:
-    assert is_secondary(program) is found
+def test_a_secondary_program_is_known_by_its_first_word(program: str, is_known: bool) -> None:
+    assert is_secondary(program) is is_known

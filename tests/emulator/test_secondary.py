@@ -59,15 +59,15 @@ def bench() -> Bench:
 
 
 def test_the_main_program_and_its_motion_continue(bench: Bench) -> None:
-    other = Bench()
-    for one in (bench, other):
-        one.move()
+    reference = Bench()
+    for candidate in (bench, reference):
+        candidate.move()
     bench.controller.load_script("sec s():\n  set_digital_out(3, True)\n  textmsg(1)\nend\n")
-    for one in (bench, other):
-        one.tick(500)
+    for candidate in (bench, reference):
+        candidate.tick(500)
 
     assert bench.state.runtime_state == RuntimeState.PLAYING
-    assert np.array_equal(bench.q, other.q)
+    assert np.array_equal(bench.q, reference.q)
     assert bench.state.digital_outputs == 1 << 3
     assert bench.messages == [("text", "1", 0)]
 
@@ -118,12 +118,12 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
     ],
 )
 def test_blocking_call_is_a_fault(bench: Bench, call: str) -> None:
-    other = Bench()
-    for one in (bench, other):
-        one.move()
+    reference = Bench()
+    for candidate in (bench, reference):
+        candidate.move()
     bench.controller.load_script(f"sec s():\n  {COUNT}\n  {call}\n  {COUNT}\nend\n")
-    for one in (bench, other):
-        one.tick(20)
+    for candidate in (bench, reference):
+        candidate.tick(20)
 
     [(text, line)] = bench.faults()
 
@@ -131,7 +131,7 @@ def test_blocking_call_is_a_fault(bench: Bench, call: str) -> None:
     assert line == 3
     assert bench.state.output_int[0] == 1
     assert bench.state.runtime_state == RuntimeState.PLAYING
-    assert np.array_equal(bench.q, other.q)
+    assert np.array_equal(bench.q, reference.q)
 
 
 def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:

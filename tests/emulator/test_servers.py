@@ -224,16 +224,16 @@ def test_port_in_use_is_named_with_remedy() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        taken = other.getsockname()[1]
+        used_port = other.getsockname()[1]
         with (
             pytest.raises(CannotListen, match=r"--host 127\.0\.0\.2") as caught,
-            stand(ports={**ANY_PORTS, RTDE: taken}),
+            stand(ports={**ANY_PORTS, RTDE: used_port}),
         ):
             pass
 
     assert (caught.value.host, caught.value.port, caught.value.reason) == (
         "127.0.0.1",
-        taken,
+        used_port,
         errno.EADDRINUSE,
     )
 

@@ -46,9 +46,9 @@ def test_impossible_value_is_refused_with_choices():
 
 def test_nothing_is_changed_when_one_of_several_is_refused(control):
     before = ask(control, do="state")["value"]["settings"]
-    other = "pause" if before["on_protective_stop"] == "stop" else "stop"
+    changed = "pause" if before["on_protective_stop"] == "stop" else "stop"
 
-    assert not ask(control, do="set", on_protective_stop=other, colour="red")["ok"]
+    assert not ask(control, do="set", on_protective_stop=changed, colour="red")["ok"]
     assert ask(control, do="state")["value"]["settings"] == before
 
 

@@ -65,12 +65,12 @@ class Bench:
 
     def rows(self, count: int, late: int = 0) -> np.ndarray:
         """Targets (count, 6) at the end of every fourth cycle, the first after `4 - late` cycles."""
-        found = []
+        rows = []
         for i in range(count):
             for _ in range(ROW - late if i == 0 else ROW):
                 self.controller.tick()
-            found.append(self.state.target_q)
-        return np.array(found)
+            rows.append(self.state.target_q)
+        return np.array(rows)
 
 
 def test_a_movej_is_the_recorded_one():
@@ -110,17 +110,17 @@ def twists(rotation: np.ndarray) -> list[tuple[int, np.ndarray, float]]:
     new = np.abs(np.diff(slope, axis=0)).max(axis=1) > 2e-5
     edges = np.concatenate([[0], np.flatnonzero(new) + 1, [len(slope)]])
     pieces = [(int(i), slope[i]) for i, j in pairwise(edges) if j - i > 1]
-    found = []
+    errors = []
     for (i, before), (j, after) in pairwise(pieces):
         gap = rotation[i] - i * before - rotation[j] + j * after
         row = float((after - before) @ gap / ((after - before) @ (after - before)))
-        found.append((round(row * ROW), rotation[i] + (row - i) * before, after / (ROW * DT)))
+        errors.append((round(row * ROW), rotation[i] + (row - i) * before, after / (ROW * DT)))
     commands = []
-    for n, (cycle, speed, acceleration) in enumerate(found):
+    for n, (cycle, speed, acceleration) in enumerate(errors):
         if not np.allclose(acceleration, 0.0):
             # A piece that no plateau follows had not reached its target.
-            reached = n + 1 < len(found) and np.allclose(found[n + 1][2], 0.0)
-            target = found[n + 1][1] if reached else speed + 10.0 * acceleration
+            reached = n + 1 < len(errors) and np.allclose(errors[n + 1][2], 0.0)
+            target = errors[n + 1][1] if reached else speed + 10.0 * acceleration
             commands.append((cycle, target, float(np.linalg.norm(acceleration))))
     return commands
 

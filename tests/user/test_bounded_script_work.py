@@ -140,7 +140,11 @@ class Caller:
     def parameters(self, name: str) -> list[inspect.Parameter]:
         """Of a function, without the thread."""
         parameters = list(inspect.signature(self.functions[name]).parameters.values())[1:]
-        return [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+        return [
+            parameter
+            for parameter in parameters
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ]
 
     def hostile(self, name: str) -> list[list[object]]:
         """Hostile arguments: the same for all parameters."""
@@ -153,11 +157,11 @@ class Caller:
         parameters = self.parameters(name)
         plausible = [
             home
-            if each.name in ("q", "qd")
+            if parameter.name in ("q", "qd")
             else POSE
-            if each.default is each.empty
-            else each.default
-            for each in parameters
+            if parameter.default is parameter.empty
+            else parameter.default
+            for parameter in parameters
         ]
         return [
             [*plausible[:i], value, *plausible[i + 1 :]]

@@ -289,10 +289,10 @@ def test_inverse_kinematics_puts_the_tool_point_at_the_goal(seen):
 
 
 def test_posetrans_is_the_product_of_the_frames(seen):
-    given = seen["poseTrans"]
-    product = frame(given["a"]) * frame(given["b"])
+    transformed = seen["poseTrans"]
+    product = frame(transformed["a"]) * frame(transformed["b"])
 
-    assert np.linalg.norm(pin.log6(product.actInv(frame(given["pose"]))).vector) < 1e-9
+    assert np.linalg.norm(pin.log6(product.actInv(frame(transformed["pose"]))).vector) < 1e-9
 
 
 def test_setpayload_is_in_force(seen):
@@ -398,22 +398,22 @@ def test_move_until_contact_ends_at_the_table(sessions):
 
 
 def test_newest_version_gives_jacobian_and_mass(newest):
-    found = {name: np.array(values) for name, values in newest["matrices"].items()}
+    matrices = {name: np.array(values) for name, values in newest["matrices"].items()}
     model, q = newest.model, np.array(session.START)
     data = model.createData()
     tool = model.getFrameId("tool0")
     jacobian = pin.computeFrameJacobian(model, data, q, tool, pin.LOCAL_WORLD_ALIGNED)
     turn = np.kron(np.eye(2), TURN.rotation)
 
-    assert np.allclose(found["getJacobian"].reshape(6, 6).T, turn @ jacobian, atol=1e-9)
+    assert np.allclose(matrices["getJacobian"].reshape(6, 6).T, turn @ jacobian, atol=1e-9)
 
     mass = np.triu(pin.crba(model, data, q))
 
-    assert np.allclose(np.triu(found["getMassMatrix"].reshape(6, 6)), mass, atol=1e-9)
+    assert np.allclose(np.triu(matrices["getMassMatrix"].reshape(6, 6)), mass, atol=1e-9)
     # At rest.
     assert (
-        not found["getJacobianTimeDerivative"].any()
-        and not found["getCoriolisAndCentrifugalTorques"].any()
+        not matrices["getJacobianTimeDerivative"].any()
+        and not matrices["getCoriolisAndCentrifugalTorques"].any()
     )
 
 

@@ -50,8 +50,8 @@ def shared() -> Bench:
 
 @pytest.fixture
 def bench(shared: Bench) -> Iterator[Bench]:
-    for found in (shared.output, shared.codes, shared.errors):
-        found.clear()
+    for results in (shared.output, shared.codes, shared.errors):
+        results.clear()
     yield shared
 
 
@@ -70,15 +70,15 @@ def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
 
 def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) -> None:
     bench.run("say(1)")
-    other = Bench()
-    other.compiler, other.functions = (
+    second_bench = Bench()
+    second_bench.compiler, second_bench.functions = (
         bench.compiler,
-        {"report": lambda _thread, value: other.output.append(value)},
+        {"report": lambda _thread, value: second_bench.output.append(value)},
     )
 
-    other.builtins = describe(other.functions)
+    second_bench.builtins = describe(second_bench.functions)
 
-    assert other.run("report(2)") == [2]
+    assert second_bench.run("report(2)") == [2]
     assert bench.run("say(3)") == [1, 3]
 
 

@@ -89,7 +89,7 @@ def test_an_empty_script_is_an_empty_program() -> None:
 
 def test_a_newline_is_whitespace() -> None:
     program = parse("global x = # first\n0    global y = 2\n")
-    found = [
+    lines = [
         (
             node.data,
             scope,
@@ -102,7 +102,7 @@ def test_a_newline_is_whitespace() -> None:
         for scope, place, value in [node.children]
     ]
 
-    assert found == [
+    assert lines == [
         ("assignment", "global", "x", [], 0, 1, 1),
         ("assignment", "global", "y", [], 2, 2, 6),
     ]
