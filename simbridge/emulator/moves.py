@@ -472,6 +472,7 @@ class Blend:
     def __init__(self, before: PathMove, after: PathMove, max_rate: float) -> None:
         fraction, rate = before.progress
         leg = float(np.linalg.norm(before.position(fraction) - before.position(1.0)))
+        # The first path slows down evenly, to rest at the corner: at half of its rate on average.
         self.duration = 2.0 * (1.0 - fraction) / rate
         # Evenly accelerated from rest at the corner to the end of the blend, as seen along the
         # second path.

@@ -177,8 +177,8 @@ class RunningController:
             return
 
         if event.kind == "error":
-            place = f" (line {event.line}, column {event.column})" if event.line else ""
-            self.log.append(f"fault in {event.program or 'a program'}{place}: {event.text}")
+            position = f" (line {event.line}, column {event.column})" if event.line else ""
+            self.log.append(f"fault in {event.program or 'a program'}{position}: {event.text}")
         elif event.kind == "safety":
             self.log.append(f"C{event.code}A{event.argument}: {event.text}")
         elif event.kind == "started":
