@@ -271,6 +271,7 @@ class ExpressionWriter:
         try:
             self._signatures[name].bind(None, *positional, **named)
         except TypeError as error:
+            # Python's message names parameters as they are written in Python.
             return f"{name}: {error}.".replace("'v_", "'")
         return ""
 

@@ -18,6 +18,8 @@ MAX_INTEGER = 2**31 - 1
 # Limits of the time and memory of one operation. A list counts the elements of the lists inside it.
 MAX_ELEMENTS = 10_000
 MAX_STRING = 100_000
+# Floats that are whole numbers below this are written without a decimal point.
+MAX_WHOLE_FLOAT = 1e15
 MAX_NESTING = 3
 MAX_STRUCTS = 10
 # Longest text of a value in a message, characters.
@@ -192,7 +194,7 @@ def to_text(value: Any) -> str:
         inside = _join(f"{name}={to_text(item)}" for name, item in value.members.items())
         return f"struct({inside})"
 
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE_FLOAT:
         return str(int(value))
     return str(value)
 
