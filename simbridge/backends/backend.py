@@ -123,16 +123,24 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
 class Backend(ABC):
     """An arm that executes setpoints. A context manager: leaving it stops the arm.
 
+    The constructor is where the options of a run end: a backend takes of them what it needs, and
+    keeps that.
+
     Args:
         robot: The arm.
         options: Of the run.
         plan_facts: Facts about the plan, displayed before a real arm moves.
-        ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
+        ask: Asks the operator for confirmation before a real arm moves; None if there is no
+            operator.
 
     Attributes:
+        robot: The arm.
         period: Control period, s.
-        approach_joint_speed, approach_tool_speed: Limits on every joint, rad/s, and on the tool, m/s, in `move_to`.
-        planned_for: The controller for which the plan was made; it must be the same when the arm moves.
+        collision_scene: The obstacles that `move_to` keeps clear of.
+        approach_joint_speed: Limit on every joint in `move_to`, rad/s.
+        approach_tool_speed: Limit on the tool in `move_to`, m/s.
+        planned_for: The controller for which the plan was made; it must be the same when the arm
+            moves.
     """
 
     capabilities: Capabilities
@@ -143,8 +151,11 @@ class Backend(ABC):
     def __init__(
         self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
     ) -> None:
-        self.robot, self.options, self._plan_facts, self._ask = robot, options, plan_facts, ask
+        self.robot = robot
         self.period = robot.period if options.period is None else options.period
+        self.collision_scene = options.collision_scene
+        self._plan_facts = plan_facts
+        self._ask = ask
 
     @classmethod
     def resolve(

@@ -62,29 +62,44 @@ class ControllerBackend(Backend):
     @classmethod
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
         """See `Backend.resolve`: the arm as its controller describes it."""
-        host = preflight.controller_host(options, cls.default_host)
+        host = preflight.controller_host(options.host, cls.default_host)
         facts = preflight.identify_controller(
             host, robot, options.cell, period=options.period, ursim=cls.ursim
         )
-        arm = preflight.with_calibration(robot, facts, options)
+        cell = options.cell
+        arm = preflight.with_calibration(
+            robot,
+            facts,
+            chooses_kinematics=options.kinematics_source is not None,
+            replaces_calibration=cell is not None and cell.calibration is not None,
+        )
         return facts, arm, preflight.resolve_options(facts, options, cls.tool_speed_limit)
 
     def __init__(
         self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
     ) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
-        self.host = preflight.controller_host(options, self.default_host)
+        self.host = preflight.controller_host(options.host, self.default_host)
         self._config = preflight.servo_config(self.host, robot, options)
+        # The installation around the arm, and whether its file confirms for the operator.
+        self._cell = options.cell
+        self._cell_confirms = options.yes
+
+        # The servo process, and what the controller reports meanwhile; None between sessions.
         self._process: ServoProcess | None = None
         self._messages: ControllerMessages
+        # What ended the last session: nothing moves before `recover`.
         self._stopped_by: SimbridgeError | None = None
+        self._ending: Ending | None = None
+
+        # The newest state of a session, and the ring in which states appear.
         self._last: ArmState | None = None
         self._ring: StateRing | None = None
         # The controller's clock when it was checked last, and at the session's first setpoint, s.
         self._checked_at = 0.0
         self._first: float | None = None
-        self._timing, self._silence = LoopTiming(), Silence()
-        self._ending: Ending | None = None
+        self._timing = LoopTiming()
+        self._silence = Silence()
 
     @property
     def loop(self) -> dict[str, float | int] | None:
@@ -97,7 +112,7 @@ class ControllerBackend(Backend):
     def __enter__(self) -> ControllerBackend:
         facts = self._ready()
         self.planned_for = self.planned_for or facts
-        self._confirm(facts, self._plan_facts, yes=self.options.yes)
+        self._confirm(facts, self._plan_facts, yes=self._cell_confirms)
         return self
 
     @abstractmethod
@@ -105,9 +120,8 @@ class ControllerBackend(Backend):
         """Ask whether the arm may move, or let its cell file answer (yes), if somebody has to confirm that."""
 
     def _identify(self) -> ControllerFacts:
-        cell = self.options.cell
         return preflight.identify_controller(
-            self.host, self.robot, cell, period=self.period, ursim=self.ursim
+            self.host, self.robot, self._cell, period=self.period, ursim=self.ursim
         )
 
     def _ready(self) -> ControllerFacts:
@@ -145,7 +159,7 @@ class ControllerBackend(Backend):
             self.period,
             max_joint_speed=self.approach_joint_speed,
             max_tool_speed=self.approach_tool_speed,
-            collision_scene=self.options.collision_scene,
+            collision_scene=self.collision_scene,
         )
 
     def _check_start(self, goal: Array) -> None:
@@ -267,7 +281,7 @@ class ControllerBackend(Backend):
             preflight.check_unchanged(
                 facts, then, sets_tcp=config.tcp is not None, sets_payload=other_payload
             )
-        preflight.check_identity(facts, self.robot, self.options.cell, ursim=self.ursim)
+        preflight.check_identity(facts, self.robot, self._cell, ursim=self.ursim)
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=config.follow_scaling)
         self._checked_at = facts.state.timestamp

@@ -46,14 +46,18 @@ SAME_ARM = 1e-6  # m and rad
 SAME_FLANGE = 2e-5  # m and rad
 
 
-def controller_host(options: Options, default: str | None) -> str:
-    """The controller's address.
+def controller_host(host: str | None, default: str | None) -> str:
+    """Return the controller's address.
+
+    Args:
+        host: As the user gives it, if at all.
+        default: The backend's, if it has one.
 
     Raises:
         InvalidParameter: It is not given, and there is no default.
     """
-    if options.host is not None:
-        return options.host
+    if host is not None:
+        return host
     if default is None:
         needed = "its address: --host 192.168.1.10, or host in the cell"
         raise InvalidParameter("host of the real arm", "not given", needed)
@@ -89,13 +93,26 @@ def identify_controller(
     return facts
 
 
-def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> Robot:
-    """The arm with its controller's joint limits, and with its kinematics unless the options choose others.
+def with_calibration(
+    robot: Robot,
+    facts: ControllerFacts,
+    *,
+    chooses_kinematics: bool,
+    replaces_calibration: bool,
+) -> Robot:
+    """Return the arm with its controller's joint limits, and mostly with its kinematics.
+
+    Args:
+        robot: The arm as it was chosen.
+        facts: The controller's.
+        chooses_kinematics: Whether the user chose the arm's kinematics; they are kept.
+        replaces_calibration: Whether nominal kinematics may replace a cell's calibration, about
+            which the options warn themselves.
 
     Raises:
         ModelMismatch: The given calibration belongs to another arm than the one behind the controller.
     """
-    if options.kinematics_source is None:
+    if not chooses_kinematics:
         arm = calibrate(robot, facts.arm.kinematics)
     else:
         arm = robot
@@ -103,8 +120,7 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
             _check_calibration(robot.calibration, facts)
         elif (
             robot.calibration is None
-            # Options that set a cell's calibration aside warn about it themselves.
-            and (options.cell is None or options.cell.calibration is None)
+            and not replaces_calibration
             and calibrate(robot, facts.arm.kinematics) is not robot
         ):
             warnings.warn(

@@ -70,7 +70,7 @@ class RealBackend(ControllerBackend):
     approach_tool_speed = 0.1
 
     def _confirm(self, facts: ControllerFacts, more: Facts, *, yes: bool) -> None:
-        confirm(facts, self.robot, self.options.cell, more, self._ask, yes=yes)
+        confirm(facts, self.robot, self._cell, more, self._ask, yes=yes)
 
     def _approach(self, begin: Array, goal: Array) -> Array:
         path = super()._approach(begin, goal)

@@ -71,15 +71,18 @@ def test_a_calibration_file_of_ros_must_be_that_of_the_real_arm(tmp_path):
     # Its own, as printed: ROS's URDF is micrometres off.
     own = replace(FACTS, arm=replace(FACTS.arm, kinematics=table, checksum=checksum))
     with pytest.warns(UserWarning, match="joint limits"):
-        assert with_calibration(arm, own, options).checksum == arm.checksum
+        assert (
+            with_calibration(arm, own, chooses_kinematics=True, replaces_calibration=False).checksum
+            == arm.checksum
+        )
     with pytest.raises(
         ModelMismatch, match=r"calibration .* up to .* mm and .* mrad at the flange"
     ) as refused:
-        with_calibration(arm, FACTS, options)
+        with_calibration(arm, FACTS, chooses_kinematics=True, replaces_calibration=False)
     assert refused.value.what == "calibration" and "calib_1234" in refused.value.expected
     # URSim stands for any arm.
     with pytest.warns(UserWarning, match="joint limits"):
-        with_calibration(arm, URSIM, options)
+        with_calibration(arm, URSIM, chooses_kinematics=True, replaces_calibration=False)
 
 
 def test_the_intended_arm_passes():
