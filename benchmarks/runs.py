@@ -33,8 +33,8 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.run_page import report_page
-from simbridge.running.recorder import PlanSamples
 from simbridge.running.run_recording import record_run
+from simbridge.running.run_samples import PlanSamples
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points

@@ -42,7 +42,7 @@ from simbridge.errors import (
     SimbridgeError,
     UnforeseenError,
 )
-from simbridge.running.signals import ended_by_signals, number_of
+from simbridge.running.signals import end_on_signals, signal_number
 
 # The system's reasons why nothing more can be written.
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -101,7 +101,7 @@ def _carry_out(arguments: list[str]) -> int:
         print(f"simbridge {__version__}", flush=True)
         return 0
 
-    with ended_by_signals():
+    with end_on_signals():
         try:
             flags = _parse(command_type(arguments), arguments or ["--help"])
             with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def _carry_out(arguments: list[str]) -> int:
             return print_error(error)
         except KeyboardInterrupt as error:
             print_message("Interrupted.")
-            return 128 + number_of(error)
+            return 128 + signal_number(error)
         except Exception as error:
             return _report_foreign_error(error)
 
@@ -176,7 +176,7 @@ def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
     if isinstance(flags, RunFlags) and flags.backend != SIMULATION:
         signals = [signal.SIGTSTP]
 
-    with ended_by_signals(*signals), reading_line():
+    with end_on_signals(*signals), reading_line():
         _, function = COMMANDS[name]
         status: int = pkgutil.resolve_name(function)(flags)
     return status

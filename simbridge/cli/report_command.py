@@ -21,7 +21,7 @@ from simbridge.report.figure_files import FORMATS, write_figures
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
 from simbridge.report.verdict import tolerance_check
-from simbridge.running.signals import number_of
+from simbridge.running.signals import signal_number
 
 # Exit statuses, as those of `simbridge run`.
 COMPLETED = 0
@@ -92,7 +92,7 @@ def report(flags: ReportFlags) -> int:
     except KeyboardInterrupt as error:
         command = f"simbridge report {shell_quoted(flags.run)}"
         message = f"The report was interrupted; `{command}` finishes it."
-        raise Interrupted(message, number_of(error)) from None
+        raise Interrupted(message, signal_number(error)) from None
 
     if flags.as_json:
         print(json.dumps(rewritten.facts, indent=2))

@@ -29,7 +29,7 @@ from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
-from simbridge.running.signals import number_of
+from simbridge.running.signals import signal_number
 from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.text import fixed, make_table, milliseconds
 from simbridge.trajectory.files import is_bag, pose_topics
@@ -48,7 +48,7 @@ def run(flags: RunFlags) -> int:
         from simbridge.cli import run_tables  # noqa: PLC0415
         from simbridge.running import repeating, runner  # noqa: PLC0415 (likewise)
     except KeyboardInterrupt as error:
-        raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
+        raise Interrupted("Interrupted before anything was moved.", signal_number(error)) from None
 
     finished: runner.Run | repeating.Repeats
     with progress_line(prepared, quiet=flags.as_json, repeats=flags.repeat) as line:
@@ -78,7 +78,7 @@ def run(flags: RunFlags) -> int:
             "The run is complete; only printing its result was interrupted. It is in "
             f"{finished.directory}"
         )
-        raise Interrupted(message, number_of(error)) from None
+        raise Interrupted(message, signal_number(error)) from None
     return 1 if finished.summary["passed"] is False else 0
 
 

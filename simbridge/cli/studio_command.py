@@ -12,11 +12,11 @@ from simbridge.browser.studio import Studio
 from simbridge.cli.flags import StudioFlags
 from simbridge.cli.option_flags import options_from_flags
 from simbridge.planning.options import Options
-from simbridge.running.signals import SignalReceived, ended_by_signals
+from simbridge.running.signals import SignalReceived, end_on_signals
 from simbridge.sessions.options import STUDIO
 
 
-@ended_by_signals()
+@end_on_signals()
 def studio(flags: StudioFlags) -> int:
     """Serve the page until Ctrl-C.
 

@@ -16,7 +16,7 @@ from simbridge.cli.status_line import StatusLine, status_line
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import load_function
 from simbridge.planning.options import Options
-from simbridge.running.signals import number_of
+from simbridge.running.signals import signal_number
 from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import open_device
 from simbridge.teleop.device import Device, DeviceError
@@ -58,7 +58,7 @@ def teleop(flags: TeleopFlags) -> int:
                 line.end()
     except KeyboardInterrupt as error:
         # Ctrl-C once more, while the session ended, which it has done completely.
-        number = error.number if isinstance(error, Interrupted) else number_of(error)
+        number = error.number if isinstance(error, Interrupted) else signal_number(error)
         if not operator_ended or number != signal.SIGINT:
             raise
 
@@ -130,7 +130,7 @@ def _drive(driver: Driver) -> bool:
         driver.run()
     except KeyboardInterrupt as error:
         # Another signal is not how it is meant to end, nor one that ended the session.
-        if isinstance(error, SimbridgeError) or number_of(error) != signal.SIGINT:
+        if isinstance(error, SimbridgeError) or signal_number(error) != signal.SIGINT:
             raise
         return True
     return False

@@ -34,7 +34,7 @@ from simbridge.running.run_ending import (
 from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import Prepared
 from simbridge.running.runner import Progress, Run, begin, finish, open_backend, stream_plan
-from simbridge.running.signals import ended_by_signals
+from simbridge.running.signals import end_on_signals
 from simbridge.text import degrees, join_words
 
 # Settings that differ are named up to this many.
@@ -87,7 +87,7 @@ class _Progress:
         return free[: max(self.count - len(self.directories), 0)]
 
 
-@ended_by_signals()
+@end_on_signals()
 def repeat(
     prepared: Prepared,
     count: int,

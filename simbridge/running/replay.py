@@ -30,7 +30,7 @@ from simbridge.trajectory.trajectory import Hold
 ROUNDING = 1e-9
 
 
-class Replay(NamedTuple):
+class ReplayedPlan(NamedTuple):
     """The plan of an earlier run, its solver, and the options, completed from its settings."""
 
     plan: Plan
@@ -45,7 +45,7 @@ def load_replay(
     options: Options,
     solver: Solver | None,
     changes_solver: bool,
-) -> Replay:
+) -> ReplayedPlan:
     """Read the plan that the options name.
 
     Args:
@@ -92,7 +92,7 @@ def load_replay(
     options = _options_of_plan(run, record.scenario, options)
     if solver is None:
         solver = _recorded_solver(run, record.solver, robot)
-    return Replay(plan, solver, options)
+    return ReplayedPlan(plan, solver, options)
 
 
 def _is_session_of_plan(

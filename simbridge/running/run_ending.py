@@ -19,7 +19,7 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import ToleranceRecord
 from simbridge.report import write_report
-from simbridge.running.signals import ended_words, number_of, uninterrupted
+from simbridge.running.signals import defer_signals, describe_signal, signal_number
 
 AT_REST = "The arm is at rest."
 
@@ -163,7 +163,7 @@ def record_early_end(
     except KeyboardInterrupt as error:
         before = _error_before(error)
         if before is None:
-            stop = stop_at_the_end(arm.ending, f"The run was {ended_words(error)}.")
+            stop = stop_at_the_end(arm.ending, f"The run was {describe_signal(error)}.")
             if stop is not None:
                 record(f"{type(stop).__name__}: {stop}", stop, stop)
                 raise stop from None
@@ -198,10 +198,10 @@ def _interrupted_run(
     error: KeyboardInterrupt, before: SimbridgeError | None, ending: Ending | None
 ) -> Interrupted:
     """Return the error for a run that a signal ended, or that one reached while it was stopped."""
-    words = f"The run was {ended_words(error)}."
+    words = f"The run was {describe_signal(error)}."
     if before is not None:
-        words = f"{before} Then it was {ended_words(error)}."
-    interrupted = Interrupted(f"{words} {rest_words(ending)}", number_of(error))
+        words = f"{before} Then it was {describe_signal(error)}."
+    interrupted = Interrupted(f"{words} {rest_words(ending)}", signal_number(error))
     interrupted.cause = cause_of(before or error, None)
     return interrupted
 
@@ -222,7 +222,7 @@ def evaluation_interrupted(
     interrupted = Interrupted(
         f"The {subject} complete{and_rest} Only the evaluation was interrupted; "
         f"{_finish_words(path)}",
-        number_of(error),
+        signal_number(error),
     )
     interrupted.cause = "completed"
     interrupted.run_directory = path
@@ -260,7 +260,7 @@ def record_end(
         "at_s": None if ending is None else ending.at_s,
         "arm_at_rest": None if ending is None else ending.arm_at_rest,
     }
-    with directory.needed(), uninterrupted():
+    with directory.needed(), defer_signals():
         directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
     return ended_by
 

@@ -25,7 +25,6 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import RepeatsRecord
 from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.robot import Robot
-from simbridge.running.recorder import PlanSamples, log_facts
 from simbridge.running.run_ending import (
     EndNotVerified,
     evaluation_interrupted,
@@ -35,8 +34,9 @@ from simbridge.running.run_ending import (
     rest_words,
 )
 from simbridge.running.run_recording import record_run
+from simbridge.running.run_samples import PlanSamples, log_facts
 from simbridge.running.run_setup import Prepared, prepare
-from simbridge.running.signals import ended_by_signals, uninterrupted
+from simbridge.running.signals import defer_signals, end_on_signals
 from simbridge.text import degrees
 
 # The log of a longer run, s, has no MCAP index, which would be a third of it.
@@ -88,7 +88,7 @@ def run(
     return execute(prepared, out=out, progress=progress, ask=ask)
 
 
-@ended_by_signals()
+@end_on_signals()
 def execute(
     prepared: Prepared,
     *,
@@ -193,13 +193,13 @@ def stream_plan(
         try:
             with contextlib.closing(arm.stream(plan.sent)) as states:
                 for state in states:
-                    with uninterrupted():
+                    with defer_signals():
                         log.write(samples.of(state))
                     if progress is not None:
                         progress(state)
         except KeyboardInterrupt:
             for state in arm.unread():
-                with uninterrupted():
+                with defer_signals():
                     log.write(samples.of(state))
             raise
 

@@ -6,13 +6,16 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import TypeGuard
 
 from simbridge.errors import SimbridgeError
 
-_CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
-_WORDS = {
+# Causes of an end, as in `ended_by` of summary.json; of any other signal it is "interrupted".
+SIGNAL_CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+# The same for people, as in "The run was ...".
+SIGNAL_DESCRIPTIONS = {
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)",
 }
@@ -27,70 +30,101 @@ class SignalReceived(KeyboardInterrupt):
     """
 
     def __init__(self, number: int) -> None:
-        self.number, self.cause = number, _CAUSES.get(signal.Signals(number), "interrupted")
+        self.number = number
+        self.cause = SIGNAL_CAUSES.get(signal.Signals(number), "interrupted")
         super().__init__(signal.Signals(number).name)
 
 
-def number_of(error: KeyboardInterrupt) -> int:
-    """The number of the signal that was received."""
+def signal_number(error: KeyboardInterrupt) -> int:
+    """Return the number of the signal that was received."""
     return error.number if isinstance(error, SignalReceived) else signal.SIGINT
 
 
-def ended_words(error: KeyboardInterrupt) -> str:
-    """What ended a run, as in "The run was ..."."""
-    return _WORDS.get(signal.Signals(number_of(error)), "interrupted")
+def describe_signal(error: KeyboardInterrupt) -> str:
+    """Describe the signal that ended a run, as in "The run was ..."."""
+    return SIGNAL_DESCRIPTIONS.get(signal.Signals(signal_number(error)), "interrupted")
 
 
 def is_interrupt(error: BaseException | None) -> TypeGuard[KeyboardInterrupt]:
-    """Whether an error is Ctrl-C or another signal, not yet turned into an error of simbridge's."""
+    """Return whether an error is a signal's, not yet turned into an error of simbridge's."""
     return isinstance(error, KeyboardInterrupt) and not isinstance(error, SimbridgeError)
 
 
-class uninterrupted:
-    """Signals that `ended_by_signals` takes, and that come within the block, take effect at its end."""
+@dataclass
+class SignalDeferral:
+    """Whether signals have to wait, and which one came meanwhile.
 
-    held, pending = False, 0
+    There is one for the process: signals arrive in the main thread alone.
 
-    def __enter__(self) -> None:
-        self._ours = threading.current_thread() is threading.main_thread()
-        if self._ours:
-            uninterrupted.held = True
+    Attributes:
+        is_active: Whether a block of `defer_signals` is under way.
+        number: The last signal that came within it; 0 for none.
+    """
 
-    def __exit__(self, *_exception: object) -> None:
-        if not self._ours:
-            return
-        uninterrupted.held = False
-        number, uninterrupted.pending = uninterrupted.pending, 0
+    is_active: bool = False
+    number: int = 0
+
+
+_deferral = SignalDeferral()
+
+
+@contextlib.contextmanager
+def defer_signals() -> Iterator[None]:
+    """Defer the signals that `end_on_signals` takes until the block ends (main thread only).
+
+    Of nested blocks the first to end ends the deferral.
+
+    Raises:
+        SignalReceived: At the end of the block: a signal came within it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    _deferral.is_active = True
+    try:
+        yield
+    finally:
+        _deferral.is_active = False
+        number = _deferral.number
+        _deferral.number = 0
         if number:
             raise SignalReceived(number)
 
 
 @contextlib.contextmanager
-def ended_by_signals(*more: signal.Signals) -> Iterator[None]:
-    """SIGINT, SIGTERM, SIGHUP and others end the block by a `SignalReceived`, where the program does not handle them.
+def end_on_signals(*more: signal.Signals) -> Iterator[None]:
+    """End the block by a `SignalReceived` on SIGINT, SIGTERM, SIGHUP and others.
 
-    Only in the main thread; elsewhere Python delivers no signal.
+    A signal that the program handles itself is left to it. Only the main thread receives any.
+
+    Args:
+        more: The others.
+
+    Raises:
+        SignalReceived: A signal came.
     """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *more)
     if threading.current_thread() is not threading.main_thread():
         numbers = ()
 
-    def end(number: int, _frame: FrameType | None) -> None:
-        if uninterrupted.held:
-            uninterrupted.pending = number
+    def end_block(number: int, _frame: FrameType | None) -> None:
+        if _deferral.is_active:
+            _deferral.number = number
         else:
             raise SignalReceived(number)
 
-    before = {number: signal.getsignal(number) for number in numbers}
-    ours = [
-        number
-        for number, handler in before.items()
-        if handler in (signal.SIG_DFL, signal.default_int_handler)
-    ]
-    for number in ours:
-        signal.signal(number, end)
+    # Replace Python's own handlers, and no others.
+    default_handlers = (signal.SIG_DFL, signal.default_int_handler)
+    replaced_handlers = {}
+    for number in numbers:
+        handler = signal.getsignal(number)
+        if handler in default_handlers:
+            replaced_handlers[number] = handler
+            signal.signal(number, end_block)
+
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, before[number])
+        for number, handler in replaced_handlers.items():
+            signal.signal(number, handler)

@@ -15,7 +15,7 @@ from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LiveSample
 from simbridge.robot.conversion import floats
-from simbridge.running.recorder import measured_fields
+from simbridge.running.run_samples import measured_fields
 from simbridge.sessions.causes import NAMES, STOPS, cause_row
 from simbridge.sessions.channel import Period
 from simbridge.sessions.inputs import Fate, Input

@@ -25,19 +25,19 @@ from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.recorder import log_facts
 from simbridge.running.run_ending import (
     StoppedAtTheEnd,
     reportable_error,
     rest_words,
     stop_at_the_end,
 )
+from simbridge.running.run_samples import log_facts
 from simbridge.running.signals import (
     SignalReceived,
-    ended_by_signals,
-    ended_words,
+    describe_signal,
+    end_on_signals,
     is_interrupt,
-    number_of,
+    signal_number,
 )
 from simbridge.sessions.causes import STANDSTILL, LiveCause
 from simbridge.sessions.channel import Period
@@ -180,7 +180,7 @@ class LiveSession:
         self._signals = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._signals)
-            self._signals.enter_context(ended_by_signals())
+            self._signals.enter_context(end_on_signals())
             # Reading them takes a while: not once the arm is under control.
             drawing = draw_arm(self.robot)
             self._driver.open()
@@ -222,9 +222,9 @@ class LiveSession:
             if isinstance(self._ended_by, StoppedAtTheEnd):
                 raise self._ended_by from None
             if is_interrupt(error):
-                words = f"The session was {ended_words(error)}."
+                words = f"The session was {describe_signal(error)}."
                 if self._ended_by is not error:
-                    words = f"{self._ended_by} Then it was {ended_words(error)}."
+                    words = f"{self._ended_by} Then it was {describe_signal(error)}."
                 raise self._interrupted(
                     error, words, cause_of(self._ended_by, self._driver.ending)
                 ) from None
@@ -265,13 +265,15 @@ class LiveSession:
         """The error that ended the session early, or stopped the arm last, also while the session was being ended."""
         known = self._failure or self._error
         if known is None and (error is None or is_interrupt(error)):
-            words = "" if error is None else f"The session was {ended_words(error)}."
+            words = "" if error is None else f"The session was {describe_signal(error)}."
             known = self._error = stop_at_the_end(self._driver.ending, words)
         return known if is_interrupt(error) and known is not None else error or known
 
     def _interrupted(self, error: KeyboardInterrupt, words: str, cause: EndCause) -> Interrupted:
         """The error for a signal that ended the session, or came while it ended."""
-        interrupted = Interrupted(f"{words} {rest_words(self._driver.ending)}", number_of(error))
+        interrupted = Interrupted(
+            f"{words} {rest_words(self._driver.ending)}", signal_number(error)
+        )
         interrupted.cause, interrupted.run_directory = cause, self._directory.path
         return interrupted
 

@@ -25,7 +25,7 @@ from simbridge.files.writing import write_file, writing
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
-from simbridge.running.signals import ended_by_signals, ended_words, number_of
+from simbridge.running.signals import describe_signal, end_on_signals, signal_number
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
 from simbridge.sweeps.grid import Grid, Point
 from simbridge.sweeps.identity import digest, made_by
@@ -172,7 +172,7 @@ def sweep(
     return make(parsed, out=out, jobs=jobs, cluster=cluster, keep=keep, progress=progress)
 
 
-@ended_by_signals()
+@end_on_signals()
 def make(
     grid: Grid,
     *,
@@ -312,11 +312,11 @@ class _Making:
         """Return the error that says how far the sweep came, and how it continues."""
         count = self.state.known + self.state.done
         message = (
-            f"The sweep was {ended_words(error)}: {count} of {self.state.total} points are in "
+            f"The sweep was {describe_signal(error)}: {count} of {self.state.total} points are in "
             f"{self.directory}. The same command with `--out {shell_quoted(self.directory)}` "
             "continues."
         )
-        return Interrupted(message, number_of(error))
+        return Interrupted(message, signal_number(error))
 
     def _run_directory(self, identity: str) -> Path:
         return self.directory / RUNS / identity

@@ -1,4 +1,4 @@
-"""Signals end a block as Ctrl-C does; within `uninterrupted` they wait."""
+"""Signals end a block as Ctrl-C does; within `defer_signals` they wait."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from simbridge.running.signals import SignalReceived, ended_by_signals, uninterrupted
+from simbridge.running.signals import SignalReceived, defer_signals, end_on_signals
 
 CAUSES = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 
@@ -18,38 +18,51 @@ def receive(number):
     signal.pthread_kill(threading.get_ident(), number)
 
 
+def current_handlers():
+    return [signal.getsignal(number) for number in CAUSES]
+
+
 @pytest.mark.parametrize(("number", "cause"), CAUSES.items())
-def test_a_signal_ends_the_block_and_says_which_it_was(number, cause):
-    with pytest.raises(SignalReceived) as caught, ended_by_signals():
+def test_a_signal_ends_the_block(number, cause):
+    with pytest.raises(SignalReceived) as caught, end_on_signals():
         receive(number)
         pytest.fail("the block went on")
-    assert (caught.value.number, caught.value.cause) == (number, cause)
+
+    assert caught.value.number == number
+    assert caught.value.cause == cause
 
 
 @pytest.mark.parametrize("number", CAUSES)
-def test_a_signal_waits_for_the_end_of_what_must_not_be_interrupted(number):
-    done = []
-    with pytest.raises(SignalReceived) as caught, ended_by_signals():
-        with uninterrupted():
+def test_a_deferred_signal_waits(number):
+    written = []
+
+    with pytest.raises(SignalReceived) as caught, end_on_signals():
+        with defer_signals():
             receive(number)
-            done.append("written")
+            written.append("a sample")
         pytest.fail("the block went on")
-    assert done == ["written"] and caught.value.number == number
+
+    assert written == ["a sample"]
+    assert caught.value.number == number
 
 
-def test_a_handler_of_the_program_is_left_alone():
+def test_the_handlers_of_a_program_stay():
     received = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    handler = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+
     try:
-        with ended_by_signals():
+        with end_on_signals():
             os.kill(os.getpid(), signal.SIGTERM)
-        assert received == [signal.SIGTERM]
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
+
+    assert received == [signal.SIGTERM]
 
 
-def test_the_handlers_are_as_before_afterwards():
-    before = [signal.getsignal(number) for number in CAUSES]
-    with ended_by_signals():
-        assert [signal.getsignal(number) for number in CAUSES] != before
-    assert [signal.getsignal(number) for number in CAUSES] == before
+def test_handlers_are_restored():
+    handlers = current_handlers()
+
+    with end_on_signals():
+        assert current_handlers() != handlers
+
+    assert current_handlers() == handlers
