@@ -113,7 +113,7 @@ class StudioSetup:
 
         setup.check()
         if name == "link_lengths":
-            setup.options.equipped(setup.bare_arm)
+            setup.options.equip(setup.bare_arm)
         return setup
 
     def with_solver(self, solver: str) -> StudioSetup:
@@ -163,7 +163,7 @@ class StudioSetup:
     @cached_property
     def arm(self) -> Robot:
         """The arm, with its tool and payload."""
-        return self.options.equipped(self.bare_arm)
+        return self.options.equip(self.bare_arm)
 
     def compile_solver(self) -> Solver:
         """Return the solver, made for the arm, after its first step, for which it is compiled.

@@ -17,7 +17,7 @@ from simbridge.cli.flags import SweepFlags
 from simbridge.cli.terminal import NARROW_COLUMNS
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
-from simbridge.sweeps.grid import Grid, listed_values, read_grid, read_points
+from simbridge.sweeps.grid import Grid, read_grid, read_points, split_assignments
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
     FAILED,
@@ -99,12 +99,12 @@ def _choose_grid(flags: SweepFlags) -> Grid:
         return read_grid(file)
 
     grid = {}
-    for name, text in listed_values(flags.grid, "grid").items():
+    for name, text in split_assignments(flags.grid, "grid").items():
         grid[name] = [value.strip() for value in text.split(",")]
     return Grid(
         scenarios=flags.scenarios,
         grid=grid,
-        random=listed_values(flags.random, "random"),
+        random=split_assignments(flags.random, "random"),
         samples=flags.samples,
         points=() if flags.points is None else read_points(flags.points),
         seeds=flags.seeds,

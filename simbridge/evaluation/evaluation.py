@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import SimbridgeError
-from simbridge.evaluation.metrics.delays import MAX_CORRELATED, sampled
+from simbridge.evaluation.metrics.delays import MAX_CORRELATED, motion_through
 from simbridge.evaluation.metrics.path import ContourError, contour_error
 from simbridge.evaluation.metrics.samples import BLOCK, ErrorSize, PoseError
 from simbridge.evaluation.metrics.tracking import (

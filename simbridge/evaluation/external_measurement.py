@@ -23,12 +23,12 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.iso_figures import iso_figures
 from simbridge.evaluation.metrics.alignment import Alignment, align, find_cycles, rigid_fit
 from simbridge.evaluation.metrics.path import path_summary
-from simbridge.evaluation.metrics.samples import PoseError, PoseStatistics, interpolated
+from simbridge.evaluation.metrics.samples import PoseError, PoseStatistics, interpolate_rows
 from simbridge.evaluation.metrics.tracking import (
     POSE_PARTS,
-    compensated_statistics,
-    delays_compensated,
+    compensate_delays,
     part_delays,
+    summarize_compensated,
 )
 from simbridge.robot import pose
 from simbridge.robot.pose import Array

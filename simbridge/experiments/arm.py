@@ -82,7 +82,7 @@ def choose_arm(parameters: ExperimentParameters) -> ExperimentArm:
         # As for run: with commas, too.
         packages=read_packages(",".join(parameters.package)),
     )
-    robot = Options(tcp=parameters.tcp or ()).equipped(robot)
+    robot = Options(tcp=parameters.tcp or ()).equip(robot)
 
     notes: list[str] = []
     robot = _choose_task(robot, parameters.task, notes)

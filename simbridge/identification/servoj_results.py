@@ -79,7 +79,7 @@ def identify_servoj(
 
     # Without the commands.
     try:
-        held = fit_to_held_commands(motion).checked()
+        held = fit_to_held_commands(motion).round_and_check()
     except NotIdentified as reason:
         failures.append(str(reason))
 
@@ -127,7 +127,7 @@ def _fit_commands(
     servoj_motion = motion[rows]
 
     calls, refined = find_calls(servoj_motion, commands, tuning, index[rows])
-    refined = refined.checked()
+    refined = refined.round_and_check()
     if held is not None:
         refined = _reconcile(held, refined)
 

@@ -39,7 +39,7 @@ class Tuning:
     deviation: Array
     residuals: Array
 
-    def checked(self) -> Tuning:
+    def round_and_check(self) -> Tuning:
         """Return the same tuning, rounded as somebody may have set it.
 
         Raises:

@@ -155,7 +155,7 @@ class Generated(NamedTuple):
     calls: tuple[Callable[..., Any], ...]
 
 
-def generated(signature: str, lines: Iterable[str], trace: Trace) -> Generated:
+def write_function(signature: str, lines: Iterable[str], trace: Trace) -> Generated:
     """Return the function with this signature and these lines of Python."""
     body = "\n".join(f"    {line}" for line in lines)
     return Generated(f"def {signature}:\n{body}\n", tuple(trace.called.values()))

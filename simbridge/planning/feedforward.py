@@ -91,7 +91,7 @@ def feedforward(
     impossible = 1.0
     for _ in range(HALVINGS):
         speed = 0.5 * (possible + impossible)
-        slow_setpoints = at_speed(setpoints, speed)
+        slow_setpoints = resample_at_speed(setpoints, speed)
         attempt = _attempt(
             robot, slow_setpoints, law, plant=plant, corner_tolerance=corner_tolerance
         )
@@ -106,7 +106,7 @@ def feedforward(
     return slower
 
 
-def at_speed(values: Array, speed: float) -> Array:
+def resample_at_speed(values: Array, speed: float) -> Array:
     """Return samples of a motion at a fraction of its speed; the last one ends it.
 
     Args:

@@ -56,7 +56,7 @@ def literal_choices(kind: Any) -> tuple[str, ...]:
     return ()
 
 
-def recorded_options(options: Any, table: str) -> dict[str, Any]:
+def record_options(options: Any, table: str) -> dict[str, Any]:
     """Return the options that a table of settings.toml records as given, by name.
 
     An option that was left out is not among them.

@@ -361,7 +361,7 @@ class Options:
         """Base and tip of the arm in a URDF, and its packages, as `load_robot` takes them."""
         return {"base": self.base, "tip": self.tip, "packages": self.package}
 
-    def equipped(self, robot: Robot) -> Robot:
+    def equip(self, robot: Robot) -> Robot:
         """Return the arm with the chosen kinematics, TCP and payload, mounted as in the cell.
 
         Raises:

@@ -23,7 +23,12 @@ from simbridge.planning.check import (
     check_predicted_velocity,
     check_setpoints,
 )
-from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
+from simbridge.planning.feedforward import (
+    CORNER_TOLERANCE,
+    Feedforward,
+    feedforward,
+    resample_at_speed,
+)
 from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import limit_setpoints
 from simbridge.planning.options import Options, StartChoice
@@ -211,7 +216,7 @@ def nearest_placement(
         if first_transform is None:
             first_transform = transform
 
-        trajectory = scenario.trajectory.transformed(placement)
+        trajectory = scenario.trajectory.transform(placement)
         with contextlib.suppress(PlanRefused):
             make_plan(robot, replace(scenario, trajectory=trajectory), solver, placeable)
             return transform
@@ -312,7 +317,7 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
     """Solve a plan whose setpoints are the solution; it is neither limited nor checked yet."""
     robot = context.robot
     scenario = context.scenario
-    trajectory = scenario.trajectory.time_scaled(context.speed_scale)
+    trajectory = scenario.trajectory.scale_speed(context.speed_scale)
     count = _count_samples(trajectory, context.period)
 
     # The samples that the solver gets, and where it begins.
@@ -434,7 +439,7 @@ def _add_rest(plan: Plan, ahead: Feedforward) -> Plan:
     """Return the plan at the speed of its feedforward, with its rest at both ends."""
 
     def pace(values: Array) -> Array:
-        paced = at_speed(values, ahead.speed) if ahead.speed < 1.0 else values
+        paced = resample_at_speed(values, ahead.speed) if ahead.speed < 1.0 else values
         rest = (ahead.before, ahead.after)
         other_axes = ((0, 0),) * (values.ndim - 1)
         return np.pad(paced, (rest, *other_axes), mode="edge")

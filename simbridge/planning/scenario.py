@@ -26,7 +26,7 @@ from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_re
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.samples import without_gaps
 from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.trajectory import Hold, Trajectory, described
+from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
 
 # Joint positions beyond it, a little more than a turn, are most likely in degrees, rad.
 MAX_PLAUSIBLE_POSITION = 6.5
@@ -170,7 +170,7 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
         recording = without_gaps(recording, reading.gaps)
 
     home_pose = tool_path(robot, robot.home[None])[0]
-    return reading.placed(recording, home_pose)
+    return reading.place(recording, home_pose)
 
 
 def _read_samples(path: Path, reading: ReadOptions, *, any_frame: bool) -> Trajectory:
@@ -203,11 +203,11 @@ def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -
     if column.endswith("_q"):
         _check_joint_positions(path, robot, column, values)
         trajectory = Trajectory(recording.times, tool_path(robot, values), source=str(path))
-        return described(trajectory, f"a controller's {column}")
+        return describe_reading(trajectory, f"a controller's {column}")
 
     poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)
     trajectory = Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
-    return described(trajectory, f"a controller's {column}, placed from base")
+    return describe_reading(trajectory, f"a controller's {column}, placed from base")
 
 
 def _check_joint_positions(path: Path, robot: Robot, column: Column, q: Array) -> None:

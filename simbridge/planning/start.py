@@ -62,7 +62,7 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
     times = np.zeros(1)
     targets = trajectory.target(times, "linear")
     check_reach(solver, trajectory, targets, times=times, start=robot.home)
-    raise _unattained_start(robot, solution)
+    raise _explain_unattained_start(robot, solution)
 
 
 def depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
@@ -129,7 +129,7 @@ def _is_within_tolerance(distance: float, angle: float) -> bool:
     return distance <= TOLERANCE[0] and angle <= TOLERANCE[1]
 
 
-def _unattained_start(robot: Robot, solution: Solution) -> TargetOutOfReach:
+def _explain_unattained_start(robot: Robot, solution: Solution) -> TargetOutOfReach:
     """Return the error for the nearest posture to the first target."""
     residual = pose_residual(solution.distance, solution.angle)
     reason = f"the nearest posture found to the first target stays {residual} away"

@@ -57,7 +57,7 @@ def stretch_time(
         if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
             break
 
-        due = stretched_times(robot, path, period, max_tool_speed)
+        due = find_due_times(robot, path, period, max_tool_speed)
         count = int(np.ceil(due[-1] / period - 1e-9)) + 1
         clock = np.minimum(np.arange(count) * period, due[-1])
         instants = np.interp(clock, due, instants)
@@ -73,7 +73,7 @@ def stretch_time(
     )
 
 
-def stretched_times(robot: Robot, setpoints: Array, period: float, max_tool_speed: float) -> Array:
+def find_due_times(robot: Robot, setpoints: Array, period: float, max_tool_speed: float) -> Array:
     """Return when each setpoint is due so that the tool keeps within its speed, s (T,).
 
     Time slows down smoothly before an interval that is too fast, and speeds up after it.

@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import cast
 
 from simbridge.ik.solver import Solver
-from simbridge.planning.option_field import recorded_options
+from simbridge.planning.option_field import record_options
 from simbridge.planning.options import Options
 from simbridge.recording.run_record import (
     BackendRecord,
@@ -114,7 +114,7 @@ def record_backend(
         period=period,
         simulated_time=simulated_time,
         effort_unit=effort_unit,
-        **recorded_options(options, "backend"),
+        **record_options(options, "backend"),
     )
 
     if simulated_time and options.servo != "servoj":

@@ -59,7 +59,7 @@ class StartRecord(Struct):
 class ScenarioRecord(Struct, kw_only=True):
     """The table [scenario]: what was tracked. A live session has one too, for its inputs.
 
-    From `frame` on, the fields are options as the user gave them (see `recorded_options`).
+    From `frame` on, the fields are options as the user gave them (see `record_options`).
 
     Attributes:
         name: The scenario's name; "live" for a session.

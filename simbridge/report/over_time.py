@@ -163,7 +163,7 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     stamps = evaluation.log.stamp
     error = evaluation.errors.tracking
     lags = {part: tracking.part_delays(summary, part).total for part in tracking.POSE_PARTS}
-    rest = tracking.delays_compensated(
+    rest = tracking.compensate_delays(
         stamps, evaluation.reference_at, evaluation.attained, lags, before=error
     )
     position = rest["position"]

@@ -83,11 +83,11 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
     if solver is None:
         if not isinstance(robot, Robot):
             robot = load_robot(robot or options.robot, **options.links)
-        return options.equipped(robot)
+        return options.equip(robot)
 
     if robot is not None:
         named = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
-        described = options.equipped(named)
+        described = options.equip(named)
         if described.checksum == solver.robot.checksum:
             return described
 
@@ -101,7 +101,7 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
                 f"made for the same robot and TCP, {named.name}",
             )
 
-    arm = options.equipped(solver.robot)
+    arm = options.equip(solver.robot)
     has_tool_options = options.cell is None and (options.tcp or options.payload)
     if has_tool_options or arm.checksum != solver.robot.checksum:
         needed = (

@@ -27,7 +27,7 @@ from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.settings_list import flattened
 from simbridge.running.run_ending import (
     add_aftermath,
-    evaluation_interrupted,
+    explain_interrupted_evaluation,
     record_early_end,
     reportable_error,
 )
@@ -162,7 +162,7 @@ def repeat(
         ordered = sorted(repeats.directories, key=lambda run: int(run.path.name))
         return Repeats(whole.path, tuple(repeats.runs), _summarize(whole, ordered, count))
     except KeyboardInterrupt as error:
-        raise evaluation_interrupted(error, arm, whole.path, "runs are") from None
+        raise explain_interrupted_evaluation(error, arm, whole.path, "runs are") from None
 
 
 def _make_missing_runs(

@@ -82,7 +82,7 @@ def load_replay(
     if _is_session_of_plan(scenario, run, session, record.scenario):
         # A session's targets depend on how its inputs were solved.
         trajectory = plan.trajectory
-    expected = trajectory.time_scaled(record.scenario.speed_scale)
+    expected = trajectory.scale_speed(record.scenario.speed_scale)
     same_poses = _is_close(plan.trajectory.poses, expected.poses)
     if not (same_poses and _is_close(plan.trajectory.elapsed, expected.elapsed)):
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")

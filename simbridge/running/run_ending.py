@@ -75,11 +75,11 @@ def stop_at_the_end(ending: Ending | None, words: str) -> StoppedAtTheEnd | None
     if ending is None or not ending.shown:
         return None
     error = StoppedAtTheEnd(words, cause_of(KeyboardInterrupt(), ending), tuple(ending.evidence))
-    error.aftermath = rest_words(ending)
+    error.aftermath = describe_rest(ending)
     return error
 
 
-def rest_words(ending: Ending | None) -> str:
+def describe_rest(ending: Ending | None) -> str:
     """Say whether the arm is at rest, as a sentence; None: nothing was moved."""
     if ending is None:
         return "Nothing was moved."
@@ -153,7 +153,7 @@ def record_early_end(
                 finalize(directory, outcome, tolerance, arm, error)
         except KeyboardInterrupt:
             add_aftermath(
-                reported, f"The evaluation was interrupted; {_finish_words(directory.path)}"
+                reported, f"The evaluation was interrupted; {_finish_advice(directory.path)}"
             )
 
     try:
@@ -176,7 +176,7 @@ def record_early_end(
         raise interrupted from None
     except Exception as error:
         reported = reportable_error(error, "run")
-        reported.aftermath = rest_words(arm.ending)
+        reported.aftermath = describe_rest(arm.ending)
         record(f"{type(error).__name__}: {error}", error, reported)
         if reported is error:
             raise
@@ -201,12 +201,12 @@ def _interrupted_run(
     words = f"The run was {describe_signal(error)}."
     if before is not None:
         words = f"{before} Then it was {describe_signal(error)}."
-    interrupted = Interrupted(f"{words} {rest_words(ending)}", signal_number(error))
+    interrupted = Interrupted(f"{words} {describe_rest(ending)}", signal_number(error))
     interrupted.cause = cause_of(before or error, None)
     return interrupted
 
 
-def evaluation_interrupted(
+def explain_interrupted_evaluation(
     error: KeyboardInterrupt, arm: Backend, path: Path, subject: str = "run is"
 ) -> Interrupted:
     """Return the error for Ctrl-C while what has completed is evaluated: how to finish it.
@@ -217,11 +217,11 @@ def evaluation_interrupted(
         path: Its directory.
         subject: "run is" or "runs are".
     """
-    rest = rest_words(arm.ending or Ending())
+    rest = describe_rest(arm.ending or Ending())
     and_rest = " and the arm is at rest." if rest == AT_REST else f". {rest}"
     interrupted = Interrupted(
         f"The {subject} complete{and_rest} Only the evaluation was interrupted; "
-        f"{_finish_words(path)}",
+        f"{_finish_advice(path)}",
         signal_number(error),
     )
     interrupted.cause = "completed"
@@ -229,7 +229,7 @@ def evaluation_interrupted(
     return interrupted
 
 
-def _finish_words(path: Path) -> str:
+def _finish_advice(path: Path) -> str:
     return f"finish it with `simbridge report {shell_quoted(path)}`."
 
 

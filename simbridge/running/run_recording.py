@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from simbridge.planning.option_field import recorded_options
+from simbridge.planning.option_field import record_options
 from simbridge.recording.record_tables import (
     record_cell,
     record_controller,
@@ -60,5 +60,5 @@ def _record_scenario(prepared: Prepared) -> ScenarioRecord:
         on_limits=options.on_limits or scenario.on_limits,
         floor=options.collision_scene.floor,
         sampling=sampling_values,
-        **recorded_options(options, "scenario"),
+        **record_options(options, "scenario"),
     )

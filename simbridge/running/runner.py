@@ -27,11 +27,11 @@ from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     EndNotVerified,
-    evaluation_interrupted,
+    describe_rest,
+    explain_interrupted_evaluation,
     finalize,
     record_early_end,
     reportable_error,
-    rest_words,
 )
 from simbridge.running.run_recording import record_run
 from simbridge.running.run_samples import PlanSamples, log_facts
@@ -220,10 +220,10 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
             raise EndNotVerified(ending)
         return Run(directory.path, summary)
     except KeyboardInterrupt as error:
-        raise evaluation_interrupted(error, arm, directory.path) from None
+        raise explain_interrupted_evaluation(error, arm, directory.path) from None
     except Exception as error:
         reported = reportable_error(error, "run")
-        reported.aftermath = rest_words(ending)
+        reported.aftermath = describe_rest(ending)
         reported.run_directory = directory.path
         if reported is error:
             raise

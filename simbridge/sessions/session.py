@@ -27,8 +27,8 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     StoppedAtTheEnd,
+    describe_rest,
     reportable_error,
-    rest_words,
     stop_at_the_end,
 )
 from simbridge.running.run_samples import log_facts
@@ -236,7 +236,7 @@ class LiveSession:
     def _unforeseen(self, error: Exception) -> SimbridgeError:
         """Return the error that carries the end of a session that the caller's own error ended."""
         unforeseen = reportable_error(error, "session")
-        unforeseen.aftermath = rest_words(self._driver.ending)
+        unforeseen.aftermath = describe_rest(self._driver.ending)
         unforeseen.run_directory = self._directory.path
         return unforeseen
 
@@ -272,7 +272,7 @@ class LiveSession:
     def _interrupted(self, error: KeyboardInterrupt, words: str, cause: EndCause) -> Interrupted:
         """The error for a signal that ended the session, or came while it ended."""
         interrupted = Interrupted(
-            f"{words} {rest_words(self._driver.ending)}", signal_number(error)
+            f"{words} {describe_rest(self._driver.ending)}", signal_number(error)
         )
         interrupted.cause, interrupted.run_directory = cause, self._directory.path
         return interrupted

@@ -17,7 +17,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
-from simbridge.planning.option_field import recorded_options
+from simbridge.planning.option_field import record_options
 from simbridge.planning.options import Options
 from simbridge.recording.kinematics_record import record_kinematics
 from simbridge.recording.record_tables import (
@@ -40,7 +40,7 @@ from simbridge.recording.run_record import (
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import resolve_arm
-from simbridge.running.run_ending import EndNotVerified, finalize, record_end, rest_words
+from simbridge.running.run_ending import EndNotVerified, describe_rest, finalize, record_end
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.filters import filter_delay
@@ -193,7 +193,7 @@ def session_record(
             hold="zero-order",
             on_limits="limit",
             floor=options.collision_scene.floor,
-            **recorded_options(options, "scenario"),
+            **record_options(options, "scenario"),
         ),
         robot=record_robot(robot, options),
         kinematics=record_kinematics(robot, options.kinematics_source, reported),
@@ -257,5 +257,5 @@ def finish_session(
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
     if isinstance(error, SimbridgeError):
-        error.aftermath = rest_words(ending)
+        error.aftermath = describe_rest(ending)
         error.run_directory = directory.path

@@ -382,7 +382,7 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
     return tuple(points)
 
 
-def listed_values(assignments: Sequence[str], flag: str) -> dict[str, str]:
+def split_assignments(assignments: Sequence[str], flag: str) -> dict[str, str]:
     """Split the words of a flag into names and values.
 
     Args:

@@ -67,7 +67,7 @@ class Job:
     options: Options
     plan_only: bool
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """Return the job for a worker; a user's functions are sent with their modules' code."""
         return _pickle(self, "solver")
 
@@ -178,7 +178,7 @@ def _load_context(
     """
     bare_robot = pickle.loads(pickled_robot)
     options = pickle.loads(pickled_options)
-    robot = options.equipped(bare_robot)
+    robot = options.equip(bare_robot)
     scenario = load_scenario(name, robot, reading)
     if callable(scenario.solver):
         _send_modules(scenario.solver)

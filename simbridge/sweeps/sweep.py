@@ -200,7 +200,7 @@ def make(
     # The workers of a cluster cannot write into this directory: their runs are made again here.
     keeps_while_made = keeps_runs and keep == "all" and cluster is None
 
-    with _locked(directory):
+    with _lock_directory(directory):
         results = Results(directory / RESULTS)
         write_file(directory / GRID, grid.as_text().encode(), follow_links=False)
         results.begin(grid.parameters)
@@ -211,7 +211,7 @@ def make(
             if keeps_runs:
                 making.keep_runs(keep, jobs)
         except KeyboardInterrupt as error:
-            raise making.interrupted(error) from None
+            raise making.describe_interruption(error) from None
         finally:
             results.close()
 
@@ -296,7 +296,7 @@ class _Making:
         for identity, out in directories.items():
             if not (out / "summary.json").is_file():
                 job = job_of(self.results.point(identity))
-                tasks.append(Task(identity, job.packed(), out))
+                tasks.append(Task(identity, job.pack(), out))
 
         self.state.last = None
         self.state.keeping = len(tasks)
@@ -308,7 +308,7 @@ class _Making:
             relative = str(out.relative_to(self.directory)) if out.is_dir() else ""
             self.results.set_directory(identity, relative)
 
-    def interrupted(self, error: KeyboardInterrupt) -> Interrupted:
+    def describe_interruption(self, error: KeyboardInterrupt) -> Interrupted:
         """Return the error that says how far the sweep came, and how it continues."""
         count = self.state.known + self.state.done
         message = (
@@ -351,7 +351,7 @@ def _open_directory(out: str | os.PathLike[str] | None) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def _lock_directory(directory: Path) -> Iterator[None]:
     """Keep other sweeps from writing into a directory until the block ends.
 
     Raises:
@@ -378,7 +378,7 @@ def _resolve(point: Point, plan_only: bool) -> Task:
     except SimbridgeError as error:
         identity = digest(made_by(), point.scenario, point.values, plan_only)
         return Task(identity, b"", refused=str(error))
-    return Task(job.identity, job.packed())
+    return Task(job.identity, job.pack())
 
 
 def _check_values(grid: Grid) -> None:

@@ -70,7 +70,7 @@ def _make_point(packed: bytes, versions: str, out: Path | None) -> Result:
         return Result(FAILED, _describe(error))
 
     if job.plan_only:
-        return Result(PLANNED, figures=planned_figures(prepared))
+        return Result(PLANNED, figures=measure_plan(prepared))
     return _run(prepared, out)
 
 
@@ -133,7 +133,7 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def planned_figures(prepared: Prepared) -> dict[str, float]:
+def measure_plan(prepared: Prepared) -> dict[str, float]:
     """Return the figures of a plan.
 
     They are those that `simbridge check` shows, and what sampling, solver and limiter add to the

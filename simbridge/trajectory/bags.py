@@ -18,7 +18,7 @@ from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.quoting import quoted, quoted_list, shell_quoted
 from simbridge.text import counted
 from simbridge.trajectory.tf_chain import chain
-from simbridge.trajectory.trajectory import Trajectory, described
+from simbridge.trajectory.trajectory import Trajectory, describe_reading
 
 if TYPE_CHECKING:
     from simbridge.trajectory.bag_reader import Bag
@@ -85,7 +85,7 @@ def bag_recording(
     motion = _trajectory(bag.path, name, poses)
     if not frames and rate is None and not any(poses.stamps):
         source += ", times of recording"
-    return described(motion, source, poses.frame), poses.frame
+    return describe_reading(motion, source, poses.frame), poses.frame
 
 
 class _StampedPose(NamedTuple):

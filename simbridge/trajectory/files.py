@@ -133,12 +133,12 @@ class ReadOptions:
         """Whether no option is set that applies to files only."""
         return self == ReadOptions(self.frame)
 
-    def placed(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
+    def place(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
         """The motion in base_link; `start` is the pose (7,) to which `anchor="start"` moves the first one."""
         if self.anchor == "start":
-            return recorded.anchored(start)
+            return recorded.anchor_at(start)
         if self.transform:
-            return recorded.transformed(self.transform)
+            return recorded.transform(self.transform)
         return recorded.from_pendant_base() if self.frame == "base" else recorded
 
 
@@ -244,7 +244,7 @@ def read_trajectory(
         UnknownName: The frame is neither.
     """
     reading = ReadOptions(frame, topic=topic, columns=columns, rate=rate)
-    return reading.placed(read_recording(path, reading).trajectory)
+    return reading.place(read_recording(path, reading).trajectory)
 
 
 def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:

@@ -42,7 +42,7 @@ from simbridge.trajectory.columns import (
     WALL_CLOCK,
     Table,
 )
-from simbridge.trajectory.trajectory import Trajectory, described
+from simbridge.trajectory.trajectory import Trajectory, describe_reading
 
 Gaps = Literal["refuse", "hold", "interpolate", "split"]
 
@@ -113,7 +113,7 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
             reason += f" ({counted(more, 'row')} in all; sort the file by time, or leave them out)"
         raise InputFileError(path, reason, line=line, field=fault.field) from fault
     understood = ", ".join((columns.understood, length, turn, clock))
-    return Recording(described(trajectory, understood, table.frame), table.frame)
+    return Recording(describe_reading(trajectory, understood, table.frame), table.frame)
 
 
 def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:

@@ -134,22 +134,22 @@ class Trajectory:
         after = np.searchsorted(self.elapsed, instants, side="right")
         return np.asarray(np.maximum(after - 1, 0))
 
-    def transformed(self, frame: ArrayLike) -> Trajectory:
+    def transform(self, frame: ArrayLike) -> Trajectory:
         """Return the same motion in an outer frame: its poses premultiplied by `frame` (7,)."""
         frame_pose = np.atleast_2d(np.asarray(frame, dtype=float))
         outer = Trajectory(np.zeros(1), frame_pose, source="the frame").start
         return replace(self, poses=pose.compose(outer, self.poses))
 
-    def anchored(self, start: ArrayLike) -> Trajectory:
+    def anchor_at(self, start: ArrayLike) -> Trajectory:
         """Return the same motion moved as a whole so that its first pose is `start` (7,)."""
         from_start = pose.compose(pose.inverse(self.start), self.poses)
-        return replace(self, poses=from_start).transformed(start)
+        return replace(self, poses=from_start).transform(start)
 
     def from_pendant_base(self) -> Trajectory:
         """Return this trajectory of the pendant's "base" in base_link: rotated by pi about z."""
-        return self.transformed(PENDANT_BASE)
+        return self.transform(PENDANT_BASE)
 
-    def time_scaled(self, scale: float) -> Trajectory:
+    def scale_speed(self, scale: float) -> Trajectory:
         """Return the same path at `scale` times the speed: 2 takes half as long.
 
         The scale is positive. The first stamp stays.
@@ -220,7 +220,7 @@ class Trajectory:
         raise self._fault(f"the quaternion {fault}; {needed}", sample, "quaternion")
 
 
-def described(trajectory: Trajectory, understood: str, frame: str = "") -> Trajectory:
+def describe_reading(trajectory: Trajectory, understood: str, frame: str = "") -> Trajectory:
     """Return the trajectory with the line on how its file was read: "400 poses, 50 Hz, ...".
 
     Args:

@@ -67,7 +67,7 @@ def test_a_calibration_file_of_ros_must_be_that_of_the_real_arm(tmp_path):
     rows = ros_calibration.printed(table.theta, table.a, table.d, table.alpha)
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
     options = Options(kinematics=file)
-    arm = options.equipped(UR10E)
+    arm = options.equip(UR10E)
     # Its own, as printed: ROS's URDF is micrometres off.
     own = replace(FACTS, arm=replace(FACTS.arm, kinematics=table, checksum=checksum))
     with pytest.warns(UserWarning, match="joint limits"):

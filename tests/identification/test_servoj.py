@@ -79,7 +79,7 @@ def test_tuning_timing_and_prediction_with_the_commands(name):
 def test_tuning_without_the_commands(name):
     """At the end the last command is held while the arm settles."""
     motion, _, (gain, lookahead, *_) = made(name)
-    tuning = fit_to_held_commands(motion).checked()
+    tuning = fit_to_held_commands(motion).round_and_check()
     assert tuning.gain == pytest.approx(gain, rel=1e-6)
     assert tuning.lookahead == pytest.approx(lookahead, rel=1e-6)
 

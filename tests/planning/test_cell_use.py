@@ -213,7 +213,7 @@ def test_a_solver_for_another_tcp_than_the_cells_is_refused_and_one_for_the_same
     with pytest.raises(InvalidParameter, match="TCP and payload"):
         prepare(line, solver=simbridge.ForwardDynamics(flange), options=options)
     prepared = prepare(
-        line, solver=simbridge.ForwardDynamics(options.equipped(flange)), options=options
+        line, solver=simbridge.ForwardDynamics(options.equip(flange)), options=options
     )
     assert prepared.robot.payload == 1.0 and prepared.robot.gravity[2] == 9.81
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from simbridge.planning.limiter import Limiter, limit_setpoints
-from simbridge.planning.time_stretch import stretched_times
+from simbridge.planning.time_stretch import find_due_times
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path, tool_speeds
 from simbridge.servo.law import GAIN_RANGE, ServojLaw
@@ -194,7 +194,7 @@ def test_stretched_time_never_runs_faster_than_the_clock_and_slows_where_the_too
     q[:, 0] += 0.5 * t + 0.5 * np.where(t > 0.8, t - 0.8, 0.0)
     speeds = tool_speeds(ROBOT, q, PERIOD)
     limit = 0.75 * speeds.max()
-    due = stretched_times(ROBOT, q, PERIOD, limit)
+    due = find_due_times(ROBOT, q, PERIOD, limit)
     assert due[0] == 0.0
     assert (np.diff(due) >= PERIOD * (1.0 - 1e-12)).all()
     assert (speeds * PERIOD / np.diff(due) <= limit).all()

@@ -100,7 +100,7 @@ def test_a_cell_changes_only_what_it_defines():
 
 def test_another_arms_cell_is_refused():
     with pytest.raises(InvalidParameter, match="ur10e"):
-        Options(cell=Cell(robot="ur10e")).equipped(load_robot("ur10"))
+        Options(cell=Cell(robot="ur10e")).equip(load_robot("ur10"))
 
 
 def test_the_host_is_the_cells():

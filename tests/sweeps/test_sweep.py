@@ -326,7 +326,7 @@ def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypa
 
 
 def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
-    result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).packed(), "simbridge 99")
+    result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).pack(), "simbridge 99")
     assert result.outcome == "failed" and "other versions" in result.reason
 
 
@@ -571,7 +571,7 @@ def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
             self.opened += 1
             return Broken() if self.opened == 1 else InThisProcess()
 
-    packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).packed()
+    packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).pack()
     tasks = [engine.Task(f"{number}", packed) for number in range(3)]
     made = list(engine.make_points(tasks, Pools(1), made_by()))
     assert [(identity, result.outcome) for identity, result, _ in made] == [

@@ -176,7 +176,7 @@ def test_slowing_down_stretches_time_and_keeps_the_path() -> None:
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
 def test_a_speed_scale_must_be_positive(scale: float) -> None:
     with pytest.raises(InvalidParameter, match="speed scale"):
-        line().time_scaled(scale)
+        line().scale_speed(scale)
 
 
 @given(
@@ -188,7 +188,7 @@ def test_a_frame_premultiplies_every_pose(
     trajectory: Trajectory, shift: np.ndarray, turn: np.ndarray
 ) -> None:
     frame = pinocchio.SE3(pinocchio.exp3(turn), shift)
-    moved = trajectory.transformed(pinocchio.SE3ToXYZQUAT(frame))
+    moved = trajectory.transform(pinocchio.SE3ToXYZQUAT(frame))
     for before, after in zip(trajectory.poses, moved.poses, strict=True):
         expected = frame * pinocchio.XYZQUATToSE3(before)
 
@@ -201,7 +201,7 @@ def test_a_frame_premultiplies_every_pose(
 
 def test_an_invalid_frame_is_refused() -> None:
     with pytest.raises(InvalidTrajectory, match=r"'the frame'.*is zero"):
-        line().transformed(np.zeros(7))
+        line().transform(np.zeros(7))
 
 
 @given(trajectories())

@@ -39,14 +39,14 @@ def same(made, expected):
 @given(st.lists(poses(), min_size=1, max_size=4), poses())
 def test_a_transform_premultiplies_as_pinocchio_does(given_poses, frame):
     recorded = Trajectory(np.arange(float(len(given_poses))), np.array(given_poses))
-    placed = ReadOptions(transform=tuple(frame)).placed(recorded, recorded.start)
+    placed = ReadOptions(transform=tuple(frame)).place(recorded, recorded.start)
     same(placed, [se3(frame) * se3(values) for values in given_poses])
 
 
 @given(st.lists(poses(), min_size=1, max_size=4), poses())
 def test_an_anchor_keeps_the_motion(given_poses, start):
     recorded = Trajectory(np.arange(float(len(given_poses))), np.array(given_poses))
-    placed = ReadOptions(anchor="start").placed(recorded, start)
+    placed = ReadOptions(anchor="start").place(recorded, start)
     same(
         placed, [se3(start) * se3(given_poses[0]).inverse() * se3(values) for values in given_poses]
     )

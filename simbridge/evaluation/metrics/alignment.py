@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.delays import MIN_MOTION
 from simbridge.evaluation.metrics.minimization import bracket_minimum, minimize_scalar
-from simbridge.evaluation.metrics.samples import correlation, interpolated, rows, stamps
+from simbridge.evaluation.metrics.samples import correlation, interpolate_rows, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted
@@ -222,9 +222,9 @@ def find_cycles(
 
     # Motion and recording at uniformly spaced instants.
     period = _search_period(t, u)
-    motion = interpolated(np.arange(t[0], t[-1], period), t, p)
+    motion = interpolate_rows(np.arange(t[0], t[-1], period), t, p)
     grid = np.arange(u[0] - MARGIN, u[-1] + MARGIN, period)
-    misfit = _misfit(motion, interpolated(grid, u, x), period)
+    misfit = _misfit(motion, interpolate_rows(grid, u, x), period)
 
     starts: list[int] = []
     while len(starts) < count:
@@ -399,7 +399,7 @@ def _chords(t: Array, p: Array, period: float) -> Array:
         period: Between two chords, s.
     """
     grid = np.arange(t[0] - max(CHORDS), t[-1] + max(CHORDS), period)
-    uniform = interpolated(grid, t, p)
+    uniform = interpolate_rows(grid, t, p)
     chords = np.zeros((len(grid), len(CHORDS)))
     for i, span in enumerate(CHORDS):
         half = max(1, round(0.5 * span / period))

@@ -78,7 +78,7 @@ class Compensated:
     error: Array
 
 
-def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
+def motion_through(times: ArrayLike, poses: ArrayLike) -> Motion:
     """Return the motion through poses: linear and by slerp, constant outside their range.
 
     Args:
@@ -167,7 +167,7 @@ def delay(
     return 0.0
 
 
-def delay_compensated(
+def compensate_delay(
     times: ArrayLike,
     desired: Motion,
     attained: ArrayLike,

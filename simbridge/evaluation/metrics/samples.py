@@ -128,7 +128,7 @@ def _check_finite(name: str, array: Array) -> None:
     )
 
 
-def interpolated(at: Array, times: Array, values: Array) -> Array:
+def interpolate_rows(at: Array, times: Array, values: Array) -> Array:
     """Return values in between, linearly, and constant outside of their range.
 
     Args:
@@ -170,7 +170,7 @@ def resample_uniform(times: ArrayLike, values: ArrayLike) -> tuple[float, Array]
 
     count = round((t[-1] - t[0]) / period) + 1
     grid = np.linspace(t[0], t[-1], count)
-    return float(grid[1] - grid[0]), interpolated(grid, t, v)
+    return float(grid[1] - grid[0]), interpolate_rows(grid, t, v)
 
 
 def derivatives(values: ArrayLike, period: float) -> tuple[Array, Array]:

@@ -32,10 +32,10 @@ from simbridge.evaluation.metrics.delays import (
     Compensated,
     Motion,
     PosePart,
+    compensate_delay,
     delay,
-    delay_compensated,
+    motion_through,
     moves,
-    sampled,
 )
 from simbridge.evaluation.metrics.samples import (
     ErrorSize,
@@ -279,7 +279,7 @@ class Tracking(TypedDict):
     the rotation in any case. None where the samples do not determine one. A delay from reference to
     attained is 0 where removing it would leave a larger error.
 
-    `delay_compensated` is the tracking error, its position without the delay of the position and
+    `compensate_delay` is the tracking error, its position without the delay of the position and
     its rotation without that of the rotation; an error without a delay stays as it is. None if
     neither has a delay.
     """
@@ -331,7 +331,7 @@ def errors_and_delays(
     """
     # A delay counts as 0 where removing it would leave a larger error.
     lags = {part: delays[part].total for part in POSE_PARTS}
-    remaining = delays_compensated(t, reference, attained, lags, before=budget.tracking)
+    remaining = compensate_delays(t, reference, attained, lags, before=budget.tracking)
     known_delays = dict(delays)
     for part in POSE_PARTS:
         if lags[part] is not None:
@@ -349,7 +349,7 @@ def errors_and_delays(
     summary["delay_of"] = delay_of
     summary.update(zip(DELAY_KEYS["position"], known_delays[delay_of], strict=True))
     summary.update(zip(DELAY_KEYS["rotation"], known_delays["rotation"], strict=True))
-    summary["delay_compensated"] = compensated_statistics(remaining) if has_delay else None
+    summary["delay_compensated"] = summarize_compensated(remaining) if has_delay else None
     return cast(Tracking, summary)
 
 
@@ -386,7 +386,7 @@ def pipeline_delays(
         lags = {}
         for name, (desired, follower) in steps.items():
             # The reference is known between its samples too.
-            motion = reference if desired is first else sampled(t, desired)
+            motion = reference if desired is first else motion_through(t, desired)
             lags[name] = _step_delay(t, motion, desired, follower=follower, part=part)
         delays[part] = Delays(**lags)
     return delays
@@ -411,7 +411,7 @@ def _step_delay(
     return delay(t, motion, follower, part=part)
 
 
-def delays_compensated(
+def compensate_delays(
     times: ArrayLike,
     desired: Motion,
     attained: ArrayLike,
@@ -419,14 +419,14 @@ def delays_compensated(
     *,
     before: PoseError | ErrorSize | None = None,
 ) -> dict[PosePart, Compensated]:
-    """Return position and rotation errors, each without its delay: see `delay_compensated`."""
+    """Return position and rotation errors, each without its delay: see `compensate_delay`."""
     return {
-        part: delay_compensated(times, desired, attained, lags[part], part, before=before)
+        part: compensate_delay(times, desired, attained, lags[part], part, before=before)
         for part in POSE_PARTS
     }
 
 
-def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatistics:
+def summarize_compensated(rest: Mapping[PosePart, Compensated]) -> PoseStatistics:
     """Return statistics of position and rotation errors, each without its delay."""
     return {
         "position_m": statistics(rest["position"].error),

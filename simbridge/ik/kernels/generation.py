@@ -21,7 +21,7 @@ from simbridge.ik.kernels.mathematics import (
     pose_error,
     solve,
 )
-from simbridge.kernels.expression import Generated, Trace, generated, statements
+from simbridge.kernels.expression import Generated, Trace, statements, write_function
 from simbridge.robot import chain
 from simbridge.robot.chain import Frames, Matrix, Scalar, dot
 from simbridge.robot.pose import Array, Flags
@@ -120,7 +120,7 @@ def generate_move(structure: Structure, task: str) -> Generated:
         *_elements("motion[{}]", [*motion, slope]),
     ]
     arguments = "placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion"
-    return generated(f"move({arguments})", statements(trace, results), trace)
+    return write_function(f"move({arguments})", statements(trace, results), trace)
 
 
 def generate_linearize(structure: Structure, task: str, differences: bool = False) -> Generated:
@@ -155,7 +155,7 @@ def generate_linearize(structure: Structure, task: str, differences: bool = Fals
     numbers = ("translation_clamp", "rotation_clamp", "difference_step")
     read = ["q = descent.iterate.q"]
     read += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
-    return generated("linearize(descent)", [*read, *statements(trace, results)], trace)
+    return write_function("linearize(descent)", [*read, *statements(trace, results)], trace)
 
 
 def _names(trace: Trace, array: str, count: int) -> list[Scalar]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics import delays
-from simbridge.evaluation.metrics.delays import delay, delay_compensated, sampled
+from simbridge.evaluation.metrics.delays import compensate_delay, delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.robot import pose
 
@@ -111,7 +111,7 @@ def test_a_known_delay_is_recovered_if_the_desired_motion_is_sampled(
 ) -> None:
     t = STAMPS[period]
     for known in (0.0, 0.0047, 0.0333, 0.2, -0.05):
-        assert delay(t, sampled(t, motion(t)), motion(t - known)) == pytest.approx(
+        assert delay(t, motion_through(t, motion(t)), motion(t - known)) == pytest.approx(
             known, abs=PRECISION
         )
 
@@ -206,7 +206,7 @@ def test_a_step_is_delayed_by_the_time_to_half_of_it() -> None:
     step = poses(np.where(t > 1.0, 0.1, 0.0), 0.0, 0.3)
     for constant in (0.05, 0.2, 0.6):
         response = poses(0.1 * -np.expm1(-np.maximum(t - 1.0, 0.0) / constant), 0.0, 0.3)
-        assert delay(t, sampled(t, step), response) == pytest.approx(
+        assert delay(t, motion_through(t, step), response) == pytest.approx(
             constant * math.log(2.0), abs=0.008
         )
 
@@ -223,7 +223,7 @@ def test_a_held_target_lags_the_reference_by_the_mean_age_of_its_samples(hold: f
 def test_a_held_target_that_is_followed_late_shows_the_delay(hold: float) -> None:
     t = np.arange(800) * 0.01
     staircase = held(circle, hold)
-    assert delay(t, sampled(t, staircase(t)), staircase(t - 0.04)) == pytest.approx(
+    assert delay(t, motion_through(t, staircase(t)), staircase(t - 0.04)) == pytest.approx(
         0.04, abs=PRECISION
     )
 
@@ -272,7 +272,7 @@ def test_the_desired_motion_is_called_only_within_the_range_of_the_times() -> No
     for known in (-0.1, 0.1):
         lag = delay(t, watched, circle(t - known))
         assert lag is not None
-        delay_compensated(t, watched, circle(t - known), lag, "position")
+        compensate_delay(t, watched, circle(t - known), lag, "position")
     assert min(at.min() for at in asked) >= t[0]
     assert max(at.max() for at in asked) <= t[-1]
 
@@ -314,7 +314,8 @@ def test_noise_has_no_delay_against_noise() -> None:
     still = poses(np.zeros_like(t), 0.0, 0.3)
     for seed in range(10):
         assert (
-            delay(t, sampled(t, noisy(still, 1e-3, seed)), noisy(still, 1e-3, seed + 100)) is None
+            delay(t, motion_through(t, noisy(still, 1e-3, seed)), noisy(still, 1e-3, seed + 100))
+            is None
         )
 
 
@@ -374,14 +375,14 @@ def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
     )
     if staircase:
         desired[:] = desired[np.arange(count) // 7 * 7]
-    lag = delay(t, sampled(t, desired), attained)
+    lag = delay(t, motion_through(t, desired), attained)
     assert lag is None or (type(lag) is float and abs(lag) < 0.5 * (t[-1] - t[0]))
 
 
 def test_compensating_a_pure_delay_leaves_no_error() -> None:
     t = STAMPS[0.008]
     for part in ("position", "rotation"):
-        left = delay_compensated(t, square, square(t - 0.05), 0.05, part)
+        left = compensate_delay(t, square, square(t - 0.05), 0.05, part)
         np.testing.assert_allclose(left.error, 0.0, atol=1e-14)
         assert left.delay == 0.05
 
@@ -391,7 +392,7 @@ def test_compensating_a_pure_delay_leaves_no_error() -> None:
 )
 def test_samples_without_a_counterpart_are_left_out(shift: float, left_out: int) -> None:
     t = np.arange(100) / 100.0
-    left = delay_compensated(t, circle, circle(t - shift), shift, "position")
+    left = compensate_delay(t, circle, circle(t - shift), shift, "position")
     assert (len(left.error), left.kept.sum()) == (100 - left_out, 100 - left_out)
 
 
@@ -399,7 +400,7 @@ def test_a_shift_that_increases_the_error_or_is_unknown_leaves_it_as_it_is() -> 
     t = STAMPS[0.008]
     attained = circle(t - 0.01)
     for late in (0.05, None, 1e3):
-        left = delay_compensated(t, circle, attained, late, "position")
+        left = compensate_delay(t, circle, attained, late, "position")
         np.testing.assert_array_equal(left.error, PoseError.between(circle(t), attained).distance)
         assert (left.delay, left.kept.all()) == (0.0, True)
 
@@ -410,13 +411,13 @@ def test_compensation_leaves_an_offset_as_it_is() -> None:
     attained[:, 2] -= 0.004
     lag = delay(t, circle, attained)
     assert lag is not None
-    left = delay_compensated(t, circle, attained, lag, "position")
+    left = compensate_delay(t, circle, attained, lag, "position")
     np.testing.assert_allclose(left.error, 0.004, rtol=1e-6)
 
 
 def test_a_sampled_motion_is_linear_between_samples_and_constant_outside() -> None:
     ends = poses([0.0, 1.0], 0.0, 0.0, np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
-    between = sampled([0.0, 2.0], ends)(np.array([-1.0, 0.5, 3.0]))
+    between = motion_through([0.0, 2.0], ends)(np.array([-1.0, 0.5, 3.0]))
     np.testing.assert_allclose(between[:, 0], [0.0, 0.25, 1.0])
     np.testing.assert_allclose(pose.rotation_vectors(between[:, 3:])[:, 2], [0.0, 0.25, 1.0])
 
@@ -435,9 +436,9 @@ def test_unusable_input_is_named_in_the_error() -> None:
     with pytest.raises(UnusableSamples, match="desired poses"):
         delay(t, lambda at: circle(at) * math.nan, good)
     with pytest.raises(UnusableSamples, match="sampled poses"):
-        sampled(t, good[:5])
+        motion_through(t, good[:5])
     with pytest.raises(UnusableSamples, match=r"sample 2 .* is not later than sample 1") as caught:
-        sampled([0.0, 1.0, 1.0], good[:3])
+        motion_through([0.0, 1.0, 1.0], good[:3])
     assert caught.value.index == 2
     for times in ([], [[0.0]], [0.0, math.nan]):
         with pytest.raises(UnusableSamples, match="times"):
