@@ -51,7 +51,8 @@ def recorded(
     """Every cycle's timestamp, target_q, target_qd and target_qdd, from rest at the first command until rest."""
     commands = commands.astype(np.float32).astype(float)
     lookahead = float(np.float32(lookahead))
-    q, v = commands[0].copy(), np.zeros(commands.shape[1])
+    q = commands[0].copy()
+    v = np.zeros(commands.shape[1])
 
     def setpoint(time: float, call: int) -> np.ndarray:
         if call < 0:
@@ -65,7 +66,8 @@ def recorded(
     rows = {"timestamp": [], "target_q": [], "target_qd": [], "target_qdd": []}
     cycles = round((sender.phase + len(order) * sender.duration + rest) / cycle)
     for k in range(cycles):
-        begin, end = k * cycle, (k + 1) * cycle
+        begin = k * cycle
+        end = (k + 1) * cycle
         call = int(np.floor((begin - sender.phase) / sender.duration + 1e-9))
         before = v
         while True:
@@ -96,10 +98,8 @@ def wandering(
     motion = np.zeros((count, 6))
     for j in range(joints):
         for _ in range(3):
-            amplitude, rate, shift = (
-                random.uniform(0.05, 0.25),
-                random.uniform(1.0, 4.0),
-                random.uniform(0.0, 6.3),
-            )
+            amplitude = random.uniform(0.05, 0.25)
+            rate = random.uniform(1.0, 4.0)
+            shift = random.uniform(0.0, 6.3)
             motion[:, j] += amplitude * np.sin(rate * time + shift)
     return np.array([0.3, -1.4, 1.7, -1.9, -1.5, 0.4]) + motion

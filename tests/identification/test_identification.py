@@ -38,8 +38,10 @@ def arm(name: str) -> Robot:
 
 def poses_in_pendant_base(robot: Robot, q: np.ndarray) -> np.ndarray:
     """TCP poses as a controller gives them, by pinocchio."""
-    model, half_turn = robot.model, pin.SE3(pin.utils.rotate("z", np.pi), np.zeros(3))
-    data, frame = model.createData(), model.getFrameId("tcp")
+    model = robot.model
+    half_turn = pin.SE3(pin.utils.rotate("z", np.pi), np.zeros(3))
+    data = model.createData()
+    frame = model.getFrameId("tcp")
     found = []
     for joints in q:
         pin.framesForwardKinematics(model, data, joints)
@@ -51,7 +53,8 @@ def poses_in_pendant_base(robot: Robot, q: np.ndarray) -> np.ndarray:
 def moving(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Times, and six joints that move: positions, velocities, accelerations."""
     time = np.arange(count)[:, None] * 0.008
-    rate, shift = np.array([0.9, 1.1, 1.3, 1.7, 2.1, 2.3]), np.arange(6.0)
+    rate = np.array([0.9, 1.1, 1.3, 1.7, 2.1, 2.3])
+    shift = np.arange(6.0)
     q = np.array([0.3, -1.4, 1.7, -1.9, -1.5, 0.4]) + 0.5 * np.sin(rate * time + shift)
     return (
         time[:, 0],
@@ -61,29 +64,34 @@ def moving(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     )
 
 
-def test_the_lag_is_that_of_all_joints_and_null_for_joints_that_hardly_move():
+def test_resting_joints_have_no_lag():
     _, q, qd, qdd = moving()
     qd, q, qdd = qd * [1, 1, 1, 1, 1, 0.01], q.copy(), qdd
     noise = np.random.default_rng(0).normal(scale=2e-5, size=q.shape)
     found = fit_joint_servo(q, qd, q - 0.0005 * qd + noise)
+
     assert found["lag_s"] == pytest.approx(0.0005, abs=5e-6)
     assert found["uncertainty"]["lag_s"] < 1e-5
     assert found["residual_rad"]["rms"] == pytest.approx(2e-5, rel=0.1)
+
     joints = [joint["lag_s"] for joint in found["per_joint"]]
+
     assert [lag is None for lag in joints] == [False] * 5 + [True]
     assert np.abs(np.array(joints[:5]) - 0.0005).max() < 2e-5
 
 
-def test_one_joint_in_contact_does_not_spoil_the_lag():
+def test_a_joint_in_contact_spoils_no_lag():
     _, q, qd, _ = moving()
     actual = q - 0.0005 * qd
     actual[:, 0] += 1e-3 * np.sign(qd[:, 0])
+
     assert fit_joint_servo(q, qd, actual)["lag_s"] == pytest.approx(0.0005, abs=2e-5)
 
 
 def test_noise_has_no_lag():
     random = np.random.default_rng(0)
     _, q, qd, _ = moving()
+
     with pytest.raises(NotIdentified, match="no joint moves faster"):
         fit_joint_servo(q, 0.001 * qd, q + random.normal(scale=1e-4, size=q.shape))
     with pytest.raises(NotIdentified, match="only determined to"):
@@ -92,7 +100,8 @@ def test_noise_has_no_lag():
 
 def own_arm(robot: Robot) -> Robot:
     """The arm with deviations like those of a real one."""
-    nominal, random = nominal_dh(robot), np.random.default_rng(4)
+    nominal = nominal_dh(robot)
+    random = np.random.default_rng(4)
     changed = {
         row: tuple(np.array(getattr(nominal, row)) + random.normal(scale=size, size=6))
         for row, size in (("theta", 2e-3), ("a", 3e-4), ("d", 3e-4), ("alpha", 1e-3))
@@ -104,16 +113,21 @@ def test_kinematics_nominal_given_and_estimated():
     robot = arm("ur5e")
     _, q, _, _ = moving()
     nominal = fit_kinematics(robot, q, poses_in_pendant_base(robot.with_tcp(TOOL), q))
+
     assert (nominal.source, nominal.residual) == ("nominal", pytest.approx(0.0, abs=1e-12))
     assert nominal.tcp == pytest.approx(
         np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)]), abs=1e-9
     )
+
     own = own_arm(robot)
     poses = poses_in_pendant_base(own.with_tcp(TOOL), q)
     estimated = fit_kinematics(robot, q, poses)
+
     assert estimated.source == "estimated"
     assert estimated.residual < 2e-6
+
     given = fit_kinematics(own, q, poses, given=True)
+
     assert (given.source, given.residual) == ("given", pytest.approx(0.0, abs=1e-12))
 
 
@@ -149,29 +163,31 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     )
     found = fit_kinematics(robot, q, poses)
     off = found.tcp - np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)])
+
     assert found.source == "estimated"
     assert (np.abs(off) < 3.0 * found.tcp_deviation).all()
     assert found.tcp_deviation[:2].max() < 5e-5
+
     time = moving()[0]
     reported = identify(Samples(time, {"actual_q": q, "actual_TCP_pose": poses}), robot=robot)
     if name == "ur10e":
-        assert (
-            reported["kinematics"]["tcp"] is None
-            and reported["kinematics"]["uncertainty"]["tcp"] is None
-        )
+        assert reported["kinematics"]["tcp"] is None
+        assert reported["kinematics"]["uncertainty"]["tcp"] is None
         assert "give the arm's own kinematics" in reported["not_identified"]["kinematics.tcp"]
     else:
         assert reported["kinematics"]["tcp"] == pytest.approx(found.tcp)
         assert reported["kinematics"]["uncertainty"]["tcp"] == pytest.approx(found.tcp_deviation)
 
 
-def test_a_short_motion_of_a_real_arm_does_not_determine_the_tool():
+def test_a_short_motion_shows_no_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
     whole = of_recording(RECORDING)
     found = identify(whole, robot=arm("ur3e"))["kinematics"]
+
     assert np.abs(np.array(found["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(
         found["uncertainty"]["tcp"][:3]
     )
+
     q = whole.columns["actual_q"]
     short = next(
         slice(i, i + 30) for i in range(len(q)) if (np.ptp(q[i : i + 30], axis=0) > 0.1).sum() > 2
@@ -180,16 +196,20 @@ def test_a_short_motion_of_a_real_arm_does_not_determine_the_tool():
         whole.times[short], {name: part[short] for name, part in whole.columns.items()}
     )
     found = identify(samples, robot=arm("ur3e"))
+
     assert found["kinematics"]["tcp"] is None
     assert "the tool is only determined to" in found["not_identified"]["kinematics.tcp"]
 
 
-def test_kinematics_of_another_arm_and_of_too_few_joints_are_refused():
+def test_foreign_kinematics_are_refused():
     _, q, _, _ = moving()
     poses = poses_in_pendant_base(arm("ur5e").with_tcp(TOOL), q)
+
     with pytest.raises(NotIdentified, match=r"off by \d+ mm RMS with the kinematics of a UR10e"):
         fit_kinematics(arm("ur10e"), q, poses)
+
     q[:, :4] = q[0, :4]
+
     with pytest.raises(NotIdentified, match=r"^2 joints moved"):
         fit_kinematics(arm("ur5e"), q, poses)
 
@@ -219,6 +239,7 @@ def with_torques(robot: Robot, payload: float, *, rest: bool = False) -> dict[st
 def test_payload_and_friction():
     time = moving()[0]
     found = identify(Samples(time, with_torques(arm("ur5e"), 1.5)), robot=None, others=arms())
+
     assert found["robot"] == "ur5e"
     assert found["payload_kg"]["value"] == pytest.approx(1.5, abs=0.002)
     assert found["friction"]["coulomb_a"] == pytest.approx([0.7] * 6, abs=1e-6)
@@ -229,11 +250,13 @@ def test_payload_and_friction():
     assert "servoj" in found["not_identified"]
 
 
-def test_no_friction_where_currents_are_not_those_of_torque_and_friction():
-    time, rows = moving()[0], with_torques(arm("ur5e"), 1.5)
+def test_foreign_currents_show_no_friction():
+    time = moving()[0]
+    rows = with_torques(arm("ur5e"), 1.5)
     random = np.random.default_rng(0)
     noise = random.normal(scale=2.0, size=rows["target_current"].shape)
     negative = rows["target_current"] - 2.0 * 0.7 * np.sign(rows["target_qd"])
+
     for current in (noise, negative):
         found = identify(Samples(time, {**rows, "target_current": current}), robot=arm("ur5e"))
         assert found["friction"] is None
@@ -241,13 +264,15 @@ def test_no_friction_where_currents_are_not_those_of_torque_and_friction():
             found["not_identified"]["friction"]
             == "the current is not what torque and friction ask for"
         )
+
     parts = ("target_q", "target_qd", "target_qdd", "target_moment", "target_current")
     found = identify(Samples(time, dict.fromkeys(parts, 0.1 * noise)), robot=arm("ur5e"))
+
     assert found["friction"] is None
     assert "the recording is noise" in found["not_identified"]["friction"]
 
 
-def test_friction_s_uncertainty_covers_what_parts_of_a_real_recording_differ_by():
+def test_the_uncertainty_of_friction_covers_parts():
     """Real friction is not exactly these two terms."""
     whole = of_recording(RECORDING)
     halves = np.array_split(np.arange(len(whole.times)), 2)
@@ -259,6 +284,7 @@ def test_friction_s_uncertainty_covers_what_parts_of_a_real_recording_differ_by(
         for rows in halves
     ]
     compared = 0
+
     for name in ("coulomb_a", "viscous_a_s_per_rad"):
         values = zip(*(half["friction"][name] for half in found), strict=True)
         deviations = zip(*(half["friction"]["uncertainty"][name] for half in found), strict=True)
@@ -266,31 +292,40 @@ def test_friction_s_uncertainty_covers_what_parts_of_a_real_recording_differ_by(
             if one is not None and other is not None:
                 assert abs(one - other) < 3.0 * np.hypot(*spread)
                 compared += 1
+
     assert compared > 4
 
 
-def test_a_payload_is_also_seen_at_rest_but_not_another_arm_s():
-    time, rows = moving()[0], with_torques(arm("ur10"), 1.9, rest=True)
+def test_a_payload_is_seen_at_rest():
+    time = moving()[0]
+    rows = with_torques(arm("ur10"), 1.9, rest=True)
     found = identify(Samples(time, rows), robot=arm("ur10"), others=arms())
+
     assert found["payload_kg"]["value"] == pytest.approx(1.9, abs=0.002)
     assert found["not_identified"]["joint_servo"] == "the arm does not move"
+
     wrong = identify(Samples(time, rows), robot=arm("ur10e"), others=arms())
+
     assert wrong["payload_kg"] is None
     assert "another arm" in wrong["not_identified"]["payload_kg"]
 
 
-def test_the_wrong_robot_is_named_with_the_one_that_fits():
+def test_a_wrong_robot_is_named():
     found = identify(
         Samples(moving()[0], with_torques(arm("ur5e"), 1.5)), robot=arm("ur10e"), others=arms()
     )
-    assert found["kinematics"] is None and found["payload_kg"] is None
+
+    assert found["kinematics"] is None
+    assert found["payload_kg"] is None
+
     for name in ("kinematics", "payload_kg"):
         assert "a UR5e fits within 0 mm" in found["not_identified"][name]
 
 
-def test_a_real_ur3e_shows_lag_kinematics_and_payload_but_no_servoj():
+def test_a_real_ur3e_shows_no_servoj():
     """The declared payload of this recording is 1.07 kg."""
     found = identify(of_recording(RECORDING), robot=None, others=arms())
+
     assert found["robot"] == "ur3e"
     assert found["payload_kg"]["value"] == pytest.approx(1.07, abs=0.03)
     assert 0.0003 < found["joint_servo"]["lag_s"] < 0.0007
@@ -317,6 +352,7 @@ def test_degrees_are_refused():
     in_degrees = Samples(
         samples.times, {name: np.degrees(part) for name, part in samples.columns.items()}
     )
+
     with pytest.raises(
         UnusableSamples, match=r"the recording cannot be evaluated: .* they are in degrees"
     ):
@@ -327,16 +363,19 @@ def test_degrees_are_refused():
         identify(replace(samples, commands=np.degrees(samples.commands)), robot=None, others=arms())
 
 
-def test_a_robot_with_another_number_of_joints_is_refused_in_one_sentence():
+def test_another_number_of_joints_is_refused():
     still = Samples(
         np.arange(3) * 0.008, {"target_q": np.zeros((3, 6)), "actual_q": np.zeros((3, 6))}
     )
+
     with pytest.raises(
         UnusableSamples,
         match=r"^The recording cannot .* 6 joints, but the Planar 2R has 2; [^.]*\.$",
     ):
         identify(still, robot=load_robot("planar2r"))
+
     run = Samples(np.arange(3) * 0.002, {"target_q": np.zeros((3, 2))})
+
     with pytest.raises(
         UnusableSamples, match=r"^The commands cannot .* 6 joints, but the Planar 2R has 2"
     ):
@@ -347,19 +386,21 @@ def test_missing_columns_are_listed():
     found = identify(
         Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6))}), robot=arm("ur5e")
     )
+
     assert (
         found["not_identified"]["payload_kg"]
         == "target_qd, target_qdd and target_moment were not recorded"
     )
 
 
-def test_commands_of_calls_that_no_row_saw_make_no_prediction():
+def test_unseen_calls_make_no_prediction():
     """25 Hz of rows, 100 Hz of calls; some commands are held or skipped unseen."""
     samples = of_servoj()
     rows = {name: part[::20] for name, part in samples.columns.items()}
     found = identify(
         Samples(samples.times[::20], rows, commands=samples.commands), robot=arm("ur5e")
     )
+
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
     assert found["prediction"] is None
     assert "rows are 40 ms apart and calls last 10 ms" in found["not_identified"]["prediction"]
@@ -375,25 +416,33 @@ def test_noise_and_freedrive_have_nothing_to_show():
     found = identify(
         Samples(times, {**noise, "actual_q": noise["target_q"]}), robot=None, others=arms()
     )
-    assert found["servoj"] is None and found["joint_servo"] is None
+
+    assert found["servoj"] is None
+    assert found["joint_servo"] is None
     assert "the recording is noise" in found["not_identified"]["servoj"]
+
     time, q, qd, _ = moving()
     led = {"target_q": q, "target_qd": qd, "target_qdd": 0.0 * q, "actual_q": q + 0.002 * qd}
     found = identify(Samples(time, led), robot=None, others=arms())
-    assert found["servoj"] is None and found["joint_servo"] is None
+
+    assert found["servoj"] is None
+    assert found["joint_servo"] is None
     assert "freedrive" in found["not_identified"]["joint_servo"]
 
 
-def test_positions_alone_are_enough_where_every_cycle_was_recorded():
+def test_positions_of_every_cycle_are_enough():
     """As in a run in simulation: a command in every cycle, on its edge."""
     samples = of_servoj(Sender(0.002, 0.0))
     full = identify(samples, robot=arm("ur5e"))
+
     assert full["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert full["servoj"]["phase_s"] == pytest.approx(0.0, abs=1e-8)
     assert full["servoj"]["lookahead_s"] == 0.1
     assert full["prediction"]["rms_rad"] < 1e-9
+
     positions = Samples(samples.times, {"target_q": samples.columns["target_q"]})
     found = identify(replace(positions, commands=samples.commands, cycle=0.002), robot=arm("ur5e"))
+
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 1e-9
 
@@ -401,10 +450,11 @@ def test_positions_alone_are_enough_where_every_cycle_was_recorded():
 @pytest.mark.skipif(
     "SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings"
 )
-def test_the_tuning_of_a_real_arm_is_within_two_deviations():
+def test_a_real_tuning_is_within_two_deviations():
     """Its program asked for a gain of 300 and a lookahead of 0.1 s."""
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
     commands, _ = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")
+
     for sent in (commands, None):
         found = identify(
             replace(of_recording(folder / "replay_begin.csv.gz"), commands=sent), robot=arm("ur5e")
@@ -425,6 +475,7 @@ def test_a_motion_before_servoj_is_left_out():
     columns = {name: np.concatenate([rows[name], part]) for name, part in samples.columns.items()}
     times = np.concatenate([samples.times[0] - 1.5 + time - 0.002, samples.times])
     found = identify(Samples(times, columns, commands=samples.commands), robot=arm("ur5e"))
+
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 2e-5
     assert (

@@ -38,7 +38,8 @@ def controller(
     """Joint targets of a controller that takes command `taken[k]` at call k, which begins `phase` s after cycle k."""
     sent = commands.astype(np.float32).astype(float)
     lookahead = float(np.float32(lookahead))
-    q, v = sent[0].copy(), np.zeros(6)
+    q = sent[0].copy()
+    v = np.zeros(6)
     old = sent[0]
     rows = []
     for k in range(len(commands)):
@@ -79,7 +80,7 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
         for delay in others
     ],
 )
-def test_tuning_and_delay_are_found_where_the_link_jitters(
+def test_jitter_hides_neither_tuning_nor_delay(
     gain: float, lookahead: float, delay: int
 ) -> None:
     commands = motion()
@@ -90,20 +91,23 @@ def test_tuning_and_delay_are_found_where_the_link_jitters(
         commands,
         *controller(commands, gain, lookahead, taken),
     )
+
     assert found.gain == pytest.approx(gain, rel=1e-6)
     assert found.lookahead == pytest.approx(lookahead, rel=1e-6)
     assert found.delay == pytest.approx(
         H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4
     )
-    assert found.phase == 0.0 and np.percentile(found.residuals, 99) < 1e-9
+    assert found.phase == 0.0
+    assert np.percentile(found.residuals, 99) < 1e-9
 
 
 @pytest.mark.parametrize("phase", [0.0004, 0.001, 0.0015])
-def test_calls_that_begin_inside_of_the_cycles_are_found_with_their_phase(phase: float) -> None:
+def test_the_phase_of_calls_is_identified(phase: float) -> None:
     commands = motion()
     taken = np.arange(len(commands)) - 2
     targets = controller(commands, 2000.0, 0.03, taken, phase)
     found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+
     assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-4)
     assert found.phase == pytest.approx(phase, abs=1e-6)
 
@@ -124,13 +128,14 @@ WIDE = dict.fromkeys(range(1, 6), 0.2)
 
 @pytest.mark.parametrize("delays", [FEW, MANY, WIDE], ids=["few", "many", "wide"])
 @pytest.mark.parametrize("phase", [0.0004, 0.0012])
-def test_the_configured_law_is_seen_where_calls_begin_inside_and_the_link_jitters(
+def test_phase_and_jitter_hide_no_configured_law(
     phase: float, delays: dict[int, float]
 ) -> None:
     commands = motion()
     taken = varied(len(commands), delays)
     targets = controller(commands, 2000.0, 0.03, taken, phase)
     found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+
     assert (found.gain, found.lookahead, found.phase) == pytest.approx(
         (2000.0, 0.03, phase), rel=1e-6
     )
@@ -140,12 +145,13 @@ def test_the_configured_law_is_seen_where_calls_begin_inside_and_the_link_jitter
     assert np.percentile(found.residuals, 99) < 1e-6
 
 
-def test_no_phase_is_missed_where_most_calls_skip_or_hold_commands() -> None:
+def test_skipped_and_held_commands_hide_no_phase() -> None:
     commands = motion(5000)
     late = np.random.default_rng(0).integers(1, 6, len(commands))
     taken = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
     targets = controller(commands, 300.0, 0.1, taken, 0.0007)
     found = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
+
     assert (found.gain, found.lookahead, found.phase) == pytest.approx(
         (300.0, 0.1, 0.0007), rel=1e-6
     )
@@ -166,26 +172,30 @@ def test_another_tuning_is_found_where_the_link_jitters(
     commands = motion()
     targets = controller(commands, gain, lookahead, varied(len(commands), delays), phase)
     found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+
     assert (found.gain, found.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
 
 
 @pytest.mark.parametrize(("gain", "lookahead"), [(4000.0, 0.02), (50.0, 0.3)])
-def test_a_tuning_that_servoj_does_not_accept_is_not_named(gain: float, lookahead: float) -> None:
+def test_no_unacceptable_tuning_is_named(gain: float, lookahead: float) -> None:
     commands = motion()
     targets = controller(commands, gain, lookahead, varied(len(commands), MANY))
+
     with pytest.raises(LawNotFound) as caught:
         find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+
     # The configured law does not explain it either.
     assert np.percentile(caught.value.residuals, 99) > 1e-4
 
 
-def test_cycles_whose_command_was_not_recorded_do_not_count() -> None:
+def test_unrecorded_commands_do_not_count() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
     found = find_servo_law(
         ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
     )
+
     assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
     assert np.percentile(found.residuals, 99) < 1e-6
 
@@ -197,11 +207,13 @@ def test_missing_rows_do_not_matter() -> None:
     found = find_servo_law(
         ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
     )
+
     assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
 
 
 def test_an_arm_at_rest_shows_no_law() -> None:
     still = np.tile(motion(1), (500, 1))
+
     with pytest.raises(LawNotFound, match="moved in 0 consecutive cycles"):
         find_servo_law(ServojLaw(H), np.arange(500), still, still, 0.0 * still, 0.0 * still)
 
@@ -241,13 +253,14 @@ def checked(run: Evaluation) -> ServoLawCheck:
     return check_servo_law(run.servo, run.log, lambda law: run.tool(run.predict_joints(law)))
 
 
-def test_the_configured_law_holds_and_the_link_is_separate(on_controller: Any) -> None:
+def test_the_link_is_apart_from_the_law(on_controller: Any) -> None:
     check = checked(on_controller())
+
     assert check["holds"] is True
-    assert check["delay_s"] == pytest.approx(H) and check["prediction_off_m"] is None
-    assert "is the configured one" in servo_law_sentence(check) and "2.00 ms" in servo_law_sentence(
-        check
-    )
+    assert check["delay_s"] == pytest.approx(H)
+    assert check["prediction_off_m"] is None
+    assert "is the configured one" in servo_law_sentence(check)
+    assert "2.00 ms" in servo_law_sentence(check)
 
 
 @pytest.mark.parametrize(
@@ -258,38 +271,47 @@ def test_the_law_holds_within_two_percent(
     on_controller: Any, gain: float, lookahead: float, holds: bool
 ) -> None:
     check = checked(on_controller(gain, lookahead))
+
     assert check["holds"] is holds
     assert (check["gain"], check["lookahead_s"]) == pytest.approx((gain, lookahead), rel=1e-6)
 
 
-def test_another_tuning_is_named_with_how_far_the_prediction_is_off(on_controller: Any) -> None:
+def test_another_tuning_is_named(on_controller: Any) -> None:
     run = on_controller(1000.0, 0.05)
     check = checked(run)
+
     assert check["prediction_off_m"] is not None
+
     # The tool trails by 20 ms more.
     speed = np.linalg.norm(np.gradient(run.setpoint[:, :3], H, axis=0), axis=1)
+
     assert check["prediction_off_m"]["rms"] == pytest.approx(
         0.020 * np.sqrt(np.mean(speed**2)), rel=0.05
     )
-    assert "is not the configured one" in servo_law_sentence(
-        check
-    ) and "off by" in servo_law_sentence(check)
+    assert "is not the configured one" in servo_law_sentence(check)
+    assert "off by" in servo_law_sentence(check)
 
 
-def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> None:
+def test_a_controller_without_the_law_is_named(on_controller: Any) -> None:
     run = on_controller()
     noise = np.random.default_rng(0).normal(0.0, 1.0, run.log.controller_target.shape)
     check = checked(on_controller(controller_target=run.log.controller_target + 1e-3 * noise))
+
     assert check["holds"] is False
-    assert check["gain"] is None and check["lookahead_s"] is None
-    assert check["residual_rad"] is not None and check["residual_rad"]["p99"] > 1e-3
+    assert check["gain"] is None
+    assert check["lookahead_s"] is None
+    assert check["residual_rad"] is not None
+    assert check["residual_rad"]["p99"] > 1e-3
+
     sentence = servo_law_sentence(check)
+
     assert "does not follow the configured servo law (gain 2000, lookahead 0.03 s)" in sentence
     assert "Which law it follows cannot be said" in sentence
 
 
 def test_what_is_not_reported_is_said(on_controller: Any) -> None:
     check = checked(on_controller(controller_target_acceleration=np.full((CYCLES, 6), np.nan)))
+
     assert check["holds"] is None
     assert check["reason"] == "the controller does not report target_q, target_qd and target_qdd"
     assert "cannot be said: the controller does not report" in servo_law_sentence(check)
@@ -306,16 +328,20 @@ def test_a_steady_motion_cannot_tell_lookahead_from_delay(on_controller: Any) ->
         "controller_target_acceleration": noise,
     }
     check = checked(replace(run, log=replace(run.log, **columns)))
-    assert check["holds"] is None and "uncertain" in str(check["reason"])
+
+    assert check["holds"] is None
+    assert "uncertain" in str(check["reason"])
 
 
-def test_simulation_has_no_check_and_an_ideal_servo_no_prediction(tmp_path: Path) -> None:
+def test_simulations_have_no_check(tmp_path: Path) -> None:
     run = MadeUp().evaluation(tmp_path)
+
     assert summarize(run, "completed")["servo_law"] is None
-    assert run.predicted is None and run.tracking["rest_error"] is None
+    assert run.predicted is None
+    assert run.tracking["rest_error"] is None
 
 
-def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(
+def test_without_delay_the_prediction_is_exact(
     on_controller: Any,
 ) -> None:
     commands = motion()
@@ -323,7 +349,9 @@ def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(
     run = on_controller(
         controller_target=q, controller_target_velocity=qd, controller_target_acceleration=qdd
     )
+
     assert np.abs(run.predicted_joints - q).max() < 1e-12
+
     # A missing row: the command before it holds.
     taken = np.arange(len(commands))
     taken[1500:1503] = 1499
@@ -335,4 +363,5 @@ def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(
         for name in ("command", "stamp", "position", "setpoint", "solution", "target")
     }
     rows |= {"controller_target": q[kept], "controller_target_velocity": qd[kept]}
+
     assert np.abs(replace(run, log=replace(log, **rows)).predicted_joints - q[kept]).max() < 1e-12

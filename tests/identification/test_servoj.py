@@ -62,13 +62,18 @@ def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[C
 def test_tuning_timing_and_prediction_with_the_commands(name):
     motion, commands, (gain, lookahead, duration, phase, cycle, *_) = made(name)
     calls, tuning = timed(motion, commands, fit_to_path(motion, commands))
+
     assert tuning.gain == pytest.approx(gain, rel=1e-7)
     assert tuning.lookahead == pytest.approx(lookahead, rel=1e-7)
     assert calls.law.duration == pytest.approx(duration, abs=1e-9)
+
     # Call edges relative to the first row's end, which is a cycle after time zero.
     turns = (calls.law.begin + cycle - phase) / duration
+
     assert abs(turns - round(turns)) * duration < 1e-8
+
     errors, restarts = predict(motion, calls, commands)
+
     assert np.abs(errors).max() < 1e-6
     assert restarts == 0
 
@@ -80,20 +85,22 @@ def test_tuning_without_the_commands(name):
     """At the end the last command is held while the arm settles."""
     motion, _, (gain, lookahead, *_) = made(name)
     tuning = fit_to_held_commands(motion).round_and_check()
+
     assert tuning.gain == pytest.approx(gain, rel=1e-6)
     assert tuning.lookahead == pytest.approx(lookahead, rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "decimals"), [("every cycle is split", 6), ("CB3, split", 5)])
-def test_digits_that_hide_that_every_cycle_was_split_show_no_tuning(name, decimals):
+def test_hidden_split_cycles_show_no_tuning(name, decimals):
     """Read as whole cycles they fit a gain of 1944 in place of 2000, and of 367 in place of 400."""
     motion, *_ = made(name)
     rounded = (part.round(decimals) for part in (motion.q, motion.qd, motion.qdd))
+
     with pytest.raises(NotIdentified, match="every cycle was split"):
         fit_to_held_commands(TargetMotion(motion.times, *rounded, motion.cycle))
 
 
-def test_commands_that_creep_to_a_standstill_are_no_held_command():
+def test_creeping_commands_are_not_held():
     """As servoL ends: 2e-4 rad/s, slowing down over 0.6 s."""
     random = np.random.default_rng(5)
     for _ in range(3):
@@ -110,28 +117,30 @@ def test_commands_that_creep_to_a_standstill_are_no_held_command():
             fit_to_held_commands(TargetMotion(rows["timestamp"], *rounded, 0.002))
 
 
-def test_what_rounding_of_the_file_leaves_is_within_a_few_deviations():
+def test_rounding_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("as the real UR5e")
     rounded = TargetMotion(
         motion.times, motion.q.round(6), motion.qd.round(6), motion.qdd.round(6), motion.cycle
     )
     _, tuning = timed(rounded, commands, fit_to_path(rounded, commands))
+
     assert abs(tuning.gain - gain) < 5.0 * tuning.deviation[0] < 5e-4 * gain
     assert abs(tuning.lookahead - lookahead) < 5.0 * tuning.deviation[1] < 5e-4 * lookahead
 
 
-def test_after_a_hole_in_the_log_the_prediction_begins_again_from_a_row():
+def test_prediction_begins_again_after_a_hole():
     motion, commands, _ = made("as the real UR5e")
     cycles = motion.cycles
     holed = motion[((cycles < 400) | (cycles > 440)) & (cycles != 900)]
     calls, _ = timed(holed, commands, fit_to_path(holed, commands))
     errors, restarts = predict(holed, calls, commands)
+
     assert restarts == 1
     assert np.abs(errors).max() < 1e-4
     assert np.sqrt(np.mean(errors**2)) < 2e-5
 
 
-def test_one_joint_alone_shows_its_tuning_only_where_a_command_is_held():
+def test_one_joint_needs_a_held_command():
     random = np.random.default_rng(3)
     sender = Sender(0.008, 0.0)
     commands = wandering(500, 0.008, random, joints=1).astype(np.float32).astype(float)
@@ -139,11 +148,16 @@ def test_one_joint_alone_shows_its_tuning_only_where_a_command_is_held():
     motion = TargetMotion(
         rows["timestamp"], rows["target_q"], rows["target_qd"], rows["target_qdd"], 0.002
     )
+
     with pytest.raises(NotIdentified, match="one straight line"):
         fit_to_path(motion, commands)
+
     assert fit_to_held_commands(motion).gain == pytest.approx(500.0, rel=1e-6)
+
     _, tuning = timed(motion, commands, fit_to_held_commands(motion))
+
     assert tuning.gain == pytest.approx(500.0, rel=1e-6)
+
     with pytest.raises(NotIdentified, match="no command was held"):
         fit_to_held_commands(motion[slice(0, 1900)])
 
@@ -156,6 +170,7 @@ def test_motion_of_another_law_has_no_tuning():
     )
     rate = np.gradient(q, 0.002, axis=0)
     motion = TargetMotion(time, q, rate, np.gradient(rate, 0.002, axis=0), 0.002)
+
     with pytest.raises(NotIdentified, match="no command was held"):
         fit_to_held_commands(motion)
     with pytest.raises(NotIdentified):
@@ -178,6 +193,7 @@ def test_a_real_arm_obeys_the_law():
         .astype(np.float32)
         .astype(float)
     )
+
     for tuning in (
         timed(motion, commands, fit_to_path(motion, commands))[1],
         fit_to_held_commands(motion),
@@ -185,6 +201,8 @@ def test_a_real_arm_obeys_the_law():
         assert tuning.gain == pytest.approx(300.0, rel=1e-6)
         assert tuning.lookahead == pytest.approx(0.1, rel=1e-6)
         assert np.median(tuning.residuals) < 1e-8
+
     calls, _ = timed(motion, commands, fit_to_path(motion, commands))
     errors, _ = predict(motion, calls, commands)
+
     assert np.sqrt(np.mean(errors**2)) < 1e-6

@@ -34,14 +34,16 @@ def newton(q, target):
     return q
 
 
-def test_a_function_is_stepped_and_tracked_as_any_solver():
+def test_a_function_works_as_a_solver():
     solver = simbridge.CallableSolver(UR10, newton)
     poses = SMALL.poses[:20]
     start = solver.solve(poses[0])
 
     assert start.converged
+
     solver.reset(start.q)
     stepped = np.array([solver.step(target) for target in poses])
+
     assert np.array_equal(stepped, solver.track(poses, start.q))
     assert solver.last.residual < (1e-9, 1e-9)
     assert solver.name == "newton"
@@ -52,7 +54,7 @@ class OwnEnd(BaseException):
 
 
 @pytest.mark.parametrize("error", [OwnEnd, GeneratorExit, SystemExit])
-def test_any_exception_but_ctrl_c_is_named_as_the_functions(error):
+def test_exceptions_name_the_function(error):
     def failing(q, target):
         raise error
 
@@ -62,7 +64,7 @@ def test_any_exception_but_ctrl_c_is_named_as_the_functions(error):
         solver.track(SMALL.poses[:2], UR10.home)
 
 
-def test_a_function_runs_a_scenario_and_its_name_is_recorded(tmp_path):
+def test_a_run_records_its_functions_name(tmp_path):
     run = simbridge.run(
         simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run"
     )
@@ -77,12 +79,13 @@ def test_a_scenario_may_bring_its_function():
 
     assert prepare(scenario).solver.name == "newton"
     assert prepare(scenario, solver_name="pseudoinverse").solver.name == "pseudoinverse"
+
     with pytest.raises(InvalidParameter, match="function"):
         prepare(scenario, solver_changes={"iterations": 3})
 
 
 @pytest.mark.parametrize("answer", [None, [0.0] * 5, [float("nan")] * 6, "six"])
-def test_an_answer_that_is_no_posture_is_refused_and_the_function_named(answer):
+def test_an_answer_must_be_a_posture(answer):
     def mine(q, target):
         return answer
 
@@ -98,7 +101,7 @@ def test_a_function_that_does_not_converge_is_reported():
     assert (solution.iterations, solution.restarts) == (600, 5)
 
 
-def test_joints_that_a_function_leaves_beyond_their_limits_are_turned_back():
+def test_joints_beyond_limits_turn_back():
     target = tool_path(UR10, UR10.home[None])[0]
     beyond = UR10.home + 2.0 * np.pi * np.array([3, 0, 0, -2, 0, 0])
     solution = simbridge.CallableSolver(UR10, lambda q, target: beyond).solve(target)
@@ -108,7 +111,7 @@ def test_joints_that_a_function_leaves_beyond_their_limits_are_turned_back():
     assert solution.q == pytest.approx(UR10.home, abs=1e-12)
 
 
-def test_an_exception_of_a_function_is_reported_with_its_message_and_place():
+def test_an_exception_has_message_and_line():
     def mine(q, target):
         raise np.linalg.LinAlgError("Singular matrix")
 
@@ -116,6 +119,7 @@ def test_an_exception_of_a_function_is_reported_with_its_message_and_place():
         ForeignSolverError, match=r"mine failed with LinAlgError: Singular .*test_callable"
     ) as caught:
         simbridge.CallableSolver(UR10, mine).step(SMALL.poses[0])
+
     assert caught.value.name == "mine"
     assert isinstance(caught.value.__cause__, np.linalg.LinAlgError)
 
@@ -156,11 +160,15 @@ def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
     answer = cli("run", line, "--solver", name, "--out", "run", "--json")
 
     assert answer.status == 0, answer.message
+
     summary = json.loads(answer.out)
+
     assert summary["solver"] == name
     assert summary["solver_error"]["position_m"]["max"] < 1e-6
+
     # A replay finds it again by that name.
     again = cli("run", line, "--plan", "run", "--json")
+
     assert json.loads(again.out)["solver"] == name
 
 

@@ -91,11 +91,12 @@ def shoulder_singular(q, ahead):
 
 
 @pytest.mark.parametrize("name", variants(URS, "ur3e", "ur10", "ur30"))
-def test_every_branch_of_every_arm_puts_the_tool_on_the_target(name):
+def test_every_branch_attains_the_target(name):
     robot = load_robot(name)
     solver = ClosedForm(robot)
     joints = np.random.default_rng(3).uniform(-math.pi, math.pi, (500, 6))
     counts = set()
+
     for q, target in zip(joints, tool(robot, joints), strict=True):
         branches = solver.branches(target, near=q)
         counts.add(len(branches))
@@ -117,6 +118,7 @@ def test_the_tool_centre_point_is_included():
 
 def test_branches_come_nearest_first_from_the_present_posture():
     target = tool(UR10, UR10.home)[0]
+
     for near in SOLVER.branches(target):
         branches = SOLVER.branches(target, near)
         away = np.linalg.norm(branches - near, axis=1)
@@ -124,20 +126,23 @@ def test_branches_come_nearest_first_from_the_present_posture():
         assert np.all(np.diff(away) >= 0.0)
 
 
-def test_near_is_the_present_posture_unless_given_and_home_at_first():
+def test_branches_begin_near_the_present_posture():
     solver = ClosedForm(UR10)
     target = tool(UR10, UR10.home)[0]
 
     assert np.abs(solver.branches(target)[0] - UR10.home).max() < 1e-9
+
     other = solver.branches(target)[5]
     solver.reset(other)
+
     assert np.abs(solver.branches(target)[0] - other).max() < 1e-9
 
 
-def test_each_joint_is_given_at_the_whole_turn_nearest_to_the_present_one():
+def test_joints_take_the_nearest_whole_turn():
     target = tool(UR10, UR10.home)[0]
     near = UR10.home + 2.0 * math.pi * np.array([-1, 0, 0, 1, 1, -1])
     near = np.clip(near, UR10.position_min, UR10.position_max)
+
     for branch in SOLVER.branches(target, near):
         for i, q in enumerate(branch):
             turns = q + 2.0 * math.pi * np.arange(-3, 4)
@@ -154,7 +159,7 @@ def test_branches_beyond_a_limit_are_left_out():
     assert np.array_equal(limited, every[every[:, 2] > 0.0])
 
 
-def test_a_joint_beyond_its_limit_is_turned_back_by_a_whole_turn():
+def test_a_joint_beyond_its_limit_turns_back():
     robot = with_limits(UR10, j0=(0.5, 0.5 + 2.0 * math.pi))
     solver = ClosedForm(robot)
     branches = solver.branches(tool(UR10, UR10.home)[0], UR10.home)
@@ -164,7 +169,7 @@ def test_a_joint_beyond_its_limit_is_turned_back_by_a_whole_turn():
     assert abs(branches[:, 0] - 2.0 * math.pi).min() < 1e-9
 
 
-def test_a_solution_at_a_limit_stays_in_spite_of_rounding():
+def test_a_solution_at_a_limit_survives_rounding():
     home = UR10.home
     robot = with_limits(UR10, j1=(home[1], home[1] + 1.0), j2=(1.0, home[2]), j3=(home[3], 0.0))
     branches = ClosedForm(robot).branches(tool(UR10, home)[0], home)
@@ -173,7 +178,7 @@ def test_a_solution_at_a_limit_stays_in_spite_of_rounding():
     assert np.all((branches >= robot.position_min) & (branches <= robot.position_max))
 
 
-def test_endless_joints_go_to_the_nearest_turn_however_far():
+def test_endless_joints_take_the_nearest_turn():
     robot = load_robot("ur5e")
     robot = with_limits(robot, j5=(-math.inf, math.inf))
     near = robot.home.copy()
@@ -192,15 +197,19 @@ def test_out_of_reach_steps_settle_stretched():
     solver = ClosedForm(UR10)
     target = np.array([2.0, 0.3, 0.4, 0.0, 1.0, 0.0, 0.0])
     settled = solver.step(target)
+
     for _ in range(20):
         assert np.abs(solver.step(target) - settled).max() < 1e-9
+
     distance, angle = solver.last.residual
 
     assert 0.5 < distance < 1.5
     assert angle < 1e-7
     assert abs(settled[2]) < 1e-9
     assert "elbow" in solver.singular
+
     outcome = solver.solve(target, settled)
+
     assert not outcome.converged
     assert outcome.distance == pytest.approx(distance, abs=1e-9)
 
@@ -211,14 +220,17 @@ def test_tracking_out_of_reach_and_back_is_continuous():
     start = SOLVER.solve(poses[0])
     path, residuals, converged = SOLVER.solve_each(poses, start.q)
 
-    assert start.converged and converged[0] and converged[-1] and not converged[4000]
+    assert start.converged
+    assert converged[0]
+    assert converged[-1]
+    assert not converged[4000]
     assert np.all(residuals[converged] < 1e-10)
     # Stretching out, the elbow moves with the root of the distance that is left.
     assert np.abs(np.diff(path, axis=0)).max() < 0.05
     assert np.abs(path[-1] - path[0]).max() < 1e-6 or path[0, 2] * path[-1, 2] < 0.0
 
 
-def test_where_limits_forbid_even_pointing_there_the_arm_stays():
+def test_an_arm_that_cannot_point_stays():
     solver = ClosedForm(with_limits(UR10, j2=(1.0, 2.5)))
     q = solver.step([2.0, 0.3, 0.4, 0.0, 1.0, 0.0, 0.0])
 
@@ -229,6 +241,7 @@ def test_the_nearest_branch_is_continuous_along_a_line():
     t = np.linspace(0.0, 1.0, 2000)[:, None]
     points = (1.0 - t) * [0.75, -0.3, 0.3] + t * [0.6, 0.5, 0.5]
     poses = np.column_stack([points, np.tile([0.0, 1.0, 0.0, 0.0], (2000, 1))])
+
     for q0 in SOLVER.branches(poses[0]):
         path = SOLVER.track(poses, q0)
         assert np.abs(np.diff(path, axis=0)).max() < 2e-3
@@ -248,7 +261,7 @@ def test_stepping_equals_tracking_to_the_last_bit():
 
 
 @given(q=postures, bend=tiny, half=st.booleans(), sign=st.sampled_from([-1.0, 1.0]))
-def test_near_the_wrist_singularity_every_branch_attains_the_target(q, bend, half, sign):
+def test_branches_near_a_singular_wrist_attain(q, bend, half, sign):
     q[4] = math.pi * half + sign * bend
     assert_round_trip(q)
 
@@ -260,7 +273,7 @@ def test_nearly_stretched_branches_attain_the_target(q, bend, half, sign):
 
 
 @given(q=postures, ahead=tiny, sign=st.sampled_from([-1.0, 1.0]))
-def test_near_the_shoulder_singularity_every_branch_attains_the_target(q, ahead, sign):
+def test_branches_near_a_singular_shoulder_attain(q, ahead, sign):
     q = shoulder_singular(q, sign * ahead)
     assume(q is not None)
     assert_round_trip(q)
@@ -300,9 +313,11 @@ def test_a_nanometre_beyond_reach_is_out_of_reach(theta5):
     target = tool(UR10, q)[0]
 
     assert len(SOLVER.branches(target, q)) > 0
+
     # Away along the stretched arm, whose direction is the upper arm's.
     flat = math.cos(q[1])
     target[:3] += 1e-9 * np.array([math.cos(q[0]) * flat, math.sin(q[0]) * flat, -math.sin(q[1])])
+
     assert SOLVER.branches(target, q).shape == (0, 6)
 
 
@@ -316,7 +331,7 @@ def assert_round_trip(q):
 
 
 @pytest.mark.parametrize("theta5", [0.0, math.pi])
-def test_at_the_wrist_singularity_wrist_3_stays_and_the_solver_reports_it(theta5):
+def test_a_singular_wrist_stays_and_is_reported(theta5):
     q = np.array([0.2, -1.3, 1.9, -0.4, theta5, 0.9])
     target = tool(UR10, q)[0]
     near = q + np.array([0.0, 0.0, 0.0, 0.3, 0.0, -0.3])
@@ -341,25 +356,34 @@ def through_the_wrist_singularity(samples=9):
     return joints
 
 
-def test_the_singular_samples_of_a_path_are_reported_by_kind():
+def test_singular_samples_have_their_kinds():
     joints = through_the_wrist_singularity()
     solver = ClosedForm(UR10)
     poses = tool(UR10, joints)
 
     assert solver.singular == ()
+
     for follow in (solver.track, solver.solve_each):
         follow(poses, joints[0])
         assert solver.singular == ("wrist",)
         assert solver.singular_samples["wrist"].tolist() == [3, 4, 5]
+
     solver.track(poses[:3], joints[0])
+
     assert solver.singular_samples == {}
     assert solver.solve(poses[4], joints[4]).converged
     assert solver.singular_samples["wrist"].tolist() == [0]
+
     solver.solve(poses[0], joints[0])
+
     assert solver.singular == ()
+
     solver.step(poses[4])
+
     assert solver.singular == ("wrist",)
+
     solver.reset(joints[0])
+
     assert solver.singular == ()
 
 
@@ -371,13 +395,21 @@ def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path, without_p
     answer = cli("run", path, *solving, "--out", out)
 
     assert answer.status == 0, answer.message
+
     note_text = "met singular poses in 10 of 30 samples (wrist 10, first sample 10)"
+
     assert note_text in answer.out
+
     (note,) = json.loads((out / "summary.json").read_text())["solver_notes"]
+
     assert note_text in note
+
     (again,) = json.loads(cli("check", path, *solving, "--json").out)["solver_notes"]
+
     assert again == note
+
     other = json.loads(cli("check", path, "--home", *joints[0], "--json").out)
+
     assert other["solver_notes"] == []
 
 
@@ -386,6 +418,7 @@ def test_a_singular_wrist_turns_to_reach():
     # target out of reach.
     q = np.array([0.0, 0.0, 0.0, -math.pi / 2, 0.0, 0.4])
     target = tool(UR10, q)[0]
+
     for turn in (-1.5, 0.2, 2.9):
         branches = SOLVER.branches(target, q + np.array([0.0, 0.0, 0.0, 0.0, 0.0, turn]))
         assert len(branches) > 0
@@ -398,8 +431,10 @@ def test_singular_elbow_and_shoulder_halve_the_branches():
 
     assert SOLVER.singular == ("elbow",)
     assert len(branches) % 2 == 1
+
     over = shoulder_singular(np.array([0.1, 0.0, 1.2, -1.2, 1.0, 0.3]), 0.0)
     branches = SOLVER.branches(tool(UR10, over)[0], over)
+
     assert SOLVER.singular == ("shoulder",)
     assert len(branches) in (2, 4)
 
@@ -431,7 +466,7 @@ def test_invalid_joint_positions_are_refused(near):
         SOLVER.branches(tool(UR10, UR10.home)[0], near)
 
 
-def test_both_elbows_of_a_planar_arm_obey_the_law_of_cosines():
+def test_planar_elbows_obey_the_cosine_law():
     solver = ClosedForm(PLANAR)
     target = tool(PLANAR, [0.4, 0.9])[0]
     branches = solver.branches(target, [0.4, 0.9])
@@ -448,9 +483,10 @@ def test_both_elbows_of_a_planar_arm_obey_the_law_of_cosines():
     lengths=st.tuples(st.floats(0.1, 2.0), st.floats(0.1, 2.0)),
     bend=tiny,
 )
-def test_a_planar_arm_attains_every_position_stretched_and_folded_too(q, lengths, bend):
+def test_a_planar_arm_attains_every_position(q, lengths, bend):
     robot = load_robot("planar2r", lengths=lengths)
     solver = ClosedForm(robot)
+
     for second in (q[1], bend, math.pi - bend):
         posture = np.array([q[0], second])
         target = tool(robot, posture)[0]
@@ -465,7 +501,8 @@ def test_a_planar_arm_ignores_the_rotation():
     outcome = solver.solve([0.5, 0.2, tool(PLANAR, [0.0, 0.0])[0, 2], 0.6, 0.0, 0.8, 0.0])
 
     assert outcome.converged
-    assert outcome.distance < 1e-12 and outcome.angle == 0.0
+    assert outcome.distance < 1e-12
+    assert outcome.angle == 0.0
     assert solver.task == "position"
 
 
@@ -483,6 +520,7 @@ def test_a_folded_planar_arm_keeps_its_first_joint():
 def test_a_planar_arm_points_to_an_unreachable_target():
     solver = ClosedForm(PLANAR)
     height = tool(PLANAR, [0.0, 0.0])[0, 2]
+
     for target, missing in (
         ([0.6, 0.8, height], 0.2),
         ([0.06, 0.08, height], 0.1),
@@ -494,7 +532,7 @@ def test_a_planar_arm_points_to_an_unreachable_target():
         assert outcome.distance == pytest.approx(missing, abs=1e-9)
 
 
-def test_a_urdf_of_a_ur_arm_is_recognised_by_its_chain():
+def test_a_ur_urdf_is_recognised():
     robot = load_robot(DATA / "urdf" / "ur10_from_ros.urdf")
     target = tool(robot, [0.3, -1.2, 1.5, -1.0, -1.4, 0.2])[0]
     branches = ClosedForm(robot).branches(target)
@@ -507,7 +545,7 @@ def test_a_urdf_of_a_ur_arm_is_recognised_by_its_chain():
     turns=st.lists(angles, min_size=6, max_size=6),
     shifts=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6),
 )
-def test_however_a_chains_frames_are_chosen_the_branches_attain_the_target(turns, shifts):
+def test_branches_do_not_depend_on_frames(turns, shifts):
     frames = [
         pin.SE3(pin.utils.rotate("z", t), np.array([0.0, 0.0, s]))
         for t, s in zip(turns, shifts, strict=True)
@@ -522,11 +560,13 @@ def test_however_a_chains_frames_are_chosen_the_branches_attain_the_target(turns
     target = tool(UR10, UR10.home)[0]
 
     assert np.abs(tool(robot, UR10.home)[0] - target).max() < 1e-12
+
     branches = ClosedForm(robot).branches(target, UR10.home)
+
     assert farthest_apart(branches, SOLVER.branches(target, UR10.home)) < 1e-9
 
 
-def test_other_arms_are_refused_with_the_reason_and_another_solver():
+def test_other_arms_are_refused():
     table, _ = read_calibration(DATA / "ur10e_calibration.toml")
     arms = {
         "right angle": calibrate(load_robot("ur10e"), table),
@@ -535,6 +575,7 @@ def test_other_arms_are_refused_with_the_reason_and_another_solver():
             PLANAR, joints=(PLANAR.joints[0], replace(PLANAR.joints[1], kind="prismatic"))
         ),
     }
+
     for reason, robot in arms.items():
         with pytest.raises(NoClosedForm, match=reason) as refusal:
             ClosedForm(robot)
@@ -542,7 +583,7 @@ def test_other_arms_are_refused_with_the_reason_and_another_solver():
         assert refusal.value.robot == robot.name
 
 
-def test_axes_that_do_not_meet_or_are_skewed_are_refused():
+def test_skewed_or_apart_axes_are_refused():
     def moved(i, by):
         joints = list(UR10.joints)
         joints[i] = replace(joints[i], placement=joints[i].placement * by)
@@ -558,7 +599,7 @@ def test_axes_that_do_not_meet_or_are_skewed_are_refused():
             ClosedForm(moved(i, by))
 
 
-def test_it_has_no_settings_one_iteration_and_no_lag():
+def test_it_has_neither_settings_nor_lag():
     solver = SOLVERS["closed-form"]().build(UR10)
 
     assert solver.name == "closed-form"
@@ -584,7 +625,7 @@ solver.step({target}), solver.step({far}), solver.solve({target})
     assert later.stderr == ""
 
 
-def test_all_eight_branches_attain_the_tools_pose_at_home():
+def test_eight_branches_attain_the_home_pose():
     robot = load_robot("ur10")
     target = pin.XYZQUATToSE3(tool_path(robot, robot.home[None])[0])
 

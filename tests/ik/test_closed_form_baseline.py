@@ -25,6 +25,7 @@ def test_branches_are_those_of_ur_analytic_ik(name):
     solver = ClosedForm(load_robot(name))
     theirs = getattr(ur_analytic_ik, name)
     joints = np.random.default_rng(7).uniform(-math.pi, math.pi, (10_000, 6))
+
     for target in map(pin.XYZQUATToSE3, tool(solver.robot, joints)):
         ours = solver.branches(target)
         expected = np.array(theirs.inverse_kinematics(BASE @ target.homogeneous))
@@ -35,6 +36,7 @@ def test_branches_are_those_of_ur_analytic_ik(name):
 def test_ur_analytic_ik_misses_singular_postures():
     rng = np.random.default_rng(1)
     missed = 0
+
     for q in rng.uniform(-3.0, 3.0, (100, 6)):
         over = shoulder_singular(q, 0.0)
         if over is None:
@@ -42,7 +44,8 @@ def test_ur_analytic_ik_misses_singular_postures():
         target = tool(UR10, over)[0]
         theirs = ur_analytic_ik.ur10.inverse_kinematics(BASE @ pin.XYZQUATToSE3(target).homogeneous)
         ours = SOLVER.branches(target, over)
-        assert len(ours) > 0 and misses(UR10, target, ours) < 1e-10
+        assert len(ours) > 0
+        assert misses(UR10, target, ours) < 1e-10
         missed += len(theirs) == 0
 
     assert missed > 0

@@ -48,7 +48,7 @@ def test_heavier_soft_rows_win_over_lighter_ones():
     assert ends == pytest.approx([0.6, 0.75], abs=2e-3)
 
 
-def test_joints_rest_in_directions_that_soft_rows_leave_free():
+def test_joints_rest_in_free_directions():
     # Held by its pan joint alone, an arm with three joints to spare does not stray: that joint and
     # the task decide.
     held = SoftRows([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [0.0])
@@ -64,13 +64,15 @@ def test_custom_strict_rows_hold_together_with_the_task():
     q = settled(Constrained(PLANAR3R, strict=Rows(gear, lambda q: -0.5 * gear @ q)))
 
     assert q[1] == pytest.approx(q[2], abs=1e-6)
+
     # With a wanted motion of zero the difference stays as it was at the start.
     q = settled(Constrained(PLANAR3R, strict=Rows(gear, [0.0])))
+
     assert q[1] - q[2] == pytest.approx(PLANAR3R.home[1] - PLANAR3R.home[2], abs=1e-9)
 
 
 @pytest.mark.parametrize("task", ["position", "axis", "pose"])
-def test_an_iteration_with_custom_rows_solves_the_lectures_system(task):
+def test_an_iteration_solves_the_lectures_system(task):
     rng = np.random.default_rng(7)
     q = UR10.home
     target = tool_path(UR10, (q + 1e-7 * rng.normal(size=6))[None])[0]
@@ -88,15 +90,18 @@ def test_an_iteration_with_custom_rows_solves_the_lectures_system(task):
     expected = np.linalg.solve(kkt, np.r_[2.0 * (soft.T * weights) @ wanted, reached])[:6]
 
     assert np.abs(moved - expected).max() < 1e-8 * np.abs(expected).max()
+
     left = residual(task, target, tool_path(UR10, (q + moved)[None])[0])
+
     assert max(left) < 1e-11
 
 
 @pytest.mark.parametrize(("joint", "motion"), [(0, 0.0), (2, 0.0), (4, 0.01)])
-def test_strict_rows_hold_in_every_iteration_for_any_target_and_clamp(joint, motion):
+def test_strict_rows_always_hold(joint, motion):
     row = np.eye(6)[joint : joint + 1]
     solver = Constrained(UR10, strict=Rows(row, [motion]), task="position", iterations=1)
     rng = np.random.default_rng(2)
+
     for _ in range(10):
         target = tool_path(UR10, (UR10.home + rng.uniform(-1.5, 1.5, 6))[None])
         joints = solver.track(np.tile(target, (40, 1)), UR10.home)
@@ -115,6 +120,7 @@ def test_strict_rows_hold_in_every_iteration_for_any_target_and_clamp(joint, mot
 @pytest.mark.parametrize("driven", [True, False])
 def test_strict_rows_win_over_a_contradicting_task(robot, driven):
     rng = np.random.default_rng(4)
+
     for joint in np.arange(12) % robot.n:
         row = np.eye(robot.n)[joint : joint + 1]
         start = robot.home + rng.uniform(-0.3, 0.3, robot.n)
@@ -135,8 +141,9 @@ def test_strict_rows_win_over_a_contradicting_task(robot, driven):
 
 
 @pytest.mark.parametrize("motion", [0.0, 0.01])
-def test_rows_that_leave_the_task_no_freedom_hold_exactly_in_any_direction(motion):
+def test_rows_without_freedom_hold_exactly(motion):
     rng = np.random.default_rng(5)
+
     for robot in (PLANAR2R, UR10, PLANAR3R, UR10, UR10):
         rows = rng.normal(size=(robot.n, robot.n))
         wanted = motion * rng.uniform(-1.0, 1.0, robot.n)
@@ -148,7 +155,7 @@ def test_rows_that_leave_the_task_no_freedom_hold_exactly_in_any_direction(motio
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-def test_how_large_strict_rows_are_written_makes_none_of_them_dependent(scale):
+def test_scaling_makes_no_row_dependent(scale):
     rows = Rows(scale * np.array([[0.0, 0.0, 1.0]]), [0.01 * scale])
 
     assert stepped(Constrained(PLANAR3R, strict=rows), PLANAR3R.home).dependent_rows == 0
@@ -161,6 +168,7 @@ def test_one_solver_may_be_used_by_several_threads():
     )
     constant = Constrained(UR10, strict=Rows(np.eye(6)[4:5], [0.0]), task="position")
     targets = tool_path(UR10, UR10.home + np.linspace(0.0, 0.3, 50)[:, None] * np.ones(6))
+
     for each in (solver, constant):
         alone = each.track(targets, UR10.home)
         with ThreadPoolExecutor(4) as pool:
@@ -168,7 +176,7 @@ def test_one_solver_may_be_used_by_several_threads():
         assert all(np.array_equal(alone, found) for found in together)
 
 
-def test_rows_that_a_function_gives_are_those_that_are_constant():
+def test_a_function_may_give_constant_rows():
     soft = np.eye(3)[:2]
     wanted = np.array([0.01, -0.02])
     target = np.tile(TARGET, (20, 1))
@@ -178,7 +186,7 @@ def test_rows_that_a_function_gives_are_those_that_are_constant():
     assert np.array_equal(constant.track(target, PLANAR3R.home), given.track(target, PLANAR3R.home))
 
 
-def test_rows_that_a_function_gives_are_solved_to_the_tolerance():
+def test_varying_rows_are_solved():
     solver = Constrained(PLANAR3R, soft=SoftRows(np.eye(3), lambda q: 0.5 * (PLANAR3R.home - q)))
     found = solver.solve(TARGET)
 
@@ -214,7 +222,7 @@ def stepped(solver, q):
     return solver.last
 
 
-def test_the_rows_of_the_present_posture_that_depend_on_others_are_counted():
+def test_dependent_rows_are_counted():
     # Stretched out, a planar arm cannot move along itself: of its two directions one depends on the
     # other.
     stretched = [0.3, 0.0, 0.0]
@@ -227,11 +235,12 @@ def test_the_rows_of_the_present_posture_that_depend_on_others_are_counted():
     assert stepped(Constrained(PLANAR3R, iterations=10), stretched).dependent_rows == 1
 
 
-def test_the_threshold_of_dependent_rows_is_the_solvers_own():
+def test_the_solver_decides_what_is_dependent():
     singular = np.linalg.svd(
         task_jacobian(PLANAR2R, np.array([0.2, 0.01]), "position"), compute_uv=False
     )
     share = singular[1] / singular[0]
+
     for kind, settings in ((Constrained, {"iterations": 1}), (Pseudoinverse, {})):
         below, above = (
             stepped(kind(PLANAR2R, cutoff=factor * share, **settings), [0.2, 0.01])
@@ -241,7 +250,7 @@ def test_the_threshold_of_dependent_rows_is_the_solvers_own():
         assert above.cutoff == pytest.approx(2.0 * share)
 
 
-def test_a_strict_row_beyond_the_number_of_joints_is_counted():
+def test_surplus_strict_rows_are_counted():
     hold = Rows(np.eye(3)[1:], np.zeros(2))
 
     assert stepped(Constrained(PLANAR3R, strict=hold), PLANAR3R.home).dependent_rows == 1

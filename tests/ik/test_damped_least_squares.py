@@ -24,7 +24,7 @@ def test_damped_least_squares_minimises_error_and_motion_together(case, damping)
 
 
 @given(any_case, EIGENVALUES, st.booleans())
-def test_the_stiffness_term_is_equation_17_of_the_report(case, damping, printed):
+def test_the_stiffness_term_is_equation_17(case, damping, printed):
     beta = case.rng.uniform(0.0, 1.0, case.n)
     off = case.q - case.posture
     dq, _ = case.run(damped, damping, beta, case.posture, printed)
@@ -43,13 +43,14 @@ def test_the_gradient_form_lowers_the_postures_cost(case, damping):
 
     assert slope @ dq <= 1e-12
     assert np.abs(slope @ dq) > 0.0 or not np.any(slope)
+
     leak = damping**2 * np.linalg.solve(
         case.j @ case.j.T + damping**2 * np.eye(case.m), case.j @ slope
     )
     close(case.j @ dq, -leak, 1e-8)
 
 
-def test_the_printed_form_pushes_a_joint_below_its_posture_further_away():
+def test_the_printed_form_pushes_joints_away():
     case = Case(4, 1, 1, 0, 0.0)
     case.q = np.array([-1.0])
     case.posture = np.array([0.0])
@@ -69,7 +70,7 @@ def test_without_damping_a_regular_jacobian_gives_the_pseudoinverse(case):
 
 
 @given(any_case, st.booleans())
-def test_the_clamped_pull_is_the_gradient_in_the_true_null_space(case, printed):
+def test_the_clamped_pull_is_the_null_space_gradient(case, printed):
     beta = case.rng.uniform(0.0, 1.0, case.n)
     off = case.q - case.posture
     descent = case.record()

@@ -11,7 +11,7 @@ from tests.ik.step_cases import EIGENVALUES, any_case, close, damped
 
 
 @given(any_case, st.floats(-2, 4))
-def test_the_feedback_step_is_equation_5_of_the_paper(case, size):
+def test_the_feedback_step_is_equation_5(case, size):
     gain = 10.0**size * case.rng.uniform(0.1, 10.0, 6)
     dq, _ = case.run(feedback_step, gain)
     weight = np.diag(gain[: case.m])
@@ -23,7 +23,7 @@ def test_the_feedback_step_is_equation_5_of_the_paper(case, size):
 
 
 @given(any_case)
-def test_a_feedback_gain_of_zero_leaves_that_component_out(case):
+def test_a_zero_gain_omits_its_component(case):
     gain = np.array([0.0, 10.0, 10.0, 10.0, 10.0, 10.0])
     with_it, _ = case.run(feedback_step, gain)
     case.e[0] += 100.0

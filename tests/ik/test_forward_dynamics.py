@@ -140,7 +140,9 @@ def test_experiment_d_second_lap(kp, rms_mm, max_mm, formula_tolerance):
     # The table has two to four digits: half a unit of its last one on top.
     assert rms == pytest.approx(rms_mm, rel=0.02, abs=0.00005 if kp == 50.0 else 0.0005)
     assert off.max() == pytest.approx(max_mm, rel=0.03, abs=0.0005)
+
     lag = solver.lag(0.01)
+
     assert lag is not None
     assert rms == pytest.approx(0.2 * lag * 1e3, rel=formula_tolerance)
 
@@ -155,13 +157,16 @@ def test_experiment_b_converges_without_overshoot_or_rotation():
 
     assert int(np.argmax(np.linalg.norm(translation, axis=1) < 0.010)) + 1 == 16
     assert np.linalg.norm(rotation, axis=1).max() == pytest.approx(0.0002, abs=0.00005)
+
     offset = np.array([-0.25, -0.75, 0.35])
+
     assert (translation * np.sign(offset) > -1e-4).all()
 
 
 def test_experiment_c_goes_straight():
     corners = square().poses[[0, 200, 400, 600]]
     solver = plain(dt=0.1, iterations=1, kp=1.0)
+
     for begin, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         q = solver.solve(begin).q
         path = tool_path(UR10, solver.track(np.tile(end, (2500, 1)), q))[:, :3]
@@ -173,7 +178,7 @@ def test_experiment_c_goes_straight():
 
 
 @given(st.floats(0.05, 7.9), st.integers(0, 2**32 - 1))
-def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
+def test_the_error_shrinks_by_kappa(kappa, seed):
     """Near the target, away from singularities: e+ = (1 - kappa/4) e for translation along each
     axis.
     """
@@ -241,12 +246,14 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
 def test_settings_past_the_stability_bound_are_refused(settings):
     with pytest.raises(UnstableSolver, match="must stay below 8") as caught:
         ForwardDynamics(UR10, **settings)
+
     assert caught.value.kappa + 2.0 * caught.value.damping >= 8.0 or caught.value.damping >= 4.0
 
 
-def test_overshooting_settings_are_noted_and_calm_ones_are_not():
+def test_only_overshooting_settings_are_noted():
     with pytest.warns(UserWarning, match="kappa"):
         ForwardDynamics(UR10, dt=1.0, kp=5.0)
+
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Compiling")
@@ -278,7 +285,7 @@ def with_ranges(ranges):
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_solve_goes_on_until_the_solution_is_within_narrow_limits(seed):
+def test_solve_ends_within_narrow_limits(seed):
     rng = np.random.default_rng(seed)
     goal = rng.uniform(-1.0, 1.0, 6) + UR10.home
     arm = with_ranges([(float(h) - 1.0, float(h) + 1.0) for h in UR10.home])
@@ -289,7 +296,8 @@ def test_solve_goes_on_until_the_solution_is_within_narrow_limits(seed):
     solution = ForwardDynamics(arm).solve(tool_path(UR10, goal[None])[0], rng.uniform(-3.0, 3.0, 6))
 
     assert solution.converged
-    assert (solution.q >= arm.position_min).all() and (solution.q <= arm.position_max).all()
+    assert (solution.q >= arm.position_min).all()
+    assert (solution.q <= arm.position_max).all()
 
 
 def test_restarts_lie_within_any_joints_range():
@@ -304,10 +312,14 @@ def test_restarts_lie_within_any_joints_range():
     arm = with_ranges(ranges)
     postures = restart_postures(arm, 100)
 
-    assert (postures >= arm.position_min).all() and (postures <= arm.position_max).all()
+    assert (postures >= arm.position_min).all()
+    assert (postures <= arm.position_max).all()
+
     slides = replace(arm, joints=tuple(replace(j, kind="prismatic") for j in arm.joints))
     postures = restart_postures(slides, 100)
-    assert (postures >= arm.position_min).all() and (postures <= arm.position_max).all()
+
+    assert (postures >= arm.position_min).all()
+    assert (postures <= arm.position_max).all()
     assert np.ptp(postures, axis=0).max() < 3.0
 
 
@@ -324,7 +336,9 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
     assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.03)
 
     assert solution.converged
+
     translation, rotation = pose.error(target, tool_path(UR10, solution.q[None])[0])
+
     assert np.linalg.norm(translation) < 1e-9
     assert np.linalg.norm(rotation) < 1e-9
     assert (solution.q >= UR10.position_min).all()
@@ -340,14 +354,16 @@ def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
     assume(distance > UR10.reach)
 
     assert not solution.converged
+
     left, turned = pose.error(target, tool_path(UR10, solution.q[None])[0])
+
     assert solution.distance == pytest.approx(np.linalg.norm(left), abs=1e-9)
     assert solution.angle == pytest.approx(np.linalg.norm(turned), abs=1e-9)
     assert solution.restarts > 0
 
 
 @pytest.mark.parametrize("arm", ["ur10", "planar2r"])
-def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
+def test_solve_attains_stretched_postures(arm):
     """There the light links damp what is left of the error, and only a second-order method attains
     1e-10.
     """
@@ -356,23 +372,27 @@ def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
     rng = np.random.default_rng(0)
     goals = rng.uniform(-math.pi, math.pi, (40, robot.n))
     goals[:, elbow] = [*np.geomspace(1e-1, 1e-6, 39), 0.0]
+
     for target in tool_path(robot, goals):
         solution = ForwardDynamics(robot).solve(target)
         assert solution.converged
         translation, rotation = pose.error(target, tool_path(robot, solution.q[None])[0])
         assert np.linalg.norm(translation) < 2e-10
         assert np.linalg.norm(rotation) < 2e-10 or robot.n == 2
-        assert (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
+        assert (solution.q >= robot.position_min).all()
+        assert (solution.q <= robot.position_max).all()
 
 
 def test_a_stretched_redundant_arm_is_solved_at_once():
     """Its mass matrix is singular except for the ballast, within the task and outside it."""
     robot = load_robot("planar3r")
+
     for reach in (np.zeros(3), np.array([1.0, 1e-4, -1e-5])):
         solution = ForwardDynamics(robot).solve(
             tool_path(robot, reach[None])[0], np.array([0.3, 0.5, 0.7])
         )
-        assert solution.converged and solution.restarts == 0
+        assert solution.converged
+        assert solution.restarts == 0
 
 
 def test_solve_is_the_same_every_time():
@@ -391,7 +411,7 @@ def unreachable(rng, distance):
 
 @few_examples(20)
 @given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
-def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, distance):
+def test_clamps_bring_the_arm_to_rest(seed, distance):
     """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow
     chatters.
     """
@@ -402,8 +422,9 @@ def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, di
 
 
 @pytest.mark.soak  # above with fewer
-def test_hundreds_of_targets_out_of_reach_all_end_at_rest():
+def test_targets_out_of_reach_end_at_rest():
     rng = np.random.default_rng(5)
+
     for _ in range(200):
         target = unreachable(rng, rng.uniform(1.45, 3.0))
         joints = ForwardDynamics(UR10).track(np.tile(target, (1000, 1)), UR10.home)
@@ -429,7 +450,7 @@ def test_a_held_target_never_lets_the_pull_grow(seed, iterations, kd):
     assert np.diff(level).max() < 1e-9
 
 
-def test_a_target_that_comes_back_into_reach_is_followed_again():
+def test_a_target_back_in_reach_is_followed():
     solver = ForwardDynamics(UR10)
     near = square().start
     solver.reset(UR10.home)
@@ -450,19 +471,25 @@ def test_given_settings_override_those_of_a_preset():
     # A value counts as given even if it equals the default.
     assert ForwardDynamicsParameters(preset="smooth", kp=(50.0,)).kp == (50.0,)
     assert ForwardDynamics(UR10, preset="smooth", kp=50.0).kp[0] == 50.0
+
     smooth = ForwardDynamicsParameters(preset="smooth")
+
     assert ForwardDynamics(UR10, smooth, kp=50.0).kp[0] == 50.0
     assert ForwardDynamics(UR10, smooth, kp=None).kp[0] == 5.0
     assert ForwardDynamics.preset(UR10, "smooth", link_mass=0.001).twin.link_mass == 0.001
     assert change_settings(
         ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}
     ).kp == (5.0,)
+
     other = change_settings(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
+
     assert (other.kp, other.link_mass) == ((50.0,), 0.1)
+
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamics.preset(UR10, "smoth")
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamicsParameters(preset="smoth")
+
     for unknown in ({"mass": 1.0}, {"damping": 0.1}):
         with pytest.raises(
             UnknownName, match=r"There is no setting '(mass|damping)' of forward-dynamics"
@@ -470,7 +497,7 @@ def test_given_settings_override_those_of_a_preset():
             ForwardDynamics.preset(UR10, "smooth", **unknown)
 
 
-def test_one_shot_reaches_a_far_target_in_one_step():
+def test_one_shot_takes_one_step():
     solver = ForwardDynamics.preset(UR10, "one-shot")
     solver.step(square().start)
 
@@ -507,8 +534,10 @@ def test_velocity_accumulation_is_the_released_controllers_iteration():
     expected = released(UR10, target, UR10.home, np.array(solver.kp), 200)
 
     assert np.abs(solver.track(np.tile(target, (200, 1)), UR10.home) - expected).max() < 1e-9
+
     solver.reset(UR10.home)
     stepped = np.array([solver.step(target) for _ in range(200)])
+
     assert np.array_equal(stepped, solver.track(np.tile(target, (200, 1)), UR10.home))
 
 
@@ -524,27 +553,32 @@ def test_velocity_accumulation_past_one_ninth_is_refused(kappa, stable):
 
 
 @pytest.mark.parametrize("settings", [{"dt": 0.1}, {"step_clamp": 0.1}, {"scheme": "euler"}])
-def test_velocity_accumulation_has_its_own_step_and_no_step_clamp(settings):
+def test_velocity_accumulation_has_its_own_step(settings):
     with pytest.raises(InvalidParameter):
         ForwardDynamics.preset(UR10, "released", **settings)
 
 
-def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
+def test_the_naive_twin_has_its_own_bound():
     """Its stability bound: 8 over the largest eigenvalue of J H^-1 J^T anywhere is on the safe side
     of kappa 8.
     """
     twin = Twin.naive(6)
 
     assert twin.numbers == (0.0, 0.0, 1.0 / 6.0, 1.0 / 6.0)
+
     mass, _ = effective_masses(twin, UR10)
     postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 6))
     _, found = mobility(*CHAIN, postures, [twin.numbers])
+
     assert np.diagonal(found, axis1=1, axis2=2).max() <= 1.0 / mass
+
     with pytest.raises(UnstableSolver):
         ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(8.0 * mass,) * 6)
+
     solver = ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(3.0 * mass,) * 6, iterations=200)
     for _ in range(20):
         solver.step(square().start)
+
     assert solver.last.residual[0] < 1e-6
     assert solver.lag(0.01) is None
 
@@ -564,20 +598,22 @@ def test_experiment_a_has_the_published_diagonals():
     )
 
 
-def test_experiment_a_has_the_mean_and_std_of_single_configurations():
+def test_experiment_a_has_mean_and_deviation():
     # More than a block of them.
     found = measure(UR10, 2500)
     single = mobility(
         *CHAIN, configurations(UR10, 2500, 0), [Twin().numbers, Twin.naive(6).numbers]
     )
+
     for name, matrices in zip((TRANSPOSE, CONDITIONED, NAIVE), single, strict=True):
         assert np.allclose(found[name].mean, matrices.mean(axis=0))
         assert np.allclose(found[name].std, matrices.std(axis=0))
 
 
-def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
+def test_the_rotation_error_is_exact():
     """The logarithm that solvers share against the axis and angle that the rotation is made of."""
     rng = np.random.default_rng(0)
+
     for angle in [
         1e-12,
         1e-9,
@@ -599,31 +635,37 @@ def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
             assert np.abs(np.array(error) - angle * axis).max() < 1e-14
 
 
-def test_the_diagnosis_of_the_last_step_agrees_with_pinocchio():
+def test_the_last_diagnosis_agrees_with_pinocchio():
     solver = ForwardDynamics(UR10)
 
     assert solver.last is None
+
     target = square().start
     solver.step(target)
     last = solver.last
     data = UR10.model.createData()
     frame = UR10.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(UR10.model, data, solver.q, frame, pin.LOCAL_WORLD_ALIGNED)
+
     assert last.manipulability == pytest.approx(
         math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-9
     )
     assert last.iterations == 50
+
     pin.framesForwardKinematics(UR10.model, data, solver.q)
+
     assert last.residual[0] == pytest.approx(
         np.linalg.norm(target[:3] - data.oMf[frame].translation), abs=1e-12
     )
+
     joint, room = last.nearest_limit
     limits = np.minimum(solver.q - UR10.position_min, UR10.position_max - solver.q)
+
     assert joint == UR10.joint_names[int(np.argmin(limits))]
     assert room == pytest.approx(limits.min())
 
 
-def test_a_target_may_be_a_pinocchio_pose_and_nonsense_is_refused():
+def test_targets_may_be_pinocchio_poses():
     solver = ForwardDynamics(UR10)
     array = square().start
     solver.reset(UR10.home)
@@ -631,9 +673,11 @@ def test_a_target_may_be_a_pinocchio_pose_and_nonsense_is_refused():
     solver.reset(UR10.home)
 
     assert np.allclose(solver.step(pin.XYZQUATToSE3(array)), from_array, atol=1e-12)
+
     for wrong in ([1.0, 2.0], [math.nan] * 7, [0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0]):
         with pytest.raises(InvalidParameter):
             solver.step(wrong)
+
     with pytest.raises(InvalidParameter):
         solver.reset([0.0] * 5)
 

@@ -97,7 +97,7 @@ def axis_angle(target, at):
 @pytest.mark.parametrize("task", ["axis", "position"])
 @settings(max_examples=30)
 @given(kappa=st.floats(0.05, 3.9), seed=st.integers(0, 2**32 - 1))
-def test_constrained_components_shrink_by_one_minus_a_quarter_kappa(task, kappa, seed):
+def test_constrained_components_shrink_by_kappa(task, kappa, seed):
     """Near the target, with all mass at the tool; free components neither pull nor hold back."""
     rng = np.random.default_rng(seed)
     q = UR10.home + rng.uniform(-0.3, 0.3, 6)
@@ -111,6 +111,7 @@ def test_constrained_components_shrink_by_one_minus_a_quarter_kappa(task, kappa,
     left = 1.0 - kappa / 4.0
 
     assert np.abs(target[:3] - after[:3] - left * (target[:3] - start[:3])).max() < 2e-8
+
     if task == "axis":
         assert axis_angle(target, after) == pytest.approx(
             left * axis_angle(target, start), abs=2e-8
@@ -121,6 +122,7 @@ def test_components_that_the_task_leaves_free_are_ignored():
     start = UR10.home
     target = tool_path(UR10, (start + 0.3)[None])[0]
     rng = np.random.default_rng(0)
+
     for task, turns in (
         ("axis", [[0.0, 0.0, angle] for angle in (0.5, -3.0, math.pi)]),
         ("position", rng.normal(size=(3, 3))),
@@ -135,9 +137,10 @@ def test_components_that_the_task_leaves_free_are_ignored():
             )
 
 
-def test_a_tool_that_points_the_opposite_way_is_turned():
+def test_an_opposite_tool_is_turned():
     """Half a turn about any perpendicular axis would do; it is the same one each time."""
     target = tool_path(UR10, UR10.home[None])[0]
+
     for half in (
         pose.quaternions([math.pi, 0.0, 0.0]),
         np.array([1.0, 0.0, 0.0, 0.0]),

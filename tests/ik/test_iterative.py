@@ -62,7 +62,7 @@ def postures(robot, seed, spread=2.5):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), st.sampled_from(ARMS))
-def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, robot):
+def test_jacobians_agree_with_finite_differences(seed, task, robot):
     q = postures(robot, seed)
 
     assert np.abs(task_jacobian(robot, q, task) - finite_differences(robot, q, task)).max() < 1e-8
@@ -78,10 +78,12 @@ def test_what_a_task_leaves_free_costs_nothing(seed, task):
     distance, angle = residual(task, target, at)
 
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))
+
     z = np.array([0.0, 0.0, 1.0])
     wanted, got = (pose.rotate(p[3:], z) for p in (target, at))
     between = math.atan2(np.linalg.norm(np.cross(wanted, got)), wanted @ got)
     expected = {"pose": np.linalg.norm(pose.error(target, at)[1]), "axis": between, "position": 0.0}
+
     assert angle == pytest.approx(expected[task], abs=1e-9)
     assert np.linalg.norm(masked[3:]) == pytest.approx(1.0)
 
@@ -129,7 +131,7 @@ def test_alpha_is_that_of_the_paper():
     assert JacobianTranspose(UR10, alpha=0.5).parameters["alpha"] == 0.5
 
 
-def test_the_length_of_buss_and_kim_reduces_the_error_most():
+def test_the_length_of_buss_and_kim_is_best():
     q = UR10.home
     target = tool_path(UR10, (q + 1e-5)[None])[0]
     moved = (
@@ -166,7 +168,7 @@ def test_the_transpose_lags_as_in_experiment_d(kp, rms):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ARMS), st.sampled_from(sorted(SOLVERS)))
-def test_a_target_near_the_start_is_reached_or_reported_as_missed(seed, robot, name):
+def test_a_near_target_is_attained_or_reported(seed, robot, name):
     if name == "closed-form" and robot.name == "planar3r":
         name = "pseudoinverse"
     solver = made(name, robot)
@@ -177,7 +179,9 @@ def test_a_target_near_the_start_is_reached_or_reported_as_missed(seed, robot, n
 
     assert np.isfinite(solution.q).all()
     assert max(left) < 1e-6 or not solution.converged
+
     inside = (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
+
     assert inside or not solution.converged
     assert (solution.distance, solution.angle) == pytest.approx(left, abs=1e-9)
 
@@ -199,8 +203,10 @@ def test_singular_postures_give_numbers_again_and_again(seed, name, task):
 
     assert np.isfinite(first).all()
     assert np.array_equal(first, second)
+
     solver = made(name, task=task)
     solver.reset(q)
+
     assert np.array_equal([solver.step(target) for _ in range(5)], first)
 
 
@@ -219,7 +225,7 @@ def settled(solver, target, start, targets):
     st.floats(1.05, 10.0),
     st.floats(-3.1, 3.1),
 )
-def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot, far, bearing):
+def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
     """The jitter of the tutorial: a goal out of the arm's reach."""
     target = np.array(
         [
@@ -252,7 +258,7 @@ def test_without_clamps_the_arm_jitters(name):
 
 @few_examples(4)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.floats(1.5, 5.0))
-def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
+def test_a_ur10_rests_out_of_reach(seed, name, far):
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=3)
     target = np.concatenate(
@@ -286,17 +292,19 @@ def test_joint_stiffness_costs_no_accuracy(stiffness, seed):
     assert residual("position", target[0], tool_path(PLANAR3R, ends[0][None])[0])[0] < 1e-9
 
 
-def test_the_printed_bias_may_diverge_without_a_clamp_but_not_to_nan():
+def test_the_printed_bias_never_becomes_nan():
     plain = {"stiffness": (0.3,), "bias_term": "printed", "step_clamp": math.inf, "iterations": 2}
     solver = made("damped-least-squares", PLANAR3R, **plain)
     target = tool_path(PLANAR3R, (PLANAR3R.home + np.array([0.9, -0.9, 0.9]))[None])
+
     for away in (-0.5, -1.0, -1.5):
         assert np.isfinite(solver.track(np.tile(target, (200, 1)), PLANAR3R.home + away)).all()
 
 
-def test_joint_stiffness_pulls_from_both_sides_and_as_printed_from_one():
+def test_joint_stiffness_pulls_from_both_sides():
     target = tool_path(PLANAR3R, PLANAR3R.home[None])[0]
     start = PLANAR3R.home
+
     for away in (-0.3, 0.3):
         bias = tuple(start + away)
         ends = {}
@@ -321,6 +329,7 @@ def test_the_constrained_step_takes_the_most_natural_posture():
         q,
         constraints={"type": "eq", "fun": lambda x: (tool_path(PLANAR3R, x[None])[0] - target)[:2]},
     )
+
     assert np.sum((q - PLANAR3R.home) ** 2) == pytest.approx(best.fun, rel=1e-3)
 
 
@@ -332,6 +341,7 @@ def test_the_last_step_reports_dependent_rows():
         solver.reset([0.3, 0.0, 0.0])
         solver.step(tool_path(PLANAR3R, np.array([[0.3, 0.0, 0.0]]))[0])
         assert solver.last.dependent_rows == 1
+
     stretched = tool_path(PLANAR3R, np.zeros((1, 3)))[0]
     flat = made("constrained", PLANAR3R, pull=0.0)
     flat.reset(np.zeros(3))
@@ -339,10 +349,14 @@ def test_the_last_step_reports_dependent_rows():
 
     assert flat.last.dependent_rows == 1
     assert flat.last.manipulability == pytest.approx(0.0, abs=1e-9)
+
     flat.reset(PLANAR3R.home)
     flat.step(tool_path(PLANAR3R, PLANAR3R.home[None])[0])
+
     assert flat.last.dependent_rows == 0
+
     jacobian = finite_differences(PLANAR3R, flat.q, "position")[:2]
+
     assert flat.last.manipulability == pytest.approx(
         math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-6
     )
@@ -383,7 +397,7 @@ def test_invalid_settings_are_refused():
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
-def test_a_solver_is_made_again_from_its_recorded_parameters(name):
+def test_recorded_parameters_make_the_solver_again(name):
     solver = made(name, iterations=3, step_clamp=0.05)
     again = SOLVERS[name](**solver.parameters).build(UR10)
     poses = square(side=0.1).poses[:20]
@@ -412,10 +426,13 @@ def test_differences_are_off_as_their_step_is(name):
         return made(name, iterations=1, **PLAIN, **settings).track(target[None], UR10.home)[0]
 
     exact = step()
+
     assert np.array_equal(exact, step(difference_step=0.1))
+
     off = [
         np.abs(step(jacobian="difference", difference_step=h) - exact).max() for h in (1e-2, 1e-3)
     ]
+
     assert 0.0 < off[0] < 0.1 * np.abs(exact - UR10.home).max()
     assert off[0] == pytest.approx(10.0 * off[1], rel=0.2)
 
@@ -424,6 +441,6 @@ def test_differences_are_off_as_their_step_is(name):
     ("settings", "words"),
     [({"jacobian": "analytic"}, "exact or difference"), ({"difference_step": 0.0}, "positive")],
 )
-def test_a_jacobian_or_a_step_that_cannot_be_is_refused(settings, words):
+def test_impossible_jacobians_and_steps_are_refused(settings, words):
     with pytest.raises(InvalidParameter, match=words):
         made("pseudoinverse", **settings)

@@ -30,7 +30,7 @@ def test_the_best_length_is_buss_and_kims(case):
 
 
 @given(regular_case)
-def test_no_other_length_of_the_transpose_leaves_less_error(case):
+def test_the_transposes_length_is_best(case):
     dq, _ = case.run(best_length_step, 0.0)
 
     def left(share):

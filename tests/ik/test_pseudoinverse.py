@@ -11,13 +11,13 @@ from tests.ik.step_cases import CUTOFF, Case, any_case, close
 
 
 @given(any_case, st.floats(0.01, 1.0))
-def test_the_pseudoinverse_step_is_numpys_pinv_whatever_the_rank(case, alpha):
+def test_the_step_is_numpys_pinv(case, alpha):
     dq, _ = case.run(pseudoinverse_step, alpha, CUTOFF)
 
     close(dq, alpha * np.linalg.pinv(case.j, rcond=CUTOFF) @ case.e)
 
 
-def test_singular_directions_at_or_below_the_cutoff_stay_still():
+def test_directions_below_the_cutoff_rest():
     case = Case(1, 6, 6, 6, 0.0)
     case.j = np.diag([1.0, 0.5, 0.1, 0.01, 0.001, 0.0001])
     dq, _ = case.run(pseudoinverse_step, 1.0, 0.005)

@@ -112,7 +112,7 @@ def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
     assert contents(filled) == before
 
 
-def test_the_source_is_next_to_its_machine_code_and_can_be_read(filled):
+def test_the_source_is_beside_its_machine_code(filled):
     (source,) = filled.glob("*.py")
 
     assert "x[i] *= 2.0" in source.read_text()
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_replaced(filled, tmp_path):
 
 
 @pytest.mark.soak
-def test_processes_that_start_at_once_all_work_and_leave_a_cache_that_does(tmp_path):
+def test_simultaneous_processes_share_a_cache(tmp_path):
     processes = [start(tmp_path) for _ in range(3)]
 
     assert [finished(process)[0] for process in processes] == [42.0] * 3
@@ -156,7 +156,7 @@ def test_processes_that_start_at_once_all_work_and_leave_a_cache_that_does(tmp_p
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-def test_where_nothing_can_be_written_it_works_with_one_warning(tmp_path):
+def test_a_read_only_cache_warns_once(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     value, warnings = finished(start(blocked / "kernels"))
@@ -177,7 +177,7 @@ def almost_full():
 
 
 @pytest.mark.parametrize("space", [full, almost_full])
-def test_where_there_is_no_space_it_works_with_one_warning(tmp_path, space):
+def test_a_full_disk_warns_once(tmp_path, space):
     value, warnings = finished(start(tmp_path, preexec_fn=space))
 
     assert value == 42.0
@@ -196,8 +196,9 @@ def test_without_any_space_it_works(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path):
+def test_a_changed_function_is_compiled_again(tmp_path):
     script = tmp_path / "own.py"
+
     for factor, wanted in ((3.0, 6.0), (5.0, 10.0)):
         script.write_text(OWN.format(factor=factor))
         value, warnings = finished(start(tmp_path, script))
@@ -207,9 +208,10 @@ def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path)
     assert finished(start(tmp_path, script)) == (10.0, "")
 
 
-def test_code_that_cannot_be_compiled_is_refused_with_numbas_reason():
+def test_uncompilable_code_has_numbas_reason():
     with pytest.raises(UncompilableCode, match="undefined_name") as caught:
         kernel(KernelProgram("def f(x):\n    return undefined_name(x)\n"), "f", "mistake")(1.0)
+
     assert caught.value.name == "f"
 
 
@@ -248,7 +250,7 @@ def step_in_process(python):
     return int(lines), q
 
 
-def test_a_debugger_stops_in_kernels_that_run_as_python():
+def test_a_debugger_stops_in_python_kernels():
     lines, q = step_in_process("1")
     compiled_lines, compiled_q = step_in_process("0")
 

@@ -14,7 +14,7 @@ def half(x):
     return (0.5 * x,)
 
 
-def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
+def test_zeros_ones_and_repetitions_fold_away():
     trace = Trace()
     x = trace.name("x")
     y = trace.name("y")
@@ -43,4 +43,5 @@ def test_a_trace_computes_what_the_function_does(values):
     lines = statements(trace, [("out", function(*(trace.name(name) for name in "abcd")))])
     given_names = {**dict(zip("abcd", values, strict=True)), "half": half}
     exec("\n".join(lines), given_names)
+
     assert given_names["out"] == pytest.approx(function(*values), rel=1e-14, abs=1e-14)

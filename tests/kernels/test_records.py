@@ -59,5 +59,6 @@ def test_compiled_code_fills_what_attributes_show(wholes):
     kernel_of(fill, "record of a test")(wholes)
 
     part = with_attributes(wholes)[0].part
+
     assert part.order.tolist() == [0, 1, 2]
     assert part.weights[:, 1].tolist() == [0.0, 0.5, 1.0]

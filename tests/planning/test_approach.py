@@ -21,11 +21,12 @@ UR10 = load_robot("ur10")
     st.sampled_from([0.25, 1.0]),
     st.sampled_from([0.002, 0.008]),
 )
-def test_any_way_near_home_keeps_both_speeds_and_arrives(seed, size, tool_speed, period):
+def test_an_approach_keeps_both_speeds(seed, size, tool_speed, period):
     goal = UR10.home + size * np.random.default_rng(seed).uniform(-1.0, 1.0, 6)
     way = plan_approach(
         UR10, UR10.home, goal, period, max_joint_speed=1.0, max_tool_speed=tool_speed
     )
+
     assert np.array_equal(way[0], UR10.home)
     assert np.array_equal(way[-1], goal)
     assert tool_speeds(UR10, way, period).max() <= tool_speed
@@ -34,5 +35,6 @@ def test_any_way_near_home_keeps_both_speeds_and_arrives(seed, size, tool_speed,
 
 def test_a_way_through_the_floor_is_refused():
     below = np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0])
+
     with pytest.raises(PlanRefused):
         plan_approach(UR10, UR10.home, below, 0.008, max_joint_speed=1.0, max_tool_speed=1.0)

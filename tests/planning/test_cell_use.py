@@ -40,9 +40,11 @@ def lab(tmp_path):
     return write
 
 
-def test_a_box_on_the_path_is_refused_and_named_and_nothing_is_written(cli, lab, tmp_path):
+def test_a_box_on_the_path_is_named(cli, lab, tmp_path):
     answer = cli("run", "square_tracking", "--cell", lab(VICE), "--out", tmp_path / "out")
+
     assert answer.status == 2
+
     for words in (
         "wrist_3_link would be",
         "the box 'vice'",
@@ -51,24 +53,30 @@ def test_a_box_on_the_path_is_refused_and_named_and_nothing_is_written(cli, lab,
         "cell file",
     ):
         assert words in answer.message
+
     assert not (tmp_path / "out").exists()
 
 
-def test_check_names_the_box_too_and_passes_when_it_stands_elsewhere(cli, lab):
+def test_check_names_the_box(cli, lab):
     assert "the box 'vice'" in cli("check", "square_tracking", "--cell", lab(VICE)).message
+
     away = lab(VICE.replace("0.95, 0.164", "0.75, -0.9"))
     answer = cli("check", "square_tracking", "--cell", away, "--json")
-    assert answer.status == 0 and json.loads(answer.out)["clearance"]["distance_m"] > 0.005
+
+    assert answer.status == 0
+    assert json.loads(answer.out)["clearance"]["distance_m"] > 0.005
 
 
-def test_a_plane_across_the_path_is_refused_and_named(cli, lab):
+def test_a_plane_across_the_path_is_named(cli, lab):
     plane = '[[keep_out_planes]]\nname = "curtain"\npoint = [0.9, 0.0, 0.0]\nnormal = [-1.0, 0.0, 0.0]\n'
+
     assert "the plane 'curtain'" in cli("check", "square_tracking", "--cell", lab(plane)).message
 
 
 def test_the_tools_shape_is_what_touches(cli, lab):
     """The square's tool flies 0.3 m over the floor: what hangs 0.31 m below the flange touches."""
     tool = "[[tool_capsules]]\nstart = [0, 0, 0.1]\nend = [0, 0, 0.26]\nradius = 0.05\n"
+
     assert (
         "the tool would be 10 mm inside the floor"
         in cli("check", "square_tracking", "--cell", lab(tool)).message
@@ -76,7 +84,7 @@ def test_the_tools_shape_is_what_touches(cli, lab):
     assert cli("check", "square_tracking", "--cell", lab(tool), "--floor", "-0.1").status == 0
 
 
-def test_on_the_way_to_the_start_the_arm_keeps_out_as_well(tmp_path):
+def test_the_approach_keeps_out(tmp_path):
     """The plan itself is clear of the post; the straight way in joint space from home to its start is not."""
     robot = simbridge.load_robot("ur10")
     there = robot.home.copy()
@@ -116,12 +124,15 @@ def test_a_live_arm_stops_before_a_box(tmp_path):
     assert top + 0.004 < height < top + 0.02
 
 
-def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path, without_pages):
+def test_a_cell_replaces_its_flags(cli, lab, line, tmp_path, without_pages):
     cell = lab(
         'robot = "ur10e"\ntcp = [0, 0, 0.1, 0, 0, 0]\npayload = 2\npayload_cog = [0, 0, 0.05]\nmounting = "ceiling"\n'
     )
+
     assert cli("run", line, "--cell", cell, "--out", tmp_path / "run", "--json").status == 0
+
     robot = RunDirectory.open(tmp_path / "run").settings().robot
+
     assert robot.name == "ur10e"
     assert robot.payload == 2.0
     assert robot.payload_cog == [0.0, 0.0, 0.05]
@@ -129,33 +140,43 @@ def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path, witho
     assert robot.gravity == [0.0, 0.0, 9.81]
 
 
-def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(
+def test_a_run_records_its_cell(
     cli, lab, tmp_path, monkeypatch
 ):
     cell = lab(
         VICE.replace("0.164, 0.2", "1.5, 0.2")
         + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
     )
+
     assert cli("run", "step", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
+
     settings = RunDirectory.open(tmp_path / "one").settings()
+
     assert settings.cell.file == str(cell)
     assert settings.cell.values["keep_out_boxes"][0]["name"] == "vice"
     assert settings.cell.values["tool_capsules"] == [
         {"start": [0, 0, 0], "end": [0, 0, 0.05], "radius": 0.04}
     ]
     assert str(cell) in (tmp_path / "one/report.html").read_text(encoding="utf-8")
+
     command = repeat_command(settings, tmp_path / "one")
     monkeypatch.setattr(run_ending, "write_report", lambda *_: None)
+
     assert cli(*shlex.split(command)[1:], "--out", tmp_path / "two", "--json").status == 0
+
     plans = [np.load(tmp_path / name / "plan.npz")["setpoints"] for name in ("one", "two")]
+
     assert np.array_equal(*plans)
 
 
-def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line, without_pages):
+def test_an_unsaved_cell_promises_no_command(tmp_path, line, without_pages):
     run = simbridge.run(line, out=tmp_path / "run", options=Options(cell=Cell(payload=1.0)))
     settings = run.evaluation().settings
+
     assert settings.cell == CellRecord("", {"payload": 1.0})
+
     settings.scenario.name = "square_tracking"
+
     assert repeat_command(settings, run.directory) is None
 
 
@@ -175,9 +196,11 @@ def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line
         ('floor = "none"', "--floor 0", ("The floor is 0.0", "none")),
     ],
 )
-def test_a_flag_that_contradicts_the_cell_is_refused_with_both(cli, lab, text, flags, words):
+def test_a_contradicting_flag_is_refused(cli, lab, text, flags, words):
     answer = cli("check", "square_tracking", "--cell", lab(text), *flags.split())
+
     assert answer.status == 2
+
     for part in (*words, "lab.toml"):
         assert part in answer.message
 
@@ -190,32 +213,37 @@ def test_a_flag_that_contradicts_the_cell_is_refused_with_both(cli, lab, text, f
         ("", "--robot ur10e --payload 2 --floor none"),
     ],
 )
-def test_a_flag_may_say_the_same_and_what_the_cell_leaves_out(cli, lab, text, flags):
+def test_a_flag_may_complete_the_cell(cli, lab, text, flags):
     assert cli("check", "square_tracking", "--cell", lab(text), *flags.split()).status == 0
 
 
 @pytest.mark.parametrize(("flags", "used"), [((), "on"), (("--feedforward", "off"), "off")])
-def test_a_cell_turns_feedforward_on_unless_the_flag_says_otherwise(
+def test_a_cell_may_turn_feedforward_on(
     cli, lab, line, flags, used, tmp_path, without_pages
 ):
     out = tmp_path / "out"
     cell = lab('feedforward = "on"')
     answer = cli("run", line, "--cell", cell, *flags, "--out", out, "--json")
+
     assert (answer.status, json.loads(answer.out)["feedforward"]) == (0, used == "on")
     assert RunDirectory.open(out).settings().scenario.feedforward == used
 
 
-def test_a_solver_for_another_tcp_than_the_cells_is_refused_and_one_for_the_same_taken(line):
+def test_a_solver_must_have_the_cells_tcp(line):
     flange = simbridge.load_robot("ur10")
     options = Options(
         cell=Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), payload=1.0, mounting="ceiling")
     )
+
     with pytest.raises(InvalidParameter, match="TCP and payload"):
         prepare(line, solver=simbridge.ForwardDynamics(flange), options=options)
+
     prepared = prepare(
         line, solver=simbridge.ForwardDynamics(options.equip(flange)), options=options
     )
-    assert prepared.robot.payload == 1.0 and prepared.robot.gravity[2] == 9.81
+
+    assert prepared.robot.payload == 1.0
+    assert prepared.robot.gravity[2] == 9.81
 
 
 def test_the_documented_example_is_loaded_word_for_word(tmp_path):
@@ -224,9 +252,11 @@ def test_the_documented_example_is_loaded_word_for_word(tmp_path):
     (tmp_path / "lab.toml").write_text(example, encoding="utf-8")
     (tmp_path / "ur10e_calibration.toml").touch()
     cell = load_cell(tmp_path / "lab.toml")
+
     for name, value in vars(cell).items():
         assert value not in (None, ()), f"the example leaves out {name}"
         assert name == "source" or f"`{name}`" in text or f"`[[{name}]]`" in text
+
     assert [box.name for box in cell.keep_out_boxes] == ["table", "camera"]
     assert cell.calibration == tmp_path / "ur10e_calibration.toml"
 
@@ -237,7 +267,10 @@ def test_the_documented_cell_can_be_run(tmp_path, line):
     example = text.split("```toml\n")[1].split("```")[0].replace("calibration =", "# calibration =")
     (tmp_path / "lab.toml").write_text(example, encoding="utf-8")
     prepared = prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))
-    assert prepared.robot.name == "ur10e" and prepared.peaks.clearance.distance > 0.005
+
+    assert prepared.robot.name == "ur10e"
+    assert prepared.peaks.clearance.distance > 0.005
+
     (tmp_path / "lab.toml").write_text(
         example.replace("0.9, 0.0, -0.4", "0.9, 0.0, -0.1"), encoding="utf-8"
     )

@@ -33,8 +33,9 @@ def violation(guard, setpoint, measured=HOME):
     return caught.value
 
 
-def test_a_setpoint_within_all_rules_comes_out_as_it_went_in(guard):
+def test_a_good_setpoint_is_unchanged(guard):
     setpoint = HOME + 0.5 * STEP
+
     assert guard.check(setpoint, HOME).tobytes() == setpoint.tobytes()
 
 
@@ -42,7 +43,9 @@ def test_what_comes_out_belongs_to_nobody_else(guard):
     setpoint = HOME.copy()
     passed = guard.check(setpoint, HOME)
     setpoint += 1.0
+
     assert np.array_equal(passed, HOME)
+
     with pytest.raises(ValueError, match="read-only"):
         passed += 1.0
 
@@ -64,8 +67,9 @@ def test_what_comes_out_belongs_to_nobody_else(guard):
     ],
     ids=repr,
 )
-def test_what_is_not_one_number_a_joint_is_refused(guard, setpoint):
+def test_a_setpoint_has_a_number_per_joint(guard, setpoint):
     error = violation(guard, setpoint)
+
     assert error.rule == "shape"
     assert "stopped" in str(error)
 
@@ -75,7 +79,7 @@ class Hostile:
         raise RuntimeError("no array today")
 
 
-def test_an_object_that_fails_to_become_an_array_latches_like_any_other(guard):
+def test_an_object_that_is_no_array_latches(guard):
     assert violation(guard, Hostile()).rule == "shape"
     assert violation(guard, HOME).rule == "latched"
 
@@ -85,6 +89,7 @@ def test_an_object_that_fails_to_become_an_array_latches_like_any_other(guard):
 def test_a_number_that_is_not_finite_is_refused(guard, joint, value):
     setpoint = HOME.copy()
     setpoint[joint] = value
+
     assert violation(guard, setpoint).rule == "finite"
 
 
@@ -93,18 +98,19 @@ def test_a_number_that_is_not_finite_is_refused(guard, joint, value):
     [np.full(6, np.nan), HOME[:5], "nowhere", None],
     ids=["nan", "short", "text", "None"],
 )
-def test_a_setpoint_is_refused_when_nobody_knows_where_the_arm_is(guard, measured):
+def test_an_unknown_position_is_refused(guard, measured):
     assert violation(guard, HOME, measured).rule in {"finite", "shape"}
 
 
 def test_an_arm_that_stands_nowhere_gets_no_setpoint(guard):
     guard.reset(np.full(6, np.nan))
+
     assert violation(guard, HOME).rule == "velocity"
 
 
 @pytest.mark.parametrize("joint", range(6))
 @pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_a_setpoint_past_a_joints_end_names_joint_value_and_limit(guard, joint, side):
+def test_a_setpoint_past_a_limit_is_named(guard, joint, side):
     limit = (ROBOT.position_min if side < 0.0 else ROBOT.position_max)[joint]
     at = HOME.copy()
     at[joint] = limit
@@ -112,36 +118,41 @@ def test_a_setpoint_past_a_joints_end_names_joint_value_and_limit(guard, joint, 
     setpoint = at.copy()
     setpoint[joint] = limit + side * 0.5 * STEP[joint]
     error = violation(guard, setpoint, at)
+
     assert (error.rule, error.joint) == ("position", ROBOT.joint_names[joint])
     assert (error.value, error.limit) == (setpoint[joint], limit)
 
 
 @pytest.mark.parametrize("joint", range(6))
 @pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_a_step_of_just_the_joints_speed_passes_and_a_little_more_does_not(guard, joint, side):
+def test_the_step_limit_is_exact(guard, joint, side):
     setpoint = HOME.copy()
     setpoint[joint] += side * STEP[joint]
+
     assert np.array_equal(guard.check(setpoint, HOME), setpoint)
+
     guard.reset(HOME)
     setpoint[joint] = HOME[joint] + side * 1.001 * STEP[joint]
     error = violation(guard, setpoint)
+
     assert (error.rule, error.joint) == ("velocity", ROBOT.joint_names[joint])
     assert error.value == pytest.approx(1.001 * ROBOT.max_velocity[joint], rel=1e-9)
     assert error.limit == ROBOT.max_velocity[joint]
 
 
-def test_a_standing_setpoint_may_be_two_tenths_of_a_radian_from_the_arm(guard):
+def test_a_resting_setpoint_may_lead_a_little(guard):
     measured = HOME.copy()
     measured[3] += DISTANCE - 1e-9
     guard.check(HOME, measured)
     measured[3] = HOME[3] + DISTANCE + 1e-6
     error = violation(guard, HOME, measured)
+
     assert (error.rule, error.joint) == ("distance", ROBOT.joint_names[3])
     assert error.value == pytest.approx(DISTANCE + 1e-6, rel=1e-9)
     assert error.limit == pytest.approx(DISTANCE, rel=1e-12)
 
 
-def test_a_moving_setpoint_may_lead_the_arm_by_twice_the_lookahead(guard):
+def test_a_moving_setpoint_may_lead_more(guard):
     speed = 1.0  # rad/s
     setpoint = HOME.copy()
     setpoint[3] += speed * PERIOD
@@ -149,6 +160,7 @@ def test_a_moving_setpoint_may_lead_the_arm_by_twice_the_lookahead(guard):
     measured[3] -= DISTANCE + 2.0 * 0.03 * speed - 1e-9
     guard.check(setpoint, measured)
     setpoint[3] += speed * PERIOD
+
     assert violation(guard, setpoint, measured).rule == "distance"
 
 
@@ -164,48 +176,59 @@ def sent(guard, velocities):
 @pytest.mark.parametrize(
     "velocities", [(1.0, 2.0, 3.0, 2.0, 1.0), (-1.0, 0.0, 1.0), (0.9, 0.0, 0.9, 0.0)]
 )
-def test_a_velocity_that_changes_by_the_velocity_jump_passes(guard, velocities):
+def test_an_allowed_velocity_jump_passes(guard, velocities):
     sent(guard, velocities)
 
 
 @pytest.mark.parametrize("velocities", [(1.29,), (0.7, 1.29, 0.0), (-0.7, 0.7)])
-def test_a_velocity_that_changes_by_more_is_refused_with_joint_amount_and_limit(guard, velocities):
+def test_a_larger_velocity_jump_is_refused(guard, velocities):
     with pytest.raises(GuardViolation) as caught:
         sent(guard, velocities)
+
     error = caught.value
+
     assert (error.rule, error.joint) == ("velocity jump", ROBOT.joint_names[3])
     assert error.value == pytest.approx(abs(np.diff((0.0, *velocities))[-1]), rel=1e-9)
     # The jump itself, and what the speed slider adds while it changes.
     assert error.limit == pytest.approx(1.0 + SCALING_RAMP * PERIOD * ROBOT.max_velocity[3])
 
 
-def test_a_stream_that_was_slowed_down_goes_on_from_the_lower_velocity(guard):
+def test_a_slowed_stream_goes_on_slower(guard):
     setpoint = sent(guard, (0.9, 1.8, 2.7))
     guard.scale_speed(0.0)
+
     assert np.array_equal(guard.check(setpoint, setpoint), setpoint)
+
     setpoint[3] += 1.2 * PERIOD
+
     assert violation(guard, setpoint, setpoint).rule == "velocity jump"
 
 
-def test_the_velocity_that_servoj_makes_of_setpoints_has_the_joints_limit(guard):
+def test_servojs_velocity_has_the_joints_limit(guard):
     guard.check_predicted(ROBOT.max_velocity)
+
     with pytest.raises(GuardViolation) as caught:
         guard.check_predicted(ROBOT.max_velocity * np.array([0.9, 1.0, -1.02, 0.5, 1.0, 1.0]))
+
     assert (caught.value.rule, caught.value.joint) == ("predicted velocity", ROBOT.joint_names[2])
     assert violation(guard, HOME).rule == "latched"
 
 
 def test_a_violation_latches_until_reset(guard):
     violation(guard, HOME + 1.0)
+
     for _ in range(3):
         assert violation(guard, HOME).rule == "latched"
+
     guard.reset(HOME)
+
     assert np.array_equal(guard.check(HOME, HOME), HOME)
 
 
-def test_a_refused_setpoint_is_not_where_the_next_step_begins(guard):
+def test_a_refused_setpoint_is_forgotten(guard):
     violation(guard, HOME + 2.0 * STEP)
     guard.reset(HOME)
+
     assert violation(guard, HOME + 3.0 * STEP).rule == "velocity"
 
 
@@ -224,14 +247,21 @@ commands = st.lists(
 
 
 @given(commands)
-def test_whatever_comes_in_only_setpoints_that_keep_all_rules_come_out(sequence):
+def test_only_good_setpoints_come_out(sequence):
     guard = Guard(ROBOT, PERIOD, lookahead=0.03)
     guard.reset(HOME)
-    previous, measured, latched, velocity = HOME, HOME, False, None
+    previous = HOME
+    measured = HOME
+    latched = False
+    velocity = None
+
     for kind, step, junk, somewhere in sequence:
         if kind == "reset":
             guard.reset(HOME)
-            previous, measured, latched, velocity = HOME, HOME, False, None
+            previous = HOME
+            measured = HOME
+            latched = False
+            velocity = None
             continue
         setpoint, at = (previous + step, measured) if kind == "step" else (junk, somewhere)
         try:
@@ -241,10 +271,10 @@ def test_whatever_comes_in_only_setpoints_that_keep_all_rules_come_out(sequence)
             latched = True
             continue
         assert not latched
-        assert passed.shape == (6,) and np.isfinite(passed).all()
-        assert (passed >= ROBOT.position_min - 1e-9).all() and (
-            passed <= ROBOT.position_max + 1e-9
-        ).all()
+        assert passed.shape == (6,)
+        assert np.isfinite(passed).all()
+        assert (passed >= ROBOT.position_min - 1e-9).all()
+        assert (passed <= ROBOT.position_max + 1e-9).all()
         moved = np.abs(passed - previous)
         assert (moved <= 1.0001 * STEP).all()
         assert (np.abs(passed - at) <= DISTANCE + 0.06 * moved / PERIOD + 1e-12).all()

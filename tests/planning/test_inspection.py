@@ -12,34 +12,41 @@ from simbridge.planning.inspection import inspect
 from simbridge.trajectory import Trajectory, square, write_bag
 
 
-def test_the_facts_of_a_square_are_those_it_was_made_with(cli, tum, tmp_path):
+def test_a_square_has_its_facts(cli, tum, tmp_path):
     file = tum(tmp_path / "square.tum", square(side=0.4, speed=0.2, rate=50.0, laps=2))
     answer = cli("inspect", file, "--json")
     facts = json.loads(answer.out)
-    assert answer.status == 0 and facts["samples"] == 801
-    assert facts["duration_s"] == pytest.approx(16.0) and facts["rate_hz"] == pytest.approx(50.0)
-    assert facts["step_std_s"] == pytest.approx(0.0, abs=1e-12) and facts["gaps"] == 0
+
+    assert answer.status == 0
+    assert facts["samples"] == 801
+    assert facts["duration_s"] == pytest.approx(16.0)
+    assert facts["rate_hz"] == pytest.approx(50.0)
+    assert facts["step_std_s"] == pytest.approx(0.0, abs=1e-12)
+    assert facts["gaps"] == 0
     assert facts["length_m"] == pytest.approx(3.2)
+
     for name in ("mean", "p95", "max"):
-        assert facts["speed_m_s"][name] == pytest.approx(0.2) and facts["turn_rate_rad_s"][
-            name
-        ] == pytest.approx(0.0)
+        assert facts["speed_m_s"][name] == pytest.approx(0.2)
+        assert facts["turn_rate_rad_s"][name] == pytest.approx(0.0)
+
     assert facts["extent_min_m"] == pytest.approx([0.55, -0.036, 0.3])
     assert facts["extent_max_m"] == pytest.approx([0.95, 0.364, 0.3])
-    assert facts["reach"]["share"] == 1.0 and facts["reach"]["first_missed"] is None
+    assert facts["reach"]["share"] == 1.0
+    assert facts["reach"]["first_missed"] is None
 
 
-def test_a_gap_and_a_fast_stretch_are_found_where_they_are(through):
+def test_gaps_and_fast_stretches_are_located(through):
     times = np.array([0.0, 0.1, 0.2, 0.7, 0.8, 0.9])
     x = np.array([0.0, 0.01, 0.02, 0.07, 0.08, 0.12])
     facts, attained = inspect(through(np.column_stack([x, 0.0 * x, 0.0 * x]), times))
-    assert facts.gaps == 1 and attained is None and facts.reach is None
-    assert facts.longest_gap_s == pytest.approx(0.5) and facts.longest_gap_at_s == pytest.approx(
-        0.2
-    )
-    assert facts.speed_m_s.mean == pytest.approx(
-        0.12 / 0.9
-    ) and facts.speed_m_s.max == pytest.approx(0.4)
+
+    assert facts.gaps == 1
+    assert attained is None
+    assert facts.reach is None
+    assert facts.longest_gap_s == pytest.approx(0.5)
+    assert facts.longest_gap_at_s == pytest.approx(0.2)
+    assert facts.speed_m_s.mean == pytest.approx(0.12 / 0.9)
+    assert facts.speed_m_s.max == pytest.approx(0.4)
     # 0.8 of 0.9 s go at 0.1 m/s: the last ninth is above the 95th percentile's rank.
     assert facts.speed_m_s.p95 == pytest.approx(0.4)
 
@@ -47,49 +54,63 @@ def test_a_gap_and_a_fast_stretch_are_found_where_they_are(through):
 def test_a_single_sample_has_no_rate(cli, tum, tmp_path, through):
     file = tum(tmp_path / "one.tum", through([[0.7, 0.1, 0.3]], [0.0]))
     facts = json.loads(cli("inspect", file, "--json").out)
-    assert facts["samples"] == 1 and facts["rate_hz"] is None and facts["speed_m_s"] is None
+
+    assert facts["samples"] == 1
+    assert facts["rate_hz"] is None
+    assert facts["speed_m_s"] is None
     assert cli("inspect", file).status == 0
 
 
-def test_the_reachable_share_and_the_first_sample_missed_are_shown(cli, tum, tmp_path, through):
+def test_reach_is_shown(cli, tum, tmp_path, through):
     # 1.27 m is about as far as a UR10 gets with its tool down: of 0.8 to 1.7 m half and a bit is within.
     x = np.linspace(0.8, 1.7, 91)
     points = np.column_stack([x, np.full(91, 0.164), np.full(91, 0.3)])
     file = tum(tmp_path / "out.tum", through(points, np.arange(91.0)))
     reach = json.loads(cli("inspect", file, "--json").out)["reach"]
     missed = reach["first_missed"]
-    assert reach["robot"] == "ur10" and reach["solved"] == 91
-    assert 1.2 < x[missed] < 1.35 and reach["first_missed_s"] == pytest.approx(float(missed))
+
+    assert reach["robot"] == "ur10"
+    assert reach["solved"] == 91
+    assert 1.2 < x[missed] < 1.35
+    assert reach["first_missed_s"] == pytest.approx(float(missed))
     assert reach["share"] == pytest.approx(missed / 91)
     assert f"first not reached: sample {missed}" in " ".join(cli("inspect", file).out.split())
 
 
-def test_the_table_fits_eighty_columns_and_names_what_it_shows(cli, line, monkeypatch):
+def test_the_table_fits_eighty_columns(cli, line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     out = cli("inspect", line).out
+
     assert all(len(text) <= 80 for text in out.splitlines()[1:])
+
     for word in ("samples", "rate", "gaps", "length", "speed", "turning", "reachable"):
         assert f"\n{word} " in out
-    assert "10.00 Hz" in out and "mean 0.100" in out
+
+    assert "10.00 Hz" in out
+    assert "mean 0.100" in out
 
 
 @pytest.mark.parametrize(
     ("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
 )
-def test_a_picture_is_drawn_in_the_format_of_its_suffix(cli, line, tmp_path, suffix, begins):
+def test_the_suffix_decides_the_format(cli, line, tmp_path, suffix, begins):
     picture = tmp_path / f"line{suffix}"
     answer = cli("inspect", line, "--out", picture)
-    assert answer.status == 0 and f"Picture: {picture}" in answer.out
+
+    assert answer.status == 0
+    assert f"Picture: {picture}" in answer.out
     assert picture.read_bytes().startswith(begins)
 
 
 def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
     pictures = []
+
     for name, far in (("near", 0.9), ("far", 1.9)):
         points = np.column_stack([np.linspace(0.7, far, 20), np.full(20, 0.1), np.full(20, 0.3)])
         file = tum(tmp_path / f"{name}.tum", through(points, np.arange(20.0)))
         assert cli("inspect", file, "--out", tmp_path / f"{name}.png").status == 0
         pictures.append(matplotlib.image.imread(tmp_path / f"{name}.png")[..., :3])
+
     from matplotlib.colors import to_rgb
 
     from simbridge.report.palette import ATTAINED
@@ -97,39 +118,47 @@ def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
     near, far = (
         np.all(np.abs(picture - to_rgb(ATTAINED)) < 0.02, axis=-1).sum() for picture in pictures
     )
-    assert near == 0 and far > 50
+
+    assert near == 0
+    assert far > 50
 
 
 @pytest.mark.parametrize(("axis", "title"), [(0, "from the side"), (1, "from the front")])
-def test_a_picture_looks_from_where_the_motion_is_not_a_mere_line(
+def test_a_picture_shows_the_motions_plane(
     cli, tum, tmp_path, through, axis, title
 ):
     points = np.tile([0.7, 0.0, 0.3], (10, 1))
     points[:, axis] += np.linspace(0.0, 0.2, 10)
     file = tum(tmp_path / "line.tum", through(points, np.arange(10.0)))
+
     assert cli("inspect", file, "--out", tmp_path / "line.svg").status == 0
     assert f"<!-- {title} -->" in (tmp_path / "line.svg").read_text()
 
 
-def test_with_json_the_picture_is_named_on_standard_error(cli, line, tmp_path):
+def test_json_leaves_the_picture_to_stderr(cli, line, tmp_path):
     answer = cli("inspect", line, "--json", "--out", tmp_path / "line.png")
     json.loads(answer.out)
+
     assert "Picture:" in answer.err
 
 
-def test_a_picture_of_another_kind_is_refused_with_the_known_ones(cli, line, tmp_path):
+def test_an_unknown_format_is_refused(cli, line, tmp_path):
     answer = cli("inspect", line, "--out", tmp_path / "line.xyz")
-    assert answer.status == 2 and ".png, .svg, .pdf" in answer.message
+
+    assert answer.status == 2
+    assert ".png, .svg, .pdf" in answer.message
 
 
 def test_a_scenario_can_be_inspected_by_its_name(cli):
     facts = json.loads(cli("inspect", "circle", "--robot", "ur3e", "--json").out)
+
     assert facts["length_m"] == pytest.approx(2.0 * 2.0 * np.pi * 0.15 * 0.45, rel=1e-3)
     assert facts["reach"]["robot"] == "ur3e"
 
 
-def test_poses_in_a_foreign_frame_are_looked_at_as_they_are(cli, tmp_path):
+def test_foreign_frames_are_shown_as_they_are(cli, tmp_path):
     write_bag(tmp_path / "mocap.mcap", square(side=0.2), frame_id="mocap")
+
     assert cli("inspect", tmp_path / "mocap.mcap").status == 0
 
 
@@ -174,43 +203,50 @@ def two_topics(tmp_path):
     return tmp_path / "two"
 
 
-def test_at_a_terminal_the_topic_is_asked_for_until_a_number_of_the_list_is_given(
+def test_a_terminal_asks_for_the_topic(
     cli, terminal, two_topics
 ):
     terminal("", "/far", "0", "3", "2")
     answer = cli("inspect", two_topics, "--json")
     facts = json.loads(answer.out)
-    assert (
-        answer.status == 0
-        and facts["samples"] == 20
-        and facts["extent_min_m"][0] == pytest.approx(9.0)
-    )
-    assert answer.message.count("Which topic?") == 5 and "1 /near 2 /far" in answer.message
+
+    assert answer.status == 0
+    assert facts["samples"] == 20
+    assert facts["extent_min_m"][0] == pytest.approx(9.0)
+    assert answer.message.count("Which topic?") == 5
+    assert "1 /near 2 /far" in answer.message
 
 
-def test_a_terminal_that_is_closed_instead_ends_the_question(cli, terminal, two_topics):
+def test_a_closed_terminal_ends_the_question(cli, terminal, two_topics):
     terminal("no idea")
+
     assert cli("inspect", two_topics).status == 130
 
 
-def test_without_a_terminal_the_topics_are_named_instead_of_asked_for(cli, two_topics, monkeypatch):
+def test_without_a_terminal_topics_are_named(cli, two_topics, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
     answer = cli("check", two_topics)
-    assert answer.status == 2 and "choose one with --topic: /near, /far" in answer.message
+
+    assert answer.status == 2
+    assert "choose one with --topic: /near, /far" in answer.message
 
 
-def test_a_topic_that_is_named_is_not_asked_for(cli, terminal, two_topics):
+def test_a_named_topic_is_used(cli, terminal, two_topics):
     terminal()
     facts = json.loads(cli("inspect", two_topics, "--topic", "/far", "--json").out)
+
     assert facts["samples"] == 20
 
 
-def test_facts_of_a_long_recording_solve_only_some_hundreds_of_its_samples():
+def test_a_long_recording_is_solved_in_part():
     from simbridge import ForwardDynamics, load_robot
 
     long = square(rate=2000.0)
     facts, attained = inspect(
         Trajectory(long.times, long.poses), ForwardDynamics(load_robot("ur10"))
     )
-    assert facts.samples == 16001 and facts.reach.solved == 400
-    assert attained.shape == (16001,) and attained.all()
+
+    assert facts.samples == 16001
+    assert facts.reach.solved == 400
+    assert attained.shape == (16001,)
+    assert attained.all()

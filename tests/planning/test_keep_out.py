@@ -63,9 +63,11 @@ def from_box(point, box):
 
 def axis_from_box(start, end, box):
     """Of a segment: the distance is convex along it, so thirds that are farther can be cut off."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(120):
-        a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
+        a = low + (high - low) / 3.0
+        b = high - (high - low) / 3.0
         if from_box(start + a * (end - start), box) < from_box(start + b * (end - start), box):
             high = b
         else:
@@ -79,10 +81,13 @@ postures = st.tuples(*[st.floats(-1.0, 1.0)] * 3, *[st.floats(-3.0, 3.0)] * 2).m
 
 
 @given(q=postures, centre=vectors, size=sizes, rotation=vectors)
-def test_a_capsule_is_as_far_from_a_box_as_its_axis_less_its_radius(q, centre, size, rotation):
+def test_a_capsules_distance_is_its_axis_less_radius(q, centre, size, rotation):
     box = Box("crate", centre, size, rotation)
     found = CollisionModel(CAPSULE, CollisionScene(None, (box,))).clearance(q)
-    assert found.bodies == ("rod", "the box 'crate'") and found.zone == "crate"
+
+    assert found.bodies == ("rod", "the box 'crate'")
+    assert found.zone == "crate"
+
     axis = axis_from_box(*ends(CAPSULE, q), box)
     if axis > 1e-3:
         assert found.distance == pytest.approx(axis - RADIUS, abs=1e-5)
@@ -91,13 +96,16 @@ def test_a_capsule_is_as_far_from_a_box_as_its_axis_less_its_radius(q, centre, s
 
 
 @given(q=postures, point=vectors, normal=vectors, kind=st.sampled_from(["capsule", "cylinder"]))
-def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind):
+def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
     assume(np.linalg.norm(normal) > 1e-3)
     robot = CAPSULE if kind == "capsule" else CYLINDER
     found = CollisionModel(
         robot, CollisionScene(None, (), (Plane("wall", point, normal),))
     ).clearance(q)
-    assert found.bodies == ("rod", "the plane 'wall'") and found.zone == "wall"
+
+    assert found.bodies == ("rod", "the plane 'wall'")
+    assert found.zone == "wall"
+
     upwards = np.array(normal) / np.linalg.norm(normal)
     start, end = ends(robot, q)
     along = (end - start) / np.linalg.norm(end - start)
@@ -106,17 +114,19 @@ def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind
         RADIUS if kind == "capsule" else RADIUS * np.sqrt(max(0.0, 1.0 - (along @ upwards) ** 2))
     )
     lowest = min((start - point) @ upwards, (end - point) @ upwards)
+
     assert found.distance == pytest.approx(lowest - reach, abs=1e-7)
 
 
 @pytest.mark.parametrize(("aside", "over"), [(0.2, 0.0), (0.0, 0.3), (-0.4, 0.1)])
-def test_a_cylinder_next_to_or_over_a_box_is_as_far_as_the_gap(aside, over):
+def test_a_cylinders_distance_is_the_gap(aside, over):
     """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
     box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
     found = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(
         np.array([0.0, aside, over, 0.0, 0.0])
     )
     gaps = np.abs([aside, over]) - 0.1
+
     assert found.distance == pytest.approx(np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5)
 
 
@@ -141,7 +151,7 @@ def any_obstacles(rng):
 
 @few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]))
-def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(seed, step):
+def test_a_path_is_refused_at_its_first_contact(seed, step):
     rng = np.random.default_rng(seed)
     model = CollisionModel(UR10, any_obstacles(rng))
     ways = UR10.home + np.concatenate(
@@ -160,19 +170,22 @@ def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed):
+def test_no_pair_nears_faster_than_the_joints(seed):
     """The bound by which postures are skipped, on the clearance of every pair by itself."""
     rng = np.random.default_rng(seed)
     model = CollisionModel(UR10, any_obstacles(rng))
-    before, after = UR10.home, UR10.home + rng.normal(0.0, 0.3, 6)
+    before = UR10.home
+    after = UR10.home + rng.normal(0.0, 0.3, 6)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
-    one, other = model.distances(before), model.distances(after)
+    one = model.distances(before)
+    other = model.distances(after)
     # Overlap is measured along one direction of several, so it may jump.
     apart = (one > 0.0) & (other > 0.0)
+
     assert np.all(np.abs(other - one)[apart] <= bound[apart] + 1e-5)
 
 
-def test_the_error_names_link_zone_sample_time_and_depth():
+def test_the_error_names_link_and_zone():
     """The rod slides along z, its lower side 50 mm under its axis, down into a box that ends at height 0.198."""
     box = Box("vice", (0.3, 0.0, 0.098), (0.2, 0.2, 0.2))
     path = np.zeros((101, 5))
@@ -181,15 +194,15 @@ def test_the_error_names_link_zone_sample_time_and_depth():
     with refuses("keep-out") as caught:
         CollisionModel(CAPSULE, CollisionScene(None, (box,))).check(path, 0.008)
     error = caught.value
+
     assert (error.sample, error.time, error.bodies) == (
         first,
         pytest.approx(0.008 * first),
         ("rod", "vice"),
     )
-    assert (
-        error.value == pytest.approx(path[first, 2] - RADIUS - 0.198, abs=1e-6)
-        and error.joint is None
-    )
+    assert error.value == pytest.approx(path[first, 2] - RADIUS - 0.198, abs=1e-6)
+    assert error.joint is None
+
     for words in (
         f"sample {first} ({0.008 * first:.3f} s)",
         "rod would be",
@@ -197,15 +210,17 @@ def test_the_error_names_link_zone_sample_time_and_depth():
         "5 mm are kept",
     ):
         assert words in str(error)
+
     with refuses("keep-out", match="rod would be 28 mm inside the box 'vice'"):
         CollisionModel(CAPSULE, CollisionScene(None, (box,))).check(path[[0]] * 0.44, 0.008)
 
 
-def test_the_first_link_keeps_out_of_boxes_and_the_base_need_not():
+def test_the_base_may_touch_boxes():
     shoulder = Box("pillar", (0.0, 0.0, 0.14), (0.3, 0.3, 0.1))
     foot = Box("pedestal", (0.0, 0.0, -0.2), (0.3, 0.3, 0.4))
     with refuses("keep-out") as caught:
         CollisionModel(UR10, CollisionScene(None, (shoulder,))).check(UR10.home[None], 0.008)
+
     assert caught.value.bodies[0] == "shoulder_link"
     assert (
         CollisionModel(UR10, CollisionScene(0.0, (foot,))).check(UR10.home[None], 0.008).distance
@@ -213,7 +228,7 @@ def test_the_first_link_keeps_out_of_boxes_and_the_base_need_not():
     )
 
 
-def test_a_zone_is_tested_even_when_home_is_in_it():
+def test_a_zone_at_home_is_tested():
     at_home = tuple(tool_path(UR10, UR10.home[None])[0, :3].tolist())
     with refuses("keep-out", match="crate"):
         CollisionModel(UR10, CollisionScene(None, (Box("crate", at_home, (0.1, 0.1, 0.1)),))).check(
@@ -221,14 +236,14 @@ def test_a_zone_is_tested_even_when_home_is_in_it():
         )
 
 
-def test_a_tool_that_touches_the_arm_at_home_is_not_taken_for_built_that_way():
+def test_a_tool_touching_at_home_collides():
     """The last links are its own; the forearm is not."""
     back = CollisionScene(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, -0.5), 0.05),))
     with refuses("self", match="the tool"):
         CollisionModel(UR10, back).check(UR10.home[None], 0.008)
 
 
-def test_the_tools_shape_stands_in_place_of_the_rod_to_the_tcp():
+def test_the_tools_shape_replaces_the_rod():
     height = tool_path(UR10, UR10.home[None])[0, 2]
     long = UR10.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, height + 0.1])))
     short = CollisionScene(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.03),))
@@ -238,15 +253,20 @@ def test_the_tools_shape_stands_in_place_of_the_rod_to_the_tcp():
     found = CollisionModel(
         replace(long, links=tuple(replace(link, shapes=()) for link in long.links)), short
     )
+
     assert found.clearance(UR10.home).distance == pytest.approx(height - 0.13, abs=1e-6)
 
 
-def test_the_way_to_a_plans_start_keeps_out_too():
+def test_an_approach_keeps_out():
     there = UR10.home + np.array([1.2, 0.0, 0.0, 0.0, 0.0, 0.0])
     between = tool_path(UR10, 0.5 * (UR10.home + there)[None])[0, :3]
     post = CollisionScene(0.0, (Box("post", tuple(between.tolist()), (0.1, 0.1, 0.1)),))
     speeds = {"max_joint_speed": 1.0, "max_tool_speed": 1.0}
+
     assert len(plan_approach(UR10, UR10.home, there, 0.008, **speeds)) > 10
+
     with pytest.raises(PlanRefused) as caught:
         plan_approach(UR10, UR10.home, there, 0.008, collision_scene=post, **speeds)
-    assert caught.value.kind == "keep-out" and caught.value.bodies[1] == "post"
+
+    assert caught.value.kind == "keep-out"
+    assert caught.value.bodies[1] == "post"

@@ -39,18 +39,22 @@ def suggested(text: str) -> list[str]:
 def test_the_suggested_transform_works_when_pasted(cli, tum, tmp_path, centre, options) -> None:
     file = tum(tmp_path / "far.tum", circle(centre))
     refused = cli("check", file, *options)
-    assert refused.status == 2 and "every target is out of reach" in refused.message
+
+    assert refused.status == 2
+    assert "every target is out of reach" in refused.message
     assert cli("check", file, "--transform", *suggested(refused.err)).status == 0
 
 
-def test_a_tool_that_points_up_is_brought_in_reach_too(cli, tum, tmp_path) -> None:
+def test_an_upward_tool_is_placed(cli, tum, tmp_path) -> None:
     file = tum(tmp_path / "up.tum", circle((0.0, -4.0, 0.0), (0.0, 0.0, 0.0, 1.0)))
+
     assert cli("check", file, "--transform", *suggested(cli("check", file).err)).status == 0
 
 
 def test_inspect_suggests_the_same_transform(cli, tum, tmp_path) -> None:
     file = tum(tmp_path / "far.tum", circle((3.2, 1.1, 0.8)))
     values = suggested(cli("inspect", file).out)
+
     assert values == suggested(cli("check", file).err)
     assert [float(value) for value in values] == pytest.approx(
         json.loads(cli("inspect", file, "--json").out)["placement"]
@@ -59,10 +63,11 @@ def test_inspect_suggests_the_same_transform(cli, tum, tmp_path) -> None:
 
 def test_a_recording_partly_in_reach_has_no_suggestion(cli, tum, tmp_path, through) -> None:
     file = tum(tmp_path / "far.tum", through([[0.7, 0.164, 0.3], [1.9, 0.164, 0.3]], [0.0, 5.0]))
+
     assert "--transform" not in cli("check", file).err
 
 
-def test_a_script_which_takes_no_transform_has_no_suggestion() -> None:
+def test_a_script_has_no_suggestion() -> None:
     from simbridge import Scenario
 
     with pytest.raises(TargetOutOfReach) as caught:
@@ -71,4 +76,5 @@ def test_a_script_which_takes_no_transform_has_no_suggestion() -> None:
             robot=load_robot("ur10"),
             options=Options(),
         )
+
     assert "--transform" not in str(caught.value)

@@ -68,50 +68,57 @@ def refused(quantity, setpoints, max_tool_speed=10.0, robot=ROBOT, collisions=NO
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_a_joint_past_its_end_is_named_with_the_first_sample_there(side):
+def test_a_joint_past_its_limit_is_named(side):
     limit = (ROBOT.position_min if side < 0.0 else ROBOT.position_max)[5]
     # 4 mrad a sample from 10 mrad before the limit: the third step is past it.
     error = refused("position", moving(5, [side * 0.5] * 10, start=limit - side * 0.010))
+
     assert (error.sample, error.joint, error.limit) == (3, "wrist_3_joint", limit)
     assert error.value == pytest.approx(limit + side * 0.002, abs=1e-9)
 
 
-def test_a_setpoint_that_is_not_a_number_is_refused_like_one_out_of_range():
+def test_a_nan_setpoint_is_refused():
     setpoints = moving(0, [0.1] * 5)
     setpoints[4, 3] = np.nan
     error = refused("position", setpoints)
+
     assert (error.sample, error.joint) == (4, "wrist_1_joint")
-    assert np.isnan(error.value) and "wrist_1_joint would be at nan, which is no position" in str(
-        error
-    )
+    assert np.isnan(error.value)
+    assert "wrist_1_joint would be at nan, which is no position" in str(error)
 
 
-def test_a_joint_too_fast_is_named_with_the_first_sample_it_comes_too_late_for():
+def test_a_joint_too_fast_is_named():
     limit = ROBOT.max_velocity[1]
     error = refused("velocity", moving(1, [0.0, 0.5 * limit, -1.01 * limit, -1.5 * limit]))
+
     assert (error.sample, error.joint, error.limit) == (3, "shoulder_lift_joint", limit)
     assert error.value == pytest.approx(1.01 * limit, rel=1e-9)
     assert "1.50 times" in str(error)
 
 
-def test_a_corner_too_sharp_is_named_with_its_sample_and_its_jump():
+def test_a_corner_too_sharp_is_named():
     error = refused("velocity jump", moving(4, [0.6] * 5 + [-0.7] * 5))
+
     assert (error.sample, error.joint, error.limit) == (5, "wrist_2_joint", ROBOT.max_velocity_jump)
     assert error.value == pytest.approx(1.3, rel=1e-9)
 
 
-def test_the_start_and_the_stop_of_a_plan_count_as_jumps():
+def test_start_and_stop_count_as_jumps():
     ramp = np.arange(1, 13) * 0.1
     error = refused("velocity jump", moving(0, ramp[::-1]))
+
     assert (error.sample, error.value) == (0, pytest.approx(1.2, rel=1e-9))
+
     error = refused("velocity jump", moving(0, ramp))
+
     assert (error.sample, error.value) == (len(ramp), pytest.approx(1.2, rel=1e-9))
 
 
-def test_a_tool_too_fast_is_named_with_its_speed():
+def test_a_tool_too_fast_is_named():
     radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))  # about the first joint's axis
     speeds = [0.2, 0.4, 0.6, 0.8]
     error = refused("tool speed", moving(0, speeds), max_tool_speed=0.5 * radius)
+
     assert (error.sample, error.joint, error.limit) == (3, None, 0.5 * radius)
     assert error.value == pytest.approx(
         2.0 * radius * np.sin(0.5 * 0.6 * PERIOD) / PERIOD, rel=1e-9
@@ -124,34 +131,40 @@ def first_touch(model, setpoints):
     return int(np.argmax(distances < 0.005)), distances
 
 
-def test_a_way_through_the_floor_names_the_first_sample_that_touches_it():
+def test_a_path_through_the_floor_is_named():
     model = CollisionModel(ROBOT)
     setpoints = moving(1, [0.8] * 150)
     first, distances = first_touch(model, setpoints)
     error = refused("floor", setpoints, collisions=model)
+
     assert error.sample == first > 0
     assert error.value == pytest.approx(distances[first], abs=1e-5)
     assert error.bodies[0] in str(error)
+
     check_setpoints(ROBOT, setpoints, PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR)
 
 
-def test_a_way_through_the_arm_itself_names_the_first_sample_and_both_links():
+def test_a_path_through_the_arm_names_both_links():
     setpoints = moving(2, [0.8] * 190)
     first, distances = first_touch(NO_FLOOR, setpoints)
     error = refused("self", setpoints)
+
     assert error.sample == first > 0
     assert error.value == pytest.approx(distances[first], abs=1e-5)
     assert all(link in str(error) for link in error.bodies)
 
 
-def test_the_peaks_of_a_plan_that_passed_are_those_of_its_motion():
+def test_peaks_are_those_of_the_motion():
     speeds = [0.3, 0.7, 0.5, 0.4]
     peaks = check_setpoints(
         ROBOT, moving(0, speeds), PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR
     )
+
     assert peaks.velocity == pytest.approx([0.7, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
     assert peaks.velocity_jump == pytest.approx([0.4, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
+
     radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))
+
     assert peaks.tool_speed == pytest.approx(
         2.0 * radius * np.sin(0.5 * 0.7 * PERIOD) / PERIOD, rel=1e-9
     )
@@ -162,7 +175,9 @@ def test_the_peaks_of_a_plan_that_passed_are_those_of_its_motion():
 
 def test_a_plan_of_one_sample_is_a_plan():
     peaks = check_setpoints(ROBOT, HOME[None], PERIOD, max_tool_speed=1.0, collisions=NO_FLOOR)
-    assert not peaks.velocity.any() and peaks.tool_speed == 0.0
+
+    assert not peaks.velocity.any()
+    assert peaks.tool_speed == 0.0
 
 
 def planned(trajectory, robot=ROBOT, solver=SOLVER, on_limits="refuse", **options):
@@ -171,10 +186,11 @@ def planned(trajectory, robot=ROBOT, solver=SOLVER, on_limits="refuse", **option
     ]
 
 
-def test_the_same_inputs_give_the_same_plan_bit_for_bit():
+def test_plans_repeat_bit_for_bit():
     first, second = (
         planned(square(side=0.1), solver=ForwardDynamics(load_robot("ur10"))) for _ in range(2)
     )
+
     for name in ("trajectory_times", "solution", "setpoints", "limited", "targets"):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes(), name
 
@@ -186,9 +202,10 @@ def test_a_plan_cannot_be_changed():
             array[0] = 0
 
 
-def test_sample_k_is_due_after_k_periods_and_the_last_is_the_end_of_the_trajectory(through):
+def test_sample_k_is_due_after_k_periods(through):
     # 0.1 s are twelve and a half periods.
     plan = planned(through([[0.7, 0.164, 0.3], [0.71, 0.164, 0.3]], [5.0, 5.1]))
+
     assert plan.samples == 14
     assert plan.duration == pytest.approx(13 * PERIOD, rel=1e-12)
     assert plan.times == pytest.approx(np.arange(14) * PERIOD, rel=1e-12)
@@ -197,9 +214,11 @@ def test_sample_k_is_due_after_k_periods_and_the_last_is_the_end_of_the_trajecto
     assert plan.targets[1, 0] == pytest.approx(0.7 + 0.1 * PERIOD, rel=1e-12)
 
 
-def test_a_plan_follows_its_targets_from_the_posture_nearest_home(through):
+def test_a_plan_begins_nearest_home(through):
     plan = planned(through([[0.7, 0.164, 0.3], [0.72, 0.164, 0.3]], [0.0, 0.2]))
-    model, data = ROBOT.model, ROBOT.model.createData()
+    model = ROBOT.model
+    data = ROBOT.model.createData()
+
     for q, target in zip(plan.setpoints, plan.targets, strict=True):
         pin.framesForwardKinematics(model, data, q)
         attained = data.oMf[model.getFrameId("tool0")]
@@ -207,46 +226,58 @@ def test_a_plan_follows_its_targets_from_the_posture_nearest_home(through):
         assert (
             np.abs(pin.log3(attained.rotation.T @ pin.Quaternion(target[3:]).matrix())).max() < 1e-4
         )
+
     assert np.abs(plan.setpoints[0] - HOME).max() < 0.2
 
 
-def test_a_speed_scale_of_a_half_makes_the_plan_twice_as_long():
-    whole, half = planned(square(side=0.1)), planned(square(side=0.1), speed_scale=0.5)
+def test_half_the_speed_takes_twice_as_long():
+    whole = planned(square(side=0.1))
+    half = planned(square(side=0.1), speed_scale=0.5)
+
     assert half.samples == 2 * whole.samples - 1
     assert half.trajectory.duration == pytest.approx(2.0 * whole.trajectory.duration, rel=1e-12)
     assert half.targets[::2] == pytest.approx(whole.targets, abs=1e-12)
 
 
-def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distance(through):
+def test_the_first_target_out_of_reach_is_named(through):
     # Tool down, the wrist lies 0.1157 m inside and 0.0922 m above the TCP, and all that is 0.1639 m to the side of the
     # arm's plane: so far the two long links, 0.612 m and 0.5723 m, can stretch from the shoulder at 0.1273 m.
     stretched = np.sqrt((0.612 + 0.5723) ** 2 - (0.3 + 0.0922 - 0.1273) ** 2)
     farthest = np.hypot(stretched + 0.1157, 0.163941)
-    speed, y = 0.1, 0.164
+    speed = 0.1
+    y = 0.164
     trajectory = through([[1.2, y, 0.3], [1.4, y, 0.3]], [0.0, 2.0])
+
     with pytest.raises(TargetOutOfReach) as caught:
         planned(trajectory)
+
     error = caught.value
     crossing = (np.sqrt(farthest**2 - y**2) - 1.2) / speed
+
     assert error.sample == 0  # of the trajectory: the one at or before
     assert crossing < error.time <= crossing + PERIOD + 1e-5
     assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
-    assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(
-        error
-    )
+    assert f"{error.time:.3f} s" in str(error)
+    assert f"stays {millimetres(error.distance)} mm" in str(error)
+
     # The first is only just past the edge; how far the motion goes beyond it is reported, too.
     beyond = re.search(r"farthest is sample 1, (\d+\.?\d*) mm", str(error))
-    assert beyond is not None and float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
+
+    assert beyond is not None
+    assert float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
 
 
-def test_when_every_target_is_out_of_reach_a_slip_of_units_is_suspected(through):
+def test_all_targets_missed_suggests_other_units(through):
     with pytest.raises(
         TargetOutOfReach, match="every target is out of reach; are these millimetres"
     ) as caught:
         planned(through([[700.0, 164.0, 300.0], [710.0, 164.0, 300.0]], [0.0, 1.0]))
+
     assert (caught.value.sample, caught.value.time) == (0, 0.0)
+
     with pytest.raises(TargetOutOfReach, match="every target is out of reach; the first") as caught:
         planned(through([[2.7, 0.164, 0.3], [2.71, 0.164, 0.3]], [0.0, 1.0]))
+
     assert "millimetres" not in str(caught.value)
 
 
@@ -257,19 +288,22 @@ def standing(q):
     )
 
 
-def test_a_start_with_a_nearly_stretched_elbow_is_planned():
+def test_a_nearly_stretched_start_is_planned():
     target = standing([1.371, -0.638, -0.006, -1.892, 2.699, -1.887])
     plan = make_plan(ROBOT, Scenario(target), SOLVER, Options(floor="none"))[0]
+
     assert np.abs(tool_path(ROBOT, plan.setpoints)[:, :3] - target.poses[0, :3]).max() < 1e-9
 
 
-def test_a_start_that_is_only_attained_beyond_a_joint_limit_is_refused_with_the_joint():
+def test_a_start_beyond_a_limit_names_the_joint():
     """The first joint's two solutions lie within 0.5 rad of home and of half a turn from it; neither is allowed."""
     pan = replace(ROBOT.joints[0], position_min=1.0, position_max=2.0)
     robot = replace(ROBOT, joints=(pan, *ROBOT.joints[1:]))
     message = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
+
     with pytest.raises(TargetOutOfReach, match=message) as caught:
         planned(standing(HOME), robot=robot, solver=ForwardDynamics(robot))
+
     assert caught.value.distance < 1e-9
 
 
@@ -284,25 +318,28 @@ class Missing(ForwardDynamics):
         return replace(super().solve(target, q0), converged=False, distance=self.distance)
 
 
-def test_of_the_first_target_no_more_is_asked_than_of_the_others():
+def test_the_first_target_has_the_common_tolerance():
     plan = planned(standing(HOME), solver=Missing(0.9e-6))
+
     assert np.abs(plan.setpoints - HOME).max() < 1e-9
 
 
-def test_a_start_that_is_missed_within_the_limits_is_refused_with_how_far_it_is_missed():
+def test_a_missed_start_names_the_distance():
     with pytest.raises(TargetOutOfReach, match=r"stays 2\.30 µm and 0.* degrees away") as caught:
         planned(standing(HOME), solver=Missing(2.3e-6))
+
     assert "joint limits" not in str(caught.value)
 
 
 @pytest.mark.parametrize("period", [0.0, -0.008, np.nan, np.inf])
-def test_a_period_that_is_no_positive_number_is_refused(period):
+def test_a_period_must_be_positive(period):
     with pytest.raises(InvalidParameter, match="period"):
         planned(square(side=0.1), period=period)
 
 
-def test_stamps_in_nanoseconds_are_refused_before_memory_runs_out():
+def test_nanoseconds_do_not_fill_memory():
     trajectory = square(side=0.1)
+
     with pytest.raises(InvalidTrajectory, match=r"control periods.*in seconds"):
         planned(Trajectory(trajectory.times * 1e9, trajectory.poses))
     with pytest.raises(InvalidTrajectory, match="speed scale"):
@@ -316,35 +353,44 @@ def test_slowing_down_as_the_message_says_is_enough(through):
     with refuses("velocity") as caught:
         planned(trajectory, max_tool_speed=10.0, **options)
     scale = float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
+
     assert scale < 1.0
+
     with refuses("tool speed") as caught:
         planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options)
     scale *= float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
+
     assert planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options).samples > 100
 
 
-def test_no_speed_is_advised_where_velocity_jumps_would_still_be_too_large():
+def test_no_useless_speed_is_advised():
     with refuses("velocity") as caught:
         planned(square(speed=0.2), speed_scale=9.0, max_tool_speed=10.0)
+
     assert "Slow it down (--speed-scale)" in str(caught.value)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.19, 0.05])
-def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(through, scale):
+def test_held_samples_advise_no_lower_speed(through, scale):
     trajectory = through(
         [[0.6, 0.164, 0.3], [0.65, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.5, 1.0]
     )
+
     with pytest.raises(LimitExceeded, match="--hold linear") as caught:
         planned(trajectory, hold="zero-order", speed_scale=scale)
+
     assert "--speed-scale" not in str(caught.value)
+
     # A source with a rate of its own takes smaller steps on a slower trajectory.
     with pytest.raises(LimitExceeded, match="--speed-scale"):
         planned(square(0.4, speed=0.2), sampling=Sampling(rate=20.0))
+
     # A dense source is held, too, and a lower speed does help.
     times = np.arange(0.0, 0.1001, 0.002)
     dense = through(
         np.column_stack([0.6 + 3.0 * times, 0.164 + 0.0 * times, 0.3 + 0.0 * times]), times
     )
+
     with pytest.raises(LimitExceeded, match="--speed-scale"):
         planned(dense, hold="zero-order")
 
@@ -353,7 +399,9 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
     speeds = np.array([0.0, 0.3, 0.6, 0.6, 0.3, 0.0])
     setpoints = moving(0, speeds)
     peaks = check_setpoints(ROBOT, setpoints, PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR)
+
     assert peaks.acceleration[0] == pytest.approx(0.3 / PERIOD)
+
     with refuses("acceleration") as caught:
         check_setpoints(
             ROBOT,
@@ -364,6 +412,7 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
             max_acceleration=ROBOT.max_acceleration,
         )
     error = caught.value
+
     assert (error.sample, error.joint, error.limit) == (
         1,
         "shoulder_pan_joint",
@@ -372,12 +421,14 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
     assert error.value == pytest.approx(0.3 / PERIOD)
 
 
-def test_an_earlier_plan_is_replayed_as_it_is_and_checked_again():
+def test_an_earlier_plan_is_replayed():
     earlier = planned(square(side=0.1))
     scenario = Scenario(square(side=0.1))
     plan, peaks = make_plan(ROBOT, scenario, SOLVER, replay=earlier)
+
     assert plan is earlier
     assert peaks.tool_speed == pytest.approx(0.2, rel=1e-3)
+
     with refuses("tool speed"):
         make_plan(ROBOT, scenario, SOLVER, Options(max_tool_speed=0.1), replay=earlier)
     with refuses("floor"):
@@ -389,18 +440,21 @@ def far_step():
     return step(home, offset=(-0.25, -0.75, 0.35), at=0.1, duration=1.0)
 
 
-def test_a_step_is_refused_unless_its_setpoints_are_limited():
+def test_an_unlimited_step_is_refused():
     with pytest.raises(PlanRefused):
         planned(far_step(), hold="zero-order")
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.25])
-def test_a_limited_step_keeps_velocity_jump_and_tool_speed_and_arrives(speed):
+def test_a_limited_step_arrives(speed):
     plan = planned(far_step(), hold="zero-order", on_limits="limit", max_tool_speed=speed)
     velocity = np.diff(plan.setpoints, axis=0) / PERIOD
+
     assert (np.abs(velocity) <= ROBOT.max_velocity).all()
+
     still = np.zeros((1, 6))
     jumps = np.abs(np.diff(np.concatenate([still, velocity, still]), axis=0))
+
     assert jumps.max() <= ROBOT.max_velocity_jump
     assert tool_speeds(ROBOT, plan.setpoints, PERIOD).max() <= speed
     assert plan.limited.any()
@@ -408,28 +462,32 @@ def test_a_limited_step_keeps_velocity_jump_and_tool_speed_and_arrives(speed):
     assert np.abs(tool_path(ROBOT, plan.setpoints[-1:])[0, :3] - plan.targets[-1, :3]).max() < 1e-6
 
 
-def test_a_trajectory_that_ends_in_full_swing_is_brought_to_rest(through):
+def test_a_moving_end_is_brought_to_rest(through):
     trajectory = through([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.3])
     plan = planned(trajectory, on_limits="limit", max_tool_speed=2.0)
+
     assert plan.duration > 0.3
     assert plan.trajectory_times[-1] == plan.trajectory_times[-2] == 0.3
     assert np.abs(np.diff(plan.setpoints, axis=0)[-1] / PERIOD).max() <= ROBOT.max_velocity_jump
     assert np.abs(tool_path(ROBOT, plan.setpoints[-1:])[0, :3] - [0.9, 0.164, 0.3]).max() < 1e-4
 
 
-def test_what_keeps_the_limits_is_not_changed_by_limiting_it(through):
+def test_limiting_changes_no_good_plan(through):
     # From rest to rest, a cosine: nothing for the limiter to do.
     t = np.linspace(0.0, 1.0, 101)
     x = 0.7 + 0.05 * (1.0 - np.cos(2.0 * np.pi * t))
     trajectory = through(np.column_stack([x, np.full(101, 0.164), np.full(101, 0.3)]), t)
-    free, held = planned(trajectory), planned(trajectory, on_limits="limit")
+    free = planned(trajectory)
+    held = planned(trajectory, on_limits="limit")
+
     assert held.setpoints.tobytes() == free.setpoints.tobytes()
     assert not held.limited.any()
 
 
 def distances_to_polyline(points, corners):
     """How far points (K, n) are from the polyline through corners (T, n)."""
-    begin, along = corners[:-1], np.diff(corners, axis=0)
+    begin = corners[:-1]
+    along = np.diff(corners, axis=0)
     length = np.maximum(np.einsum("tn,tn->t", along, along), 1e-300)
     away = points[:, None] - begin
     share = np.clip(np.einsum("ktn,tn->kt", away, along) / length, 0.0, 1.0)
@@ -438,17 +496,20 @@ def distances_to_polyline(points, corners):
 
 @given(st.floats(0.05, 0.6), st.floats(0.3, 1.2))
 @settings(max_examples=8)
-def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool_speed(speed, fast):
+def test_stretched_time_keeps_the_joint_path(speed, fast):
     poses = tool_path(ROBOT, np.tile(HOME, (3, 1)))
     poses[:, :3] = [[0.65, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.264, 0.3]]
     trajectory = Trajectory(np.array([0.0, 0.1, 0.2]) / fast, poses)
     plan = planned(trajectory, on_limits="limit", max_tool_speed=speed)
+
     assert tool_speeds(ROBOT, plan.setpoints, PERIOD).max() <= speed * (1.0 + 1e-6)
+
     times = np.minimum(
         np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration
     )
     solution = SOLVER.track(trajectory.target(times), SOLVER.solve(trajectory.start, HOME).q)
     unstretched, _ = limit_setpoints(ROBOT, solution, PERIOD)
+
     assert distances_to_polyline(plan.setpoints, unstretched).max() < 1e-12
     assert np.array_equal(plan.setpoints[0], unstretched[0])
     assert np.abs(plan.setpoints[-1] - unstretched[-1]).max() < 1e-12
@@ -457,7 +518,7 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_followed_yet(
+def test_a_predicted_velocity_gives_new_advice(
     limited,
 ):
     """Velocities are predicted for each cycle of 2 ms, samples are 8 ms apart."""
@@ -467,6 +528,7 @@ def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_
         check_predicted_velocity(
             ROBOT, velocity, PERIOD, cycle=0.002, remedies=Remedies(limited=limited)
         )
+
     assert (caught.value.sample, caught.value.time) == (5, pytest.approx(0.04))
     assert ("--on-limits limit" in str(caught.value)) is not limited
 
@@ -484,7 +546,7 @@ def spinning(robot, angle=2.5, speed=6.0):
 
 @pytest.mark.parametrize("name", ["ur10e", "ur10"])
 @pytest.mark.parametrize("gain", [2000.0, 300.0, 100.0])
-def test_a_limited_plan_keeps_the_velocity_limits_under_servoj_also_if_any_command_is_late(
+def test_a_late_command_keeps_velocity_limits(
     name, gain
 ):
     robot = load_robot(name)
@@ -492,14 +554,16 @@ def test_a_limited_plan_keeps_the_velocity_limits_under_servoj_also_if_any_comma
     plan, _ = make_plan(robot, scenario, ForwardDynamics(robot), Options(servo_gain=gain))
     law = ServojLaw(robot.period, gain)
     velocity = np.abs(np.diff(plan.setpoints, axis=0)) / robot.period
+
     assert velocity.max() > 0.4 * robot.max_velocity[-1]  # neither slower than it has to be
+
     for late in np.arange(100, len(plan.setpoints), 7):
         sent = plan.setpoints.copy()
         sent[late] = sent[late - 1]
         assert (np.abs(law.follow(sent).qd) <= robot.max_velocity).all(), late
 
 
-def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_guard_stops_it():
+def test_a_large_predicted_lead_is_refused():
     robot = load_robot("ur10e")
     # At its lowest gain servoj swings most at 10 rad/s: three times as far as its setpoints.
     t = np.arange(1500) * robot.period
@@ -514,9 +578,13 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
             robot, setpoints, robot.period, q=motion.q, cycle=robot.period, limits=allowed
         )
     error = caught.value
-    assert error.joint == "wrist_3_joint" and error.value > error.limit > 0.2
+
+    assert error.joint == "wrist_3_joint"
+    assert error.value > error.limit > 0.2
     assert (np.abs(motion.qd) < robot.max_velocity).all()
-    guard, stopped = Guard(robot, robot.period), None
+
+    guard = Guard(robot, robot.period)
+    stopped = None
     guard.reset(robot.home)
     for k, setpoint in enumerate(setpoints):
         try:
@@ -524,17 +592,21 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
         except GuardViolation as violation:
             stopped = violation, k
             break
-    assert stopped is not None and (stopped[0].rule, stopped[1]) == ("distance", error.sample)
+
+    assert stopped is not None
+    assert (stopped[0].rule, stopped[1]) == ("distance", error.sample)
+
     stiff = ServojLaw(robot.period).follow(setpoints)
     check_predicted_distance(robot, setpoints, 0.002, q=stiff.q, cycle=0.002, limits=allowed)
 
 
-def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
+def test_a_heavy_payload_names_the_joint():
     robot = load_robot("ur10").with_payload(100.0)
     with refuses("torque", match="N m to hold the posture") as caught:
         make_plan(robot, Scenario(square(side=0.1)), ForwardDynamics(robot))
     start = ForwardDynamics(robot).solve(square(side=0.1).start).q
     gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), start)
+
     assert caught.value.sample == 0
     assert (
         caught.value.joint == robot.joint_names[int(np.argmax(np.abs(gravity) > robot.max_effort))]
@@ -544,7 +616,7 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
     )
 
 
-def test_on_a_wall_gravity_turns_the_first_joint_and_its_torque_is_checked():
+def test_a_wall_mounted_arm_has_its_gravity():
     """Standing upright the first axis is vertical, and nothing pulls it; on a wall the whole arm does."""
     joints = tuple(
         replace(joint, max_effort=330.0 if i else 20.0) for i, joint in enumerate(ROBOT.joints)
@@ -554,4 +626,6 @@ def test_on_a_wall_gravity_turns_the_first_joint_and_its_torque_is_checked():
     make_plan(standing, scenario, SOLVER)
     with refuses("torque") as caught:
         make_plan(standing.with_gravity([0.0, 9.81, 0.0]), scenario, SOLVER)
-    assert caught.value.joint == "shoulder_pan_joint" and caught.value.value > 20.0
+
+    assert caught.value.joint == "shoulder_pan_joint"
+    assert caught.value.value > 20.0

@@ -35,24 +35,28 @@ def late_run(tmp_path_factory, run_without_page):
 
 def test_in_the_summary_all_rotation_is_the_plants(late_run):
     summary = json.loads((late_run / "summary.json").read_text())
+
     for name in ("sampling_error", "solver_error", "limiter_error"):
         assert summary[name]["rotation_rad"]["max"] < 1e-12
+
     tracking, plant = (summary[name]["rotation_rad"] for name in ("tracking_error", "plant_error"))
+
     assert tracking == pytest.approx(plant, abs=1e-12)
     # The file's tool-down quaternion is half a turn from what a planar arm does.
     assert 0.0 < plant["max"] < np.radians(20.0)
     assert summary["delay_compensated"]["rotation_rad"]["rms"] < plant["rms"]
 
 
-def test_no_curve_of_the_report_shows_the_free_rotation(late_run):
+def test_reports_omit_the_free_rotation(late_run):
     run = Evaluation.of(RunDirectory.open(late_run))
     _, rotation = error_panels(run, run.tracking)
+
     assert rotation.lines[-1].name == "delay removed"
     assert max(line.values.max() for line in rotation.lines) < 20.0
     assert rotation.lines[-1].values.max() < rotation.lines[0].values.max()
 
 
-def test_a_planar_arm_is_as_near_to_a_singularity_as_the_two_rows_of_its_task_say(late_run):
+def test_singularity_counts_the_tasks_rows(late_run):
     joints = RunDirectory.open(late_run).log().position
     angles = np.cumsum(joints, axis=1)
     links = np.array([0.75, 0.5, 0.25])
@@ -62,16 +66,18 @@ def test_a_planar_arm_is_as_near_to_a_singularity_as_the_two_rows_of_its_task_sa
     )
     values = np.linalg.svd(np.stack([-y, x], axis=1), compute_uv=False)
     summary = json.loads((late_run / "summary.json").read_text())["near_singularity"]
+
     assert summary["smallest_singular_value"] == pytest.approx(values[:, 1].min(), rel=1e-9)
     assert summary["manipulability"] == pytest.approx(values.prod(axis=1).min(), rel=1e-9)
     assert summary["share"] == np.mean(values[:, 1] < summary["threshold"])
 
 
 @pytest.mark.parametrize("task", ["pose", "axis", "position"])
-def test_the_jacobians_of_a_task_are_those_of_pinocchio(task):
+def test_task_jacobians_are_pinocchios(task):
     robot = load_robot("ur10")
     joints = np.random.default_rng(3).uniform(-3.0, 3.0, (20, 6))
-    data, tool = robot.model.createData(), robot.model.getFrameId("tcp")
+    data = robot.model.createData()
+    tool = robot.model.getFrameId("tcp")
     whole = [
         np.vstack(
             [
@@ -83,9 +89,11 @@ def test_the_jacobians_of_a_task_are_those_of_pinocchio(task):
     ]
     found = task_jacobians(robot.placements, robot.prismatic, joints, task)
     np.testing.assert_allclose(found, whole, atol=1e-13)
+
     assert movable_directions(robot.placements, robot.prismatic, task) == found.shape[1]
 
 
 def test_a_planar_arm_moves_in_two_directions():
     robot = load_robot("planar3r")
+
     assert movable_directions(robot.placements, robot.prismatic, "position") == 2

@@ -47,19 +47,20 @@ def refused(path):
 
 
 @pytest.mark.parametrize("name", scenario_files())
-def test_every_scenario_of_ours_loads_by_name_and_says_what_it_does(name):
+def test_built_in_scenarios_load_by_name(name):
     scenario = load_scenario(name, ROBOT)
+
     assert scenario.name == name
     assert scenario.description
     assert scenario_description(scenario_files()[name]).endswith(".")
 
 
-def test_a_script_is_named_by_its_file_unless_it_names_itself(script):
+def test_a_script_is_named_by_its_file(script):
     assert load_scenario(script(GOOD), ROBOT).name == "mine"
     assert load_scenario(script(GOOD.replace("0.1)", "0.1), name='other'")), ROBOT).name == "other"
 
 
-def test_a_script_is_run_as_it_is_now_and_leaves_nothing_next_to_it(script, tmp_path, monkeypatch):
+def test_a_script_is_read_anew(script, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     extents = []
     for side in ("0.1", "0.2"):
@@ -67,22 +68,25 @@ def test_a_script_is_run_as_it_is_now_and_leaves_nothing_next_to_it(script, tmp_
         # As two changes within a second.
         os.utime(path, (1e9, 1e9))
         extents.append(np.ptp(load_scenario(path, ROBOT).trajectory.poses[:, :3], axis=0).max())
+
     assert extents == pytest.approx([0.1, 0.2])
     assert [file.name for file in tmp_path.iterdir()] == ["mine.py"]
 
 
-def test_a_file_of_samples_is_a_scenario_with_its_very_samples(line):
+def test_a_file_of_samples_is_a_scenario(line):
     scenario = load_scenario(line, ROBOT)
+
     assert scenario.name == "line"
     assert scenario.trajectory.poses[:, 0] == pytest.approx(0.7 + 0.01 * np.arange(5), abs=1e-15)
     assert (scenario.hold, scenario.on_limits) == ("linear", "refuse")
 
 
 @pytest.mark.parametrize("kind", ["script", "file"])
-def test_poses_in_the_pendants_base_are_turned_by_half_a_turn(kind, script, line):
+def test_pendant_poses_are_turned(kind, script, line):
     given = script(GOOD) if kind == "script" else line
     own = load_scenario(given, ROBOT).trajectory.poses
     turned = load_scenario(given, ROBOT, ReadOptions(frame="base")).trajectory.poses
+
     assert turned[:, :2] == pytest.approx(-own[:, :2], abs=1e-15)
     assert turned[:, 2] == pytest.approx(own[:, 2], abs=1e-15)
 
@@ -90,12 +94,14 @@ def test_poses_in_the_pendants_base_are_turned_by_half_a_turn(kind, script, line
 def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UnknownName, match="Did you mean 'square_tracking'") as caught:
         load_scenario("sqare_tracking", ROBOT)
+
     assert (caught.value.kind, caught.value.known) == ("scenario", tuple(scenario_files()))
 
 
 @pytest.mark.parametrize("path", ["./none.py", "none.tum", "sub/none", "none.csv"])
-def test_a_path_that_leads_nowhere_is_no_unknown_name(path, tmp_path, monkeypatch):
+def test_a_missing_path_is_no_unknown_name(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
     with pytest.raises((ScenarioError, InputFileError), match="there is no such file"):
         load_scenario(path, ROBOT)
 
@@ -131,17 +137,19 @@ def test_a_path_that_leads_nowhere_is_no_unknown_name(path, tmp_path, monkeypatc
         (GOOD.replace("0.1)", "0.1), name='../up'"), 6, "without a slash"),
     ],
 )
-def test_a_script_that_fails_is_refused_by_the_line_and_the_reason(script, text, line, reason):
+def test_a_failing_script_names_the_line(script, text, line, reason):
     error = refused(script(text))
+
     assert error.line == line
     assert f"line {line} " in str(error)
     assert reason in str(error)
     assert not str(error).endswith("..")
 
 
-def test_a_fault_in_a_module_next_to_the_script_names_the_line_that_imports_it(script, tmp_path):
+def test_an_imported_fault_names_the_import(script, tmp_path):
     (tmp_path / "broken_neighbour.py").write_text("\n\n\n\n\n\n\nx = = 1\n")
     error = refused(script("import os\nimport broken_neighbour\n"))
+
     assert error.line == 2
 
 
@@ -160,10 +168,11 @@ def test_a_script_without_a_proper_scenario_is_refused(script, text, reason):
 
 def test_a_directory_named_like_a_script_is_refused(tmp_path):
     (tmp_path / "mine.py").mkdir()
+
     assert "no such file" in str(refused(tmp_path / "mine.py"))
 
 
-def test_a_script_finds_the_modules_next_to_it_and_may_define_dataclasses(script, tmp_path):
+def test_a_script_imports_its_neighbours(script, tmp_path):
     (tmp_path / "neighbour_of_mine.py").write_text("SIDE = 0.1\n")
     text = """\
 from __future__ import annotations
@@ -181,16 +190,19 @@ def scenario(robot):
 """
     before = list(sys.path)
     scenario = load_scenario(script(text), ROBOT)
+
     assert np.array_equal(scenario.trajectory.poses, square(side=0.1).poses)
     assert sys.path == before
     assert not [name for name in sys.modules if name.startswith("simbridge_scenario")]
+
     del sys.modules["neighbour_of_mine"]
 
 
-def test_a_script_that_calls_its_main_when_loaded_is_refused_with_the_guard_to_add(script):
+def test_an_unguarded_main_is_refused(script):
     error = refused(
         script(GOOD + "\nfrom simbridge import run_as_script\nrun_as_script(__file__)\n")
     )
+
     assert '__name__ == "__main__"' in str(error)
     assert error.line == 9
 
@@ -212,7 +224,8 @@ class Lookalike:
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_a_scenario_of_other_parts_is_refused_by_the_part(wrong):
+def test_a_wrong_part_is_named(wrong):
     with pytest.raises(InvalidParameter) as caught:
         Scenario(**({"trajectory": square(side=0.1)} | wrong))
+
     assert caught.value.name == f"scenario's {next(iter(wrong))}"

@@ -36,39 +36,51 @@ def planned(robot, start=None, **more):
 
 
 @pytest.mark.parametrize("name", ["ur10", "ur3e"])
-def test_where_homes_branch_passes_the_plan_is_the_same_bit_for_bit(name):
+def test_homes_branch_is_kept(name):
     robot = load_robot(name)
-    auto, home = planned(robot, "auto"), planned(robot, "home")
-    assert np.array_equal(auto.setpoints, home.setpoints) and auto.start is None
+    auto = planned(robot, "auto")
+    home = planned(robot, "home")
+
+    assert np.array_equal(auto.setpoints, home.setpoints)
+    assert auto.start is None
     assert "start" not in auto.as_arrays()
 
 
-def test_where_it_does_not_another_branch_is_taken_and_stored(elbow_down):
+def test_another_branch_is_stored(elbow_down):
     with pytest.warns(UserWarning, match="The plan begins on another branch, that of --home "):
         plan = planned(elbow_down)
-    assert plan.start is not None and "inside the floor" in plan.start.reason
+
+    assert plan.start is not None
+    assert "inside the floor" in plan.start.reason
+
     np.testing.assert_allclose(plan.setpoints[0], plan.start.joints, atol=1e-6)
     again = Plan.from_arrays(plan.as_arrays())
-    assert again.start is not None and np.array_equal(again.start.joints, plan.start.joints)
+
+    assert again.start is not None
+    assert np.array_equal(again.start.joints, plan.start.joints)
     assert np.array_equal(planned(elbow_down).setpoints, plan.setpoints)
 
 
-def test_it_is_among_the_facts_of_the_check_and_in_the_settings(elbow_down):
+def test_check_and_settings_name_the_branch(elbow_down):
     from simbridge.running.run_setup import check_facts
 
     prepared = prepare("circle", robot=elbow_down)
     facts = check_facts(prepared)["start"]
+
     assert facts["joints"] == prepared.plan.start.joints.tolist()
+
     start = record_run(prepared).scenario.start
+
     assert start == StartRecord(facts["joints"], facts["reason"])
 
 
-def test_from_home_alone_the_refusal_names_the_branch_and_the_flag(elbow_down):
+def test_the_refusal_names_branch_and_flag(elbow_down):
     with pytest.raises(
         PlannedCollision,
         match=r"inside the floor.*The branch at --home (.+) would pass.*--start auto",
     ) as caught:
         planned(elbow_down, "home")
+
     named = [
         float(q)
         for q in str(caught.value)
@@ -77,18 +89,22 @@ def test_from_home_alone_the_refusal_names_the_branch_and_the_flag(elbow_down):
         .split(" (--home) ")[-1]
         .split()
     ]
+
     assert planned(load_robot("ur5e", home=named), "home").start is None
 
 
 def test_what_no_branch_reaches_is_refused_as_before():
     robot = load_robot("ur10")
     scenario = load_scenario("past_the_edge", robot)
+
     with pytest.raises(TargetOutOfReach) as caught:
         make_plan(robot, scenario, ForwardDynamicsParameters().build(robot))
+
     assert "--start" not in str(caught.value)
 
 
-def test_a_floor_that_no_branch_keeps_clear_of_is_refused_without_advice():
+def test_an_inevitable_floor_has_no_advice():
     with pytest.raises(PlannedCollision) as caught:
         planned(load_robot("ur10"), floor=0.45)
+
     assert "would pass" not in str(caught.value)

@@ -50,13 +50,15 @@ def refused(monkeypatch):
     monkeypatch.setattr(PyBulletBackend, "stream", stream_with_a_jump)
 
 
-def test_ctrl_c_in_the_report_of_a_refused_setpoint_leaves_its_message_and_its_directory(
+def test_ctrl_c_in_a_report_keeps_the_refusal(
     cli, line, tmp_path, monkeypatch, refused
 ):
     monkeypatch.setattr(run_ending, "write_report", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
-    assert answer.status == 2 and "refused" in answer.message
+
+    assert answer.status == 2
+    assert "refused" in answer.message
     assert (
         f"The evaluation was interrupted; finish it with `simbridge report {out}`."
         in answer.message
@@ -65,13 +67,14 @@ def test_ctrl_c_in_the_report_of_a_refused_setpoint_leaves_its_message_and_its_d
     assert summary_of(out)["ended_by"]["cause"] == "guard"
 
 
-def test_a_second_ctrl_c_in_the_report_of_an_interrupted_run_says_how_to_finish_it(
+def test_a_second_ctrl_c_says_how_to_finish(
     cli, line, tmp_path, monkeypatch, without_pages
 ):
     monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
     monkeypatch.setattr(run_ending, "summarize", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
+
     assert answer.status == 130
     assert answer.message.startswith(
         "The run was interrupted. The arm is at rest. The evaluation was interrupted; "
@@ -80,7 +83,7 @@ def test_a_second_ctrl_c_in_the_report_of_an_interrupted_run_says_how_to_finish_
     assert summary_of(out)["outcome"] == summary_of(out)["ended_by"]["cause"] == "interrupted"
 
 
-def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path, monkeypatch):
+def test_the_outcome_is_written_first(prepared, tmp_path, monkeypatch):
     write = RunDirectory.write_summary
 
     def interrupted_write(self, summary):
@@ -88,8 +91,10 @@ def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path,
         write(self, summary)
 
     monkeypatch.setattr(RunDirectory, "write_summary", interrupted_write)
+
     with pytest.raises(Interrupted):
         execute(prepared, out=tmp_path / "out")
+
     assert summary_of(tmp_path / "out")["outcome"] == "completed"
 
 
@@ -102,47 +107,55 @@ def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path,
     ],
     ids=str,
 )
-def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
+def test_report_finishes_an_interrupted_evaluation(
     cli, line, line_run, tmp_path, monkeypatch, number, status
 ):
     monkeypatch.setattr(run_ending, "summarize", lambda *_, **__: signal.raise_signal(number))
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
+
     assert answer.status == status
     assert answer.message.startswith(
         f"The run is complete and the arm is at rest. Only the evaluation was interrupted; finish it with `simbridge "
         f"report {out}`."
     )
+
     monkeypatch.undo()
+
     assert cli("report", out).status == 0
     assert (out / "report.html").is_file()
-    finished, usual = summary_of(out), summary_of(line_run)
-    assert (
-        finished["tracking_error"] == usual["tracking_error"] and finished["outcome"] == "completed"
-    )
+
+    finished = summary_of(out)
+    usual = summary_of(line_run)
+
+    assert finished["tracking_error"] == usual["tracking_error"]
+    assert finished["outcome"] == "completed"
 
 
 @pytest.mark.parametrize("ending", [Ending(), None])
-def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(
+def test_only_a_seen_rest_is_called_rest(
     prepared, tmp_path, monkeypatch, ending
 ):
     monkeypatch.setattr(run_ending, "summarize", interrupt)
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
+
     with pytest.raises(Interrupted) as caught:
         execute(prepared, out=tmp_path / "out")
+
     assert str(caught.value).startswith(
         "The run is complete. Whether the arm is at rest could not be seen."
     )
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_ctrl_c_while_the_result_is_printed_speaks_of_a_complete_run(
+def test_ctrl_c_while_printing_leaves_a_complete_run(
     cli, line, tmp_path, monkeypatch, without_pages, count
 ):
     monkeypatch.setattr("simbridge.cli.run_tables.show_run", interrupt)
     monkeypatch.setattr("simbridge.cli.run_tables.show_repeats", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--repeat", count, "--out", out)
+
     assert answer.status == 130
     assert (
         answer.message
@@ -150,18 +163,21 @@ def test_ctrl_c_while_the_result_is_printed_speaks_of_a_complete_run(
     )
 
 
-def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_handlers(
+def test_a_signal_in_python_is_an_error(
     prepared, tmp_path, monkeypatch
 ):
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(run_ending, "write_report", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+
     with pytest.raises(Interrupted) as caught:
         execute(prepared, out=tmp_path / "out")
-    assert caught.value.number == signal.SIGTERM and caught.value.run_directory == tmp_path / "out"
+
+    assert caught.value.number == signal.SIGTERM
+    assert caught.value.run_directory == tmp_path / "out"
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_stop_while_an_interrupted_run_ends_is_named_alike_everywhere(
+def test_a_stop_at_the_end_is_named_alike(
     cli, line, tmp_path, monkeypatch
 ):
     seen = Ending(
@@ -197,38 +213,46 @@ NOT_VERIFIED = {
 @pytest.mark.parametrize(
     ("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"]
 )
-def test_a_complete_run_whose_end_was_not_seen_is_no_success_and_has_all_its_files(
+def test_an_unseen_end_is_no_success(
     cli, line, line_run, tmp_path, monkeypatch, short_pages, words, ending
 ):
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
+
     assert (answer.status, answer.out) == (2, "")
+
     seen = "".join(f" ({clause})" for clause in ending.evidence)
+
     assert answer.message == (
         f"The run is complete, but its end on the controller could not be verified{seen}. {words} What was recorded "
         f"until then is in {out}"
     )
+
     summary = summary_of(out)
-    assert (out / "report.html").is_file() and summary["tracking_error"] == summary_of(line_run)[
-        "tracking_error"
-    ]
+
+    assert (out / "report.html").is_file()
+    assert summary["tracking_error"] == summary_of(line_run)["tracking_error"]
     assert (summary["outcome"], summary["ended_by"]["cause"]) == ("completed", "completed")
     assert summary["ended_by"]["arm_at_rest"] is ending.arm_at_rest
 
 
-def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(
+def test_nothing_moves_after_an_unseen_end(
     prepared, tmp_path, monkeypatch, without_pages
 ):
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+
     with pytest.raises(EndNotVerified) as caught:
         repeat(prepared, 3, out=tmp_path / "out")
+
     assert (caught.value.cause, caught.value.arm_at_rest, caught.value.script_ended) == (
         "completed",
         None,
         None,
     )
+
     common = summary_of(tmp_path / "out")
+
     assert (len(common["runs"]), common["completed"]) == (1, 1)
     assert common["outcome"].startswith("no further run was begun")
 
@@ -237,10 +261,11 @@ def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(
 
 
 @pytest.mark.soak
-def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(
+def test_an_interrupted_evaluation_leaves_the_repeat_complete(
     cli, prepared, tmp_path, monkeypatch, without_pages
 ):
-    summarize, measured = run_ending.summarize, []
+    summarize = run_ending.summarize
+    measured = []
 
     def interrupted_at_the_second(*arguments, **values):
         measured.append(0)
@@ -248,42 +273,53 @@ def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(
 
     monkeypatch.setattr(run_ending, "summarize", interrupted_at_the_second)
     out = tmp_path / "out"
+
     with pytest.raises(Interrupted, match="The run is complete and the arm is at rest"):
         repeat(prepared, 3, out=out)
+
     assert (
         summary_of(out / "02")["outcome"]
         == summary_of(out / "02")["ended_by"]["cause"]
         == "completed"
     )
+
     common = summary_of(out)
-    assert common["completed"] == 2 and common["outcome"].startswith("no further run was begun")
+
+    assert common["completed"] == 2
+    assert common["outcome"].startswith("no further run was begun")
     assert common["runs"][1]["tracking_error"] is not None
+
     monkeypatch.undo()
+
     assert "2 of 3 runs completed" in cli("report", out).message
     assert "tracking_error" in summary_of(out / "02")
 
 
-def test_ctrl_c_between_two_repeats_leaves_the_first_complete(
+def test_ctrl_c_between_repeats_keeps_the_first(
     prepared, tmp_path, monkeypatch, without_pages
 ):
-    begin, begun = repeating.begin, []
+    begin = repeating.begin
+    begun = []
 
     def interrupted_at_the_second(*arguments, **values):
         begun.append(0)
         return interrupt() if len(begun) == 2 else begin(*arguments, **values)
 
     monkeypatch.setattr(repeating, "begin", interrupted_at_the_second)
+
     with pytest.raises(Interrupted, match="The run was interrupted"):
         repeat(prepared, 3, out=tmp_path / "out")
+
     assert summary_of(tmp_path / "out" / "01")["outcome"] == "completed"
 
 
-def test_ctrl_c_in_the_common_evaluation_of_repeats_says_that_they_are_complete(
+def test_ctrl_c_in_the_summary_keeps_complete_repeats(
     cli, line, tmp_path, monkeypatch, without_pages
 ):
     monkeypatch.setattr(repeating, "summarize_repeats", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--repeat", 2, "--out", out)
+
     assert answer.status == 130
     assert answer.message.startswith(
         "The runs are complete and the arm is at rest. Only the evaluation was interrupted;"
@@ -291,17 +327,19 @@ def test_ctrl_c_in_the_common_evaluation_of_repeats_says_that_they_are_complete(
     assert f"`simbridge report {out}`" in answer.message
 
 
-def test_ctrl_c_in_the_common_evaluation_of_repeats_that_failed_leaves_their_error(
+def test_ctrl_c_in_the_summary_keeps_the_error(
     prepared, tmp_path, monkeypatch, without_pages, refused
 ):
     monkeypatch.setattr(repeating, "summarize_repeats", interrupt)
+
     with pytest.raises(GuardViolation) as caught:
         repeat(prepared, 2, out=tmp_path / "out")
+
     assert caught.value.run_directory == tmp_path / "out"
     assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` finishes it.")
 
 
-def test_a_signal_while_the_arm_is_stopped_leaves_what_had_stopped_it(
+def test_a_later_signal_keeps_the_cause(
     cli, line, tmp_path, monkeypatch, refused
 ):
     def interrupted_stop(self, *_exception):
@@ -310,13 +348,18 @@ def test_a_signal_while_the_arm_is_stopped_leaves_what_had_stopped_it(
     monkeypatch.setattr(PyBulletBackend, "__exit__", interrupted_stop)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
-    assert answer.status == 130 and "A setpoint was refused" in answer.message
+
+    assert answer.status == 130
+    assert "A setpoint was refused" in answer.message
     assert "Then it was interrupted." in answer.message
+
     ended_by = summary_of(out)["ended_by"]
-    assert ended_by["cause"] == "guard" and ended_by["evidence"][0].startswith("GuardViolation")
+
+    assert ended_by["cause"] == "guard"
+    assert ended_by["evidence"][0].startswith("GuardViolation")
 
 
-def test_an_unforeseen_error_carries_the_end_of_its_run(prepared, tmp_path, without_pages):
+def test_an_unforeseen_error_carries_the_end(prepared, tmp_path, without_pages):
     def fail(_state):
         raise ZeroDivisionError("of a user")
 

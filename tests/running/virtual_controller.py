@@ -43,7 +43,8 @@ class VirtualController(SteppedDriver):
     def begin(self) -> None:
         if self.link is not None:
             return
-        setup, robot = self.setup, self.setup.robot
+        setup = self.setup
+        robot = self.setup.robot
         motion = setup._made(setup.solver)
         law = setup.law or ServojLaw(setup.period)
         clock = VirtualClock(self._late)

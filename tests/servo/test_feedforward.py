@@ -40,9 +40,10 @@ def accelerations(q):
 
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
-def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limits(speeds):
+def test_corners_are_smoothed_into_limits(speeds):
     q = corners(speeds)
     wanted, excess = smooth_motion(LAW, q)
+
     assert excess is None
     assert np.abs(accelerations(wanted)).max() <= MAX_ACCELERATION
     assert np.abs(LAW.commands_for(wanted) - wanted).max() <= MAX_LEAD
@@ -53,24 +54,32 @@ def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limit
 
 @few_examples(12)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
-def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_changes(speeds, begin):
+def test_a_speed_slider_keeps_the_acceleration(speeds, begin):
     wanted, excess = smooth_motion(LAW, corners(speeds))
     # A plan in which some is left, as at corners of 6 rad/s, is refused.
     assume(excess is None)
-    replay, rate, path = PlanReplay(wanted), 1.0, []
+    replay = PlanReplay(wanted)
+    rate = 1.0
+    path = []
     # The slider falls to a tenth, stays there, and is raised again, over and over.
     while not replay.finished:
         goal = 1.0 if (len(path) - begin) % 500 < 250 else 0.1
         rate += np.clip(goal - rate, -SCALING_RAMP * CYCLE, SCALING_RAMP * CYCLE)
         path.append(replay.next(rate)[0])
+
     assert np.abs(accelerations(np.array(path))).max() <= MAX_ACCELERATION
 
 
 def test_a_delay_of_the_targets_counts_as_lead():
-    law, delay, speed = ServojLaw(CYCLE, 2000.0, 0.1), 0.002, 0.9
+    law = ServojLaw(CYCLE, 2000.0, 0.1)
+    delay = 0.002
+    speed = 0.9
     wanted, excess = smooth_motion(law, corners([speed], samples=600), delay)
+
     assert excess is None
+
     velocity = np.diff(wanted, axis=0, prepend=wanted[:1]) / CYCLE
+
     assert np.abs(law.commands_for(wanted) - wanted + delay * velocity).max() <= MAX_LEAD
 
 
@@ -87,13 +96,15 @@ def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
 def test_a_smooth_motion_stays_as_it_is():
     q = 0.2 * np.sin(np.arange(1000) * CYCLE)[:, np.newaxis] ** 4
     wanted, excess = smooth_motion(LAW, q)
+
     assert excess is None
     assert (wanted == q).all()
 
 
-def test_a_lead_that_comes_from_speed_cannot_be_smoothed_away():
+def test_lead_from_speed_cannot_be_smoothed():
     law = ServojLaw(CYCLE, 300.0, 0.2)
     _, excess = smooth_motion(law, corners([0.9], samples=600))
+
     assert (excess.quantity, excess.joint, excess.limit) == ("command lead", 0, MAX_LEAD)
     assert excess.value > 0.15
 
@@ -106,7 +117,7 @@ def test_setpoints_are_taken_ahead_by_the_lag(lag):
 
 
 @given(laws)
-def test_one_by_one_the_commands_are_those_of_the_whole_motion(law):
+def test_single_commands_equal_the_whole(law):
     q = np.sin(np.arange(200) * CYCLE)[:, np.newaxis] ** 3
     inverse = InverseServoj(law, q[0])
     np.testing.assert_allclose(
@@ -115,7 +126,7 @@ def test_one_by_one_the_commands_are_those_of_the_whole_motion(law):
 
 
 @given(laws, st.lists(st.floats(-3.14, 3.14).filter(bool), min_size=2, max_size=2))
-def test_braking_from_any_speed_stays_below_the_acceleration_limit_and_ends_at_rest(law, speeds):
+def test_braking_keeps_the_acceleration_limit(law, speeds):
     inverse = InverseServoj(law, np.zeros(2))
     inverse.reset(np.zeros(2), np.array(speeds))
     wanted = inverse.braking(BRAKING)
@@ -123,6 +134,7 @@ def test_braking_from_any_speed_stays_below_the_acceleration_limit_and_ends_at_r
     motion = law.follow(
         np.array(commands), previous=np.zeros(2), q=np.zeros(2), qd=np.array(speeds)
     )
+
     # Commands are single precision, which the gain turns into some 0.001 rad/s^2.
     assert np.abs(motion.qdd).max() <= BRAKING + 0.01
     assert np.abs(motion.qd[-1]).max() < 1e-3

@@ -45,7 +45,9 @@ def recursion(commands, call, phase, gain, lookahead, cycles):
         begin = commands[max(number - 1, 0)]
         return begin + ((time - phase) / call - number) * (commands[number] - begin)
 
-    q, v, positions = commands[0], 0.0, []
+    q = commands[0]
+    v = 0.0
+    positions = []
     # Without a new command the script calls servoj again with the last one.
     edges = [phase + m * call for m in range(int(cycles * CYCLE / call) + 1)]
     for k in range(cycles):
@@ -59,7 +61,7 @@ def recursion(commands, call, phase, gain, lookahead, cycles):
 
 
 @given(laws, angles, angles, st.floats(-2.0, 2.0), st.integers(1, 2000))
-def test_a_held_command_is_approached_as_the_matrix_of_the_step_says(law, command, q, qd, cycles):
+def test_a_held_command_is_approached_exactly(law, command, q, qd, cycles):
     command = float(np.float32(command))
     motion = law.follow(
         np.array([[command]]),
@@ -68,18 +70,22 @@ def test_a_held_command_is_approached_as_the_matrix_of_the_step_says(law, comman
         qd=np.array([qd]),
         cycles=cycles,
     )
-    h, g, damping = law.cycle, law.gain, law.gain * float(np.float32(law.lookahead))
+    h = law.cycle
+    g = law.gain
+    damping = law.gain * float(np.float32(law.lookahead))
     step = np.array([[1.0 - h * h * g, h * (1.0 - h * damping)], [-h * g, 1.0 - h * damping]])
     offset, velocity = np.linalg.matrix_power(step, cycles) @ [q - command, qd]
+
     assert motion.q[-1, 0] == pytest.approx(command + offset, abs=1e-9)
     assert motion.qd[-1, 0] == pytest.approx(velocity, abs=1e-8)
 
 
 @given(laws, st.floats(-1.0, 1.0))
-def test_a_steady_motion_is_trailed_by_the_lookahead_less_a_cycle(law, speed):
+def test_a_steady_motion_lags_the_lookahead(law, speed):
     # Ten seconds are many times the slowest decay in UR's range.
     commands = (speed * CYCLE * np.arange(5000))[:, np.newaxis]
     trail = commands[-1, 0] - law.follow(commands).q[-1, 0]
+
     assert trail == pytest.approx(speed * law.lag, abs=1e-6)
 
 
@@ -89,7 +95,7 @@ def test_a_steady_motion_is_trailed_by_the_lookahead_less_a_cycle(law, speed):
     st.sampled_from([0.002, 0.004, 0.008, 0.01, 0.005, 0.0072]),
     st.just(0.0) | st.floats(1e-5, 0.0019),
 )
-def test_calls_of_any_duration_and_phase_are_integrated_as_on_the_real_arm(
+def test_calls_are_integrated_as_on_the_arm(
     law, commands, call, phase
 ):
     cycles = int((phase + call * len(commands)) / CYCLE) + 5
@@ -125,7 +131,7 @@ def test_commands_in_two_parts_make_the_same_motion(law, split, call):
 
 
 @given(laws, st.sampled_from([0.002, 0.004, 0.01]), st.sampled_from([0.0, 0.0007, 0.001375]))
-def test_cycle_by_cycle_is_the_same_as_the_whole(law, call, phase):
+def test_single_cycles_equal_the_whole(law, call, phase):
     commands = smooth(60)
     whole = law.follow(commands, call=call, begin=phase)
     joints = ServojJoints(law, commands[0], phase)
@@ -144,6 +150,7 @@ def test_the_commands_show_in_position_velocity_and_acceleration(law):
         law.follow(commands), CYCLE, law.gain, float(np.float32(law.lookahead)), whole
     )
     np.testing.assert_allclose(seen, commands.astype(np.float32), rtol=0.0, atol=1e-9)
+
     assert (weight == 1.0).all()
 
 
@@ -168,6 +175,7 @@ def test_the_compiled_law_gets_floats_only(monkeypatch):
         "simbridge.servo.law.compiled_integrate", lambda: lambda *arguments: given.extend(arguments)
     )
     ServojLaw(CYCLE, 300, 0.1).follow(smooth(300), call=1, begin=0, cycles=300)
+
     assert [type(value) for value in given[2:7]] == [float] * 5
 
 
@@ -175,24 +183,25 @@ def test_joints_go_on_from_a_given_motion():
     joints = ServojJoints(ServojLaw(CYCLE), np.zeros(1))
     joints.reset(np.array([1.0]), np.array([0.5]))
     q = joints.step()
+
     assert 1.0 < q[0] < 1.001
     assert joints.qd[0] < 0.5
 
 
 @pytest.mark.parametrize("lookahead", [0.0, 0.029, 0.201, math.nan, math.inf, -0.1])
-def test_a_lookahead_outside_of_urs_range_is_refused_with_the_range(lookahead):
+def test_a_lookahead_has_urs_range(lookahead):
     with pytest.raises(InvalidParameter, match=r"lookahead.*0\.03 and 0\.2"):
         ServojLaw(CYCLE, lookahead=lookahead)
 
 
 @pytest.mark.parametrize("gain", [0.0, 99.0, 2001.0, math.nan, math.inf, -300.0])
-def test_a_gain_outside_of_urs_range_is_refused_with_the_range(gain):
+def test_a_gain_has_urs_range(gain):
     with pytest.raises(InvalidParameter, match=r"gain.*100 and 2000"):
         ServojLaw(CYCLE, gain)
 
 
 @given(gains, lookaheads, st.sampled_from([0.002, 0.008]))
-def test_exactly_the_tunings_whose_step_is_stable_are_taken(gain, lookahead, cycle):
+def test_only_stable_tunings_are_taken(gain, lookahead, cycle):
     damping = gain * lookahead
     step = np.array(
         [
@@ -221,7 +230,8 @@ def test_a_real_arm_obeys_the_law():
 
     def read(name):
         with gzip.open(folder / name, "rt") as file:
-            names, data = file.readline().split(), np.loadtxt(file)
+            names = file.readline().split()
+            data = np.loadtxt(file)
         return [
             data[:, [names.index(f"target_{kind}_{j}") for j in range(6)]]
             for kind in ("q", "qd", "qdd")
@@ -234,7 +244,8 @@ def test_a_real_arm_obeys_the_law():
     seen, _ = observe_setpoints(
         targets, CYCLE, 300.0, float(np.float32(0.1)), np.full(len(targets.q), CYCLE)
     )
-    begin, way = commands[:-1], np.diff(commands, axis=0)
+    begin = commands[:-1]
+    way = np.diff(commands, axis=0)
     length = np.maximum((way**2).sum(axis=1), 1e-30)
     distances = []
     for setpoint in seen:
@@ -242,6 +253,7 @@ def test_a_real_arm_obeys_the_law():
         distances.append(
             np.sqrt(((setpoint - begin - share[:, np.newaxis] * way) ** 2).sum(axis=1).min())
         )
+
     assert np.median(distances) < 1e-7
     assert np.percentile(distances, 99) < 5e-5
 
@@ -258,16 +270,17 @@ stable_laws = st.builds(
     stable_laws,
     st.lists(st.tuples(st.floats(-1.0, 1.0), st.integers(1, 60)), min_size=1, max_size=20),
 )
-def test_no_commands_make_joints_faster_than_the_velocity_gain_says(law, parts):
+def test_no_commands_exceed_the_velocity_gain(law, parts):
     velocity = np.concatenate([np.full(count, value) for value, count in parts])
     commands = law.cycle * np.cumsum(velocity)[:, np.newaxis]
     peak = np.abs(law.follow(commands, previous=np.zeros(1), cycles=len(commands) + 200).qd).max()
+
     assert peak <= law.velocity_gain().any
 
 
 @pytest.mark.parametrize("cycle", [0.002, 0.008])
 @pytest.mark.parametrize("gain", [100.0, 300.0, 2000.0])
-def test_the_velocity_gain_is_attained_by_commands_that_turn_with_the_impulse_response(cycle, gain):
+def test_the_velocity_gain_is_attained(cycle, gain):
     law = ServojLaw(cycle, gain, 0.03)
     # An impulse of velocity is a step of the command.
     response = law.follow(
@@ -277,23 +290,27 @@ def test_the_velocity_gain_is_attained_by_commands_that_turn_with_the_impulse_re
     commands = cycle * np.cumsum(worst)[:, np.newaxis]
     reached = law.follow(commands, previous=np.zeros(1)).qd[-1, 0]
     found = law.velocity_gain()
+
     assert reached == pytest.approx(found.any - found.late, rel=1e-3)
 
 
-def test_the_velocity_gain_of_a_reversal_is_that_of_the_closed_form():
+def test_a_reversal_has_the_closed_forms_gain():
     """At a short cycle the overshoot of a step is exp(-pi z / sqrt(1 - z^2)), z the damping ratio."""
-    gain, lookahead = 100.0, 0.03
+    gain = 100.0
+    lookahead = 0.03
     damping = 0.5 * math.sqrt(gain) * lookahead
     overshoot = math.exp(-math.pi * damping / math.sqrt(1.0 - damping**2))
     found = ServojLaw(0.0005, gain, lookahead).velocity_gain()
+
     assert found.reversal == pytest.approx(1.0 + 2.0 * overshoot, rel=2e-3)
     assert found.any == pytest.approx((1.0 + overshoot) / (1.0 - overshoot), rel=5e-3)
 
 
 @given(stable_laws, st.integers(20, 400), st.floats(0.1, 1.0))
-def test_one_late_command_adds_no_more_than_the_velocity_gain_says(law, at, speed):
+def test_a_late_command_keeps_the_velocity_gain(law, at, speed):
     commands = law.cycle * speed * np.arange(1.0, 600.0)[:, np.newaxis]
     late = commands.copy()
     late[at] = late[at - 1]
     both = [law.follow(sent, previous=np.zeros(1)).qd for sent in (commands, late)]
+
     assert np.abs(both[1] - both[0]).max() <= speed * law.velocity_gain().late * (1.0 + 1e-3) + 1e-5

@@ -12,15 +12,14 @@ from simbridge.sweeps.sweep_page import MAX_LISTED, sweep_page
 from tests.sweeps.rows import made_rows
 
 
-def test_over_one_parameter_lines_show_the_median_and_the_spread_of_the_seeds():
+def test_lines_show_median_and_spread():
     page = sweep_page(
         made_rows(lambda kp, seed: 10 / kp + 0.1 * seed, kp=(1, 2, 5), sample_seed=(0, 1, 2)),
         "mine",
     )
-    assert (
-        "shaded: from the smallest to the largest of the seeds" in page
-        and 'aria-label="Tracking error' in page
-    )
+
+    assert "shaded: from the smallest to the largest of the seeds" in page
+    assert 'aria-label="Tracking error' in page
     assert (
         "The smallest RMS tracking error is 2.00 mm, with solver.kp 5; the largest 10.2 mm." in page
     )
@@ -30,14 +29,16 @@ def test_over_two_parameters_a_map_shows_each_value():
     page = sweep_page(
         made_rows(lambda kp, gain: kp + gain / 1000, kp=(1, 2), servo_gain=(500, 2000)), "mine"
     )
+
     assert all(f">{value}</text>" in page for value in ("1.50", "2.50", "3.00", "4.00"))
 
 
-def test_a_third_parameter_with_few_values_gives_a_map_for_each():
+def test_a_third_parameter_repeats_the_map():
     rows = made_rows(
         lambda kp, gain, n: kp + n, kp=(1, 2), servo_gain=(500, 2000), sample_rate=(20, 125)
     )
     page = sweep_page(rows, "mine")
+
     assert (
         "Tracking error, RMS (mm): sample-rate 20" in page
         or "Tracking error, RMS (mm): servo-gain 500" in page
@@ -45,38 +46,43 @@ def test_a_third_parameter_with_few_values_gives_a_map_for_each():
     assert "Parallel coordinates" not in page
 
 
-def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_the_page_names():
+def test_more_parameters_are_parallel_coordinates():
     rows = made_rows(
         lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16)
     )
     page = sweep_page(rows, "mine")
-    assert "over 3 parameters: " in page and len(rows) > MAX_DRAWN
+
+    assert "over 3 parameters: " in page
+    assert len(rows) > MAX_DRAWN
     assert "One point in 3 is drawn, evenly by its error" in page
     assert f"{len(rows) - MAX_LISTED} more points are in results.csv" in page
 
 
-def test_solvers_are_lines_of_their_own_with_a_legend():
+def test_solvers_are_lines_with_a_legend():
     solvers = ("feedback", "pseudoinverse")
     page = sweep_page(
         made_rows(lambda gain, solver: gain / 1000, servo_gain=(500, 900), solver=solvers), "mine"
     )
+
     assert all(f"</span>{name}</li>" in page for name in solvers)
 
 
-def test_the_front_has_the_points_that_no_other_beats_in_both():
+def test_the_front_has_unbeaten_points():
     # Of growing roughness: the first is the smoothest, the third the nearest; the second and the fourth are beaten.
     errors = dict(zip((1, 2, 3, 4), (3.0, 4.0, 1.0, 2.0), strict=True))
+
     assert "Blue: 2 points that no other point beats" in sweep_page(
         made_rows(lambda kp: errors[kp], kp=(1, 2, 3, 4)), "mine"
     )
 
 
-def test_small_differences_are_on_the_front_but_not_magnified():
+def test_small_differences_are_not_magnified():
     rows = made_rows(lambda kp: 10.0 / kp, kp=(5, 10, 20))
     for row in rows:
         row["smoothness.tool.sparc"] = f"{-1.40358 - 1e-6 * float(row['solver.kp'])}"
         row["joint_effort.torque.rms"] = "52.5"
     page = sweep_page(rows, "mine")
+
     assert "Blue: 3 points that no other point beats in both, marked in the table.</p>" in page
     assert "Blue: 1 point that no other point beats in both, marked in the table.</p>" in page
     assert re.findall(r">[\u2212-]?1\.403\d+<", page) == []
@@ -91,21 +97,24 @@ def test_small_differences_are_on_the_front_but_not_magnified():
     ],
 )
 @pytest.mark.parametrize("scale", [1.0, 1e-7])
-def test_errors_that_differ_by_less_than_their_digits_are_not_magnified(values, scale):
+def test_rounding_differences_are_not_magnified(values, scale):
     page = sweep_page(
         made_rows(lambda *numbers: scale * (4.49 + 1e-7 * sum(numbers)), **values), "mine"
     )
+
     for drawing in re.findall("<svg.*?</svg>", page, re.DOTALL):
         labels = re.findall(r"<text[^>]*>([^<]*)<", drawing)
         assert len({*labels}) == len(labels) or 'class="figure paper"' in drawing
         assert not [label for label in labels if label.startswith("4.490")]
 
 
-def test_a_point_that_was_not_kept_shows_its_command_and_one_that_was_its_report():
+def test_points_show_report_or_command():
     rows = made_rows(lambda kp: kp, kp=(1, 2))
     rows[0]["directory"] = "runs/0"
     page = sweep_page(rows, "mine")
-    assert 'href="runs/0/report.html"' in page and "simbridge run circle --solver.kp 2" in page
+
+    assert 'href="runs/0/report.html"' in page
+    assert "simbridge run circle --solver.kp 2" in page
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -118,21 +127,23 @@ def test_points_without_figures_are_named_with_the_reason(count):
             "reason": f"The joint <wrist> moves at {row['solver.kp']} rad/s.",
         }
     page = sweep_page(rows, "mine")
-    assert ("refused" in page) == (count > 0) and "<wrist>" not in page
+
+    assert ("refused" in page) == (count > 0)
+    assert "<wrist>" not in page
     assert ("No point has figures." in page) == (count == 2)
     assert ("2 points refused, such as: The joint" in page) == (count == 2)
 
 
-def test_points_on_a_front_are_marked_in_the_table_whatever_their_error():
+def test_the_table_marks_points_of_fronts():
     # The rougher, the smaller the error, and the smaller the torque: one point is on the front of effort.
     rows = made_rows(lambda kp: 10.0 / kp, kp=range(MAX_LISTED + 50, 0, -1))
     for row in rows:
         row["joint_effort.torque.rms"] = f"{100.0 / float(row['solver.kp'])}"
         row["smoothness.tool.sparc"] = f"{-float(row['solver.kp'])}"
     page = sweep_page(rows, "mine")
-    assert "against smoothness" in page and "against effort" in page
-    assert (
-        page.count(">smoothness, effort</td>") == 1
-        and page.count(">smoothness</td>") == MAX_LISTED + 49
-    )
+
+    assert "against smoothness" in page
+    assert "against effort" in page
+    assert page.count(">smoothness, effort</td>") == 1
+    assert page.count(">smoothness</td>") == MAX_LISTED + 49
     assert "more points are in results.csv" not in page

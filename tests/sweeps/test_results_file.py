@@ -76,7 +76,7 @@ def test_a_text_like_a_formula_gets_an_apostrophe(cell):
 @pytest.mark.parametrize(
     "cell", ["", "-5", "+1e-3", "-inf", "text", "a=b", " =1", "5'", "-0.0", "nan"]
 )
-def test_numbers_and_other_texts_are_written_as_they_are(cell):
+def test_texts_are_written_as_they_are(cell):
     assert protect(cell) == cell
 
 
@@ -183,13 +183,13 @@ def test_columns_in_another_order_are_read_right(results_file):
     assert Results(results_file).rows() == before
 
 
-def test_a_line_break_within_a_cell_is_a_blank(results_file):
+def test_line_breaks_become_blanks(results_file):
     results_file.write_bytes(results_file.read_bytes().replace(b"circle", b'"my\ncircle"', 1))
 
     assert Results(results_file).row(FIRST_POINT)["scenario"] == "my circle"
 
 
-def test_a_last_row_without_a_line_end_is_dropped_even_if_it_has_all_cells(results_file):
+def test_an_unended_last_row_is_dropped(results_file):
     before = Results(results_file).rows()
     results_file.write_bytes(results_file.read_bytes().rstrip(b"\n")[:-1])
 
@@ -209,7 +209,7 @@ def test_a_line_without_its_end_is_dropped(results_file, end):
     [("a\0b", "a\\x00b"), ("a\udcffb", "a\\udcffb")],
     ids=["null character", "byte of a file name"],
 )
-def test_what_a_file_cannot_hold_is_written_as_an_escape(tmp_path, reason, shown):
+def test_unwritable_characters_are_escaped(tmp_path, reason, shown):
     path = tmp_path / "results.csv"
     path.write_bytes(encode_row(["identity", "reason"]) + encode_row([FIRST_POINT, reason]))
 
@@ -248,7 +248,7 @@ def test_what_a_file_cannot_hold_is_written_as_an_escape(tmp_path, reason, shown
         (lambda data: b"\xff", 1),
     ],
 )
-def test_an_edit_that_changes_the_content_is_refused_with_its_line(results_file, edit, line):
+def test_changed_content_is_refused(results_file, edit, line):
     results_file.write_bytes(edit(results_file.read_bytes()))
 
     with pytest.raises(InputFileError) as refusal:
@@ -270,7 +270,7 @@ def test_a_refused_file_is_left_as_it_was(results_file, cli, tmp_path):
     assert results_file.read_bytes() == edited
 
 
-def test_edited_results_are_listed_with_what_can_be_read(results_file, cli, tmp_path):
+def test_edited_results_are_listed(results_file, cli, tmp_path):
     results_file.write_bytes(results_file.read_bytes().replace(b"0.001", b"soon", 1) + b"\xe9\n")
     sweep = tmp_path / "runs" / "sweep"
     sweep.mkdir(parents=True)

@@ -59,12 +59,14 @@ def swept(cli, tmp_path, line, at_once):
     return call
 
 
-def test_each_combination_is_a_row_with_the_figures_of_its_run(swept, line, tmp_path, short_pages):
+def test_each_combination_is_a_row(swept, line, tmp_path, short_pages):
     rows = swept("--grid", "solver.kp=5,20", "--grid", "servo-gain=500", "--keep", "none")
+
     assert [(row["solver.kp"], row["servo-gain"], row["outcome"]) for row in rows] == [
         ("5", "500", "completed"),
         ("20", "500", "completed"),
     ]
+
     alone = simbridge.run(
         line,
         solver=simbridge.ForwardDynamics(simbridge.load_robot("ur10"), kp=20.0),
@@ -74,6 +76,7 @@ def test_each_combination_is_a_row_with_the_figures_of_its_run(swept, line, tmp_
     figures = {
         name: float(text) for name, text in rows[1].items() if name in figures_of(alone.summary)
     }
+
     # The scenario's solver has settings of its own besides.
     assert figures.keys() == figures_of(alone.summary).keys()
     assert (
@@ -82,11 +85,13 @@ def test_each_combination_is_a_row_with_the_figures_of_its_run(swept, line, tmp_
     )
 
 
-def test_a_plan_alone_has_the_figures_of_check_and_of_the_solver(swept, cli, line):
+def test_a_plan_has_figures(swept, cli, line):
     (row,) = swept("--plan-only", "--grid", "solver.kp=5")
     facts = json.loads(cli("check", line, "--solver.kp", 5, "--json").out)
+
     assert float(row["peak_joint_velocity"]) == max(facts["peak_joint_velocity"])
-    assert row["outcome"] == "planned" and float(row["solver_error.position_m.rms"]) > 0.0
+    assert row["outcome"] == "planned"
+    assert float(row["solver_error.position_m.rms"]) > 0.0
 
 
 def test_values_stand_for_what_their_flags_stand_for(swept, cli, line):
@@ -95,6 +100,7 @@ def test_values_stand_for_what_their_flags_stand_for(swept, cli, line):
     )
     words = ("--sample-noise", 1, 0.1, "--on-limits", "limit")
     facts = json.loads(cli("check", line, *words, "--json").out)
+
     assert float(row["peak_tool_speed"]) == facts["peak_tool_speed"]
 
 
@@ -104,23 +110,29 @@ def points_file(directory, header, *lines):
     return path
 
 
-def test_listed_points_are_run_as_they_are_and_an_empty_cell_is_not_given(swept, tmp_path):
+def test_listed_points_are_run_as_they_are(swept, tmp_path):
     rows = swept(
         "--plan-only", "--points", points_file(tmp_path, "solver.kp,solver", "5,", ",closed-form")
     )
+
     assert [(row["solver.kp"], row["solver"]) for row in rows] == [("5", ""), ("", "closed-form")]
 
 
-def test_what_is_known_is_not_made_again_and_another_grid_adds_to_it(swept, monkeypatch):
+def test_known_points_are_not_made_again(swept, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5,10")
     made = []
     monkeypatch.setattr(
         engine, "work", lambda *given, work=engine.work: made.append(given) or work(*given)
     )
-    assert len(swept("--plan-only", "--grid", "solver.kp=5.0,10")) == 2 and not made
+
+    assert len(swept("--plan-only", "--grid", "solver.kp=5.0,10")) == 2
+    assert not made
+
     # The default under its own name is the point without it.
     rows = swept("--plan-only", "--grid", "solver.kp=5", "--grid", "speed-scale=1,0.5")
-    assert len(made) == 1 and len(rows) == 3
+
+    assert len(made) == 1
+    assert len(rows) == 3
     assert [(row["solver.kp"], row["speed-scale"]) for row in rows] == [
         ("5", "1"),
         ("10", ""),
@@ -128,15 +140,16 @@ def test_what_is_known_is_not_made_again_and_another_grid_adds_to_it(swept, monk
     ]
 
 
-def test_what_is_refused_is_a_row_with_the_reason(cli, tmp_path, line, at_once):
+def test_a_refusal_is_a_row(cli, tmp_path, line, at_once):
     answer = cli(
         "sweep", line, "--plan-only", "--grid", "solver.kp=5,1e6", "--out", tmp_path / "sweep"
     )
     rows = list(rows_of(tmp_path / "sweep").values())
-    assert answer.status == 0 and "would diverge" in answer.out
-    assert [row["outcome"] for row in rows] == ["planned", "refused"] and "would diverge" in rows[
-        1
-    ]["reason"]
+
+    assert answer.status == 0
+    assert "would diverge" in answer.out
+    assert [row["outcome"] for row in rows] == ["planned", "refused"]
+    assert "would diverge" in rows[1]["reason"]
     assert "would diverge" in (tmp_path / "sweep" / "sweep.html").read_text()
 
 
@@ -144,7 +157,9 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = swept("--plan-only", "--grid", "solver.kp=5,10")
     columns = parquet.read_table(tmp_path / "sweep" / "results.parquet").to_pydict()
-    assert columns["solver.kp"] == [5, 10] and columns["outcome"] == ["planned", "planned"]
+
+    assert columns["solver.kp"] == [5, 10]
+    assert columns["outcome"] == ["planned", "planned"]
     assert columns["peak_tool_speed"] == [float(row["peak_tool_speed"]) for row in rows]
 
 
@@ -177,24 +192,29 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
         (("--jobs", "0"), "number of jobs is 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_starts(
+def test_nonsense_is_refused_first(
     cli, line, tmp_path, arguments, said
 ):
     answer = cli("sweep", line, *arguments, "--out", tmp_path / "sweep")
-    assert answer.status == 2 and said in answer.message
+
+    assert answer.status == 2
+    assert said in answer.message
     assert not (tmp_path / "sweep").exists()
 
 
 def test_a_directory_of_something_else_is_left_alone(cli, line, tmp_path):
     (tmp_path / "mine").write_text("thesis")
     answer = cli("sweep", line, "--out", tmp_path)
-    assert answer.status == 2 and "it is not a sweep's directory" in answer.message
+
+    assert answer.status == 2
+    assert "it is not a sweep's directory" in answer.message
 
 
 def test_the_grids_file_makes_the_same_points(swept, cli, tmp_path, line):
     swept(
         "--plan-only", "--grid", "solver.kp=5,10", "--random", "speed-scale=0.5:1", "--samples", "2"
     )
+
     assert cli("sweep", tmp_path / "sweep" / "sweep.toml", "--out", tmp_path / "again").status == 0
     assert compared(tmp_path / "again") == compared(tmp_path / "sweep")
     assert list(read_grid(tmp_path / "again" / "sweep.toml")) == list(
@@ -202,17 +222,19 @@ def test_the_grids_file_makes_the_same_points(swept, cli, tmp_path, line):
     )
 
 
-def test_random_values_are_those_of_fewer_samples_and_more(line):
+def test_more_samples_extend_the_random_values(line):
     few, many = (Grid((str(line),), random={"solver.kp": "1:100:log"}, samples=n) for n in (3, 30))
     values = [float(point.values["solver.kp"]) for point in many]
+
     assert [point.values["solver.kp"] for point in few] == [
         point.values["solver.kp"] for point in many
     ][:3]
-    assert min(values) >= 1.0 and max(values) <= 100.0
+    assert min(values) >= 1.0
+    assert max(values) <= 100.0
     assert 0.25 < np.mean(np.array(values) < 10.0) < 0.75
 
 
-def test_seeds_are_runs_of_the_same_values_with_other_noise(swept):
+def test_seeds_differ_in_noise_alone(swept):
     rows = swept(
         "--plan-only",
         "--grid",
@@ -222,6 +244,7 @@ def test_seeds_are_runs_of_the_same_values_with_other_noise(swept):
         "--seeds",
         "3",
     )
+
     assert [row["sample-seed"] for row in rows] == ["0", "1", "2"]
     assert len({row["sampling_error.position_m.rms"] for row in rows}) == 3
 
@@ -242,15 +265,20 @@ def test_a_point_is_what_it_is_resolved_to(line, tmp_path):
     cell = tmp_path / "cell.toml"
     cell.write_text("payload = 1.0\n")
     first = identity(cell=str(cell))
+
     assert identity(**{"servo-gain": "2000"}) == identity() != identity(**{"servo-gain": "500"})
+
     other = tmp_path / "other.toml"
     other.write_text(cell.read_text())
+
     assert identity(cell=str(other)) == first
+
     cell.write_text("payload = 2.0\n")
+
     assert identity(cell=str(cell)) != first
 
 
-def test_a_point_is_the_content_of_its_scenario_and_calibration_and_not_their_place(line, tmp_path):
+def test_identity_ignores_where_files_are(line, tmp_path):
     def identity(scenario, calibration):
         forget_files()
         values = {"robot": ("ur10e",), "kinematics": (str(calibration),)}
@@ -259,31 +287,42 @@ def test_a_point_is_the_content_of_its_scenario_and_calibration_and_not_their_pl
     calibration = tmp_path / "calibration.toml"
     calibration.write_text((DATA / "ur10e_calibration.toml").read_text())
     first = identity(line, calibration)
+
     assert identity(line, DATA / "ur10e_calibration.toml") == first
+
     calibration.write_text(calibration.read_text().replace("1.60233952386695", "1.60233952386696"))
+
     assert identity(line, calibration) != first
+
     scenario = tmp_path / "other" / line.name
     scenario.parent.mkdir()
     scenario.write_text(line.read_text())
+
     assert identity(scenario, DATA / "ur10e_calibration.toml") == first
+
     scenario.write_text(line.read_text().replace("0.1", "0.11", 1))
+
     assert identity(scenario, DATA / "ur10e_calibration.toml") != first
 
 
 def test_no_figure_has_the_name_of_a_parameter(square_run):
     summary = json.loads((square_run / "summary.json").read_text())
+
     assert not parameters().keys() & figures_of(summary).keys()
     assert {"tracking_error.position_m.rms", "delay_s", "smoothness.tool.sparc"} <= figures_of(
         summary
     ).keys()
 
 
-def test_the_worst_runs_are_kept_and_are_the_rows_runs(swept, tmp_path, short_pages, monkeypatch):
+def test_the_worst_runs_are_kept(swept, tmp_path, short_pages, monkeypatch):
     monkeypatch.setattr("simbridge.sweeps.sweep.WORST_COUNT", 1)
     rows = swept("--grid", "solver.kp=5,20")
     kept = [row for row in rows if row["directory"]]
+
     assert [row["solver.kp"] for row in kept] == ["5"]
+
     summary = json.loads((tmp_path / "sweep" / kept[0]["directory"] / "summary.json").read_text())
+
     assert summary["tracking_error"]["position_m"]["rms"] == float(
         kept[0]["tracking_error.position_m.rms"]
     )
@@ -302,23 +341,28 @@ def test_json_is_a_line_for_each_point(cli, tmp_path, line, at_once):
         tmp_path / "sweep",
     )
     first, second, last = map(json.loads, answer.out.splitlines())
+
     assert (first["solver.kp"], second["solver.kp"], last["points"]) == (5.0, 10.0, 2)
 
 
-def test_an_unfinished_line_is_dropped_and_its_point_made_again(swept, tmp_path):
+def test_an_unfinished_line_is_made_again(swept, tmp_path):
     swept("--plan-only", "--grid", "solver.kp=5,10")
-    whole, file = compared(tmp_path / "sweep"), tmp_path / "sweep" / "results.csv"
+    whole = compared(tmp_path / "sweep")
+    file = tmp_path / "sweep" / "results.csv"
     file.write_bytes(file.read_bytes()[:-40])
     swept("--plan-only", "--grid", "solver.kp=5,10")
+
     assert compared(tmp_path / "sweep") == whole
 
 
-def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypatch):
+def test_rows_of_other_versions_stay(swept, tmp_path, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5")
     for module in ("sweep", "job", "worker"):
         monkeypatch.setattr(f"simbridge.sweeps.{module}.made_by", lambda: "simbridge 99")
     rows = swept("--plan-only", "--grid", "solver.kp=5")
-    assert len(rows) == 2 and len({row["made_by"] for row in rows}) == 2
+
+    assert len(rows) == 2
+    assert len({row["made_by"] for row in rows}) == 2
     assert (
         "1 row of results.csv made by other versions"
         in (tmp_path / "sweep" / "sweep.html").read_text()
@@ -327,7 +371,9 @@ def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypa
 
 def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
     result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).pack(), "simbridge 99")
-    assert result.outcome == "failed" and "other versions" in result.reason
+
+    assert result.outcome == "failed"
+    assert "other versions" in result.reason
 
 
 def test_two_sweeps_are_compared_point_by_point(swept, cli, tmp_path):
@@ -339,11 +385,14 @@ def test_two_sweeps_are_compared_point_by_point(swept, cli, tmp_path):
         "compare", tmp_path / "sweep", tmp_path / "other", "--out", tmp_path / "page", "--json"
     )
     points = json.loads(answer.out)["points"]
+
     assert {point["solver.kp"] for point in points} == {"5", "10"}
+
     rows = {
         row["solver.kp"]: row["solver_error.position_m.rms"]
         for row in rows_of(tmp_path / "other").values()
     }
+
     assert all(point["second_m"] == float(rows[point["solver.kp"]]) for point in points)
     assert "1 point with figures only in other" in (tmp_path / "page" / "compare.html").read_text()
 
@@ -351,10 +400,12 @@ def test_two_sweeps_are_compared_point_by_point(swept, cli, tmp_path):
 def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
     swept("--plan-only", "--grid", "solver.kp=5")
     answer = cli("compare", tmp_path / "sweep", line_run)
-    assert answer.status == 2 and answer.message.endswith(": give two sweeps, or only runs.")
+
+    assert answer.status == 2
+    assert answer.message.endswith(": give two sweeps, or only runs.")
 
 
-def test_a_point_that_kills_its_worker_has_failed_and_the_others_are_made(
+def test_a_killing_point_spoils_no_other(
     my_solvers, tmp_path, line
 ):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
@@ -362,22 +413,25 @@ def test_a_point_that_kills_its_worker_has_failed_and_the_others_are_made(
         line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep"
     )
     rows = found.rows("solver", "outcome", "reason", "host_attempts")
+
     assert [row["outcome"] for row in rows] == ["failed", "planned", "planned"]
-    assert rows[0]["host_attempts"] == "2" and "killed" in rows[0]["reason"]
+    assert rows[0]["host_attempts"] == "2"
+    assert "killed" in rows[0]["reason"]
 
 
 @pytest.mark.soak
-def test_rows_do_not_depend_on_how_many_processes_make_them(tmp_path, line, at_once, monkeypatch):
+def test_rows_do_not_depend_on_processes(tmp_path, line, at_once, monkeypatch):
     grid = {"solver.kp": [5, 10], "servo-gain": [500, 2000]}
     simbridge.sweep(line, grid=grid, keep="none", out=tmp_path / "here")
     monkeypatch.undo()
+
     for jobs in (1, 2):
         simbridge.sweep(line, grid=grid, keep="none", jobs=jobs, out=tmp_path / f"{jobs}")
         assert compared(tmp_path / f"{jobs}") == compared(tmp_path / "here")
 
 
 @pytest.mark.soak
-def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows(tmp_path):
+def test_sigkill_changes_no_row(tmp_path):
     gains = ",".join(map(str, range(500, 1700, 50)))
     words = [
         "sweep",
@@ -391,6 +445,7 @@ def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows
     ]
     command = [sys.executable, "-m", "simbridge", *words]
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
+
     for seconds in np.random.default_rng(7).uniform(0.0, 1.0, 3):
         with subprocess.Popen(
             [*command, tmp_path / "killed"], stdout=subprocess.PIPE, start_new_session=True
@@ -399,13 +454,16 @@ def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows
             assert b"servo-gain" in ours.stdout.readline()
             time.sleep(seconds)
             os.killpg(ours.pid, signal.SIGKILL)
+
     assert 3 <= len(rows_of(tmp_path / "killed")) < 24
+
     subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True)
+
     assert compared(tmp_path / "killed") == compared(tmp_path / "whole")
 
 
 @pytest.mark.soak
-def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
+def test_ctrl_c_leaves_no_scratch(tmp_path):
     gains = ",".join(map(str, range(500, 1700, 100)))
     command = [
         sys.executable,
@@ -425,20 +483,22 @@ def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
         first = ours.stdout.readline()
         ours.send_signal(signal.SIGINT)
         _, said = ours.communicate(timeout=60.0)
-    assert "servo-gain" in first and ours.returncode == 130
-    assert said.startswith("The sweep was interrupted: ") and " ".join(said.split()).endswith(
-        "killed continues."
-    )
+
+    assert "servo-gain" in first
+    assert ours.returncode == 130
+    assert said.startswith("The sweep was interrupted: ")
+    assert " ".join(said.split()).endswith("killed continues.")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_a_cluster_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(engine, "ANSWER_TIMEOUT_S", 0.5)
+
     with pytest.raises(engine.ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9"):
         engine.Cluster("tcp://127.0.0.1:9")
 
 
-def test_a_server_that_takes_the_connection_and_says_nothing_is_named(monkeypatch):
+def test_a_silent_server_is_named(monkeypatch):
     monkeypatch.setattr(engine, "ANSWER_TIMEOUT_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -456,6 +516,7 @@ def test_names_come_from_the_registries(monkeypatch):
         "unmodelled-payload",
         "speed-scale",
     } <= parameters().keys()
+
     with pytest.raises(UnknownName):
         Grid(("circle",), {"solver.nothing": ("1",)})
     with pytest.raises(InvalidParameter):
@@ -467,23 +528,28 @@ def identity_of(line, solver):
     return job_of(next(iter(Grid((str(line),), {"solver": (solver,)})))).identity
 
 
-def test_a_users_solver_is_its_code_and_that_of_the_modules_beside_it(line, tmp_path, monkeypatch):
+def test_identity_covers_a_users_modules(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helper_of_sweeps.py").write_text("GAIN = 1\n")
-    mine, known = tmp_path / "mine_of_sweeps.py", set()
+    mine = tmp_path / "mine_of_sweeps.py"
+    known = set()
     mine.write_text("import helper_of_sweeps\nLAG = 1\ndef step(q, target):\n    return q\n")
     name = "mine_of_sweeps:step"
     known.add(identity_of(line, name))
+
     assert identity_of(line, name) in known
+
     mine.write_text(mine.read_text().replace("LAG = 1", "LAG = 22"))
     known.add(identity_of(line, name))
     (tmp_path / "helper_of_sweeps.py").write_text("GAIN = 22\n")
     known.add(identity_of(line, name))
+
     assert len(known) == 3
 
 
 def test_a_scenarios_own_solver_is_its_script(tmp_path):
-    script, known = tmp_path / "mine.py", set()
+    script = tmp_path / "mine.py"
+    known = set()
     for gain in (1, 2):
         script.write_text(
             f"from simbridge import Scenario\nfrom simbridge.trajectory import square\nGAIN = {gain}\n"
@@ -491,6 +557,7 @@ def test_a_scenarios_own_solver_is_its_script(tmp_path):
         )
         forget_files()
         known.add(job_of(next(iter(Grid((str(script),))))).identity)
+
     assert len(known) == 2
 
 
@@ -502,6 +569,7 @@ def test_a_plant_is_its_numbers_wherever_they_stand(line, tmp_path):
     for file, gain in zip(files, (500.0, 500.0, 600.0), strict=True):
         file.write_text(f"[servoj]\ngain = {gain}\nlookahead_s = 0.1\n")
     one, two, other = map(identity, files)
+
     assert one == two != other
 
 
@@ -512,10 +580,12 @@ def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
     answer = cli(
         "sweep", line, "--grid", "solver=locked_of_sweeps:step", "--out", tmp_path / "sweep"
     )
-    assert answer.status == 2 and "cannot be sent to other processes" in answer.message
+
+    assert answer.status == 2
+    assert "cannot be sent to other processes" in answer.message
 
 
-def test_a_solver_that_ends_python_is_a_failed_point(line, tmp_path, monkeypatch, at_once):
+def test_a_solver_that_exits_fails(line, tmp_path, monkeypatch, at_once):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ending_of_sweeps.py").write_text(
         "import sys\ndef step(q, target):\n    sys.exit(3)\n"
@@ -523,16 +593,21 @@ def test_a_solver_that_ends_python_is_a_failed_point(line, tmp_path, monkeypatch
     found = simbridge.sweep(
         line, grid={"solver": ["ending_of_sweeps:step"]}, plan_only=True, out=tmp_path / "sweep"
     )
+
     assert found.rows("outcome")[0]["outcome"] in ("failed", "refused")
 
 
-def test_a_run_that_was_kept_without_its_row_is_made_again(swept, tmp_path, short_pages):
+def test_a_run_without_row_is_made_again(swept, tmp_path, short_pages):
     rows = swept("--grid", "solver.kp=5", "--keep", "all")
+
     assert (tmp_path / "sweep" / rows[0]["directory"] / "report.html").is_file()
+
     file = tmp_path / "sweep" / "results.csv"
     file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
     (again,) = swept("--grid", "solver.kp=5", "--keep", "all")
-    assert again["outcome"] == "completed" and again["directory"] == rows[0]["directory"]
+
+    assert again["outcome"] == "completed"
+    assert again["directory"] == rows[0]["directory"]
 
 
 def test_two_sweeps_do_not_write_into_one_directory(swept, cli, line, tmp_path):
@@ -543,7 +618,9 @@ def test_two_sweeps_do_not_write_into_one_directory(swept, cli, line, tmp_path):
         "sweep", line, "--plan-only", "--grid", "solver.kp=10", "--out", tmp_path / "sweep"
     )
     os.close(descriptor)
-    assert answer.status == 2 and "another sweep is writing into it" in answer.message
+
+    assert answer.status == 2
+    assert "another sweep is writing into it" in answer.message
     assert len(rows_of(tmp_path / "sweep")) == 1
 
 
@@ -552,14 +629,13 @@ def test_edited_results_are_refused_with_the_row(swept, cli, line, tmp_path):
     file = tmp_path / "sweep" / "results.csv"
     file.write_bytes(file.read_bytes().rstrip(b"\n") + b",mine\n")
     answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5", "--out", tmp_path / "sweep")
-    assert (
-        answer.status == 2
-        and row["identity"] in answer.message
-        and "it was edited" in answer.message
-    )
+
+    assert answer.status == 2
+    assert row["identity"] in answer.message
+    assert "it was edited" in answer.message
 
 
-def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
+def test_a_broken_pool_costs_no_point(line):
     class Broken(InThisProcess):
         def submit(self, call, /, *arguments, **more):
             raise BrokenExecutor
@@ -574,6 +650,7 @@ def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
     packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).pack()
     tasks = [engine.Task(f"{number}", packed) for number in range(3)]
     made = list(engine.make_points(tasks, Pools(1), made_by()))
+
     assert [(identity, result.outcome) for identity, result, _ in made] == [
         (f"{k}", "planned") for k in range(3)
     ]

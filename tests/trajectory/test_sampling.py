@@ -37,6 +37,7 @@ def test_a_seed_fixes_the_samples() -> None:
     ]
 
     np.testing.assert_array_equal(spoiled[0], spoiled[1])
+
     assert spoiled[0].shape != spoiled[2].shape or not np.array_equal(spoiled[0], spoiled[2])
 
 

@@ -141,6 +141,7 @@ def test_a_single_sample_is_a_trajectory_without_motion() -> None:
     single = line(1)
 
     assert single.duration == 0.0
+
     for hold in ("linear", "zero-order"):
         np.testing.assert_array_equal(single.target([0.0, 1.0], hold), single.poses[[0, 0]])
 
@@ -151,7 +152,9 @@ def test_instants_count_from_the_first_sample() -> None:
     t = np.linspace(-1.0, 4.0, 41)
 
     np.testing.assert_array_equal(early.reference(t), late.reference(t))
+
     assert late.duration == 2.0
+
     np.testing.assert_array_equal(late.start, late.poses[0])
 
 
