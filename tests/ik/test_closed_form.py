@@ -1,4 +1,6 @@
-"""The closed form against the forward kinematics, the law of cosines, and itself at the edges."""
+"""The closed form against the forward kinematics, the law of cosines, another solver, and itself
+at the edges.
+"""
 
 from __future__ import annotations
 
@@ -632,3 +634,48 @@ def test_eight_branches_attain_the_home_pose():
     branches = ClosedForm(robot).branches(target)
 
     assert len(branches) == 8
+
+
+# The base frame of ur-analytic-ik is the pendant's.
+PENDANT_BASE = np.diag([-1.0, -1.0, 1.0, 1.0])
+
+
+@pytest.fixture
+def ur_analytic_ik():
+    """A solver of others, which has no wheel for Python 3.12."""
+    return pytest.importorskip(
+        "ur_analytic_ik", reason="ur-analytic-ik has no wheel for this Python"
+    )
+
+
+@pytest.mark.parametrize("name", ["ur10", "ur5e"])
+def test_branches_are_those_of_ur_analytic_ik(name, ur_analytic_ik):
+    solver = ClosedForm(load_robot(name))
+    theirs = getattr(ur_analytic_ik, name)
+    joints = np.random.default_rng(7).uniform(-math.pi, math.pi, (10_000, 6))
+
+    for target in map(pin.XYZQUATToSE3, tool(solver.robot, joints)):
+        ours = solver.branches(target)
+        expected = np.array(theirs.inverse_kinematics(PENDANT_BASE @ target.homogeneous))
+        assert len(ours) == len(expected)
+        assert farthest_apart(ours, expected) < 1e-9
+
+
+def test_ur_analytic_ik_misses_singular_postures(ur_analytic_ik):
+    rng = np.random.default_rng(1)
+    missed = 0
+
+    for q in rng.uniform(-3.0, 3.0, (100, 6)):
+        over = shoulder_singular(q, 0.0)
+        if over is None:
+            continue
+        target = tool(UR10, over)[0]
+        theirs = ur_analytic_ik.ur10.inverse_kinematics(
+            PENDANT_BASE @ pin.XYZQUATToSE3(target).homogeneous
+        )
+        ours = SOLVER.branches(target, over)
+        assert len(ours) > 0
+        assert misses(UR10, target, ours) < 1e-10
+        missed += len(theirs) == 0
+
+    assert missed > 0

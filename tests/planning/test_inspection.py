@@ -124,9 +124,7 @@ def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
 
 
 @pytest.mark.parametrize(("axis", "title"), [(0, "from the side"), (1, "from the front")])
-def test_a_picture_shows_the_motions_plane(
-    cli, tum, tmp_path, through, axis, title
-):
+def test_a_picture_shows_the_motions_plane(cli, tum, tmp_path, through, axis, title):
     points = np.tile([0.7, 0.0, 0.3], (10, 1))
     points[:, axis] += np.linspace(0.0, 0.2, 10)
     file = tum(tmp_path / "line.tum", through(points, np.arange(10.0)))
@@ -203,9 +201,7 @@ def two_topics(tmp_path):
     return tmp_path / "two"
 
 
-def test_a_terminal_asks_for_the_topic(
-    cli, terminal, two_topics
-):
+def test_a_terminal_asks_for_the_topic(cli, terminal, two_topics):
     terminal("", "/far", "0", "3", "2")
     answer = cli("inspect", two_topics, "--json")
     facts = json.loads(answer.out)

@@ -148,9 +148,7 @@ def test_jumps_pass_no_tool_speed(goals, hold, speed):
     st.sampled_from([0.002, 0.008]),
 )
 @settings(max_examples=30)
-def test_jumps_overshoot_no_velocity_limit(
-    goals, hold, gain, lookahead, period
-):
+def test_jumps_overshoot_no_velocity_limit(goals, hold, gain, lookahead, period):
     law = ServojLaw(period, gain, lookahead)
     limiter = Limiter(ROBOT, period, max_velocity=ROBOT.max_velocity / law.velocity_gain().any)
     setpoints = np.array([limiter.next(q)[0] for q in np.repeat(goals, hold, axis=0)])

@@ -192,9 +192,7 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
         (("--jobs", "0"), "number of jobs is 0"),
     ],
 )
-def test_nonsense_is_refused_first(
-    cli, line, tmp_path, arguments, said
-):
+def test_nonsense_is_refused_first(cli, line, tmp_path, arguments, said):
     answer = cli("sweep", line, *arguments, "--out", tmp_path / "sweep")
 
     assert answer.status == 2
@@ -405,9 +403,7 @@ def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
     assert answer.message.endswith(": give two sweeps, or only runs.")
 
 
-def test_a_killing_point_spoils_no_other(
-    my_solvers, tmp_path, line
-):
+def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
     found = simbridge.sweep(
         line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep"

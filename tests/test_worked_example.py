@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "internals.md"
+PAGE = Path(__file__).parents[1] / "docs" / "internals.md"
 
 
 @pytest.fixture(scope="module")

@@ -73,9 +73,7 @@ def test_its_rows_are_those_of_this_computer(cluster, tmp_path, line):
     assert compared(tmp_path / "there") == compared(tmp_path / "here")
 
 
-def test_only_the_killing_point_fails(
-    cluster, my_solvers, tmp_path, line
-):
+def test_only_the_killing_point_fails(cluster, my_solvers, tmp_path, line):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
     found = simbridge.sweep(
         line, grid={"solver": solvers}, plan_only=True, cluster=cluster, out=tmp_path / "sweep"
@@ -107,9 +105,7 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line
     assert compared(tmp_path / "there") == compared(tmp_path / "here")
 
 
-def test_a_lost_scheduler_keeps_what_was_made(
-    tmp_path, tmp_path_factory, line
-):
+def test_a_lost_scheduler_keeps_what_was_made(tmp_path, tmp_path_factory, line):
     grid = {"servo-gain": list(range(500, 1300, 100))}
     with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (scheduler, *_)):
 

@@ -140,9 +140,7 @@ def test_a_cell_replaces_its_flags(cli, lab, line, tmp_path, without_pages):
     assert robot.gravity == [0.0, 0.0, 9.81]
 
 
-def test_a_run_records_its_cell(
-    cli, lab, tmp_path, monkeypatch
-):
+def test_a_run_records_its_cell(cli, lab, tmp_path, monkeypatch):
     cell = lab(
         VICE.replace("0.164, 0.2", "1.5, 0.2")
         + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
@@ -218,9 +216,7 @@ def test_a_flag_may_complete_the_cell(cli, lab, text, flags):
 
 
 @pytest.mark.parametrize(("flags", "used"), [((), "on"), (("--feedforward", "off"), "off")])
-def test_a_cell_may_turn_feedforward_on(
-    cli, lab, line, flags, used, tmp_path, without_pages
-):
+def test_a_cell_may_turn_feedforward_on(cli, lab, line, flags, used, tmp_path, without_pages):
     out = tmp_path / "out"
     cell = lab('feedforward = "on"')
     answer = cli("run", line, "--cell", cell, *flags, "--out", out, "--json")
