@@ -42,12 +42,12 @@ def poses_in_pendant_base(robot: Robot, q: np.ndarray) -> np.ndarray:
     half_turn = pin.SE3(pin.utils.rotate("z", np.pi), np.zeros(3))
     data = model.createData()
     frame = model.getFrameId("tcp")
-    found = []
+    tool_poses = []
     for joints in q:
         pin.framesForwardKinematics(model, data, joints)
         pose = half_turn * data.oMf[frame]
-        found.append(np.concatenate([pose.translation, pin.log3(pose.rotation)]))
-    return np.array(found)
+        tool_poses.append(np.concatenate([pose.translation, pin.log3(pose.rotation)]))
+    return np.array(tool_poses)
 
 
 def moving(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -68,13 +68,13 @@ def test_resting_joints_have_no_lag():
     _, q, qd, qdd = moving()
     qd, q, qdd = qd * [1, 1, 1, 1, 1, 0.01], q.copy(), qdd
     noise = np.random.default_rng(0).normal(scale=2e-5, size=q.shape)
-    found = fit_joint_servo(q, qd, q - 0.0005 * qd + noise)
+    lag_fit = fit_joint_servo(q, qd, q - 0.0005 * qd + noise)
 
-    assert found["lag_s"] == pytest.approx(0.0005, abs=5e-6)
-    assert found["uncertainty"]["lag_s"] < 1e-5
-    assert found["residual_rad"]["rms"] == pytest.approx(2e-5, rel=0.1)
+    assert lag_fit["lag_s"] == pytest.approx(0.0005, abs=5e-6)
+    assert lag_fit["uncertainty"]["lag_s"] < 1e-5
+    assert lag_fit["residual_rad"]["rms"] == pytest.approx(2e-5, rel=0.1)
 
-    joints = [joint["lag_s"] for joint in found["per_joint"]]
+    joints = [joint["lag_s"] for joint in lag_fit["per_joint"]]
 
     assert [lag is None for lag in joints] == [False] * 5 + [True]
     assert np.abs(np.array(joints[:5]) - 0.0005).max() < 2e-5
@@ -119,16 +119,19 @@ def test_kinematics_nominal_given_and_estimated():
         np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)]), abs=1e-9
     )
 
-    own = own_arm(robot)
-    poses = poses_in_pendant_base(own.with_tcp(TOOL), q)
+    calibrated = own_arm(robot)
+    poses = poses_in_pendant_base(calibrated.with_tcp(TOOL), q)
     estimated = fit_kinematics(robot, q, poses)
 
     assert estimated.source == "estimated"
     assert estimated.residual < 2e-6
 
-    given = fit_kinematics(own, q, poses, given=True)
+    with_given_tool = fit_kinematics(calibrated, q, poses, given=True)
 
-    assert (given.source, given.residual) == ("given", pytest.approx(0.0, abs=1e-12))
+    assert (with_given_tool.source, with_given_tool.residual) == (
+        "given",
+        pytest.approx(0.0, abs=1e-12),
+    )
 
 
 # What real calibrations of a UR10e and a UR5e displace, rounded: a, d (m) and alpha (rad).
@@ -161,12 +164,12 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     poses = poses_in_pendant_base(
         calibrate(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q
     )
-    found = fit_kinematics(robot, q, poses)
-    off = found.tcp - np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)])
+    kinematics = fit_kinematics(robot, q, poses)
+    off = kinematics.tcp - np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)])
 
-    assert found.source == "estimated"
-    assert (np.abs(off) < 3.0 * found.tcp_deviation).all()
-    assert found.tcp_deviation[:2].max() < 5e-5
+    assert kinematics.source == "estimated"
+    assert (np.abs(off) < 3.0 * kinematics.tcp_deviation).all()
+    assert kinematics.tcp_deviation[:2].max() < 5e-5
 
     time = moving()[0]
     reported = identify(Samples(time, {"actual_q": q, "actual_TCP_pose": poses}), robot=robot)
@@ -175,17 +178,19 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
         assert reported["kinematics"]["uncertainty"]["tcp"] is None
         assert "give the arm's own kinematics" in reported["not_identified"]["kinematics.tcp"]
     else:
-        assert reported["kinematics"]["tcp"] == pytest.approx(found.tcp)
-        assert reported["kinematics"]["uncertainty"]["tcp"] == pytest.approx(found.tcp_deviation)
+        assert reported["kinematics"]["tcp"] == pytest.approx(kinematics.tcp)
+        assert reported["kinematics"]["uncertainty"]["tcp"] == pytest.approx(
+            kinematics.tcp_deviation
+        )
 
 
 def test_a_short_motion_shows_no_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
     whole = of_recording(RECORDING)
-    found = identify(whole, robot=arm("ur3e"))["kinematics"]
+    kinematics = identify(whole, robot=arm("ur3e"))["kinematics"]
 
-    assert np.abs(np.array(found["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(
-        found["uncertainty"]["tcp"][:3]
+    assert np.abs(np.array(kinematics["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(
+        kinematics["uncertainty"]["tcp"][:3]
     )
 
     q = whole.columns["actual_q"]
@@ -195,10 +200,10 @@ def test_a_short_motion_shows_no_tool():
     samples = Samples(
         whole.times[short], {name: part[short] for name, part in whole.columns.items()}
     )
-    found = identify(samples, robot=arm("ur3e"))
+    kinematics = identify(samples, robot=arm("ur3e"))
 
-    assert found["kinematics"]["tcp"] is None
-    assert "the tool is only determined to" in found["not_identified"]["kinematics.tcp"]
+    assert kinematics["kinematics"]["tcp"] is None
+    assert "the tool is only determined to" in kinematics["not_identified"]["kinematics.tcp"]
 
 
 def test_foreign_kinematics_are_refused():
@@ -238,16 +243,16 @@ def with_torques(robot: Robot, payload: float, *, rest: bool = False) -> dict[st
 
 def test_payload_and_friction():
     time = moving()[0]
-    found = identify(Samples(time, with_torques(arm("ur5e"), 1.5)), robot=None, others=arms())
+    result = identify(Samples(time, with_torques(arm("ur5e"), 1.5)), robot=None, others=arms())
 
-    assert found["robot"] == "ur5e"
-    assert found["payload_kg"]["value"] == pytest.approx(1.5, abs=0.002)
-    assert found["friction"]["coulomb_a"] == pytest.approx([0.7] * 6, abs=1e-6)
-    assert found["friction"]["viscous_a_s_per_rad"] == pytest.approx([0.9] * 6, abs=1e-6)
-    assert max(found["friction"]["uncertainty"]["coulomb_a"]) < 0.05
-    assert max(found["friction"]["uncertainty"]["viscous_a_s_per_rad"]) < 0.2
-    assert found["joint_servo"]["lag_s"] == pytest.approx(0.0, abs=1e-9)
-    assert "servoj" in found["not_identified"]
+    assert result["robot"] == "ur5e"
+    assert result["payload_kg"]["value"] == pytest.approx(1.5, abs=0.002)
+    assert result["friction"]["coulomb_a"] == pytest.approx([0.7] * 6, abs=1e-6)
+    assert result["friction"]["viscous_a_s_per_rad"] == pytest.approx([0.9] * 6, abs=1e-6)
+    assert max(result["friction"]["uncertainty"]["coulomb_a"]) < 0.05
+    assert max(result["friction"]["uncertainty"]["viscous_a_s_per_rad"]) < 0.2
+    assert result["joint_servo"]["lag_s"] == pytest.approx(0.0, abs=1e-9)
+    assert "servoj" in result["not_identified"]
 
 
 def test_foreign_currents_show_no_friction():
@@ -258,25 +263,25 @@ def test_foreign_currents_show_no_friction():
     negative = rows["target_current"] - 2.0 * 0.7 * np.sign(rows["target_qd"])
 
     for current in (noise, negative):
-        found = identify(Samples(time, {**rows, "target_current": current}), robot=arm("ur5e"))
-        assert found["friction"] is None
+        result = identify(Samples(time, {**rows, "target_current": current}), robot=arm("ur5e"))
+        assert result["friction"] is None
         assert (
-            found["not_identified"]["friction"]
+            result["not_identified"]["friction"]
             == "the current is not what torque and friction ask for"
         )
 
     parts = ("target_q", "target_qd", "target_qdd", "target_moment", "target_current")
-    found = identify(Samples(time, dict.fromkeys(parts, 0.1 * noise)), robot=arm("ur5e"))
+    result = identify(Samples(time, dict.fromkeys(parts, 0.1 * noise)), robot=arm("ur5e"))
 
-    assert found["friction"] is None
-    assert "the recording is noise" in found["not_identified"]["friction"]
+    assert result["friction"] is None
+    assert "the recording is noise" in result["not_identified"]["friction"]
 
 
 def test_the_uncertainty_of_friction_covers_parts():
     """Real friction is not exactly these two terms."""
     whole = of_recording(RECORDING)
     halves = np.array_split(np.arange(len(whole.times)), 2)
-    found = [
+    results = [
         identify(
             Samples(whole.times[rows], {k: v[rows] for k, v in whole.columns.items()}),
             robot=arm("ur3e"),
@@ -286,11 +291,11 @@ def test_the_uncertainty_of_friction_covers_parts():
     compared = 0
 
     for name in ("coulomb_a", "viscous_a_s_per_rad"):
-        values = zip(*(half["friction"][name] for half in found), strict=True)
-        deviations = zip(*(half["friction"]["uncertainty"][name] for half in found), strict=True)
-        for (one, other), spread in zip(values, deviations, strict=True):
-            if one is not None and other is not None:
-                assert abs(one - other) < 3.0 * np.hypot(*spread)
+        values = zip(*(half["friction"][name] for half in results), strict=True)
+        deviations = zip(*(half["friction"]["uncertainty"][name] for half in results), strict=True)
+        for (first, second), spread in zip(values, deviations, strict=True):
+            if first is not None and second is not None:
+                assert abs(first - second) < 3.0 * np.hypot(*spread)
                 compared += 1
 
     assert compared > 4
@@ -299,10 +304,10 @@ def test_the_uncertainty_of_friction_covers_parts():
 def test_a_payload_is_seen_at_rest():
     time = moving()[0]
     rows = with_torques(arm("ur10"), 1.9, rest=True)
-    found = identify(Samples(time, rows), robot=arm("ur10"), others=arms())
+    result = identify(Samples(time, rows), robot=arm("ur10"), others=arms())
 
-    assert found["payload_kg"]["value"] == pytest.approx(1.9, abs=0.002)
-    assert found["not_identified"]["joint_servo"] == "the arm does not move"
+    assert result["payload_kg"]["value"] == pytest.approx(1.9, abs=0.002)
+    assert result["not_identified"]["joint_servo"] == "the arm does not move"
 
     wrong = identify(Samples(time, rows), robot=arm("ur10e"), others=arms())
 
@@ -311,30 +316,30 @@ def test_a_payload_is_seen_at_rest():
 
 
 def test_a_wrong_robot_is_named():
-    found = identify(
+    result = identify(
         Samples(moving()[0], with_torques(arm("ur5e"), 1.5)), robot=arm("ur10e"), others=arms()
     )
 
-    assert found["kinematics"] is None
-    assert found["payload_kg"] is None
+    assert result["kinematics"] is None
+    assert result["payload_kg"] is None
 
     for name in ("kinematics", "payload_kg"):
-        assert "a UR5e fits within 0 mm" in found["not_identified"][name]
+        assert "a UR5e fits within 0 mm" in result["not_identified"][name]
 
 
 def test_a_real_ur3e_shows_no_servoj():
     """The declared payload of this recording is 1.07 kg."""
-    found = identify(of_recording(RECORDING), robot=None, others=arms())
+    result = identify(of_recording(RECORDING), robot=None, others=arms())
 
-    assert found["robot"] == "ur3e"
-    assert found["payload_kg"]["value"] == pytest.approx(1.07, abs=0.03)
-    assert 0.0003 < found["joint_servo"]["lag_s"] < 0.0007
-    assert found["joint_servo"]["residual_rad"]["rms"] < 1e-4
-    assert found["kinematics"]["source"] == "estimated"
-    assert found["kinematics"]["residual_m"]["rms"] < 5e-6
-    assert found["servoj"] is None
-    assert found["not_identified"]["servoj"].startswith("no command was held while the arm moved")
-    assert found["friction"]["coulomb_a"][1] == pytest.approx(0.3, abs=0.03)
+    assert result["robot"] == "ur3e"
+    assert result["payload_kg"]["value"] == pytest.approx(1.07, abs=0.03)
+    assert 0.0003 < result["joint_servo"]["lag_s"] < 0.0007
+    assert result["joint_servo"]["residual_rad"]["rms"] < 1e-4
+    assert result["kinematics"]["source"] == "estimated"
+    assert result["kinematics"]["residual_m"]["rms"] < 5e-6
+    assert result["servoj"] is None
+    assert result["not_identified"]["servoj"].startswith("no command was held while the arm moved")
+    assert result["friction"]["coulomb_a"][1] == pytest.approx(0.3, abs=0.03)
 
 
 def of_servoj(sender: Sender | None = None) -> Samples:
@@ -383,12 +388,12 @@ def test_another_number_of_joints_is_refused():
 
 
 def test_missing_columns_are_listed():
-    found = identify(
+    result = identify(
         Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6))}), robot=arm("ur5e")
     )
 
     assert (
-        found["not_identified"]["payload_kg"]
+        result["not_identified"]["payload_kg"]
         == "target_qd, target_qdd and target_moment were not recorded"
     )
 
@@ -397,13 +402,13 @@ def test_unseen_calls_make_no_prediction():
     """25 Hz of rows, 100 Hz of calls; some commands are held or skipped unseen."""
     samples = of_servoj()
     rows = {name: part[::20] for name, part in samples.columns.items()}
-    found = identify(
+    result = identify(
         Samples(samples.times[::20], rows, commands=samples.commands), robot=arm("ur5e")
     )
 
-    assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
-    assert found["prediction"] is None
-    assert "rows are 40 ms apart and calls last 10 ms" in found["not_identified"]["prediction"]
+    assert result["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
+    assert result["prediction"] is None
+    assert "rows are 40 ms apart and calls last 10 ms" in result["not_identified"]["prediction"]
 
 
 def test_noise_and_freedrive_have_nothing_to_show():
@@ -413,21 +418,21 @@ def test_noise_and_freedrive_have_nothing_to_show():
         name: random.normal(scale=0.1, size=(1000, 6))
         for name in ("target_q", "target_qd", "target_qdd")
     }
-    found = identify(
+    result = identify(
         Samples(times, {**noise, "actual_q": noise["target_q"]}), robot=None, others=arms()
     )
 
-    assert found["servoj"] is None
-    assert found["joint_servo"] is None
-    assert "the recording is noise" in found["not_identified"]["servoj"]
+    assert result["servoj"] is None
+    assert result["joint_servo"] is None
+    assert "the recording is noise" in result["not_identified"]["servoj"]
 
     time, q, qd, _ = moving()
     led = {"target_q": q, "target_qd": qd, "target_qdd": 0.0 * q, "actual_q": q + 0.002 * qd}
-    found = identify(Samples(time, led), robot=None, others=arms())
+    result = identify(Samples(time, led), robot=None, others=arms())
 
-    assert found["servoj"] is None
-    assert found["joint_servo"] is None
-    assert "freedrive" in found["not_identified"]["joint_servo"]
+    assert result["servoj"] is None
+    assert result["joint_servo"] is None
+    assert "freedrive" in result["not_identified"]["joint_servo"]
 
 
 def test_positions_of_every_cycle_are_enough():
@@ -441,10 +446,10 @@ def test_positions_of_every_cycle_are_enough():
     assert full["prediction"]["rms_rad"] < 1e-9
 
     positions = Samples(samples.times, {"target_q": samples.columns["target_q"]})
-    found = identify(replace(positions, commands=samples.commands, cycle=0.002), robot=arm("ur5e"))
+    result = identify(replace(positions, commands=samples.commands, cycle=0.002), robot=arm("ur5e"))
 
-    assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
-    assert found["prediction"]["rms_rad"] < 1e-9
+    assert result["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
+    assert result["prediction"]["rms_rad"] < 1e-9
 
 
 @pytest.mark.skipif(
@@ -456,11 +461,11 @@ def test_a_real_tuning_is_within_two_deviations():
     commands, _ = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")
 
     for sent in (commands, None):
-        found = identify(
+        result = identify(
             replace(of_recording(folder / "replay_begin.csv.gz"), commands=sent), robot=arm("ur5e")
         )["servoj"]
-        assert abs(found["gain"] - 300.0) < 2.0 * found["uncertainty"]["gain"] < 1e-3
-        assert abs(found["lookahead_s"] - 0.1) < 2.0 * found["uncertainty"]["lookahead_s"] < 1e-7
+        assert abs(result["gain"] - 300.0) < 2.0 * result["uncertainty"]["gain"] < 1e-3
+        assert abs(result["lookahead_s"] - 0.1) < 2.0 * result["uncertainty"]["lookahead_s"] < 1e-7
 
 
 def test_a_motion_before_servoj_is_left_out():
@@ -474,10 +479,10 @@ def test_a_motion_before_servoj_is_left_out():
     rows = {"target_q": approach, "target_qd": rate, "target_qdd": np.gradient(rate, 0.002, axis=0)}
     columns = {name: np.concatenate([rows[name], part]) for name, part in samples.columns.items()}
     times = np.concatenate([samples.times[0] - 1.5 + time - 0.002, samples.times])
-    found = identify(Samples(times, columns, commands=samples.commands), robot=arm("ur5e"))
+    result = identify(Samples(times, columns, commands=samples.commands), robot=arm("ur5e"))
 
-    assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
-    assert found["prediction"]["rms_rad"] < 2e-5
+    assert result["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
+    assert result["prediction"]["rms_rad"] < 2e-5
     assert (
-        "servoj ran from 1.5" in found["notes"][-1] or "servoj ran from 1.4" in found["notes"][-1]
+        "servoj ran from 1.5" in result["notes"][-1] or "servoj ran from 1.4" in result["notes"][-1]
     )

@@ -33,7 +33,7 @@ def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
 
 
 def controller(
-    commands: Array, gain: float, lookahead: float, taken: NDArray[np.int64], phase: float = 0.0
+    commands: Array, gain: float, lookahead: float, received: NDArray[np.int64], phase: float = 0.0
 ) -> tuple[Array, Array, Array]:
     """Joint targets of a controller that takes command `taken[k]` at call k, which begins `phase` s after cycle k."""
     sent = commands.astype(np.float32).astype(float)
@@ -44,7 +44,7 @@ def controller(
     rows = []
     for k in range(len(commands)):
         before = v.copy()
-        new = sent[max(taken[k], 0)]
+        new = sent[max(received[k], 0)]
         steps = (
             [(phase, old), (H - phase, old + (H - phase) / H * (new - old))]
             if phase
@@ -62,9 +62,9 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
     """Calls that take the command of some cycles ago: mostly the same, now and then one more or none, and a stall."""
     rng = np.random.default_rng(seed)
     late = around + rng.choice([0, 1, -1, 2], size=cycles, p=[0.8, 0.1, 0.05, 0.05])
-    taken = np.arange(cycles) - late
-    taken[1500:1560] = taken[1500]
-    return np.maximum.accumulate(taken)
+    received = np.arange(cycles) - late
+    received[1500:1560] = received[1500]
+    return np.maximum.accumulate(received)
 
 
 @pytest.mark.parametrize(
@@ -80,36 +80,34 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
         for delay in others
     ],
 )
-def test_jitter_hides_neither_tuning_nor_delay(
-    gain: float, lookahead: float, delay: int
-) -> None:
+def test_jitter_hides_neither_tuning_nor_delay(gain: float, lookahead: float, delay: int) -> None:
     commands = motion()
-    taken = jitter(len(commands), delay)
-    found = find_servo_law(
+    received = jitter(len(commands), delay)
+    search = find_servo_law(
         ServojLaw(H),
         np.arange(len(commands)),
         commands,
-        *controller(commands, gain, lookahead, taken),
+        *controller(commands, gain, lookahead, received),
     )
 
-    assert found.gain == pytest.approx(gain, rel=1e-6)
-    assert found.lookahead == pytest.approx(lookahead, rel=1e-6)
-    assert found.delay == pytest.approx(
-        H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4
+    assert search.gain == pytest.approx(gain, rel=1e-6)
+    assert search.lookahead == pytest.approx(lookahead, rel=1e-6)
+    assert search.delay == pytest.approx(
+        H * np.mean((np.arange(len(commands)) - received)[60:]), abs=1e-4
     )
-    assert found.phase == 0.0
-    assert np.percentile(found.residuals, 99) < 1e-9
+    assert search.phase == 0.0
+    assert np.percentile(search.residuals, 99) < 1e-9
 
 
 @pytest.mark.parametrize("phase", [0.0004, 0.001, 0.0015])
 def test_the_phase_of_calls_is_identified(phase: float) -> None:
     commands = motion()
-    taken = np.arange(len(commands)) - 2
-    targets = controller(commands, 2000.0, 0.03, taken, phase)
-    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    received = np.arange(len(commands)) - 2
+    targets = controller(commands, 2000.0, 0.03, received, phase)
+    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
-    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-4)
-    assert found.phase == pytest.approx(phase, abs=1e-6)
+    assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-4)
+    assert search.phase == pytest.approx(phase, abs=1e-6)
 
 
 def varied(cycles: int, delays: dict[int, float]) -> NDArray[np.int64]:
@@ -128,31 +126,29 @@ WIDE = dict.fromkeys(range(1, 6), 0.2)
 
 @pytest.mark.parametrize("delays", [FEW, MANY, WIDE], ids=["few", "many", "wide"])
 @pytest.mark.parametrize("phase", [0.0004, 0.0012])
-def test_phase_and_jitter_hide_no_configured_law(
-    phase: float, delays: dict[int, float]
-) -> None:
+def test_phase_and_jitter_hide_no_configured_law(phase: float, delays: dict[int, float]) -> None:
     commands = motion()
-    taken = varied(len(commands), delays)
-    targets = controller(commands, 2000.0, 0.03, taken, phase)
-    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    received = varied(len(commands), delays)
+    targets = controller(commands, 2000.0, 0.03, received, phase)
+    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
-    assert (found.gain, found.lookahead, found.phase) == pytest.approx(
+    assert (search.gain, search.lookahead, search.phase) == pytest.approx(
         (2000.0, 0.03, phase), rel=1e-6
     )
-    assert found.delay == pytest.approx(
-        H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4
+    assert search.delay == pytest.approx(
+        H * np.mean((np.arange(len(commands)) - received)[60:]), abs=1e-4
     )
-    assert np.percentile(found.residuals, 99) < 1e-6
+    assert np.percentile(search.residuals, 99) < 1e-6
 
 
 def test_skipped_and_held_commands_hide_no_phase() -> None:
     commands = motion(5000)
     late = np.random.default_rng(0).integers(1, 6, len(commands))
-    taken = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
-    targets = controller(commands, 300.0, 0.1, taken, 0.0007)
-    found = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
+    received = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
+    targets = controller(commands, 300.0, 0.1, received, 0.0007)
+    search = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
 
-    assert (found.gain, found.lookahead, found.phase) == pytest.approx(
+    assert (search.gain, search.lookahead, search.phase) == pytest.approx(
         (300.0, 0.1, 0.0007), rel=1e-6
     )
 
@@ -171,9 +167,9 @@ def test_another_tuning_is_found_where_the_link_jitters(
 ) -> None:
     commands = motion()
     targets = controller(commands, gain, lookahead, varied(len(commands), delays), phase)
-    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
-    assert (found.gain, found.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
+    assert (search.gain, search.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
 
 
 @pytest.mark.parametrize(("gain", "lookahead"), [(4000.0, 0.02), (50.0, 0.3)])
@@ -192,23 +188,23 @@ def test_unrecorded_commands_do_not_count() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
-    found = find_servo_law(
+    search = find_servo_law(
         ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
     )
 
-    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
-    assert np.percentile(found.residuals, 99) < 1e-6
+    assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
+    assert np.percentile(search.residuals, 99) < 1e-6
 
 
 def test_missing_rows_do_not_matter() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, jitter(len(commands), 1))
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
-    found = find_servo_law(
+    search = find_servo_law(
         ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
     )
 
-    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
+    assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
 
 
 def test_an_arm_at_rest_shows_no_law() -> None:
@@ -353,9 +349,9 @@ def test_without_delay_the_prediction_is_exact(
     assert np.abs(run.predicted_joints - q).max() < 1e-12
 
     # A missing row: the command before it holds.
-    taken = np.arange(len(commands))
-    taken[1500:1503] = 1499
-    q, qd, qdd = controller(commands, 2000.0, 0.03, taken)
+    received = np.arange(len(commands))
+    received[1500:1503] = 1499
+    q, qd, qdd = controller(commands, 2000.0, 0.03, received)
     kept = np.delete(np.arange(len(commands)), [1500, 1501, 1502])
     log = run.log
     rows = {

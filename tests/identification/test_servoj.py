@@ -184,9 +184,11 @@ def test_a_real_arm_obeys_the_law():
     from simbridge.trajectory.rtde_recording import read_joint_positions, read_rtde
 
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
-    found = read_rtde(folder / "replay_begin.csv.gz")
+    recording = read_rtde(folder / "replay_begin.csv.gz")
     motion = TargetMotion(
-        found.times, *(found.columns[n] for n in ("target_q", "target_qd", "target_qdd")), 0.002
+        recording.times,
+        *(recording.columns[n] for n in ("target_q", "target_qd", "target_qdd")),
+        0.002,
     )
     commands = (
         read_joint_positions(folder / "recorded_in_freedrive.csv.gz")[0]

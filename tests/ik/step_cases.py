@@ -32,10 +32,10 @@ class Case:
         self.rng = rng = np.random.default_rng(seed)
         self.n = n
         self.m = m
-        left, _ = np.linalg.qr(rng.normal(size=(m, m)))
+        left_vectors, _ = np.linalg.qr(rng.normal(size=(m, m)))
         right, _ = np.linalg.qr(rng.normal(size=(n, n)))
         self.rank = r = min(rank, m, n)
-        self.j = 10.0**scale * (left[:, :r] * rng.uniform(0.05, 2.0, r)) @ right[:, :r].T
+        self.j = 10.0**scale * (left_vectors[:, :r] * rng.uniform(0.05, 2.0, r)) @ right[:, :r].T
         self.e = rng.normal(size=m)
         self.q = rng.uniform(-3, 3, n)
         self.posture = rng.uniform(-3, 3, n)
@@ -89,8 +89,8 @@ regular_case = cases(ranks=(6, 6))
 EIGENVALUES = st.floats(1e-3, 10.0)
 
 
-def close(found, expected, tolerance=1e-10):
-    assert np.linalg.norm(found - expected) <= tolerance * (1.0 + np.linalg.norm(expected))
+def close(actual, expected, tolerance=1e-10):
+    assert np.linalg.norm(actual - expected) <= tolerance * (1.0 + np.linalg.norm(expected))
 
 
 def motions(error, values, rows, rank, hessian, gradient, descent):

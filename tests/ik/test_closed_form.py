@@ -134,10 +134,10 @@ def test_branches_begin_near_the_present_posture():
 
     assert np.abs(solver.branches(target)[0] - UR10.home).max() < 1e-9
 
-    other = solver.branches(target)[5]
-    solver.reset(other)
+    sixth_branch = solver.branches(target)[5]
+    solver.reset(sixth_branch)
 
-    assert np.abs(solver.branches(target)[0] - other).max() < 1e-9
+    assert np.abs(solver.branches(target)[0] - sixth_branch).max() < 1e-9
 
 
 def test_joints_take_the_nearest_whole_turn():
@@ -410,9 +410,9 @@ def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path, without_p
 
     assert again == note
 
-    other = json.loads(cli("check", path, "--home", *joints[0], "--json").out)
+    from_home = json.loads(cli("check", path, "--home", *joints[0], "--json").out)
 
-    assert other["solver_notes"] == []
+    assert from_home["solver_notes"] == []
 
 
 def test_a_singular_wrist_turns_to_reach():

@@ -52,8 +52,10 @@ def test_joints_rest_in_free_directions():
     # Held by its pan joint alone, an arm with three joints to spare does not stray: that joint and
     # the task decide.
     held = SoftRows([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [0.0])
-    here = tool_path(UR10, UR10.home[None])[0]
-    q = Constrained(UR10, soft=held, task="position").track(np.tile(here, (20, 1)), UR10.home)[-1]
+    home_pose = tool_path(UR10, UR10.home[None])[0]
+    q = Constrained(UR10, soft=held, task="position").track(np.tile(home_pose, (20, 1)), UR10.home)[
+        -1
+    ]
 
     assert np.abs(q - UR10.home).max() < 1e-12
 
@@ -91,9 +93,9 @@ def test_an_iteration_solves_the_lectures_system(task):
 
     assert np.abs(moved - expected).max() < 1e-8 * np.abs(expected).max()
 
-    left = residual(task, target, tool_path(UR10, (q + moved)[None])[0])
+    remaining = residual(task, target, tool_path(UR10, (q + moved)[None])[0])
 
-    assert max(left) < 1e-11
+    assert max(remaining) < 1e-11
 
 
 @pytest.mark.parametrize(("joint", "motion"), [(0, 0.0), (2, 0.0), (4, 0.01)])
@@ -135,9 +137,11 @@ def test_strict_rows_win_over_a_contradicting_task(robot, driven):
         assert np.abs(np.diff(joints[-30:], axis=0)).max() < 1e-4
         q = joints[-1]
         assert q[joint] == pytest.approx(wanted, abs=1e-9)
-        left = target[:3] - tool_path(robot, q[None])[0, :3]
+        remaining = target[:3] - tool_path(robot, q[None])[0, :3]
         free = np.delete(task_jacobian(robot, q, "position"), joint, axis=1)
-        assert np.abs(free.T @ left[: len(free)]).max() < 1e-3 * max(1.0, np.linalg.norm(left))
+        assert np.abs(free.T @ remaining[: len(free)]).max() < 1e-3 * max(
+            1.0, np.linalg.norm(remaining)
+        )
 
 
 @pytest.mark.parametrize("motion", [0.0, 0.01])
@@ -169,11 +173,11 @@ def test_one_solver_may_be_used_by_several_threads():
     constant = Constrained(UR10, strict=Rows(np.eye(6)[4:5], [0.0]), task="position")
     targets = tool_path(UR10, UR10.home + np.linspace(0.0, 0.3, 50)[:, None] * np.ones(6))
 
-    for each in (solver, constant):
-        alone = each.track(targets, UR10.home)
+    for shared_solver in (solver, constant):
+        alone = shared_solver.track(targets, UR10.home)
         with ThreadPoolExecutor(4) as pool:
-            together = list(pool.map(lambda _: each.track(targets, UR10.home), range(8)))  # noqa: B023
-        assert all(np.array_equal(alone, found) for found in together)
+            together = list(pool.map(lambda _: shared_solver.track(targets, UR10.home), range(8)))  # noqa: B023
+        assert all(np.array_equal(alone, solution) for solution in together)
 
 
 def test_a_function_may_give_constant_rows():
@@ -181,17 +185,19 @@ def test_a_function_may_give_constant_rows():
     wanted = np.array([0.01, -0.02])
     target = np.tile(TARGET, (20, 1))
     constant = Constrained(PLANAR3R, soft=SoftRows(soft, wanted))
-    given = Constrained(PLANAR3R, soft=SoftRows(lambda q: soft, lambda q: wanted))
+    by_functions = Constrained(PLANAR3R, soft=SoftRows(lambda q: soft, lambda q: wanted))
 
-    assert np.array_equal(constant.track(target, PLANAR3R.home), given.track(target, PLANAR3R.home))
+    assert np.array_equal(
+        constant.track(target, PLANAR3R.home), by_functions.track(target, PLANAR3R.home)
+    )
 
 
 def test_varying_rows_are_solved():
     solver = Constrained(PLANAR3R, soft=SoftRows(np.eye(3), lambda q: 0.5 * (PLANAR3R.home - q)))
-    found = solver.solve(TARGET)
+    solution = solver.solve(TARGET)
 
-    assert found.converged
-    assert residual("position", TARGET, tool_path(PLANAR3R, found.q[None])[0])[0] < 1e-9
+    assert solution.converged
+    assert residual("position", TARGET, tool_path(PLANAR3R, solution.q[None])[0])[0] < 1e-9
     assert solver.solve_each(np.tile(TARGET, (3, 1)), PLANAR3R.home)[2].all()
 
 

@@ -483,9 +483,9 @@ def test_given_settings_override_those_of_a_preset():
         ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}
     ).kp == (5.0,)
 
-    other = change_settings(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
+    changed_preset = change_settings(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
 
-    assert (other.kp, other.link_mass) == ((50.0,), 0.1)
+    assert (changed_preset.kp, changed_preset.link_mass) == ((50.0,), 0.1)
 
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamics.preset(UR10, "smoth")
@@ -570,9 +570,9 @@ def test_the_naive_twin_has_its_own_bound():
 
     mass, _ = effective_masses(twin, UR10)
     postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 6))
-    _, found = mobility(*CHAIN, postures, [twin.numbers])
+    _, twin_mobility = mobility(*CHAIN, postures, [twin.numbers])
 
-    assert np.diagonal(found, axis1=1, axis2=2).max() <= 1.0 / mass
+    assert np.diagonal(twin_mobility, axis1=1, axis2=2).max() <= 1.0 / mass
 
     with pytest.raises(UnstableSolver):
         ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(8.0 * mass,) * 6)
@@ -586,8 +586,8 @@ def test_the_naive_twin_has_its_own_bound():
 
 
 def test_experiment_a_has_the_published_diagonals():
-    found = measure(UR10)
-    spreads = [found[name] for name in (TRANSPOSE, CONDITIONED, NAIVE)]
+    measured = measure(UR10)
+    spreads = [measured[name] for name in (TRANSPOSE, CONDITIONED, NAIVE)]
     expected = [
         [0.469, 0.469, 0.544, 2.13, 2.12, 1.75],
         [0.956, 0.955, 0.986, 0.998, 0.998, 0.998],
@@ -602,14 +602,14 @@ def test_experiment_a_has_the_published_diagonals():
 
 def test_experiment_a_has_mean_and_deviation():
     # More than a block of them.
-    found = measure(UR10, 2500)
+    measured = measure(UR10, 2500)
     single = mobility(
         *CHAIN, configurations(UR10, 2500, 0), [Twin().numbers, Twin.naive(6).numbers]
     )
 
     for name, matrices in zip((TRANSPOSE, CONDITIONED, NAIVE), single, strict=True):
-        assert np.allclose(found[name].mean, matrices.mean(axis=0))
-        assert np.allclose(found[name].std, matrices.std(axis=0))
+        assert np.allclose(measured[name].mean, matrices.mean(axis=0))
+        assert np.allclose(measured[name].std, matrices.std(axis=0))
 
 
 def test_the_rotation_error_is_exact():
@@ -801,13 +801,13 @@ def test_constrained_components_shrink_by_kappa(task, kappa, seed):
     target[:3] += 1e-5 * rng.uniform(-1.0, 1.0, 3)
     target[3:] = pose.multiply(pose.quaternions(1e-5 * rng.uniform(-1.0, 1.0, 3)), start[3:])
     after = tool_path(UR10, solver.track(target[None], q))[0]
-    left = 1.0 - kappa / 4.0
+    remaining_part = 1.0 - kappa / 4.0
 
-    assert np.abs(target[:3] - after[:3] - left * (target[:3] - start[:3])).max() < 2e-8
+    assert np.abs(target[:3] - after[:3] - remaining_part * (target[:3] - start[:3])).max() < 2e-8
 
     if task == "axis":
         assert axis_angle(target, after) == pytest.approx(
-            left * axis_angle(target, start), abs=2e-8
+            remaining_part * axis_angle(target, start), abs=2e-8
         )
 
 
@@ -822,10 +822,12 @@ def test_components_that_the_task_leaves_free_are_ignored():
     ):
         joints = ForwardDynamics(UR10, task=task).track(target[None], start)
         for turn in turns:
-            other = target.copy()
-            other[3:] = pose.multiply(target[3:], pose.quaternions(turn))
+            turned_target = target.copy()
+            turned_target[3:] = pose.multiply(target[3:], pose.quaternions(turn))
             assert (
-                np.abs(ForwardDynamics(UR10, task=task).track(other[None], start) - joints).max()
+                np.abs(
+                    ForwardDynamics(UR10, task=task).track(turned_target[None], start) - joints
+                ).max()
                 < 1e-12
             )
 

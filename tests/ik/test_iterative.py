@@ -144,9 +144,9 @@ def test_the_length_of_buss_and_kim_is_best():
     error = task_rows(UR10, q, target, "pose")
     direction = jacobian.T @ error
     lengths = np.linspace(0.0, 3.0, 3001) * np.linalg.norm(moved) / np.linalg.norm(direction)
-    left = [np.linalg.norm(error - length * jacobian @ direction) for length in lengths]
+    remaining_errors = [np.linalg.norm(error - length * jacobian @ direction) for length in lengths]
 
-    assert np.argmin(left) == pytest.approx(1000, abs=2)
+    assert np.argmin(remaining_errors) == pytest.approx(1000, abs=2)
 
 
 def lag_of_the_square(kp):
@@ -175,15 +175,15 @@ def test_a_near_target_is_attained_or_reported(seed, robot, name):
     start = np.clip(postures(robot, seed), robot.position_min, robot.position_max)
     target = tool_path(robot, (start + 0.05 * postures(robot, seed + 1))[None])[0]
     solution = solver.solve(target, start)
-    left = residual(solver.task, target, tool_path(robot, solution.q[None])[0])
+    remaining = residual(solver.task, target, tool_path(robot, solution.q[None])[0])
 
     assert np.isfinite(solution.q).all()
-    assert max(left) < 1e-6 or not solution.converged
+    assert max(remaining) < 1e-6 or not solution.converged
 
     inside = (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
 
     assert inside or not solution.converged
-    assert (solution.distance, solution.angle) == pytest.approx(left, abs=1e-9)
+    assert (solution.distance, solution.angle) == pytest.approx(remaining, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["pseudoinverse", "selectively-damped", "constrained"])

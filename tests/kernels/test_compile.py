@@ -139,11 +139,11 @@ def test_a_damaged_file_is_replaced(filled, tmp_path):
     for cache, (pattern, damage) in zip(caches, cases, strict=True):
         (path,) = cache.rglob(pattern)
         path.write_bytes(damages[damage](path.read_bytes()))
-    found = finished_with(caches)
+    outcome = finished_with(caches)
     # The source is written again without compiling.
     expected = [("42.0\n", pattern != "*.py") for pattern, _ in cases]
 
-    assert [(out, warnings.count(NOTICE)) for out, warnings in found] == expected, found
+    assert [(out, warnings.count(NOTICE)) for out, warnings in outcome] == expected, outcome
     assert finished_with(caches) == [("42.0\n", "")] * len(cases)
 
 

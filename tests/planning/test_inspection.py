@@ -165,11 +165,11 @@ def terminal(monkeypatch):
     """A terminal at which a person types these answers, one a question."""
 
     def typing(*answers):
-        given = iter(answers)
+        replies = iter(answers)
 
         def typed(*_):
             try:
-                return next(given)
+                return next(replies)
             except StopIteration:
                 raise EOFError from None
 

@@ -83,12 +83,12 @@ def test_a_file_of_samples_is_a_scenario(line):
 
 @pytest.mark.parametrize("kind", ["script", "file"])
 def test_pendant_poses_are_turned(kind, script, line):
-    given = script(GOOD) if kind == "script" else line
-    own = load_scenario(given, ROBOT).trajectory.poses
-    turned = load_scenario(given, ROBOT, ReadOptions(frame="base")).trajectory.poses
+    source = script(GOOD) if kind == "script" else line
+    poses = load_scenario(source, ROBOT).trajectory.poses
+    turned = load_scenario(source, ROBOT, ReadOptions(frame="base")).trajectory.poses
 
-    assert turned[:, :2] == pytest.approx(-own[:, :2], abs=1e-15)
-    assert turned[:, 2] == pytest.approx(own[:, 2], abs=1e-15)
+    assert turned[:, :2] == pytest.approx(-poses[:, :2], abs=1e-15)
+    assert turned[:, 2] == pytest.approx(poses[:, 2], abs=1e-15)
 
 
 def test_an_unknown_name_suggests_the_nearest():

@@ -113,9 +113,7 @@ def test_the_summary_has_runs_and_figures(repeated):
     assert "the target does not rest anywhere for 0.2 s" in iso["missing"][0]
 
 
-def test_the_cubes_poses_have_figures(
-    cli, tmp_path, capsys, without_pages
-):
+def test_the_cubes_poses_have_figures(cli, tmp_path, capsys, without_pages):
     out = tmp_path / "cube"
     answer = cli("run", "iso_cube", "--repeat", 2, "--speed-scale", 2, "--out", out, "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
@@ -169,9 +167,7 @@ def test_the_json_output_is_the_common_summary(cli, line, tmp_path, without_page
     assert printed["passed"] is None
 
 
-def test_report_rewrites_the_pages_of_all_runs(
-    cli, repeated, tmp_path, short_pages
-):
+def test_report_rewrites_the_pages_of_all_runs(cli, repeated, tmp_path, short_pages):
     out = Path(shutil.copytree(repeated, tmp_path / "out"))
     before = (out / "report.html").read_text()
     for page in (".", "01", "02", "03"):
@@ -203,21 +199,19 @@ def killed_in_the_second(repeated, out):
     """Three repeats as left by kill -9 during the second."""
     shutil.copytree(repeated, out)
     shutil.rmtree(out / "03")
-    for left in (
+    for page in (
         out / "report.html",
         out / "summary.json",
         out / "02/report.html",
         out / "02/summary.json",
     ):
-        left.unlink()
+        page.unlink()
     log = (out / "02/log.mcap").read_bytes()
     (out / "02/log.mcap").write_bytes(log[: len(log) * 2 // 3])
     return out
 
 
-def test_killed_repeats_have_pages_and_summary(
-    cli, repeated, tmp_path, short_pages
-):
+def test_killed_repeats_have_pages_and_summary(cli, repeated, tmp_path, short_pages):
     out = killed_in_the_second(repeated, tmp_path / "out")
     answer = cli("report", out)
 
@@ -249,9 +243,7 @@ def test_killed_repeats_have_pages_and_summary(
     )
 
 
-def test_a_run_that_never_moved_has_no_page(
-    cli, repeated, tmp_path, short_pages
-):
+def test_a_run_that_never_moved_has_no_page(cli, repeated, tmp_path, short_pages):
     out = killed_in_the_second(repeated, tmp_path / "out")
     (out / "02/log.mcap").unlink()
     answer = cli("report", out, "--json")
@@ -282,9 +274,7 @@ def test_killed_repeats_can_be_evaluated(cli, repeated, tmp_path):
     assert "a run that completed: none of 1 run did" in answer.message
 
 
-def test_repeats_are_told_from_runs(
-    cli, repeated, tmp_path
-):
+def test_repeats_are_told_from_runs(cli, repeated, tmp_path):
     answer = cli("export", repeated, "--to", "csv")
 
     assert answer.status == 2
@@ -305,9 +295,7 @@ def test_repeats_are_told_from_runs(
     assert not (tmp_path / "runs" / "report.html").exists()
 
 
-def test_a_tolerance_may_fail_all_runs(
-    cli, line, tmp_path, monkeypatch, without_pages
-):
+def test_a_tolerance_may_fail_all_runs(cli, line, tmp_path, monkeypatch, without_pages):
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
 
@@ -438,11 +426,9 @@ def test_no_repeats_are_refused_before_anything_is_written(cli, line, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_resting_motion_has_no_figures(
-    cli, tmp_path, tum, through, without_pages
-):
-    here = [[0.7, 0.164, 0.3]] * 3
-    still = tum(tmp_path / "still.tum", through(here, [0.0, 0.1, 0.2]))
+def test_a_resting_motion_has_no_figures(cli, tmp_path, tum, through, without_pages):
+    points = [[0.7, 0.164, 0.3]] * 3
+    still = tum(tmp_path / "still.tum", through(points, [0.0, 0.1, 0.2]))
     answer = cli("run", still, "--repeat", 2, "--out", tmp_path / "out", "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
     figures = {figure["symbol"] for figure in iso["figures"]}
@@ -454,9 +440,7 @@ def test_a_resting_motion_has_no_figures(
 
 # On a real arm they do, too: test_the_operator_confirms_once.
 @pytest.mark.soak
-def test_controllers_return_to_the_start(
-    cli, e_series, tmp_path, without_pages
-):
+def test_controllers_return_to_the_start(cli, e_series, tmp_path, without_pages):
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
     answer = cli(
@@ -476,9 +460,7 @@ def test_controllers_return_to_the_start(
 
 
 @pytest.mark.soak
-def test_the_operator_confirms_once(
-    calibrated, tmp_path, without_pages
-):
+def test_the_operator_confirms_once(calibrated, tmp_path, without_pages):
     confirmed = []
 
     def operator(shown, question):

@@ -50,9 +50,7 @@ def refused(monkeypatch):
     monkeypatch.setattr(PyBulletBackend, "stream", stream_with_a_jump)
 
 
-def test_ctrl_c_in_a_report_keeps_the_refusal(
-    cli, line, tmp_path, monkeypatch, refused
-):
+def test_ctrl_c_in_a_report_keeps_the_refusal(cli, line, tmp_path, monkeypatch, refused):
     monkeypatch.setattr(run_ending, "write_report", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
@@ -67,9 +65,7 @@ def test_ctrl_c_in_a_report_keeps_the_refusal(
     assert summary_of(out)["ended_by"]["cause"] == "guard"
 
 
-def test_a_second_ctrl_c_says_how_to_finish(
-    cli, line, tmp_path, monkeypatch, without_pages
-):
+def test_a_second_ctrl_c_says_how_to_finish(cli, line, tmp_path, monkeypatch, without_pages):
     monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
     monkeypatch.setattr(run_ending, "summarize", interrupt)
     out = tmp_path / "out"
@@ -133,9 +129,7 @@ def test_report_finishes_an_interrupted_evaluation(
 
 
 @pytest.mark.parametrize("ending", [Ending(), None])
-def test_only_a_seen_rest_is_called_rest(
-    prepared, tmp_path, monkeypatch, ending
-):
+def test_only_a_seen_rest_is_called_rest(prepared, tmp_path, monkeypatch, ending):
     monkeypatch.setattr(run_ending, "summarize", interrupt)
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
 
@@ -163,9 +157,7 @@ def test_ctrl_c_while_printing_leaves_a_complete_run(
     )
 
 
-def test_a_signal_in_python_is_an_error(
-    prepared, tmp_path, monkeypatch
-):
+def test_a_signal_in_python_is_an_error(prepared, tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(run_ending, "write_report", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
@@ -177,9 +169,7 @@ def test_a_signal_in_python_is_an_error(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_stop_at_the_end_is_named_alike(
-    cli, line, tmp_path, monkeypatch
-):
+def test_a_stop_at_the_end_is_named_alike(cli, line, tmp_path, monkeypatch):
     seen = Ending(
         shown=["protective_stop"], evidence=["safety mode protective stop"], arm_at_rest=True
     )
@@ -237,9 +227,7 @@ def test_an_unseen_end_is_no_success(
     assert summary["ended_by"]["arm_at_rest"] is ending.arm_at_rest
 
 
-def test_nothing_moves_after_an_unseen_end(
-    prepared, tmp_path, monkeypatch, without_pages
-):
+def test_nothing_moves_after_an_unseen_end(prepared, tmp_path, monkeypatch, without_pages):
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
 
     with pytest.raises(EndNotVerified) as caught:
@@ -295,9 +283,7 @@ def test_an_interrupted_evaluation_leaves_the_repeat_complete(
     assert "tracking_error" in summary_of(out / "02")
 
 
-def test_ctrl_c_between_repeats_keeps_the_first(
-    prepared, tmp_path, monkeypatch, without_pages
-):
+def test_ctrl_c_between_repeats_keeps_the_first(prepared, tmp_path, monkeypatch, without_pages):
     begin = repeating.begin
     begun = []
 
@@ -339,9 +325,7 @@ def test_ctrl_c_in_the_summary_keeps_the_error(
     assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` finishes it.")
 
 
-def test_a_later_signal_keeps_the_cause(
-    cli, line, tmp_path, monkeypatch, refused
-):
+def test_a_later_signal_keeps_the_cause(cli, line, tmp_path, monkeypatch, refused):
     def interrupted_stop(self, *_exception):
         raise SignalReceived(signal.SIGINT)
 

@@ -87,10 +87,10 @@ class VirtualController(SteppedDriver):
         """servoj's in force (T, n), rad, in the same cycles."""
         assert self.link is not None
         first = self.link.sent[0].tick + 1
-        found = np.full((len(self.link.motions), self.setup.robot.n), np.nan)
+        received = np.full((len(self.link.motions), self.setup.robot.n), np.nan)
         for sent in self.link.sent:
-            found[sent.tick + 1 - first :] = sent.setpoint
-        return found
+            received[sent.tick + 1 - first :] = sent.setpoint
+        return received
 
 
 def virtual_session(

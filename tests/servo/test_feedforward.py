@@ -121,7 +121,7 @@ def test_single_commands_equal_the_whole(law):
     q = np.sin(np.arange(200) * CYCLE)[:, np.newaxis] ** 3
     inverse = InverseServoj(law, q[0])
     np.testing.assert_allclose(
-        [inverse.command(each) for each in q], law.commands_for(q), rtol=0.0, atol=1e-12
+        [inverse.command(joints) for joints in q], law.commands_for(q), rtol=0.0, atol=1e-12
     )
 
 
@@ -130,7 +130,7 @@ def test_braking_keeps_the_acceleration_limit(law, speeds):
     inverse = InverseServoj(law, np.zeros(2))
     inverse.reset(np.zeros(2), np.array(speeds))
     wanted = inverse.braking(BRAKING)
-    commands = [inverse.command(each) for each in (*wanted, wanted[-1], wanted[-1])]
+    commands = [inverse.command(joints) for joints in (*wanted, wanted[-1], wanted[-1])]
     motion = law.follow(
         np.array(commands), previous=np.zeros(2), q=np.zeros(2), qd=np.array(speeds)
     )

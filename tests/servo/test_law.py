@@ -95,9 +95,7 @@ def test_a_steady_motion_lags_the_lookahead(law, speed):
     st.sampled_from([0.002, 0.004, 0.008, 0.01, 0.005, 0.0072]),
     st.just(0.0) | st.floats(1e-5, 0.0019),
 )
-def test_calls_are_integrated_as_on_the_arm(
-    law, commands, call, phase
-):
+def test_calls_are_integrated_as_on_the_arm(law, commands, call, phase):
     cycles = int((phase + call * len(commands)) / CYCLE) + 5
     motion = law.follow(np.array(commands)[:, np.newaxis], call=call, begin=phase, cycles=cycles)
     expected = recursion(commands, call, phase, law.gain, law.lookahead, cycles)
@@ -289,9 +287,9 @@ def test_the_velocity_gain_is_attained(cycle, gain):
     worst = np.sign(response[::-1])
     commands = cycle * np.cumsum(worst)[:, np.newaxis]
     reached = law.follow(commands, previous=np.zeros(1)).qd[-1, 0]
-    found = law.velocity_gain()
+    predicted = law.velocity_gain()
 
-    assert reached == pytest.approx(found.any - found.late, rel=1e-3)
+    assert reached == pytest.approx(predicted.any - predicted.late, rel=1e-3)
 
 
 def test_a_reversal_has_the_closed_forms_gain():
@@ -300,10 +298,10 @@ def test_a_reversal_has_the_closed_forms_gain():
     lookahead = 0.03
     damping = 0.5 * math.sqrt(gain) * lookahead
     overshoot = math.exp(-math.pi * damping / math.sqrt(1.0 - damping**2))
-    found = ServojLaw(0.0005, gain, lookahead).velocity_gain()
+    velocity_gain = ServojLaw(0.0005, gain, lookahead).velocity_gain()
 
-    assert found.reversal == pytest.approx(1.0 + 2.0 * overshoot, rel=2e-3)
-    assert found.any == pytest.approx((1.0 + overshoot) / (1.0 - overshoot), rel=5e-3)
+    assert velocity_gain.reversal == pytest.approx(1.0 + 2.0 * overshoot, rel=2e-3)
+    assert velocity_gain.any == pytest.approx((1.0 + overshoot) / (1.0 - overshoot), rel=5e-3)
 
 
 @given(stable_laws, st.integers(20, 400), st.floats(0.1, 1.0))

@@ -27,7 +27,7 @@ def compared(directory):
 def made_rows(error, **values):
     """A row for each combination of values; `error` gives the tracking error in mm."""
     names = [name.replace("_", "-").replace("kp", "solver.kp") for name in values]
-    found = []
+    rows = []
     for number, texts in enumerate(itertools.product(*values.values())):
         row = dict.fromkeys(FIXED, "") | dict(zip(names, map(str, texts), strict=True))
         row |= {
@@ -40,5 +40,5 @@ def made_rows(error, **values):
             MAIN_FIGURE: str(1e-3 * error(*texts)),
             "smoothness.tool.sparc": f"{-2.0 - 0.1 * number}",
         }
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows

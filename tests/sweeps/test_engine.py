@@ -75,27 +75,27 @@ def test_its_rows_are_those_of_this_computer(cluster, tmp_path, line):
 
 def test_only_the_killing_point_fails(cluster, my_solvers, tmp_path, line):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
-    found = simbridge.sweep(
+    result = simbridge.sweep(
         line, grid={"solver": solvers}, plan_only=True, cluster=cluster, out=tmp_path / "sweep"
     )
 
-    assert [row["outcome"] for row in found.rows("outcome")] == ["failed", "planned", "planned"]
-    assert "KilledWorker" in found.rows("reason")[0]["reason"]
+    assert [row["outcome"] for row in result.rows("outcome")] == ["failed", "planned", "planned"]
+    assert "KilledWorker" in result.rows("reason")[0]["reason"]
 
 
 def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line):
     grid = {"servo-gain": list(range(500, 1300, 100))}
     with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (_, worker, _)):
-        made = threading.Event()
+        first_point = threading.Event()
 
         def kill():
-            made.wait(60.0)
+            first_point.wait(60.0)
             os.killpg(worker.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
         simbridge.sweep(
-            line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=lambda _: made.set()
+            line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=lambda _: first_point.set()
         )  # fmt: skip
         killer.join()
         time.sleep(0.1)
@@ -127,11 +127,11 @@ def test_a_lost_scheduler_keeps_what_was_made(tmp_path, tmp_path_factory, line):
 
 
 def test_every_run_of_a_cluster_can_be_kept(cluster, tmp_path, line):
-    found = simbridge.sweep(
+    result = simbridge.sweep(
         line, grid={"solver.kp": [5, 10]}, keep="all", cluster=cluster, out=tmp_path / "sweep"
     )
     reports = [
-        tmp_path / "sweep" / row["directory"] / "report.html" for row in found.rows("directory")
+        tmp_path / "sweep" / row["directory"] / "report.html" for row in result.rows("directory")
     ]
 
     assert len(reports) == 2

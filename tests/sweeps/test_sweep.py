@@ -120,18 +120,18 @@ def test_listed_points_are_run_as_they_are(swept, tmp_path):
 
 def test_known_points_are_not_made_again(swept, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5,10")
-    made = []
+    finished = []
     monkeypatch.setattr(
-        engine, "work", lambda *given, work=engine.work: made.append(given) or work(*given)
+        engine, "work", lambda *given, work=engine.work: finished.append(given) or work(*given)
     )
 
     assert len(swept("--plan-only", "--grid", "solver.kp=5.0,10")) == 2
-    assert not made
+    assert not finished
 
     # The default under its own name is the point without it.
     rows = swept("--plan-only", "--grid", "solver.kp=5", "--grid", "speed-scale=1,0.5")
 
-    assert len(made) == 1
+    assert len(finished) == 1
     assert len(rows) == 3
     assert [(row["solver.kp"], row["speed-scale"]) for row in rows] == [
         ("5", "1"),
@@ -266,10 +266,10 @@ def test_a_point_is_what_it_is_resolved_to(line, tmp_path):
 
     assert identity(**{"servo-gain": "2000"}) == identity() != identity(**{"servo-gain": "500"})
 
-    other = tmp_path / "other.toml"
-    other.write_text(cell.read_text())
+    second_file = tmp_path / "other.toml"
+    second_file.write_text(cell.read_text())
 
-    assert identity(cell=str(other)) == first
+    assert identity(cell=str(second_file)) == first
 
     cell.write_text("payload = 2.0\n")
 
@@ -405,10 +405,10 @@ def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
 
 def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
-    found = simbridge.sweep(
+    result = simbridge.sweep(
         line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep"
     )
-    rows = found.rows("solver", "outcome", "reason", "host_attempts")
+    rows = result.rows("solver", "outcome", "reason", "host_attempts")
 
     assert [row["outcome"] for row in rows] == ["failed", "planned", "planned"]
     assert rows[0]["host_attempts"] == "2"
@@ -564,9 +564,9 @@ def test_a_plant_is_its_numbers_wherever_they_stand(line, tmp_path):
     files = [tmp_path / name for name in ("one.toml", "two.toml", "other.toml")]
     for file, gain in zip(files, (500.0, 500.0, 600.0), strict=True):
         file.write_text(f"[servoj]\ngain = {gain}\nlookahead_s = 0.1\n")
-    one, two, other = map(identity, files)
+    first, second, third = map(identity, files)
 
-    assert one == two != other
+    assert first == second != third
 
 
 def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
@@ -586,11 +586,11 @@ def test_a_solver_that_exits_fails(line, tmp_path, monkeypatch, at_once):
     (tmp_path / "ending_of_sweeps.py").write_text(
         "import sys\ndef step(q, target):\n    sys.exit(3)\n"
     )
-    found = simbridge.sweep(
+    result = simbridge.sweep(
         line, grid={"solver": ["ending_of_sweeps:step"]}, plan_only=True, out=tmp_path / "sweep"
     )
 
-    assert found.rows("outcome")[0]["outcome"] in ("failed", "refused")
+    assert result.rows("outcome")[0]["outcome"] in ("failed", "refused")
 
 
 def test_a_run_without_row_is_made_again(swept, tmp_path, short_pages):
@@ -645,9 +645,9 @@ def test_a_broken_pool_costs_no_point(line):
 
     packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).pack()
     tasks = [engine.Task(f"{number}", packed) for number in range(3)]
-    made = list(engine.make_points(tasks, Pools(1), made_by()))
+    results = list(engine.make_points(tasks, Pools(1), made_by()))
 
-    assert [(identity, result.outcome) for identity, result, _ in made] == [
+    assert [(identity, result.outcome) for identity, result, _ in results] == [
         (f"{k}", "planned") for k in range(3)
     ]
 

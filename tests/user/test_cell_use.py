@@ -87,8 +87,8 @@ def test_the_tools_shape_is_what_touches(cli, lab):
 def test_the_approach_keeps_out(tmp_path):
     """The plan itself is clear of the post; the straight way in joint space from home to its start is not."""
     robot = simbridge.load_robot("ur10")
-    there = robot.home.copy()
-    there[0] = 1.2
+    start = robot.home.copy()
+    start[0] = 1.2
     between = robot.home.copy()
     between[0] = 0.6
     post = Box("post", tuple(tool_path(robot, between[None])[0, :3].tolist()), (0.1, 0.1, 0.1))
@@ -96,7 +96,7 @@ def test_the_approach_keeps_out(tmp_path):
     _, robot, options = resolve_arm("pybullet", robot, None, simbridge.Options(cell=cell))
     with PyBulletBackend(robot, options) as arm:
         with refuses("keep-out") as caught:
-            arm.move_to(there)
+            arm.move_to(start)
         assert caught.value.bodies[1] == "post"
         assert np.array_equal(arm.read().q, robot.home)
 

@@ -83,28 +83,28 @@ postures = st.tuples(*[st.floats(-1.0, 1.0)] * 3, *[st.floats(-3.0, 3.0)] * 2).m
 @given(q=postures, centre=vectors, size=sizes, rotation=vectors)
 def test_a_capsules_distance_is_its_axis_less_radius(q, centre, size, rotation):
     box = Box("crate", centre, size, rotation)
-    found = CollisionModel(CAPSULE, CollisionScene(None, (box,))).clearance(q)
+    clearance = CollisionModel(CAPSULE, CollisionScene(None, (box,))).clearance(q)
 
-    assert found.bodies == ("rod", "the box 'crate'")
-    assert found.zone == "crate"
+    assert clearance.bodies == ("rod", "the box 'crate'")
+    assert clearance.zone == "crate"
 
     axis = axis_from_box(*ends(CAPSULE, q), box)
     if axis > 1e-3:
-        assert found.distance == pytest.approx(axis - RADIUS, abs=1e-5)
+        assert clearance.distance == pytest.approx(axis - RADIUS, abs=1e-5)
     else:
-        assert found.distance <= 1e-3 - RADIUS + 1e-5
+        assert clearance.distance <= 1e-3 - RADIUS + 1e-5
 
 
 @given(q=postures, point=vectors, normal=vectors, kind=st.sampled_from(["capsule", "cylinder"]))
 def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
     assume(np.linalg.norm(normal) > 1e-3)
     robot = CAPSULE if kind == "capsule" else CYLINDER
-    found = CollisionModel(
+    clearance = CollisionModel(
         robot, CollisionScene(None, (), (Plane("wall", point, normal),))
     ).clearance(q)
 
-    assert found.bodies == ("rod", "the plane 'wall'")
-    assert found.zone == "wall"
+    assert clearance.bodies == ("rod", "the plane 'wall'")
+    assert clearance.zone == "wall"
 
     upwards = np.array(normal) / np.linalg.norm(normal)
     start, end = ends(robot, q)
@@ -115,19 +115,21 @@ def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
     )
     lowest = min((start - point) @ upwards, (end - point) @ upwards)
 
-    assert found.distance == pytest.approx(lowest - reach, abs=1e-7)
+    assert clearance.distance == pytest.approx(lowest - reach, abs=1e-7)
 
 
 @pytest.mark.parametrize(("aside", "over"), [(0.2, 0.0), (0.0, 0.3), (-0.4, 0.1)])
 def test_a_cylinders_distance_is_the_gap(aside, over):
     """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
     box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
-    found = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(
+    clearance = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(
         np.array([0.0, aside, over, 0.0, 0.0])
     )
     gaps = np.abs([aside, over]) - 0.1
 
-    assert found.distance == pytest.approx(np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5)
+    assert clearance.distance == pytest.approx(
+        np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5
+    )
 
 
 def any_obstacles(rng):
@@ -177,12 +179,12 @@ def test_no_pair_nears_faster_than_the_joints(seed):
     before = UR10.home
     after = UR10.home + rng.normal(0.0, 0.3, 6)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
-    one = model.distances(before)
-    other = model.distances(after)
+    distances_before = model.distances(before)
+    distances_after = model.distances(after)
     # Overlap is measured along one direction of several, so it may jump.
-    apart = (one > 0.0) & (other > 0.0)
+    apart = (distances_before > 0.0) & (distances_after > 0.0)
 
-    assert np.all(np.abs(other - one)[apart] <= bound[apart] + 1e-5)
+    assert np.all(np.abs(distances_after - distances_before)[apart] <= bound[apart] + 1e-5)
 
 
 def test_the_error_names_link_and_zone():
@@ -250,23 +252,23 @@ def test_the_tools_shape_replaces_the_rod():
     with refuses("floor", match="the tool"):
         CollisionModel(long).check(UR10.home[None], 0.008)
     # At home the tool points straight down.
-    found = CollisionModel(
+    clearance = CollisionModel(
         replace(long, links=tuple(replace(link, shapes=()) for link in long.links)), short
     )
 
-    assert found.clearance(UR10.home).distance == pytest.approx(height - 0.13, abs=1e-6)
+    assert clearance.clearance(UR10.home).distance == pytest.approx(height - 0.13, abs=1e-6)
 
 
 def test_an_approach_keeps_out():
-    there = UR10.home + np.array([1.2, 0.0, 0.0, 0.0, 0.0, 0.0])
-    between = tool_path(UR10, 0.5 * (UR10.home + there)[None])[0, :3]
+    goal = UR10.home + np.array([1.2, 0.0, 0.0, 0.0, 0.0, 0.0])
+    between = tool_path(UR10, 0.5 * (UR10.home + goal)[None])[0, :3]
     post = CollisionScene(0.0, (Box("post", tuple(between.tolist()), (0.1, 0.1, 0.1)),))
     speeds = {"max_joint_speed": 1.0, "max_tool_speed": 1.0}
 
-    assert len(plan_approach(UR10, UR10.home, there, 0.008, **speeds)) > 10
+    assert len(plan_approach(UR10, UR10.home, goal, 0.008, **speeds)) > 10
 
     with pytest.raises(PlanRefused) as caught:
-        plan_approach(UR10, UR10.home, there, 0.008, collision_scene=post, **speeds)
+        plan_approach(UR10, UR10.home, goal, 0.008, collision_scene=post, **speeds)
 
     assert caught.value.kind == "keep-out"
     assert caught.value.bodies[1] == "post"

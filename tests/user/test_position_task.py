@@ -87,10 +87,10 @@ def test_task_jacobians_are_pinocchios(task):
         )
         for q in joints
     ]
-    found = task_jacobians(robot.placements, robot.prismatic, joints, task)
-    np.testing.assert_allclose(found, whole, atol=1e-13)
+    jacobians = task_jacobians(robot.placements, robot.prismatic, joints, task)
+    np.testing.assert_allclose(jacobians, whole, atol=1e-13)
 
-    assert movable_directions(robot.placements, robot.prismatic, task) == found.shape[1]
+    assert movable_directions(robot.placements, robot.prismatic, task) == jacobians.shape[1]
 
 
 def test_a_planar_arm_moves_in_two_directions():
