@@ -100,14 +100,15 @@ class ClosedForm(Solver):
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
         """Return where the path is singular, if it is anywhere."""
-        _, _, met = self._follow(as_poses(poses), as_joints(q0, self.robot.n))
+        _, _, singularities = self._follow(as_poses(poses), as_joints(q0, self.robot.n))
         parts = []
-        for name, samples in _singular_samples(met).items():
+        for name, samples in _singular_samples(singularities).items():
             parts.append(f"{name} {len(samples)}, first sample {samples[0]}")
         if not parts:
             return ()
+        count = np.count_nonzero(singularities)
         return (
-            f"The closed form met singular poses in {np.count_nonzero(met)} of {len(met)} samples "
+            f"The closed form met singular poses in {count} of {len(singularities)} samples "
             f"({'; '.join(parts)}): "
             "a joint that a pose leaves free stays as close to its position as possible.",
         )
@@ -181,20 +182,20 @@ class ClosedForm(Solver):
         total = len(poses)
         path = np.empty((total, self.robot.n))
         attained = np.empty(total, np.bool_)
-        met = np.empty(total, np.int64)
-        compiled_search("follow")(*self._arm, poses, q, path, attained, met)
-        return path, attained, met
+        singularities = np.empty(total, np.int64)
+        compiled_search("follow")(*self._arm, poses, q, path, attained, singularities)
+        return path, attained, singularities
 
 
-def _singular_samples(met: Counts) -> dict[str, Counts]:
+def _singular_samples(singularities: Counts) -> dict[str, Counts]:
     """Return the samples of each kind of singularity that was met.
 
     Args:
-        met: The singularities at each sample (T,), as bits.
+        singularities: The singularities at each sample (T,), as bits.
     """
     samples_by_name = {}
     for bit, name in enumerate(SINGULARITIES):
-        samples = np.flatnonzero(met >> bit & 1)
+        samples = np.flatnonzero(singularities >> bit & 1)
         if len(samples):
             samples_by_name[name] = samples
     return samples_by_name

@@ -47,7 +47,7 @@ class Feedforward(NamedTuple):
     speed: float = 1.0
 
 
-def feedforward(
+def compute_feedforward(
     robot: Robot,
     setpoints: Array,
     period: float,

@@ -26,7 +26,7 @@ from simbridge.planning.check import (
 from simbridge.planning.feedforward import (
     CORNER_TOLERANCE,
     Feedforward,
-    feedforward,
+    compute_feedforward,
     resample_at_speed,
 )
 from simbridge.planning.guard import allowed_distance
@@ -423,7 +423,7 @@ def _feed_forward(context: PlanContext, plan: Plan, *, can_slow_down: bool) -> t
         The plan with what is wanted of the arm, and with rest at both ends; and commands (T, n),
         rad.
     """
-    ahead = feedforward(
+    ahead = compute_feedforward(
         context.robot,
         plan.setpoints,
         context.period,

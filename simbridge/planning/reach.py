@@ -118,7 +118,9 @@ def check_reach(
             first = int(np.argmin(converged))
             time = float(instants[chunk[first]])
             target = poses[chunk[first]]
-            raise _out_of_reach(solver, trajectory, time, target=target, residual=residuals[first])
+            raise _explain_out_of_reach(
+                solver, trajectory, time, target=target, residual=residuals[first]
+            )
         start = q[-1]
 
 
@@ -128,7 +130,7 @@ def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:
     return float(distances.min()) > MAX_PLAUSIBLE_REACHES * robot.reach
 
 
-def _out_of_reach(
+def _explain_out_of_reach(
     solver: Solver, trajectory: Trajectory, time: float, *, target: Array, residual: Array
 ) -> TargetOutOfReach:
     """Return the error for the first target that is out of reach.

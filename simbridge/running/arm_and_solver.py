@@ -52,19 +52,19 @@ def resolve_arm(
         raise InvalidParameter("servo", options.servo, needed)
 
     arm = equip_arm(robot, solver, options)
-    controller, described, options = kind.resolve(arm, options)
+    controller, described_arm, options = kind.resolve(arm, options)
     if options.servo == "servoj":
         # Refuses what is unstable at this controller's cycle.
-        period = options.period or described.period
-        options.plant_model.law(controller_cycle(described.period, period))
+        period = options.period or described_arm.period
+        options.plant_model.law(controller_cycle(described_arm.period, period))
 
-    if solver is not None and described.checksum != arm.checksum:
+    if solver is not None and described_arm.checksum != arm.checksum:
         needed = (
             "made for exactly this arm: leave the solver out, or run with nominal kinematics "
             "(--kinematics)"
         )
         raise InvalidParameter("solver", solver.name, needed)
-    return controller, described, options
+    return controller, described_arm, options
 
 
 def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Robot:
@@ -86,19 +86,19 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
         return options.equip(robot)
 
     if robot is not None:
-        named = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
-        described = options.equip(named)
-        if described.checksum == solver.robot.checksum:
-            return described
+        chosen_arm = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
+        equipped_arm = options.equip(chosen_arm)
+        if equipped_arm.checksum == solver.robot.checksum:
+            return equipped_arm
 
         # A robot object must be the solver's arm itself. One by name need not have its tool: that is
         # compared below.
-        is_other_arm = named is robot and named.checksum != solver.robot.checksum
-        if named.name != solver.robot.name or is_other_arm:
+        is_other_arm = chosen_arm is robot and chosen_arm.checksum != solver.robot.checksum
+        if chosen_arm.name != solver.robot.name or is_other_arm:
             raise InvalidParameter(
                 "solver",
                 f"{solver.name} for {solver.robot.name}",
-                f"made for the same robot and TCP, {named.name}",
+                f"made for the same robot and TCP, {chosen_arm.name}",
             )
 
     arm = options.equip(solver.robot)

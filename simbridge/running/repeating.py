@@ -212,17 +212,22 @@ def _summarize_early_end(repeats: _Progress, reported: SimbridgeError | None) ->
 
 def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
     """Refuse to continue repeats of other settings or of another plan."""
-    now = _comparable_settings(as_tables(record_run(prepared)))
-    there = _comparable_settings(earlier.settings_tables())
-    differing = [name for name in now | there if now.get(name) != there.get(name)]
+    settings = _comparable_settings(as_tables(record_run(prepared)))
+    earlier_settings = _comparable_settings(earlier.settings_tables())
+    differing_names = []
+    for name in settings | earlier_settings:
+        if settings.get(name) != earlier_settings.get(name):
+            differing_names.append(name)
 
     differences = []
-    for name in differing[:MAX_NAMED_SETTINGS]:
-        differences.append(f"{name} (there {there.get(name, 'none')}, now {now.get(name, 'none')})")
-    if len(differing) > MAX_NAMED_SETTINGS:
-        differences.append(f"{len(differing) - MAX_NAMED_SETTINGS} more")
+    for name in differing_names[:MAX_NAMED_SETTINGS]:
+        value = settings.get(name, "none")
+        earlier_value = earlier_settings.get(name, "none")
+        differences.append(f"{name} (there {earlier_value}, now {value})")
+    if len(differing_names) > MAX_NAMED_SETTINGS:
+        differences.append(f"{len(differing_names) - MAX_NAMED_SETTINGS} more")
 
-    if not differing:
+    if not differing_names:
         plan = prepared.plan.as_arrays()
         earlier_plan = earlier.plan(dict)
         if not all(np.array_equal(plan[name], earlier_plan[name]) for name in plan):

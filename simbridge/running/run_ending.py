@@ -168,7 +168,7 @@ def record_early_end(
                 record(f"{type(stop).__name__}: {stop}", stop, stop)
                 raise stop from None
 
-        interrupted = _interrupted_run(error, before, arm.ending)
+        interrupted = _explain_interrupted_run(error, before, arm.ending)
         outcome: str = interrupted.cause
         if before is not None:
             outcome = f"{type(before).__name__}: {before}"
@@ -194,7 +194,7 @@ def _error_before(error: BaseException) -> SimbridgeError | None:
     return before
 
 
-def _interrupted_run(
+def _explain_interrupted_run(
     error: KeyboardInterrupt, before: SimbridgeError | None, ending: Ending | None
 ) -> Interrupted:
     """Return the error for a run that a signal ended, or that one reached while it was stopped."""

@@ -101,7 +101,7 @@ class Corner:
     end: float
 
 
-def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
+def find_rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
     """Return begin and end of the target's rests of MIN_REST or longer, s since the first sample.
 
     With zero-order hold the target rests between any two samples.
@@ -130,7 +130,7 @@ def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
     return [(begin, end) for begin, end in intervals if end - begin >= MIN_REST - ROUNDING]
 
 
-def jumps(path: Trajectory, hold: Hold) -> bool:
+def find_jumps(path: Trajectory, hold: Hold) -> bool:
     """Check whether the target rests for MIN_REST or longer and then jumps, without a path."""
     if hold != "zero-order":
         return False
@@ -139,7 +139,7 @@ def jumps(path: Trajectory, hold: Hold) -> bool:
     return bool((is_jump & is_rest).any())
 
 
-def stops(path: Trajectory, hold: Hold) -> list[Stop]:
+def find_stops(path: Trajectory, hold: Hold) -> list[Stop]:
     """Return the stops of the target, in order of the first arrival.
 
     A rest at the very start is no stop: the arm arrives there by its approach, not along the path.
@@ -147,7 +147,7 @@ def stops(path: Trajectory, hold: Hold) -> list[Stop]:
     # The pose, the direction of the approach and the visits of each stop.
     known_stops: list[tuple[Array, Array, list[Visit]]] = []
     last_departure = 0.0
-    for arrival, departure in rests(path, hold):
+    for arrival, departure in find_rests(path, hold):
         visit = Visit(max(last_departure, arrival - APPROACH), arrival, departure)
         last_departure = departure
         if arrival == 0.0:
@@ -192,7 +192,7 @@ def _angles_between(a: Array, b: Array) -> Array:
     return np.asarray(np.linalg.norm(vectors, axis=1))
 
 
-def corners(times: ArrayLike, points: ArrayLike) -> tuple[list[Corner], int]:
+def find_corners(times: ArrayLike, points: ArrayLike) -> tuple[list[Corner], int]:
     """Return the corners of a path, in order, and the number of ambiguous sharp turns.
 
     A corner that falls between two samples is cut by the polyline through them, which then turns

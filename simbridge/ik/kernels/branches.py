@@ -426,7 +426,7 @@ def follow(
     q: Array,
     path: Array,
     attained: Flags,
-    met: Counts,
+    singularities: Counts,
 ) -> None:
     """Find for each target the solution nearest to the one before.
 
@@ -439,7 +439,7 @@ def follow(
         q: Joint positions (n,), rad, before the first, which become the last ones.
         path: Result: joint positions (T, n), rad.
         attained: Result: whether they attain the targets (T,).
-        met: Result: their singularities (T,), as bits.
+        singularities: Result: their singularities (T,), as bits.
     """
     n = q.shape[0]
     buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))
@@ -448,7 +448,7 @@ def follow(
         attained[t] = k > 0
         if not attained[t]:
             k = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
-        met[t] = buffers.notes[0] if k > 0 else 0
+        singularities[t] = buffers.notes[0] if k > 0 else 0
         for i in range(n):
             if k > 0:
                 q[i] = buffers.out[0, i]

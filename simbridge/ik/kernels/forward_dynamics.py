@@ -144,12 +144,13 @@ def track(
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Not used by this loop.
         poses: The targets (T, 7).
-        memory: The state before, then after.
+        memory: The state before, then after: see the module's text.
         settings: See `LoopSettings`.
         iterations: Per target.
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
+    # The parts of the state, as the module's text lists them; the others are of `accumulate`.
     q = memory[:n]
     ballast = memory[2 * n]
 
@@ -247,15 +248,17 @@ def accumulate(
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Lowest and highest joint positions (2, n), rad or m.
         poses: The targets (T, 7).
-        memory: The state before, then after.
+        memory: The state before, then after: see the module's text.
         settings: See `LoopSettings`.
         iterations: Per target.
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
+    # The parts of the state, as the module's text lists them.
     q = memory[:n]
     velocity = memory[n : 2 * n]
     pull = memory[2 * n + 1 : 2 * n + 7]
+    pull_flag = 2 * n + 7
 
     dt, _, error_clamp, twin, kp, kd, _, _ = settings
     no_damping = np.zeros(6)
@@ -270,7 +273,7 @@ def accumulate(
     for t in range(poses.shape[0]):
         aim(poses[t], target)
         for _ in range(iterations):
-            has_pull = memory[2 * n + 7] > 0.0
+            has_pull = memory[pull_flag] > 0.0
             move(
                 placements,
                 q,
@@ -284,7 +287,7 @@ def accumulate(
                 error,
                 acceleration,
             )
-            memory[2 * n + 7] = 1.0
+            memory[pull_flag] = 1.0
 
             for i in range(n):
                 q[i] = min(max(q[i] + dt * velocity[i], limits[0, i]), limits[1, i])

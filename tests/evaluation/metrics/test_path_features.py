@@ -14,10 +14,10 @@ from simbridge.evaluation.metrics.path_features import (
     Corner,
     Stop,
     Visit,
-    corners,
-    jumps,
-    rests,
-    stops,
+    find_corners,
+    find_jumps,
+    find_rests,
+    find_stops,
 )
 from simbridge.trajectory import IsoCube, MinimumJerk, Trajectory, Trapezoid
 
@@ -26,11 +26,11 @@ A, B, C = (0.7, 0.0, 0.3), (0.8, 0.0, 0.3), (0.8, 0.1, 0.3)
 
 
 def found_corners(times: ArrayLike, points: ArrayLike) -> list[Corner]:
-    return corners(times, points)[0]
+    return find_corners(times, points)[0]
 
 
 def ambiguous_turns(times: ArrayLike, points: ArrayLike) -> int:
-    return corners(times, points)[1]
+    return find_corners(times, points)[1]
 
 
 def bent(angle: float, past: float, step: float = 0.01, steps: int = 50) -> Array:
@@ -133,7 +133,7 @@ def test_turns_that_may_be_an_arc_or_noise_are_counted_as_ambiguous() -> None:
 def test_the_iso_cube_stops_at_its_five_poses_once_per_lap() -> None:
     cube = IsoCube((0.75, 0.164, 0.3), 0.4)
     path = cube.cycle(Trapezoid(0.2, 0.8), dwell=0.5, laps=2)
-    path_stops = stops(path, "linear")
+    path_stops = find_stops(path, "linear")
     # P5 to P1: the rest at P1 before the first lap is not reached along the path.
     np.testing.assert_allclose(
         [stop.position for stop in path_stops], cube.points[::-1], atol=1e-12
@@ -147,17 +147,17 @@ def test_the_iso_cube_stops_at_its_five_poses_once_per_lap() -> None:
 
 def test_a_slow_arrival_is_a_rest_only_while_the_target_is_still() -> None:
     path = IsoCube((0.75, 0.164, 0.3), 0.4).cycle(MinimumJerk(0.2), dwell=0.5)
-    for begin, end in rests(path, "linear"):
+    for begin, end in find_rests(path, "linear"):
         # A minimum-jerk motion is slower than 0.1 mm/s for some hundredths of a second.
         assert 0.5 - 1e-9 <= end - begin < 0.6
 
 
 def test_a_short_rest_and_a_rotation_in_place_are_no_stops(through: Any) -> None:
-    assert rests(through([A, B, B, C], [0.0, 1.0, 1.15, 2.0]), "linear") == []
+    assert find_rests(through([A, B, B, C], [0.0, 1.0, 1.15, 2.0]), "linear") == []
     turning = np.array(
         [[*A, 1.0, 0.0, 0.0, 0.0], [*B, 1.0, 0.0, 0.0, 0.0], [*B, 0.0, 1.0, 0.0, 0.0]]
     )
-    assert rests(Trajectory(np.array([0.0, 1.0, 2.0]), turning), "linear") == []
+    assert find_rests(Trajectory(np.array([0.0, 1.0, 2.0]), turning), "linear") == []
 
 
 @pytest.mark.parametrize("begun", [0.0, 1.7e9])
@@ -169,9 +169,9 @@ def test_a_rest_of_the_shortest_length_counts_despite_rounded_stamps(
         times += [times[-1] + 0.3, times[-1] + 0.5]
         points += [(A[0] + 0.01 * number, A[1], A[2])] * 2
     path = through(points, begun + np.array(times))
-    assert len(rests(path, "linear")) == len(stops(path, "linear")) == 10
+    assert len(find_rests(path, "linear")) == len(find_stops(path, "linear")) == 10
     held = through([A, B] * 5, begun + 0.2 * np.arange(10))
-    assert len(rests(held, "zero-order")) == 9 and jumps(held, "zero-order")
+    assert len(find_rests(held, "zero-order")) == 9 and find_jumps(held, "zero-order")
 
 
 def test_a_stop_reached_by_rotation_in_place_differs_from_one_reached_along_the_path() -> None:
@@ -184,29 +184,29 @@ def test_a_stop_reached_by_rotation_in_place_differs_from_one_reached_along_the_
     path = Trajectory(
         np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]), np.array(rows)
     )
-    visits = [[visit.arrival for visit in stop.visits] for stop in stops(path, "linear")]
+    visits = [[visit.arrival for visit in stop.visits] for stop in find_stops(path, "linear")]
     assert visits == [[1.0], [2.0, 4.0], [3.0, 5.0]]
 
 
 def test_one_position_reached_from_two_sides_is_two_stops(through: Any) -> None:
     path = through([A, B, B, C, B, B, A, B, B], [0.0, 1.0, 1.5, 2.5, 3.5, 4.0, 5.0, 6.0, 6.5])
-    from_a, from_c = stops(path, "linear")
+    from_a, from_c = find_stops(path, "linear")
     assert from_a.visits == (Visit(0.5, 1.0, 1.5), Visit(5.5, 6.0, 6.5))
     assert from_c.visits == (Visit(3.0, 3.5, 4.0),)
 
 
 def test_a_visit_begins_after_the_previous_rest(through: Any) -> None:
-    first, second = stops(through([A, B, B, C, C], [0.0, 1.0, 1.5, 1.75, 2.5]), "linear")
+    first, second = find_stops(through([A, B, B, C, C], [0.0, 1.0, 1.5, 1.75, 2.5]), "linear")
     assert (first.visits[0].begin, second.visits[0].begin) == (0.5, 1.5)
 
 
 def test_a_held_target_rests_between_its_jumps_but_not_between_dense_samples(through: Any) -> None:
     # Two equal samples in a row are one rest.
     path = through([A, B, B, C, C], [0.0, 1.0, 1.5, 2.0, 2.1])
-    assert rests(path, "zero-order") == [(0.0, 1.0), (1.0, 2.0)]
-    path_stops: list[Stop] = stops(path, "zero-order")
+    assert find_rests(path, "zero-order") == [(0.0, 1.0), (1.0, 2.0)]
+    path_stops: list[Stop] = find_stops(path, "zero-order")
     assert [stop.position.tolist() for stop in path_stops] == [list(B)]
-    assert jumps(path, "zero-order") and not jumps(path, "linear")
+    assert find_jumps(path, "zero-order") and not find_jumps(path, "linear")
     k = np.arange(50)
     dense = through(np.column_stack([0.7 + 0.002 * k, 0.0 * k, 0.3 + 0.0 * k]), 0.02 * k)
-    assert rests(dense, "zero-order") == [] and not jumps(dense, "zero-order")
+    assert find_rests(dense, "zero-order") == [] and not find_jumps(dense, "zero-order")
