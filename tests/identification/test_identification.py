@@ -68,6 +68,7 @@ def test_resting_joints_have_no_lag():
     _, q, qd, qdd = moving()
     qd, q, qdd = qd * [1, 1, 1, 1, 1, 0.01], q.copy(), qdd
     noise = np.random.default_rng(0).normal(scale=2e-5, size=q.shape)
+
     lag_fit = fit_joint_servo(q, qd, q - 0.0005 * qd + noise)
 
     assert lag_fit["lag_s"] == pytest.approx(0.0005, abs=5e-6)
@@ -112,6 +113,7 @@ def own_arm(robot: Robot) -> Robot:
 def test_kinematics_nominal_given_and_estimated():
     robot = arm("ur5e")
     _, q, _, _ = moving()
+
     nominal = fit_kinematics(robot, q, poses_in_pendant_base(robot.with_tcp(TOOL), q))
 
     assert (nominal.source, nominal.residual) == ("nominal", pytest.approx(0.0, abs=1e-12))
@@ -121,6 +123,7 @@ def test_kinematics_nominal_given_and_estimated():
 
     calibrated = own_arm(robot)
     poses = poses_in_pendant_base(calibrated.with_tcp(TOOL), q)
+
     estimated = fit_kinematics(robot, q, poses)
 
     assert estimated.source == "estimated"
@@ -200,6 +203,7 @@ def test_a_short_motion_shows_no_tool():
     samples = Samples(
         whole.times[short], {name: part[short] for name, part in whole.columns.items()}
     )
+
     kinematics = identify(samples, robot=arm("ur3e"))
 
     assert kinematics["kinematics"]["tcp"] is None
@@ -304,6 +308,7 @@ def test_the_uncertainty_of_friction_covers_parts():
 def test_a_payload_is_seen_at_rest():
     time = moving()[0]
     rows = with_torques(arm("ur10"), 1.9, rest=True)
+
     result = identify(Samples(time, rows), robot=arm("ur10"), others=arms())
 
     assert result["payload_kg"]["value"] == pytest.approx(1.9, abs=0.002)
@@ -402,6 +407,7 @@ def test_unseen_calls_make_no_prediction():
     """25 Hz of rows, 100 Hz of calls; some commands are held or skipped unseen."""
     samples = of_servoj()
     rows = {name: part[::20] for name, part in samples.columns.items()}
+
     result = identify(
         Samples(samples.times[::20], rows, commands=samples.commands), robot=arm("ur5e")
     )
@@ -418,6 +424,7 @@ def test_noise_and_freedrive_have_nothing_to_show():
         name: random.normal(scale=0.1, size=(1000, 6))
         for name in ("target_q", "target_qd", "target_qdd")
     }
+
     result = identify(
         Samples(times, {**noise, "actual_q": noise["target_q"]}), robot=None, others=arms()
     )
@@ -428,6 +435,7 @@ def test_noise_and_freedrive_have_nothing_to_show():
 
     time, q, qd, _ = moving()
     led = {"target_q": q, "target_qd": qd, "target_qdd": 0.0 * q, "actual_q": q + 0.002 * qd}
+
     result = identify(Samples(time, led), robot=None, others=arms())
 
     assert result["servoj"] is None
@@ -479,6 +487,7 @@ def test_a_motion_before_servoj_is_left_out():
     rows = {"target_q": approach, "target_qd": rate, "target_qdd": np.gradient(rate, 0.002, axis=0)}
     columns = {name: np.concatenate([rows[name], part]) for name, part in samples.columns.items()}
     times = np.concatenate([samples.times[0] - 1.5 + time - 0.002, samples.times])
+
     result = identify(Samples(times, columns, commands=samples.commands), robot=arm("ur5e"))
 
     assert result["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)

@@ -83,6 +83,7 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
 def test_jitter_hides_neither_tuning_nor_delay(gain: float, lookahead: float, delay: int) -> None:
     commands = motion()
     received = jitter(len(commands), delay)
+
     search = find_servo_law(
         ServojLaw(H),
         np.arange(len(commands)),
@@ -104,6 +105,7 @@ def test_the_phase_of_calls_is_identified(phase: float) -> None:
     commands = motion()
     received = np.arange(len(commands)) - 2
     targets = controller(commands, 2000.0, 0.03, received, phase)
+
     search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
     assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-4)
@@ -130,6 +132,7 @@ def test_phase_and_jitter_hide_no_configured_law(phase: float, delays: dict[int,
     commands = motion()
     received = varied(len(commands), delays)
     targets = controller(commands, 2000.0, 0.03, received, phase)
+
     search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
     assert (search.gain, search.lookahead, search.phase) == pytest.approx(
@@ -146,6 +149,7 @@ def test_skipped_and_held_commands_hide_no_phase() -> None:
     late = np.random.default_rng(0).integers(1, 6, len(commands))
     received = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
     targets = controller(commands, 300.0, 0.1, received, 0.0007)
+
     search = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
 
     assert (search.gain, search.lookahead, search.phase) == pytest.approx(
@@ -167,6 +171,7 @@ def test_another_tuning_is_found_where_the_link_jitters(
 ) -> None:
     commands = motion()
     targets = controller(commands, gain, lookahead, varied(len(commands), delays), phase)
+
     search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
     assert (search.gain, search.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
@@ -188,6 +193,7 @@ def test_unrecorded_commands_do_not_count() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
+
     search = find_servo_law(
         ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
     )
@@ -200,6 +206,7 @@ def test_missing_rows_do_not_matter() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, jitter(len(commands), 1))
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
+
     search = find_servo_law(
         ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
     )
@@ -291,6 +298,7 @@ def test_another_tuning_is_named(on_controller: Any) -> None:
 def test_a_controller_without_the_law_is_named(on_controller: Any) -> None:
     run = on_controller()
     noise = np.random.default_rng(0).normal(0.0, 1.0, run.log.controller_target.shape)
+
     check = checked(on_controller(controller_target=run.log.controller_target + 1e-3 * noise))
 
     assert check["holds"] is False
@@ -323,6 +331,7 @@ def test_a_steady_motion_cannot_tell_lookahead_from_delay(on_controller: Any) ->
         "controller_target_velocity": np.full_like(steady, 0.1),
         "controller_target_acceleration": noise,
     }
+
     check = checked(replace(run, log=replace(run.log, **columns)))
 
     assert check["holds"] is None
@@ -337,11 +346,10 @@ def test_simulations_have_no_check(tmp_path: Path) -> None:
     assert run.tracking["rest_error"] is None
 
 
-def test_without_delay_the_prediction_is_exact(
-    on_controller: Any,
-) -> None:
+def test_without_delay_the_prediction_is_exact(on_controller: Any) -> None:
     commands = motion()
     q, qd, qdd = controller(commands, 2000.0, 0.03, np.arange(len(commands)))
+
     run = on_controller(
         controller_target=q, controller_target_velocity=qd, controller_target_acceleration=qdd
     )

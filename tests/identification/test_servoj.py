@@ -122,6 +122,7 @@ def test_rounding_is_within_a_few_deviations():
     rounded = TargetMotion(
         motion.times, motion.q.round(6), motion.qd.round(6), motion.qdd.round(6), motion.cycle
     )
+
     _, tuning = timed(rounded, commands, fit_to_path(rounded, commands))
 
     assert abs(tuning.gain - gain) < 5.0 * tuning.deviation[0] < 5e-4 * gain
@@ -133,6 +134,7 @@ def test_prediction_begins_again_after_a_hole():
     cycles = motion.cycles
     holed = motion[((cycles < 400) | (cycles > 440)) & (cycles != 900)]
     calls, _ = timed(holed, commands, fit_to_path(holed, commands))
+
     errors, restarts = predict(holed, calls, commands)
 
     assert restarts == 1

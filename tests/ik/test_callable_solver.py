@@ -37,6 +37,7 @@ def newton(q, target):
 def test_a_function_works_as_a_solver():
     solver = simbridge.CallableSolver(UR10, newton)
     poses = SMALL.poses[:20]
+
     start = solver.solve(poses[0])
 
     assert start.converged
@@ -104,6 +105,7 @@ def test_a_function_that_does_not_converge_is_reported():
 def test_joints_beyond_limits_turn_back():
     target = tool_path(UR10, UR10.home[None])[0]
     beyond = UR10.home + 2.0 * np.pi * np.array([3, 0, 0, -2, 0, 0])
+
     solution = simbridge.CallableSolver(UR10, lambda q, target: beyond).solve(target)
 
     assert solution.converged

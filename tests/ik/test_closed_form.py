@@ -112,6 +112,7 @@ def test_every_branch_attains_the_target(name):
 def test_the_tool_centre_point_is_included():
     robot = UR10.with_tcp(pin.SE3(pin.utils.rotate("y", 0.7), np.array([0.1, -0.05, 0.2])))
     target = tool(robot, robot.home)[0]
+
     branches = ClosedForm(robot).branches(target)
 
     assert len(branches) == 8
@@ -155,6 +156,7 @@ def test_joints_take_the_nearest_whole_turn():
 def test_branches_beyond_a_limit_are_left_out():
     target = tool(UR10, UR10.home)[0]
     every = SOLVER.branches(target)
+
     limited = ClosedForm(with_limits(UR10, j2=(0.0, 3.1))).branches(target)
 
     assert len(limited) == 4
@@ -164,6 +166,7 @@ def test_branches_beyond_a_limit_are_left_out():
 def test_a_joint_beyond_its_limit_turns_back():
     robot = with_limits(UR10, j0=(0.5, 0.5 + 2.0 * math.pi))
     solver = ClosedForm(robot)
+
     branches = solver.branches(tool(UR10, UR10.home)[0], UR10.home)
 
     assert len(branches) == 8
@@ -174,6 +177,7 @@ def test_a_joint_beyond_its_limit_turns_back():
 def test_a_solution_at_a_limit_survives_rounding():
     home = UR10.home
     robot = with_limits(UR10, j1=(home[1], home[1] + 1.0), j2=(1.0, home[2]), j3=(home[3], 0.0))
+
     branches = ClosedForm(robot).branches(tool(UR10, home)[0], home)
 
     assert np.abs(branches[0] - home).max() < 1e-10
@@ -256,6 +260,7 @@ def test_stepping_equals_tracking_to_the_last_bit():
     poses = np.column_stack([rng.uniform(-1.2, 1.2, (300, 3)), rng.normal(size=(300, 4))])
     poses[:, 3:] = pose.normalize(poses[:, 3:])
     solver = ClosedForm(UR10)
+
     path = solver.track(poses, UR10.home)
 
     assert np.array_equal(np.array([solver.step(target) for target in poses]), path)
@@ -394,6 +399,7 @@ def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path, without_p
     path = tum(tmp_path / "line.tum", Trajectory(0.008 * np.arange(30), tool(UR10, joints)))
     solving = ("--solver", "closed-form", "--home", *joints[0])
     out = tmp_path / "run"
+
     answer = cli("run", path, *solving, "--out", out)
 
     assert answer.status == 0, answer.message
@@ -448,6 +454,7 @@ def test_singular_elbow_and_shoulder_halve_the_branches():
 def test_every_target_gives_finite_joints_within_limits(position, quaternion):
     assume(np.linalg.norm(quaternion) > 1e-100)
     solver = ClosedForm(UR10)
+
     q = solver.step([*position, *quaternion])
 
     assert np.isfinite(q).all()
@@ -475,6 +482,7 @@ def test_planar_elbows_obey_the_cosine_law():
     r = math.hypot(target[0], target[1])
     inner = math.acos((r**2 + 0.5**2 - 0.3**2) / (2.0 * r * 0.5))
     bend = math.pi - math.acos((0.5**2 + 0.3**2 - r**2) / (2.0 * 0.5 * 0.3))
+
     direction = math.atan2(target[1], target[0])
 
     assert np.abs(branches - [[direction - inner, bend], [direction + inner, -bend]]).max() < 1e-12
@@ -513,6 +521,7 @@ def test_a_folded_planar_arm_keeps_its_first_joint():
     solver = ClosedForm(robot)
     target = tool(robot, [0.0, 0.0])[0]
     target[:2] = 0.0
+
     branches = solver.branches(target, [0.7, 3.0])
 
     assert branches == pytest.approx(np.array([[0.7, math.pi]]))
@@ -537,6 +546,7 @@ def test_a_planar_arm_points_to_an_unreachable_target():
 def test_a_ur_urdf_is_recognised():
     robot = load_robot(DATA / "urdf" / "ur10_from_ros.urdf")
     target = tool(robot, [0.3, -1.2, 1.5, -1.0, -1.4, 0.2])[0]
+
     branches = ClosedForm(robot).branches(target)
 
     assert len(branches) == 8
@@ -620,6 +630,7 @@ from simbridge.robot import load_robot
 solver = ClosedForm(load_robot("ur10"))
 solver.step({target}), solver.step({far}), solver.solve({target})
 """
+
     later = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

@@ -185,6 +185,7 @@ def test_a_function_may_give_constant_rows():
     wanted = np.array([0.01, -0.02])
     target = np.tile(TARGET, (20, 1))
     constant = Constrained(PLANAR3R, soft=SoftRows(soft, wanted))
+
     by_functions = Constrained(PLANAR3R, soft=SoftRows(lambda q: soft, lambda q: wanted))
 
     assert np.array_equal(

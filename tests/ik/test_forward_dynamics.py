@@ -82,6 +82,7 @@ def test_track_equals_the_independent_implementation(name):
 def test_stepping_equals_tracking_to_the_last_bit(name):
     solver, targets, q0, _ = reference(name)
     solver.reset(q0)
+
     stepped = np.array([solver.step(target) for target in targets[:100]])
 
     assert np.array_equal(stepped, solver.track(targets[:100], q0))
@@ -94,6 +95,7 @@ def test_the_default_clamps_leave_ordinary_tracking_alone(name):
     clamped = ForwardDynamics(
         UR10, **{**_settings(solver), "error_clamp": (0.2, 0.5), "step_clamp": 0.1}
     )
+
     difference = np.abs(clamped.track(targets, q0) - expected).max()
 
     assert difference < 1e-9 if name.startswith("square") else difference > 1e-3
@@ -137,6 +139,7 @@ def test_experiment_d_second_lap(kp, rms_mm, max_mm, formula_tolerance):
     off = (
         np.linalg.norm(trajectory.poses[:, :3] - tool_path(UR10, joints)[:, :3], axis=1)[801:] * 1e3
     )
+
     rms = math.sqrt(np.mean(off**2))
 
     # The table has two to four digits: half a unit of its last one on top.
@@ -155,6 +158,7 @@ def test_experiment_b_converges_without_overshoot_or_rotation():
     target = tool_path(UR10, home[None])[0]
     target[:3] += [-0.25, -0.75, 0.35]
     path = tool_path(UR10, solver.track(np.tile(target, (150, 1)), home))
+
     translation, rotation = pose.error(np.tile(target, (150, 1)), path)
 
     assert int(np.argmax(np.linalg.norm(translation, axis=1) < 0.010)) + 1 == 16
@@ -229,6 +233,7 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
         1,
         joints,
     )
+
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
 
     assert (left < 1e-4) == converges
@@ -295,6 +300,7 @@ def test_solve_ends_within_narrow_limits(seed):
         UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp")
     )
     assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.05)
+
     solution = ForwardDynamics(arm).solve(tool_path(UR10, goal[None])[0], rng.uniform(-3.0, 3.0, 6))
 
     assert solution.converged
@@ -312,6 +318,7 @@ def test_restarts_lie_within_any_joints_range():
         (-math.inf, -4.0),
     ]
     arm = with_ranges(ranges)
+
     postures = restart_postures(arm, 100)
 
     assert (postures >= arm.position_min).all()
@@ -533,6 +540,7 @@ def released(robot, target, q, kp, count):
 def test_velocity_accumulation_is_the_released_controllers_iteration():
     solver = ForwardDynamics.preset(UR10, "released", iterations=1, kp=50.0)
     target = square().start
+
     expected = released(UR10, target, UR10.home, np.array(solver.kp), 200)
 
     assert np.abs(solver.track(np.tile(target, (200, 1)), UR10.home) - expected).max() < 1e-9
@@ -570,6 +578,7 @@ def test_the_naive_twin_has_its_own_bound():
 
     mass, _ = effective_masses(twin, UR10)
     postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 6))
+
     _, twin_mobility = mobility(*CHAIN, postures, [twin.numbers])
 
     assert np.diagonal(twin_mobility, axis1=1, axis2=2).max() <= 1.0 / mass
@@ -647,6 +656,7 @@ def test_the_last_diagnosis_agrees_with_pinocchio():
     last = solver.last
     data = UR10.model.createData()
     frame = UR10.model.getFrameId("tcp")
+
     jacobian = pin.computeFrameJacobian(UR10.model, data, solver.q, frame, pin.LOCAL_WORLD_ALIGNED)
 
     assert last.manipulability == pytest.approx(
@@ -776,6 +786,7 @@ def test_tasks_equal_the_algorithm_on_pinocchio(robot, task, seed):
     )
     q = robot.home + rng.uniform(-0.3, 0.3, robot.n)
     target = tool_path(robot, (q + rng.uniform(-0.3, 0.3, robot.n))[None])[0]
+
     expected = on_pinocchio(robot, solver, target, q, 10)
 
     assert np.abs(solver.track(target[None], q)[0] - expected).max() < 1e-10

@@ -75,6 +75,7 @@ def test_what_a_task_leaves_free_costs_nothing(seed, task):
         np.concatenate([rng.normal(size=3), pose.normalize(rng.normal(size=4))]) for _ in range(2)
     )
     masked = adopt_free_components(task, target, at)
+
     distance, angle = residual(task, target, at)
 
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))
@@ -121,6 +122,7 @@ def test_an_iteration_without_clamps_is_the_formula(seed, name, task):
     target = tool_path(UR10, (q + 0.02 * postures(UR10, seed + 1))[None])[0]
     solver = made(name, iterations=1, task=task, **PLAIN)
     moved = solver.track(target[None], q)[0] - q
+
     expected = formula(name, finite_differences(UR10, q, task), task_rows(UR10, q, target, task), q)
 
     assert np.abs(moved - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
@@ -265,6 +267,7 @@ def test_a_ur10_rests_out_of_reach(seed, name, far):
         [far * direction / np.linalg.norm(direction), pose.normalize(rng.normal(size=4))]
     )
     solver = made(name)
+
     _, moving = settled(solver, target, UR10.home, 1500)
 
     # At least no joint moves as far in twenty periods as in one at full speed.

@@ -159,6 +159,7 @@ def test_simultaneous_processes_share_a_cache(tmp_path):
 def test_a_read_only_cache_warns_once(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
+
     value, warnings = finished(start(blocked / "kernels"))
 
     assert value == 42.0
@@ -189,6 +190,7 @@ def test_without_any_space_it_works(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     program = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n{PROGRAM}"
+
     value, warnings = finished(start(blocked / "kernels", "-c", program))
 
     assert value == 42.0

@@ -63,6 +63,7 @@ def test_a_joint_past_its_limit_is_named(side):
 def test_a_nan_setpoint_is_refused():
     setpoints = moving(0, [0.1] * 5)
     setpoints[4, 3] = np.nan
+
     error = refused("position", setpoints)
 
     assert (error.sample, error.joint) == (4, "wrist_1_joint")
@@ -100,6 +101,7 @@ def test_start_and_stop_count_as_jumps():
 def test_a_tool_too_fast_is_named():
     radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))  # about the first joint's axis
     speeds = [0.2, 0.4, 0.6, 0.8]
+
     error = refused("tool speed", moving(0, speeds), max_tool_speed=0.5 * radius)
 
     assert (error.sample, error.joint, error.limit) == (3, None, 0.5 * radius)
@@ -118,6 +120,7 @@ def test_a_path_through_the_floor_is_named():
     model = CollisionModel(ROBOT)
     setpoints = moving(1, [0.8] * 150)
     first, distances = first_touch(model, setpoints)
+
     error = refused("floor", setpoints, collisions=model)
 
     assert error.sample == first > 0
@@ -130,6 +133,7 @@ def test_a_path_through_the_floor_is_named():
 def test_a_path_through_the_arm_names_both_links():
     setpoints = moving(2, [0.8] * 190)
     first, distances = first_touch(NO_FLOOR, setpoints)
+
     error = refused("self", setpoints)
 
     assert error.sample == first > 0
@@ -166,6 +170,7 @@ def test_a_plan_of_one_sample_is_a_plan():
 def test_acceleration_is_a_limit_of_limited_setpoints_only():
     speeds = np.array([0.0, 0.3, 0.6, 0.6, 0.3, 0.0])
     setpoints = moving(0, speeds)
+
     peaks = check_setpoints(ROBOT, setpoints, PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR)
 
     assert peaks.acceleration[0] == pytest.approx(0.3 / PERIOD)
@@ -179,6 +184,7 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
             collisions=NO_FLOOR,
             max_acceleration=ROBOT.max_acceleration,
         )
+
     error = caught.value
 
     assert (error.sample, error.joint, error.limit) == (
@@ -190,12 +196,11 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_a_predicted_velocity_gives_new_advice(
-    limited,
-):
+def test_a_predicted_velocity_gives_new_advice(limited):
     """Velocities are predicted for each cycle of 2 ms, samples are 8 ms apart."""
     velocity = np.zeros((40, 6))
     velocity[21:, 2] = 2.0 * ROBOT.max_velocity[2]
+
     with refuses("velocity", match="Slow it down to 0.47 of its speed") as caught:
         check_predicted_velocity(
             ROBOT, velocity, PERIOD, cycle=0.002, remedies=Remedies(limited=limited)
@@ -215,10 +220,12 @@ def test_a_large_predicted_lead_is_refused():
     allowed = allowed_distance(
         np.diff(setpoints, axis=0, prepend=setpoints[:1]) / robot.period, 0.03
     )
+
     with refuses("command lead", match="--servo-gain") as caught:
         check_predicted_distance(
             robot, setpoints, robot.period, q=motion.q, cycle=robot.period, limits=allowed
         )
+
     error = caught.value
 
     assert error.joint == "wrist_3_joint"

@@ -117,6 +117,7 @@ def test_a_setpoint_past_a_limit_is_named(guard, joint, side):
     guard.reset(at)
     setpoint = at.copy()
     setpoint[joint] = limit + side * 0.5 * STEP[joint]
+
     error = violation(guard, setpoint, at)
 
     assert (error.rule, error.joint) == ("position", ROBOT.joint_names[joint])
@@ -133,6 +134,7 @@ def test_the_step_limit_is_exact(guard, joint, side):
 
     guard.reset(HOME)
     setpoint[joint] = HOME[joint] + side * 1.001 * STEP[joint]
+
     error = violation(guard, setpoint)
 
     assert (error.rule, error.joint) == ("velocity", ROBOT.joint_names[joint])
@@ -145,6 +147,7 @@ def test_a_resting_setpoint_may_lead_a_little(guard):
     measured[3] += DISTANCE - 1e-9
     guard.check(HOME, measured)
     measured[3] = HOME[3] + DISTANCE + 1e-6
+
     error = violation(guard, HOME, measured)
 
     assert (error.rule, error.joint) == ("distance", ROBOT.joint_names[3])

@@ -38,6 +38,7 @@ def test_a_square_has_its_facts(cli, tum, tmp_path):
 def test_gaps_and_fast_stretches_are_located(through):
     times = np.array([0.0, 0.1, 0.2, 0.7, 0.8, 0.9])
     x = np.array([0.0, 0.01, 0.02, 0.07, 0.08, 0.12])
+
     facts, attained = inspect(through(np.column_stack([x, 0.0 * x, 0.0 * x]), times))
 
     assert facts.gaps == 1
@@ -127,6 +128,7 @@ def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
 def test_a_picture_shows_the_motions_plane(cli, tum, tmp_path, through, axis, title):
     points = np.tile([0.7, 0.0, 0.3], (10, 1))
     points[:, axis] += np.linspace(0.0, 0.2, 10)
+
     file = tum(tmp_path / "line.tum", through(points, np.arange(10.0)))
 
     assert cli("inspect", file, "--out", tmp_path / "line.svg").status == 0

@@ -151,6 +151,7 @@ def test_jumps_pass_no_tool_speed(goals, hold, speed):
 def test_jumps_overshoot_no_velocity_limit(goals, hold, gain, lookahead, period):
     law = ServojLaw(period, gain, lookahead)
     limiter = Limiter(ROBOT, period, max_velocity=ROBOT.max_velocity / law.velocity_gain().any)
+
     setpoints = np.array([limiter.next(q)[0] for q in np.repeat(goals, hold, axis=0)])
 
     assert (np.abs(law.follow(setpoints, previous=HOME).qd) <= ROBOT.max_velocity).all()
@@ -167,6 +168,7 @@ def test_infinite_targets_pass_to_the_guard():
     limiter.reset(HOME)
     broken = HOME.copy()
     broken[1] = np.nan
+
     passed, changed = limiter.next(broken)
 
     assert np.isnan(passed[1])
@@ -212,6 +214,7 @@ def test_time_slows_where_the_tool_is_fast():
     q[:, 0] += 0.5 * t + 0.5 * np.where(t > 0.8, t - 0.8, 0.0)
     speeds = tool_speeds(ROBOT, q, PERIOD)
     limit = 0.75 * speeds.max()
+
     due = find_due_times(ROBOT, q, PERIOD, limit)
 
     assert due[0] == 0.0
@@ -224,6 +227,7 @@ def test_a_leaping_goal_needs_no_run_up():
     desired = np.tile(HOME, (60, 1))
     desired[10:, 0] += 0.02
     desired[30:, 0] += 0.02
+
     setpoints, _ = followed(desired)
 
     assert (np.diff(setpoints[:, 0]) >= 0.0).all()

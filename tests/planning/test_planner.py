@@ -209,14 +209,17 @@ def test_slowing_down_as_the_message_says_is_enough(through):
     jumpy = replace(ROBOT, max_velocity_jump=100.0)
     trajectory = through([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.1])
     options = {"robot": jumpy, "solver": ForwardDynamics(jumpy)}
+
     with refuses("velocity") as caught:
         planned(trajectory, max_tool_speed=10.0, **options)
+
     scale = float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
 
     assert scale < 1.0
 
     with refuses("tool speed") as caught:
         planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options)
+
     scale *= float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
 
     assert planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options).samples > 100
@@ -257,6 +260,7 @@ def test_held_samples_advise_no_lower_speed(through, scale):
 def test_an_earlier_plan_is_replayed():
     earlier = planned(square(side=0.1))
     scenario = Scenario(square(side=0.1))
+
     plan, peaks = make_plan(ROBOT, scenario, SOLVER, replay=earlier)
 
     assert plan is earlier
@@ -311,6 +315,7 @@ def test_limiting_changes_no_good_plan(through):
     x = 0.7 + 0.05 * (1.0 - np.cos(2.0 * np.pi * t))
     trajectory = through(np.column_stack([x, np.full(101, 0.164), np.full(101, 0.3)]), t)
     free = planned(trajectory)
+
     held = planned(trajectory, on_limits="limit")
 
     assert held.setpoints.tobytes() == free.setpoints.tobytes()
@@ -333,6 +338,7 @@ def test_stretched_time_keeps_the_joint_path(speed, fast):
     poses = tool_path(ROBOT, np.tile(HOME, (3, 1)))
     poses[:, :3] = [[0.65, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.264, 0.3]]
     trajectory = Trajectory(np.array([0.0, 0.1, 0.2]) / fast, poses)
+
     plan = planned(trajectory, on_limits="limit", max_tool_speed=speed)
 
     assert tool_speeds(ROBOT, plan.setpoints, PERIOD).max() <= speed * (1.0 + 1e-6)
@@ -341,6 +347,7 @@ def test_stretched_time_keeps_the_joint_path(speed, fast):
         np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration
     )
     solution = SOLVER.track(trajectory.target(times), SOLVER.solve(trajectory.start, HOME).q)
+
     unstretched, _ = limit_setpoints(ROBOT, solution, PERIOD)
 
     assert distances_to_polyline(plan.setpoints, unstretched).max() < 1e-12
@@ -380,8 +387,10 @@ def test_a_late_command_keeps_velocity_limits(name, gain):
 
 def test_a_heavy_payload_names_the_joint():
     robot = load_robot("ur10").with_payload(100.0)
+
     with refuses("torque", match="N m to hold the posture") as caught:
         make_plan(robot, Scenario(square(side=0.1)), ForwardDynamics(robot))
+
     start = ForwardDynamics(robot).solve(square(side=0.1).start).q
     gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), start)
 
@@ -402,6 +411,7 @@ def test_a_wall_mounted_arm_has_its_gravity():
     standing = replace(ROBOT, joints=joints)
     scenario = Scenario(square(side=0.1))
     make_plan(standing, scenario, SOLVER)
+
     with refuses("torque") as caught:
         make_plan(standing.with_gravity([0.0, 9.81, 0.0]), scenario, SOLVER)
 

@@ -39,6 +39,7 @@ def planned(robot, start=None, **more):
 def test_homes_branch_is_kept(name):
     robot = load_robot(name)
     auto = planned(robot, "auto")
+
     home = planned(robot, "home")
 
     assert np.array_equal(auto.setpoints, home.setpoints)

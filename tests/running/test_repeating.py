@@ -172,6 +172,7 @@ def test_report_rewrites_the_pages_of_all_runs(cli, repeated, tmp_path, short_pa
     before = (out / "report.html").read_text()
     for page in (".", "01", "02", "03"):
         (out / page / "report.html").unlink()
+
     answer = cli("report", out, "--json")
 
     assert answer.status == 0
@@ -188,6 +189,7 @@ def test_report_rewrites_the_pages_of_all_runs(cli, repeated, tmp_path, short_pa
     (out / "02" / "summary.json").unlink()
     log = (out / "02" / "log.mcap").read_bytes()
     (out / "02" / "log.mcap").write_bytes(log[: len(log) // 2])
+
     answer = cli("report", out)
 
     assert answer.status == 2
@@ -246,6 +248,7 @@ def test_killed_repeats_have_pages_and_summary(cli, repeated, tmp_path, short_pa
 def test_a_run_that_never_moved_has_no_page(cli, repeated, tmp_path, short_pages):
     out = killed_in_the_second(repeated, tmp_path / "out")
     (out / "02/log.mcap").unlink()
+
     answer = cli("report", out, "--json")
 
     assert answer.status == 2
@@ -262,6 +265,7 @@ def test_killed_repeats_can_be_evaluated(cli, repeated, tmp_path):
     out = killed_in_the_second(repeated, tmp_path / "out")
     run = Evaluation.of(RunDirectory.open(out / "01"))
     write_tum(tmp_path / "seen.tum", run.log.stamp, run.attained)
+
     answer = cli("evaluate", out, "--attained", tmp_path / "seen.tum", "--json")
 
     assert answer.status == 0
@@ -381,6 +385,7 @@ def test_interrupted_repeats_go_on_in_the_same_directory(cli, line, interrupted)
 def test_other_settings_do_not_continue_repeats(cli, line, interrupted):
     _, out = interrupted
     flags = ("run", line, "--repeat", 3, "--out", out)
+
     refused = cli(*flags, "--servo-gain", 500)
 
     assert refused.status == 2
@@ -443,6 +448,7 @@ def test_a_resting_motion_has_no_figures(cli, tmp_path, tum, through, without_pa
 def test_controllers_return_to_the_start(cli, e_series, tmp_path, without_pages):
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
+
     answer = cli(
         "run", line_from_home(tmp_path, 0.5), "--repeat", 2, "--out", out, *flags, "--json"
     )

@@ -53,6 +53,7 @@ def refused(monkeypatch):
 def test_ctrl_c_in_a_report_keeps_the_refusal(cli, line, tmp_path, monkeypatch, refused):
     monkeypatch.setattr(run_ending, "write_report", interrupt)
     out = tmp_path / "out"
+
     answer = cli("run", line, "--out", out)
 
     assert answer.status == 2
@@ -69,6 +70,7 @@ def test_a_second_ctrl_c_says_how_to_finish(cli, line, tmp_path, monkeypatch, wi
     monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
     monkeypatch.setattr(run_ending, "summarize", interrupt)
     out = tmp_path / "out"
+
     answer = cli("run", line, "--out", out)
 
     assert answer.status == 130
@@ -108,6 +110,7 @@ def test_report_finishes_an_interrupted_evaluation(
 ):
     monkeypatch.setattr(run_ending, "summarize", lambda *_, **__: signal.raise_signal(number))
     out = tmp_path / "out"
+
     answer = cli("run", line, "--out", out)
 
     assert answer.status == status
@@ -148,6 +151,7 @@ def test_ctrl_c_while_printing_leaves_a_complete_run(
     monkeypatch.setattr("simbridge.cli.run_tables.show_run", interrupt)
     monkeypatch.setattr("simbridge.cli.run_tables.show_repeats", interrupt)
     out = tmp_path / "out"
+
     answer = cli("run", line, "--repeat", count, "--out", out)
 
     assert answer.status == 130
@@ -208,6 +212,7 @@ def test_an_unseen_end_is_no_success(
 ):
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
     out = tmp_path / "out"
+
     answer = cli("run", line, "--out", out)
 
     assert (answer.status, answer.out) == (2, "")
@@ -304,6 +309,7 @@ def test_ctrl_c_in_the_summary_keeps_complete_repeats(
 ):
     monkeypatch.setattr(repeating, "summarize_repeats", interrupt)
     out = tmp_path / "out"
+
     answer = cli("run", line, "--repeat", 2, "--out", out)
 
     assert answer.status == 130

@@ -74,6 +74,7 @@ def test_a_delay_of_the_targets_counts_as_lead():
     law = ServojLaw(CYCLE, 2000.0, 0.1)
     delay = 0.002
     speed = 0.9
+
     wanted, excess = smooth_motion(law, corners([speed], samples=600), delay)
 
     assert excess is None
@@ -131,6 +132,7 @@ def test_braking_keeps_the_acceleration_limit(law, speeds):
     inverse.reset(np.zeros(2), np.array(speeds))
     wanted = inverse.braking(BRAKING)
     commands = [inverse.command(joints) for joints in (*wanted, wanted[-1], wanted[-1])]
+
     motion = law.follow(
         np.array(commands), previous=np.zeros(2), q=np.zeros(2), qd=np.array(speeds)
     )

@@ -180,6 +180,7 @@ def test_the_compiled_law_gets_floats_only(monkeypatch):
 def test_joints_go_on_from_a_given_motion():
     joints = ServojJoints(ServojLaw(CYCLE), np.zeros(1))
     joints.reset(np.array([1.0]), np.array([0.5]))
+
     q = joints.step()
 
     assert 1.0 < q[0] < 1.001
@@ -271,6 +272,7 @@ stable_laws = st.builds(
 def test_no_commands_exceed_the_velocity_gain(law, parts):
     velocity = np.concatenate([np.full(count, value) for value, count in parts])
     commands = law.cycle * np.cumsum(velocity)[:, np.newaxis]
+
     peak = np.abs(law.follow(commands, previous=np.zeros(1), cycles=len(commands) + 200).qd).max()
 
     assert peak <= law.velocity_gain().any
@@ -287,6 +289,7 @@ def test_the_velocity_gain_is_attained(cycle, gain):
     worst = np.sign(response[::-1])
     commands = cycle * np.cumsum(worst)[:, np.newaxis]
     reached = law.follow(commands, previous=np.zeros(1)).qd[-1, 0]
+
     predicted = law.velocity_gain()
 
     assert reached == pytest.approx(predicted.any - predicted.late, rel=1e-3)
@@ -298,6 +301,7 @@ def test_a_reversal_has_the_closed_forms_gain():
     lookahead = 0.03
     damping = 0.5 * math.sqrt(gain) * lookahead
     overshoot = math.exp(-math.pi * damping / math.sqrt(1.0 - damping**2))
+
     velocity_gain = ServojLaw(0.0005, gain, lookahead).velocity_gain()
 
     assert velocity_gain.reversal == pytest.approx(1.0 + 2.0 * overshoot, rel=2e-3)

@@ -99,6 +99,7 @@ def test_values_stand_for_what_their_flags_stand_for(swept, cli, line):
         "--plan-only", "--points", points_file(line.parent, "sample-noise,on-limits", "1 0.1,limit")
     )
     words = ("--sample-noise", 1, 0.1, "--on-limits", "limit")
+
     facts = json.loads(cli("check", line, *words, "--json").out)
 
     assert float(row["peak_tool_speed"]) == facts["peak_tool_speed"]
@@ -156,6 +157,7 @@ def test_a_refusal_is_a_row(cli, tmp_path, line, at_once):
 def test_the_table_is_also_written_as_parquet(swept, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = swept("--plan-only", "--grid", "solver.kp=5,10")
+
     columns = parquet.read_table(tmp_path / "sweep" / "results.parquet").to_pydict()
 
     assert columns["solver.kp"] == [5, 10]
@@ -357,6 +359,7 @@ def test_rows_of_other_versions_stay(swept, tmp_path, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5")
     for module in ("sweep", "job", "worker"):
         monkeypatch.setattr(f"simbridge.sweeps.{module}.made_by", lambda: "simbridge 99")
+
     rows = swept("--plan-only", "--grid", "solver.kp=5")
 
     assert len(rows) == 2
@@ -408,6 +411,7 @@ def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line):
     result = simbridge.sweep(
         line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep"
     )
+
     rows = result.rows("solver", "outcome", "reason", "host_attempts")
 
     assert [row["outcome"] for row in rows] == ["failed", "planned", "planned"]
@@ -573,6 +577,7 @@ def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     text = "import threading\nLOCK = threading.Lock()\ndef step(q, target):\n    LOCK.locked()\n    return q\n"
     (tmp_path / "locked_of_sweeps.py").write_text(text)
+
     answer = cli(
         "sweep", line, "--grid", "solver=locked_of_sweeps:step", "--out", tmp_path / "sweep"
     )
@@ -586,6 +591,7 @@ def test_a_solver_that_exits_fails(line, tmp_path, monkeypatch, at_once):
     (tmp_path / "ending_of_sweeps.py").write_text(
         "import sys\ndef step(q, target):\n    sys.exit(3)\n"
     )
+
     result = simbridge.sweep(
         line, grid={"solver": ["ending_of_sweeps:step"]}, plan_only=True, out=tmp_path / "sweep"
     )
@@ -600,6 +606,7 @@ def test_a_run_without_row_is_made_again(swept, tmp_path, short_pages):
 
     file = tmp_path / "sweep" / "results.csv"
     file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+
     (again,) = swept("--grid", "solver.kp=5", "--keep", "all")
 
     assert again["outcome"] == "completed"
@@ -624,6 +631,7 @@ def test_edited_results_are_refused_with_the_row(swept, cli, line, tmp_path):
     (row,) = swept("--plan-only", "--grid", "solver.kp=5")
     file = tmp_path / "sweep" / "results.csv"
     file.write_bytes(file.read_bytes().rstrip(b"\n") + b",mine\n")
+
     answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5", "--out", tmp_path / "sweep")
 
     assert answer.status == 2

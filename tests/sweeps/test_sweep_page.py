@@ -81,6 +81,7 @@ def test_small_differences_are_not_magnified():
     for row in rows:
         row["smoothness.tool.sparc"] = f"{-1.40358 - 1e-6 * float(row['solver.kp'])}"
         row["joint_effort.torque.rms"] = "52.5"
+
     page = sweep_page(rows, "mine")
 
     assert "Blue: 3 points that no other point beats in both, marked in the table.</p>" in page
@@ -111,6 +112,7 @@ def test_rounding_differences_are_not_magnified(values, scale):
 def test_points_show_report_or_command():
     rows = made_rows(lambda kp: kp, kp=(1, 2))
     rows[0]["directory"] = "runs/0"
+
     page = sweep_page(rows, "mine")
 
     assert 'href="runs/0/report.html"' in page
@@ -126,6 +128,7 @@ def test_points_without_figures_are_named_with_the_reason(count):
             "outcome": "refused",
             "reason": f"The joint <wrist> moves at {row['solver.kp']} rad/s.",
         }
+
     page = sweep_page(rows, "mine")
 
     assert ("refused" in page) == (count > 0)
@@ -140,6 +143,7 @@ def test_the_table_marks_points_of_fronts():
     for row in rows:
         row["joint_effort.torque.rms"] = f"{100.0 / float(row['solver.kp'])}"
         row["smoothness.tool.sparc"] = f"{-float(row['solver.kp'])}"
+
     page = sweep_page(rows, "mine")
 
     assert "against smoothness" in page

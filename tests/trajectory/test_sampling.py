@@ -60,7 +60,9 @@ def test_samples_keep_the_epoch_of_their_source() -> None:
 
 
 def test_dropout_loses_its_share() -> None:
-    remaining = len(Sampling(1000.0, dropout=0.3).of(PATH).times) / len(Sampling(1000.0).of(PATH).times)
+    remaining = len(Sampling(1000.0, dropout=0.3).of(PATH).times) / len(
+        Sampling(1000.0).of(PATH).times
+    )
 
     assert remaining == pytest.approx(0.7, abs=0.03)
 

@@ -64,6 +64,7 @@ def test_the_wrist_nears_the_bases_axis():
     for q in prepared.plan.solution:
         pin.forwardKinematics(model, data, q)
         wrist.append(np.hypot(*data.oMi[6].translation[:2]))
+
     wrist = np.array(wrist)
 
     assert 0.4 * len(wrist) < np.argmin(wrist) < 0.6 * len(wrist)

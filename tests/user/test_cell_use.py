@@ -219,6 +219,7 @@ def test_a_flag_may_complete_the_cell(cli, lab, text, flags):
 def test_a_cell_may_turn_feedforward_on(cli, lab, line, flags, used, tmp_path, without_pages):
     out = tmp_path / "out"
     cell = lab('feedforward = "on"')
+
     answer = cli("run", line, "--cell", cell, *flags, "--out", out, "--json")
 
     assert (answer.status, json.loads(answer.out)["feedforward"]) == (0, used == "on")
@@ -262,6 +263,7 @@ def test_the_documented_cell_can_be_run(tmp_path, line):
     text = (Path(__file__).parents[2] / "docs/cell.md").read_text(encoding="utf-8")
     example = text.split("```toml\n")[1].split("```")[0].replace("calibration =", "# calibration =")
     (tmp_path / "lab.toml").write_text(example, encoding="utf-8")
+
     prepared = prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))
 
     assert prepared.robot.name == "ur10e"
@@ -270,5 +272,6 @@ def test_the_documented_cell_can_be_run(tmp_path, line):
     (tmp_path / "lab.toml").write_text(
         example.replace("0.9, 0.0, -0.4", "0.9, 0.0, -0.1"), encoding="utf-8"
     )
+
     with refuses("keep-out", match="the box 'table'"):
         prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))

@@ -99,6 +99,7 @@ def test_a_capsules_distance_is_its_axis_less_radius(q, centre, size, rotation):
 def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
     assume(np.linalg.norm(normal) > 1e-3)
     robot = CAPSULE if kind == "capsule" else CYLINDER
+
     clearance = CollisionModel(
         robot, CollisionScene(None, (), (Plane("wall", point, normal),))
     ).clearance(q)
@@ -113,6 +114,7 @@ def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
     reach = (
         RADIUS if kind == "capsule" else RADIUS * np.sqrt(max(0.0, 1.0 - (along @ upwards) ** 2))
     )
+
     lowest = min((start - point) @ upwards, (end - point) @ upwards)
 
     assert clearance.distance == pytest.approx(lowest - reach, abs=1e-7)
@@ -193,8 +195,10 @@ def test_the_error_names_link_and_zone():
     path = np.zeros((101, 5))
     path[:, 2] = np.linspace(0.5, 0.0, 101)
     first = int(np.argmax(path[:, 2] - RADIUS - 0.198 < MARGIN))
+
     with refuses("keep-out") as caught:
         CollisionModel(CAPSULE, CollisionScene(None, (box,))).check(path, 0.008)
+
     error = caught.value
 
     assert (error.sample, error.time, error.bodies) == (
@@ -220,6 +224,7 @@ def test_the_error_names_link_and_zone():
 def test_the_base_may_touch_boxes():
     shoulder = Box("pillar", (0.0, 0.0, 0.14), (0.3, 0.3, 0.1))
     foot = Box("pedestal", (0.0, 0.0, -0.2), (0.3, 0.3, 0.4))
+
     with refuses("keep-out") as caught:
         CollisionModel(UR10, CollisionScene(None, (shoulder,))).check(UR10.home[None], 0.008)
 
@@ -232,6 +237,7 @@ def test_the_base_may_touch_boxes():
 
 def test_a_zone_at_home_is_tested():
     at_home = tuple(tool_path(UR10, UR10.home[None])[0, :3].tolist())
+
     with refuses("keep-out", match="crate"):
         CollisionModel(UR10, CollisionScene(None, (Box("crate", at_home, (0.1, 0.1, 0.1)),))).check(
             UR10.home[None], 0.008
@@ -241,6 +247,7 @@ def test_a_zone_at_home_is_tested():
 def test_a_tool_touching_at_home_collides():
     """The last links are its own; the forearm is not."""
     back = CollisionScene(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, -0.5), 0.05),))
+
     with refuses("self", match="the tool"):
         CollisionModel(UR10, back).check(UR10.home[None], 0.008)
 
@@ -249,8 +256,10 @@ def test_the_tools_shape_replaces_the_rod():
     height = tool_path(UR10, UR10.home[None])[0, 2]
     long = UR10.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, height + 0.1])))
     short = CollisionScene(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.03),))
+
     with refuses("floor", match="the tool"):
         CollisionModel(long).check(UR10.home[None], 0.008)
+
     # At home the tool points straight down.
     clearance = CollisionModel(
         replace(long, links=tuple(replace(link, shapes=()) for link in long.links)), short
