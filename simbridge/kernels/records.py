@@ -51,7 +51,10 @@ def allocate_record(kind: type, sizes: dict[str, int]) -> Any:
 
 
 def copy_records(records: Any) -> Any:
-    """Return a copy of an array of records, byte by byte: field by field it takes ten times longer."""
+    """Return a copy of an array of records, byte by byte.
+
+    Field by field it takes ten times longer.
+    """
     return records.view(np.uint8).copy().view(records.dtype)
 
 

@@ -1,4 +1,7 @@
-"""The arm and the solver of a run: what the user asks for, resolved against cell, controller and scenario."""
+"""The arm and the solver of a run.
+
+What the user asks for is resolved against cell, controller and scenario.
+"""
 
 from __future__ import annotations
 
@@ -91,8 +94,8 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
         if equipped_arm.checksum == solver.robot.checksum:
             return equipped_arm
 
-        # A robot object must be the solver's arm itself. One by name need not have its tool: that is
-        # compared below.
+        # A robot object must be the solver's arm itself. One by name need not have its tool: that
+        # is compared below.
         is_other_arm = chosen_arm is robot and chosen_arm.checksum != solver.robot.checksum
         if chosen_arm.name != solver.robot.name or is_other_arm:
             raise InvalidParameter(

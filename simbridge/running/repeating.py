@@ -1,4 +1,4 @@
-"""Repeated runs of one plan: the runs in DIR/01, DIR/02 ..., their common summary and report in DIR."""
+"""Repeated runs of one plan: in DIR/01, DIR/02 ..., their common summary and report in DIR."""
 
 from __future__ import annotations
 

@@ -101,7 +101,9 @@ def describe_rest(ending: Ending | None) -> str:
 
 
 def reportable_error(error: Exception, subject: str) -> SimbridgeError:
-    """Return the error that says what ended a run or session, and can carry what is known of its end.
+    """Return the error that says what ended a run or session.
+
+    It can carry what is known of the end.
 
     Args:
         error: What ended it. One of simbridge's is returned itself; any other is to be the
@@ -236,7 +238,9 @@ def _finish_advice(path: Path) -> str:
 def record_end(
     directory: RunDirectory, outcome: str, arm: Backend, error: BaseException | None = None
 ) -> EndedBy:
-    """Write a summary.json that says how a run ended, which is kept whatever becomes of its evaluation.
+    """Write a summary.json that says how a run ended.
+
+    It is kept whatever becomes of the evaluation.
 
     Args:
         directory: The run's.

@@ -64,7 +64,10 @@ class PlanSamples:
         self._first_tick: int | None = None
 
     def of(self, state: ArmState) -> Sample:
-        """Return the row for a state; states before the first one that is seen may have been missed."""
+        """Return the row for a state.
+
+        States before the first one that is seen may have been missed.
+        """
         plan = self._plan
         tick = round(state.timestamp / plan.period)
         if self._first_tick is None:

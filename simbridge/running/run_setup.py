@@ -1,4 +1,4 @@
-"""The setup of a run: its arm, its solver and its plan, checked and ready, before anything moves."""
+"""The setup of a run, before anything moves: its arm, its solver and its plan, checked and ready."""
 
 from __future__ import annotations
 
@@ -235,7 +235,10 @@ def prepare_replay(
     options: Options,
     backend: str,
 ) -> Prepared:
-    """Check the plan of an earlier run, which the options name, again: it is neither solved nor limited."""
+    """Check the plan of an earlier run, which the options name, again.
+
+    It is neither solved nor limited.
+    """
     controller, arm, options = resolve_arm(backend, robot, choice.solver, options)
     solver = choice.made_for(arm)
     if not isinstance(scenario, Scenario):

@@ -79,7 +79,8 @@ def run(
         scenario, robot, solver, options, backend: As for `prepare`.
         out: The run directory to create; one under runs/ by default.
         progress: Called with the arm's state once per period.
-        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
+        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a
+            cell file can confirm.
 
     Raises:
         SimbridgeError: One of its subclasses. What was logged until then remains readable.

@@ -60,7 +60,8 @@ class ServojJoints:
         velocity = np.zeros(len(q)) if qd is None else qd
         # Positions and velocities (2, n).
         self._state = np.stack([q, velocity]).astype(float)
-        # The last three commands, oldest first: with a phase, two calls and their ramps share a cycle.
+        # The last three commands, oldest first: with a phase, two calls and their ramps share a
+        # cycle.
         self._commands = np.stack([round_to_single(self._state[0])] * 3)
         # Duration of the call under way, and how long ago it was made, s.
         self._call = self.law.cycle

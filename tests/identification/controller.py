@@ -1,4 +1,6 @@
-"""A controller that runs servoj, written from the law's formulas (docs/validation.md) without simbridge's own code."""
+"""A controller that runs servoj, written from the law's formulas (docs/validation.md) without
+simbridge's own code.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def recorded(
     cycle: float = 0.002,
     rest: float = 0.3,
 ) -> dict[str, np.ndarray]:
-    """Every cycle's timestamp, target_q, target_qd and target_qdd, from rest at the first command until rest."""
+    """Every cycle's timestamp, target_q, target_qd and target_qdd, from rest at the first command
+    until rest.
+    """
     commands = commands.astype(np.float32).astype(float)
     lookahead = float(np.float32(lookahead))
     q = commands[0].copy()
@@ -93,7 +97,9 @@ def recorded(
 def wandering(
     count: int, interval: float, random: np.random.Generator, joints: int = 6
 ) -> np.ndarray:
-    """A smooth motion (count, 6), rad, sampled at an interval, s: sums of slow sines that begin and end at rest."""
+    """A smooth motion (count, 6), rad, sampled at an interval, s: sums of slow sines that begin and
+    end at rest.
+    """
     time = np.arange(count) * interval
     motion = np.zeros((count, 6))
     for j in range(joints):

@@ -155,7 +155,9 @@ CALIBRATIONS = {
 @pytest.mark.parametrize("name", CALIBRATIONS)
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_an_estimated_tool_is_within_a_few_deviations(name, share):
-    """Its length cannot be separated from the flange's distance, which calibrations of a UR10e change by up to 1 mm."""
+    """Its length cannot be separated from the flange's distance, which calibrations of a UR10e
+    change by up to 1 mm.
+    """
     robot = arm(name)
     nominal = nominal_dh(robot)
     a, d, alpha = (
@@ -224,7 +226,9 @@ def test_foreign_kinematics_are_refused():
 
 
 def with_torques(robot: Robot, payload: float, *, rest: bool = False) -> dict[str, np.ndarray]:
-    """A controller's recording of an arm with a payload: rotors of 1.9 and 0.2 kg m^2, friction in its currents."""
+    """A controller's recording of an arm with a payload: rotors of 1.9 and 0.2 kg m^2, friction in
+    its currents.
+    """
     _, q, qd, qdd = moving()
     if rest:
         q, qd, qdd = np.repeat(q[:1], len(q), axis=0), 0.0 * qd, 0.0 * qdd

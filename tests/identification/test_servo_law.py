@@ -1,4 +1,6 @@
-"""The servo law found in a run on a controller, against a controller written from the law's formulas."""
+"""The servo law found in a run on a controller, against a controller written from the law's
+formulas.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
 def controller(
     commands: Array, gain: float, lookahead: float, received: NDArray[np.int64], phase: float = 0.0
 ) -> tuple[Array, Array, Array]:
-    """Joint targets of a controller that takes command `taken[k]` at call k, which begins `phase` s after cycle k."""
+    """Joint targets of a controller that takes command `received[k]` at call k, which begins `phase` s
+    after cycle k.
+    """
     sent = commands.astype(np.float32).astype(float)
     lookahead = float(np.float32(lookahead))
     q = sent[0].copy()
@@ -59,7 +63,9 @@ def controller(
 
 
 def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
-    """Calls that take the command of some cycles ago: mostly the same, now and then one more or none, and a stall."""
+    """Calls that take the command of some cycles ago: mostly the same, now and then one more or
+    none, and a stall.
+    """
     rng = np.random.default_rng(seed)
     late = around + rng.choice([0, 1, -1, 2], size=cycles, p=[0.8, 0.1, 0.05, 0.05])
     received = np.arange(cycles) - late
@@ -113,7 +119,9 @@ def test_the_phase_of_calls_is_identified(phase: float) -> None:
 
 
 def varied(cycles: int, delays: dict[int, float]) -> NDArray[np.int64]:
-    """Calls that take the newest command that has arrived; these delays in cycles have these probabilities."""
+    """Calls that take the newest command that has arrived; these delays in cycles have these
+    probabilities.
+    """
     late = np.random.default_rng(1).choice(list(delays), size=cycles, p=list(delays.values()))
     arrived = np.zeros(cycles, dtype=np.int64)
     for k in range(cycles):
@@ -223,7 +231,9 @@ def test_an_arm_at_rest_shows_no_law() -> None:
 
 @pytest.fixture
 def on_controller(tmp_path: Path) -> Any:
-    """Makes a run whose joint targets come from a controller with some tuning, configured with 2000 and 0.03 s."""
+    """Makes a run whose joint targets come from a controller with some tuning, configured with 2000
+    and 0.03 s.
+    """
 
     def made(gain: float = 2000.0, lookahead: float = 0.03, **log: Array) -> Evaluation:
         backend = {

@@ -31,7 +31,9 @@ NO_FLOOR = CollisionModel(ROBOT, CollisionScene(floor=None))
 
 
 def moving(joint, velocities, start=None):
-    """Setpoints (T + 1, 6) from home, or from a joint at `start`: it moves at the velocities (T,) in rad/s."""
+    """Setpoints (T + 1, 6) from home, or from a joint at `start`: it moves at the velocities (T,)
+    in rad/s.
+    """
     q = np.tile(HOME, (len(velocities) + 1, 1))
     begin = HOME[joint] if start is None else start
     q[:, joint] = begin + np.concatenate([[0.0], np.cumsum(np.asarray(velocities) * PERIOD)])

@@ -63,7 +63,8 @@ def test_a_single_sample_has_no_rate(cli, tum, tmp_path, through):
 
 
 def test_reach_is_shown(cli, tum, tmp_path, through):
-    # 1.27 m is about as far as a UR10 gets with its tool down: of 0.8 to 1.7 m half and a bit is within.
+    # 1.27 m is about as far as a UR10 gets with its tool down: of 0.8 to 1.7 m half and a bit is
+    # within.
     x = np.linspace(0.8, 1.7, 91)
     points = np.column_stack([x, np.full(91, 0.164), np.full(91, 0.3)])
     file = tum(tmp_path / "out.tum", through(points, np.arange(91.0)))

@@ -39,7 +39,9 @@ def assert_limits_kept(setpoints):
 
 
 def feasible_motion(seed, count=190):
-    """A motion (T, 6) from standstill at home: sines that fade in, the fastest instant at 0.95 of a limit."""
+    """A motion (T, 6) from standstill at home: sines that fade in, the fastest instant at 0.95 of a
+    limit.
+    """
     rng = np.random.default_rng(seed)
     t = np.arange(count) * PERIOD
     fade = np.minimum(t / 0.5, 1.0)
@@ -201,7 +203,8 @@ def test_a_good_solution_stays():
 def test_tool_speed_is_distance_over_time():
     q = np.tile(HOME, (20, 1))
     q[:, 0] = 0.7 * np.arange(20) * PERIOD
-    # base_link and the first joint share their axis: the tool runs on a circle, and a chord is 2 r sin(angle / 2).
+    # base_link and the first joint share their axis: the tool runs on a circle, and a chord is 2 r
+    # sin(angle / 2).
     x, y = tool_path(ROBOT, HOME[None])[0, :2]
     chord = 2.0 * np.hypot(x, y) * np.sin(0.5 * 0.7 * PERIOD)
 

@@ -1,4 +1,6 @@
-"""A recording of which nothing is in reach is refused with a placement that works when it is pasted."""
+"""A recording of which nothing is in reach is refused with a placement that works when it is
+pasted.
+"""
 
 from __future__ import annotations
 

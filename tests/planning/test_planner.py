@@ -99,8 +99,9 @@ def test_half_the_speed_takes_twice_as_long():
 
 
 def test_the_first_target_out_of_reach_is_named(through):
-    # Tool down, the wrist lies 0.1157 m inside and 0.0922 m above the TCP, and all that is 0.1639 m to the side of the
-    # arm's plane: so far the two long links, 0.612 m and 0.5723 m, can stretch from the shoulder at 0.1273 m.
+    # Tool down, the wrist lies 0.1157 m inside and 0.0922 m above the TCP, and all that is 0.1639 m
+    # to the side of the arm's plane: so far the two long links, 0.612 m and 0.5723 m, can stretch
+    # from the shoulder at 0.1273 m.
     stretched = np.sqrt((0.612 + 0.5723) ** 2 - (0.3 + 0.0922 - 0.1273) ** 2)
     farthest = np.hypot(stretched + 0.1157, 0.163941)
     speed = 0.1
@@ -155,7 +156,9 @@ def test_a_nearly_stretched_start_is_planned():
 
 
 def test_a_start_beyond_a_limit_names_the_joint():
-    """The first joint's two solutions lie within 0.5 rad of home and of half a turn from it; neither is allowed."""
+    """The first joint's two solutions lie within 0.5 rad of home and of half a turn from it;
+    neither is allowed.
+    """
     pan = replace(ROBOT.joints[0], position_min=1.0, position_max=2.0)
     robot = replace(ROBOT, joints=(pan, *ROBOT.joints[1:]))
     message = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
@@ -404,7 +407,9 @@ def test_a_heavy_payload_names_the_joint():
 
 
 def test_a_wall_mounted_arm_has_its_gravity():
-    """Standing upright the first axis is vertical, and nothing pulls it; on a wall the whole arm does."""
+    """Standing upright the first axis is vertical, and nothing pulls it; on a wall the whole arm
+    does.
+    """
     joints = tuple(
         replace(joint, max_effort=330.0 if i else 20.0) for i, joint in enumerate(ROBOT.joints)
     )

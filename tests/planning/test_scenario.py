@@ -1,4 +1,6 @@
-"""A scenario comes by name, from a script or from a file; a script that cannot be used is refused by its line."""
+"""A scenario comes by name, from a script or from a file; a script that cannot be used is refused
+by its line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`--repeat N` from the command line: the runs, their common summary, and what is left when they end early."""
+"""`--repeat N` from the command line: the runs, their common summary, and what is left when they
+end early.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def runs_in(directory):
 
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory, line, write_short_page):
-    """Three runs of the line in simulation, made by the command line; their own pages are one word long."""
+    """Three runs of the line in simulation, made by the command line; their own pages are one word
+    long.
+    """
     from simbridge.cli.command_line import main
 
     out = tmp_path_factory.mktemp("repeats") / "line"

@@ -1,4 +1,5 @@
-"""What ends a run besides its motion: signals while it is evaluated or printed, and an end that was not seen.
+"""What ends a run besides its motion: signals while it is evaluated or printed, and an end that was
+not seen.
 
 The arm is simulated: how a session with a controller ends is tested in tests/backends.
 """

@@ -1,4 +1,6 @@
-"""A live session on a simulated controller and clock: the servo loop as in its process, faults as a test wants them."""
+"""A live session on a simulated controller and clock: the servo loop as in its process, faults as a
+test wants them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The servo law against its closed form, a recursion written from the facts alone, and a recording of a real arm."""
+"""The servo law against its closed form, a recursion written from the facts alone, and a recording
+of a real arm.
+"""
 
 from __future__ import annotations
 
@@ -222,7 +224,9 @@ def test_an_unstable_tuning_is_refused_with_the_bound():
 
 
 def test_a_real_arm_obeys_the_law():
-    """In the recording of a real UR5e under servoj, the setpoints that its targets reveal are the commands sent."""
+    """In the recording of a real UR5e under servoj, the setpoints that its targets reveal are the
+    commands sent.
+    """
     if "SIMBRIDGE_RECORDINGS" not in os.environ:
         pytest.skip("SIMBRIDGE_RECORDINGS names no folder with recordings of real arms")
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"

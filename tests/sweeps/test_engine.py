@@ -23,7 +23,9 @@ pytestmark = pytest.mark.soak
 
 @contextlib.contextmanager
 def started_by_commands(directory):
-    """A scheduler and two workers in a directory that has no file of the test; the address, and the three."""
+    """A scheduler and two workers in a directory that has no file of the test; the address, and the
+    three.
+    """
     address = f"tcp://127.0.0.1:{free_port()}"
     commands = [
         ["scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"]

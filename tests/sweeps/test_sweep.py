@@ -1,4 +1,6 @@
-"""`simbridge sweep`, as its user sees it: the rows, what is refused, and that a sweep goes on where it was ended."""
+"""`simbridge sweep`, as its user sees it: the rows, what is refused, and that a sweep goes on where
+it was ended.
+"""
 
 from __future__ import annotations
 

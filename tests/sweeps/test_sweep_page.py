@@ -1,4 +1,6 @@
-"""sweep.html: what it draws for one, two and more parameters, and what it says of points without figures."""
+"""sweep.html: what it draws for one, two and more parameters, and what it says of points without
+figures.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ def test_solvers_are_lines_with_a_legend():
 
 
 def test_the_front_has_unbeaten_points():
-    # Of growing roughness: the first is the smoothest, the third the nearest; the second and the fourth are beaten.
+    # Of growing roughness: the first is the smoothest, the third the nearest; the second and the
+    # fourth are beaten.
     errors = dict(zip((1, 2, 3, 4), (3.0, 4.0, 1.0, 2.0), strict=True))
 
     assert "Blue: 2 points that no other point beats" in sweep_page(
@@ -138,7 +141,8 @@ def test_points_without_figures_are_named_with_the_reason(count):
 
 
 def test_the_table_marks_points_of_fronts():
-    # The rougher, the smaller the error, and the smaller the torque: one point is on the front of effort.
+    # The rougher, the smaller the error, and the smaller the torque: one point is on the front of
+    # effort.
     rows = made_rows(lambda kp: 10.0 / kp, kp=range(MAX_LISTED + 50, 0, -1))
     for row in rows:
         row["joint_effort.torque.rms"] = f"{100.0 / float(row['solver.kp'])}"

@@ -1,4 +1,6 @@
-"""A cell file as people use it: given with a scenario, applied, recorded, and never silently overruled."""
+"""A cell file as people use it: given with a scenario, applied, recorded, and never silently
+overruled.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def test_the_tools_shape_is_what_touches(cli, lab):
 
 
 def test_the_approach_keeps_out(tmp_path):
-    """The plan itself is clear of the post; the straight way in joint space from home to its start is not."""
+    """The plan itself is clear of the post; the straight way in joint space from home to its start
+    is not.
+    """
     robot = simbridge.load_robot("ur10")
     start = robot.home.copy()
     start[0] = 1.2
@@ -259,7 +263,9 @@ def test_the_documented_example_is_loaded_word_for_word(tmp_path):
 
 
 def test_the_documented_cell_can_be_run(tmp_path, line):
-    """A motion over the documented table, with its gripper: clear as it stands, refused when the table is higher."""
+    """A motion over the documented table, with its gripper: clear as it stands, refused when the
+    table is higher.
+    """
     text = (Path(__file__).parents[2] / "docs/cell.md").read_text(encoding="utf-8")
     example = text.split("```toml\n")[1].split("```")[0].replace("calibration =", "# calibration =")
     (tmp_path / "lab.toml").write_text(example, encoding="utf-8")

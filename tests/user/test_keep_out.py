@@ -1,4 +1,6 @@
-"""Boxes and planes to keep out of, and the tool's own shape: against closed forms and an oracle of their own."""
+"""Boxes and planes to keep out of, and the tool's own shape: against closed forms and an oracle of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ BODY = pin.Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
 
 
 def flyer(kind="capsule", length=0.6):
-    """A rod that slides along x, y and z of base_link, then yaws and pitches about its own start: it gets anywhere."""
+    """A rod that slides along x, y and z of base_link, then yaws and pitches about its own start:
+    it gets anywhere.
+    """
     along_x, along_y = (
         pin.utils.rotate(axis, angle) for axis, angle in (("y", np.pi / 2), ("x", -np.pi / 2))
     )
@@ -122,7 +126,9 @@ def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
 
 @pytest.mark.parametrize(("aside", "over"), [(0.2, 0.0), (0.0, 0.3), (-0.4, 0.1)])
 def test_a_cylinders_distance_is_the_gap(aside, over):
-    """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
+    """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and
+    0.1 m over it.
+    """
     box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
     clearance = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(
         np.array([0.0, aside, over, 0.0, 0.0])
@@ -190,7 +196,9 @@ def test_no_pair_nears_faster_than_the_joints(seed):
 
 
 def test_the_error_names_link_and_zone():
-    """The rod slides along z, its lower side 50 mm under its axis, down into a box that ends at height 0.198."""
+    """The rod slides along z, its lower side 50 mm under its axis, down into a box that ends at
+    height 0.198.
+    """
     box = Box("vice", (0.3, 0.0, 0.098), (0.2, 0.2, 0.2))
     path = np.zeros((101, 5))
     path[:, 2] = np.linspace(0.5, 0.0, 101)

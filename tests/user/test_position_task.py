@@ -1,4 +1,6 @@
-"""For a task of positions, a rotation that nobody asked for is no error; one that the arm makes by mistake is."""
+"""For a task of positions, a rotation that nobody asked for is no error; one that the arm makes by
+mistake is.
+"""
 
 from __future__ import annotations
 
