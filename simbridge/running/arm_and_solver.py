@@ -94,15 +94,7 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
         if equipped_arm.checksum == solver.robot.checksum:
             return equipped_arm
 
-        # A robot object must be the solver's arm itself. One by name need not have its tool: that
-        # is compared below.
-        is_other_arm = chosen_arm is robot and chosen_arm.checksum != solver.robot.checksum
-        if chosen_arm.name != solver.robot.name or is_other_arm:
-            raise InvalidParameter(
-                "solver",
-                f"{solver.name} for {solver.robot.name}",
-                f"made for the same robot and TCP, {chosen_arm.name}",
-            )
+        _check_arm_of_solver(solver, chosen_arm, is_object=chosen_arm is robot)
 
     arm = options.equip(solver.robot)
     has_tool_options = options.cell is None and (options.tcp or options.payload)
@@ -113,6 +105,27 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
         )
         raise InvalidParameter("solver", solver.name, needed)
     return arm
+
+
+def _check_arm_of_solver(solver: Solver, arm: Robot, *, is_object: bool) -> None:
+    """Refuse a solver that was made for another arm than the user's.
+
+    Args:
+        solver: The user's.
+        arm: The user's, without the tool of the options.
+        is_object: Whether the user gave the arm itself, which must be the solver's. One by name
+            need not have its tool: that is compared later.
+
+    Raises:
+        InvalidParameter: It is another arm.
+    """
+    is_other_object = is_object and arm.checksum != solver.robot.checksum
+    if arm.name != solver.robot.name or is_other_object:
+        raise InvalidParameter(
+            "solver",
+            f"{solver.name} for {solver.robot.name}",
+            f"made for the same robot and TCP, {arm.name}",
+        )
 
 
 def choose_solver(

@@ -123,9 +123,7 @@ def repeat(
         raise InvalidParameter("number of repeats", count, "at least 1")
 
     # What an earlier command has left.
-    earlier: list[RunDirectory] = []
-    if out is not None and is_of_repeats(Path(out)):
-        earlier = repeats_in(Path(out))
+    earlier = _find_earlier(out)
     if earlier and not prepared.options.label:
         # The command that continues may leave the label out.
         label = earlier[0].settings().label or ""
@@ -135,13 +133,7 @@ def repeat(
 
     more_facts = _return_facts(prepared, count - len(kept))
     arm = open_backend(prepared, more_facts=more_facts, ask=ask)
-    if earlier:
-        whole = RunDirectory(earlier[0].path.parent)
-        _check_same(prepared, earlier[0])
-        _set_aside([run for run in earlier if run not in kept])
-    else:
-        whole = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-
+    whole = _prepare_directory(prepared, earlier, kept=kept, out=out)
     repeats = _Progress(
         whole=whole,
         count=count,
@@ -163,6 +155,40 @@ def repeat(
         return Repeats(whole.path, tuple(repeats.runs), _summarize(whole, ordered, count))
     except KeyboardInterrupt as error:
         raise explain_interrupted_evaluation(error, arm, whole.path, "runs are") from None
+
+
+def _find_earlier(out: str | os.PathLike[str] | None) -> list[RunDirectory]:
+    """Return the runs that an earlier command has left in a directory, if there is one."""
+    if out is None or not is_of_repeats(Path(out)):
+        return []
+    return repeats_in(Path(out))
+
+
+def _prepare_directory(
+    prepared: Prepared,
+    earlier: Sequence[RunDirectory],
+    *,
+    kept: Sequence[RunDirectory],
+    out: str | os.PathLike[str] | None,
+) -> RunDirectory:
+    """Return the common directory: a new one, or that of earlier runs, of which some are kept.
+
+    Args:
+        prepared: The run.
+        earlier: The runs that are in the directory.
+        kept: Those of them that need not be made again.
+        out: The directory to create where there are none; None for one under runs/.
+
+    Raises:
+        OutputError: The earlier runs are of other settings or of another plan, or the directory
+            cannot be made.
+    """
+    if not earlier:
+        return RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
+
+    _check_same(prepared, earlier[0])
+    _set_aside([run for run in earlier if run not in kept])
+    return RunDirectory(earlier[0].path.parent)
 
 
 def _make_missing_runs(

@@ -128,17 +128,7 @@ def _draw_lines(
 
     limits: list[float] = []
     for colour, rows in zip(RUNS, families.values(), strict=False):
-        values: dict[float, list[float]] = defaultdict(list)
-        for row in rows:
-            values[number(row, name, 0.0)].append(quantity.value(row))
-
-        xs = sorted(values)
-        low = [min(values[x]) for x in xs]
-        middle = [statistics.median(values[x]) for x in xs]
-        high = [max(values[x]) for x in xs]
-        limits += low + high
-        axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
+        limits += _draw_family(axes, rows, name, quantity=quantity, colour=colour)
 
     if name:
         _scale_axis(axes, name, {number(row, name) for row in points.rows})
@@ -159,6 +149,34 @@ def _draw_lines(
     return Figure(quantity.title, drawing.svg(svg_name, label), notes)
 
 
+def _draw_family(
+    axes: Axes, rows: Iterable[Row], name: str, *, quantity: Quantity, colour: str
+) -> list[float]:
+    """Draw the median of some points over a parameter, with their spread.
+
+    Args:
+        axes: Of the drawing.
+        rows: The points.
+        name: Of the parameter; "" for none.
+        quantity: What is drawn.
+        colour: Of the line.
+
+    Returns:
+        The smallest and the largest figures, in the unit of the quantity.
+    """
+    values: dict[float, list[float]] = defaultdict(list)
+    for row in rows:
+        values[number(row, name, 0.0)].append(quantity.value(row))
+
+    xs = sorted(values)
+    low = [min(values[x]) for x in xs]
+    middle = [statistics.median(values[x]) for x in xs]
+    high = [max(values[x]) for x in xs]
+    axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
+    return low + high
+
+
 def _draw_maps(points: RankedPoints) -> list[Figure]:
     """Draw the median of the error over two parameters: a map for each family."""
     x_name, y_name = points.axes
@@ -173,11 +191,7 @@ def _draw_maps(points: RankedPoints) -> list[Figure]:
 
     figures = []
     for index, (family, rows) in enumerate(list(points.families().items())[:MAX_MAPS]):
-        cells: dict[tuple[float, float], list[float]] = defaultdict(list)
-        for row in rows:
-            cells[number(row, x_name), number(row, y_name)].append(points.error.value(row))
-        medians = {cell: statistics.median(errors) for cell, errors in cells.items()}
-        values = np.array([[medians.get((x, y), math.nan) for x in xs] for y in ys])
+        values = _median_errors(points, rows, xs, ys)
         drawing = _draw_map(points, xs, ys, values=values, norm=norm)
 
         family_text = ", ".join(
@@ -193,6 +207,29 @@ def _draw_maps(points: RankedPoints) -> list[Figure]:
             notes.append("White: refused, failed, or not asked for.")
         figures.append(Figure(title, drawing.svg(f"map{index}", label, paper=True), notes))
     return figures
+
+
+def _median_errors(
+    points: RankedPoints, rows: Iterable[Row], xs: list[float], ys: list[float]
+) -> Array:
+    """Return the median error of some points at each pair of values; NaN where there is no point.
+
+    Args:
+        points: With two axes.
+        rows: Those that count.
+        xs: Values of the first parameter.
+        ys: Values of the second parameter.
+
+    Returns:
+        Errors (len(ys), len(xs)), in the unit of the figure.
+    """
+    x_name, y_name = points.axes
+    cells: dict[tuple[float, float], list[float]] = defaultdict(list)
+    for row in rows:
+        cells[number(row, x_name), number(row, y_name)].append(points.error.value(row))
+
+    medians = {cell: statistics.median(errors) for cell, errors in cells.items()}
+    return np.array([[medians.get((x, y), math.nan) for x in xs] for y in ys])
 
 
 def _draw_map(
