@@ -279,7 +279,7 @@ class Tracking(TypedDict):
     the rotation in any case. None where the samples do not determine one. A delay from reference to
     attained is 0 where removing it would leave a larger error.
 
-    `compensate_delay` is the tracking error, its position without the delay of the position and
+    `delay_compensated` is the tracking error, its position without the delay of the position and
     its rotation without that of the rotation; an error without a delay stays as it is. None if
     neither has a delay.
     """
