@@ -244,9 +244,14 @@ def with_torques(robot: Robot, payload: float, *, rest: bool = False) -> dict[st
     current = moment / [10.0, 10.0, 10.0, 7.8, 7.8, 7.8] + 0.7 * np.sign(qd) + 0.9 * qd
     poses = poses_in_pendant_base(robot.with_tcp(TOOL), q)
     return {
-        "target_q": q, "target_qd": qd, "target_qdd": qdd, "target_moment": moment, "target_current": current,
-        "actual_q": q, "actual_TCP_pose": poses,
-    }  # fmt: skip
+        "target_q": q,
+        "target_qd": qd,
+        "target_qdd": qdd,
+        "target_moment": moment,
+        "target_current": current,
+        "actual_q": q,
+        "actual_TCP_pose": poses,
+    }
 
 
 def test_payload_and_friction():

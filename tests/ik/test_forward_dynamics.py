@@ -269,10 +269,20 @@ def test_only_overshooting_settings_are_noted():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"dt": 0.0}, {"dt": math.nan}, {"dt": 1e300}, {"iterations": 0}, {"iterations": 10**21},
-     {"kp": "x"}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
-     {"step_clamp": 0.0}, {"error_clamp": (0.1, -1.0)}],
-)  # fmt: skip
+    [
+        {"dt": 0.0},
+        {"dt": math.nan},
+        {"dt": 1e300},
+        {"iterations": 0},
+        {"iterations": 10**21},
+        {"kp": "x"},
+        {"kp": (1, 2)},
+        {"kp": -1.0},
+        {"kd": math.inf},
+        {"step_clamp": 0.0},
+        {"error_clamp": (0.1, -1.0)},
+    ],
+)
 def test_invalid_settings_are_refused(settings):
     with pytest.raises(InvalidParameter):
         ForwardDynamics(UR10, **settings)

@@ -97,8 +97,13 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line
         killer = threading.Thread(target=kill)
         killer.start()
         simbridge.sweep(
-            line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=lambda _: first_point.set()
-        )  # fmt: skip
+            line,
+            grid=grid,
+            keep="none",
+            cluster=address,
+            out=tmp_path / "there",
+            progress=lambda _: first_point.set(),
+        )
         killer.join()
         time.sleep(0.1)
         assert worker.poll() is not None

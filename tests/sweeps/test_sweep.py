@@ -479,9 +479,13 @@ def test_ctrl_c_leaves_no_scratch(tmp_path):
     ]
     (tmp_path / "scratch").mkdir()
     with subprocess.Popen(
-        [*command, "--keep", "none", "--out", "killed"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path / "scratch")},
-    ) as ours:  # fmt: skip
+        [*command, "--keep", "none", "--out", "killed"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(tmp_path / "scratch")},
+    ) as ours:
         first = ours.stdout.readline()
         ours.send_signal(signal.SIGINT)
         _, said = ours.communicate(timeout=60.0)
