@@ -17,7 +17,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.iso_figures import IsoFigures, iso_figures
-from simbridge.evaluation.metrics.delays import delay, sampled
+from simbridge.evaluation.metrics.delays import delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
 from simbridge.evaluation.prediction import PredictionError, increasing_mask, prediction_error
@@ -201,7 +201,7 @@ def _lag(first: ComparedRun, second: ComparedRun) -> float | None:
     is_common = (second_times >= times[0]) & (second_times <= times[-1])
     if is_common.sum() < 2:
         return None
-    return delay(second_times[is_common], sampled(times, poses), second_poses[is_common])
+    return delay(second_times[is_common], motion_through(times, poses), second_poses[is_common])
 
 
 def compare_runs(paths: Sequence[Path]) -> Comparison:

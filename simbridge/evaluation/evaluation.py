@@ -228,7 +228,7 @@ class Evaluation:
         poses = self.plan.trajectory.reference(plan_times)
         if self.task == "pose":
             return poses
-        solution = sampled(self.log.stamp, self.solution)
+        solution = motion_through(self.log.stamp, self.solution)
         return adopt_free_components(self.task, poses, solution(times))
 
     @property

@@ -76,7 +76,7 @@ class ExternalMeasurement:
 
     def at(self, stamps: Array) -> Array:
         """Return externally measured positions (T, 3) at stamps (T,) of the run, m."""
-        return interpolated(stamps, self.times, self.poses[:, :3])
+        return interpolate_rows(stamps, self.times, self.poses[:, :3])
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str,
     errors = {name: PoseError.between(reference, poses) for name, poses in views.items()}
     delays = {part: part_delays(tracking, part).total for part in POSE_PARTS}
     compensated = {
-        name: delays_compensated(
+        name: compensate_delays(
             measured.times, run.reference_at, poses, lags=delays, before=errors[name]
         )
         for name, poses in views.items()
@@ -297,8 +297,7 @@ def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str,
     delay_compensated = None
     if tracking["delay_compensated"] is not None:
         delay_compensated = {
-            name: known_statistics(compensated_statistics(compensated[name]), name)
-            for name in views
+            name: known_statistics(summarize_compensated(compensated[name]), name) for name in views
         }
     witness_minus_self = PoseError.between(measured.poses, measured.self_reported)
 

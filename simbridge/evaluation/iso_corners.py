@@ -8,7 +8,7 @@ import numpy as np
 
 from simbridge.evaluation.iso_cycle import Cycle, FigureSet, rest_mask
 from simbridge.evaluation.metrics import iso9283
-from simbridge.evaluation.metrics.path_features import Corner, corners
+from simbridge.evaluation.metrics.path_features import Corner, find_corners
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Trajectory
@@ -27,7 +27,7 @@ def corner_figures(
         cycles: What the arm attained.
         rests: Begin and end of the target's rests, s.
     """
-    sharp_corners, ambiguous = corners(path.elapsed, path.poses[:, :3])
+    sharp_corners, ambiguous = find_corners(path.elapsed, path.poses[:, :3])
     passed_corners = [
         corner for corner in sharp_corners if not rest_mask(np.array([corner.time]), rests).any()
     ]

@@ -20,7 +20,7 @@ from simbridge.evaluation.iso_path import path_figures
 from simbridge.evaluation.iso_stops import stop_figures
 from simbridge.evaluation.iso_velocity import velocity_figures
 from simbridge.evaluation.metrics.iso9283 import Figure
-from simbridge.evaluation.metrics.path_features import MIN_REST, jumps, rests, stops
+from simbridge.evaluation.metrics.path_features import MIN_REST, find_jumps, find_rests, find_stops
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
@@ -80,8 +80,8 @@ def iso_figures(runs: Iterable[Evaluation], attained: Sequence[Array] | None = N
         cycles = [replace(cycle, positions=positions) for cycle, positions in pairs]
 
     # The stops.
-    target_rests = rests(path, motion.hold)
-    target_stops = stops(path, motion.hold)
+    target_rests = find_rests(path, motion.hold)
+    target_stops = find_stops(path, motion.hold)
     figures, limit_band, missing = stop_figures(target_stops, cycles)
     if not target_stops:
         # The only rest that is no stop is the one at the start: the arm arrives there by its
@@ -93,7 +93,7 @@ def iso_figures(runs: Iterable[Evaluation], attained: Sequence[Array] | None = N
         )
 
     # The path.
-    if jumps(path, motion.hold):
+    if find_jumps(path, motion.hold):
         missing.append(
             "No figures of the path: the target jumps between poses, so there is no path."
         )

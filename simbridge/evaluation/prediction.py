@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.delays import delay, sampled
+from simbridge.evaluation.metrics.delays import delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError, rms
 from simbridge.robot.pose import Array
 
@@ -80,7 +80,7 @@ def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionE
     poses = measurement.poses[is_common]
     joints = measurement.joints[is_common]
 
-    predicted_motion = sampled(prediction.times, prediction.poses)
+    predicted_motion = motion_through(prediction.times, prediction.poses)
     lag = delay(times, predicted_motion, poses)
 
     def deviations(shift: float) -> Deviations:
