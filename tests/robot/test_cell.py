@@ -80,7 +80,7 @@ def test_an_invalid_cell_is_refused_in_python_too():
 def test_a_cell_changes_only_what_it_defines():
     robot = load_robot("ur10").with_payload(1.0).with_gravity((0.0, 0.0, -1.6))
 
-    assert Options(cell=Cell()).equipped(robot) is robot
+    assert Options(cell=Cell()).equip(robot) is robot
 
     cell = Cell(
         tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 1.0),
@@ -89,7 +89,7 @@ def test_a_cell_changes_only_what_it_defines():
         mounting="wall",
     )
 
-    arm = Options(cell=cell).equipped(robot)
+    arm = Options(cell=cell).equip(robot)
 
     np.testing.assert_allclose(arm.tcp.translation, [0.0, 0.0, 0.1])
     np.testing.assert_allclose(pin.log3(arm.tcp.rotation), [0.0, 0.0, 1.0], atol=1e-12)

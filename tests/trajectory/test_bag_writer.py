@@ -44,7 +44,7 @@ def test_stamps_since_1970_come_back_to_the_nanosecond(tmp_path, name: str) -> N
     assert trajectory.epoch_ns == began
     np.testing.assert_array_equal(trajectory.times, steps / 1e9)
 
-    moved = trajectory.transformed([0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    moved = trajectory.transform([0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     write_bag(tmp_path / name, moved)
 
     again, _ = read_bag(tmp_path / name)

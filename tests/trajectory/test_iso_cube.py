@@ -44,7 +44,6 @@ def test_the_cycle_stops_at_each_pose():
     ]
 
     assert order == [1, 5, 4, 3, 2, 1, 5, 4, 3, 2, 1]
-
     np.testing.assert_allclose(np.diff(cycle.times)[stops], 0.5, atol=1e-12)
     np.testing.assert_array_equal(cycle.poses[stops, :3], cycle.poses[stops + 1, :3])
 
@@ -62,5 +61,4 @@ def test_test_poses_are_near_the_corners() -> None:
     gaps = np.linalg.norm(cube.points[1:] - cube.corners[[0, 1, 6, 7]], axis=1)
 
     np.testing.assert_allclose(gaps, 0.1 * diagonal, rtol=1e-12)
-
     assert cube.line().length == pytest.approx(0.8 * diagonal)

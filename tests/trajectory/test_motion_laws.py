@@ -32,9 +32,7 @@ def test_every_law_covers_the_length(law, length: float) -> None:
     assert travelled[0] == pytest.approx(0.0, abs=1e-12 * length)
     assert travelled[-1] == pytest.approx(length, rel=1e-9)
     assert np.diff(travelled).min() >= -1e-12 * length
-
     np.testing.assert_allclose(travelled + travelled[::-1], length, rtol=1e-9)
-
     assert np.diff(travelled).max() / np.diff(t).min() <= law.speed * (1.0 + 1e-6)
 
 
@@ -42,7 +40,6 @@ def test_constant_speed_takes_length_over_speed() -> None:
     motion = ConstantSpeed(0.2).over(0.5)
 
     assert motion.duration == 2.5
-
     np.testing.assert_array_equal(motion.travelled(np.array([0.0, 1.0])), [0.0, 0.2])
 
 
@@ -51,7 +48,6 @@ def test_a_trapezoid_has_ramps_of_speed_over_acceleration() -> None:
 
     # Ramps of 0.5 s and 0.05 m each, and 0.4 m between at 0.2 m/s.
     assert motion.duration == pytest.approx(3.0)
-
     np.testing.assert_allclose(
         motion.travelled(np.array([0.25, 0.5, 1.5, 2.5, 2.75])), [0.0125, 0.05, 0.25, 0.45, 0.4875]
     )

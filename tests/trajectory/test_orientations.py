@@ -46,7 +46,6 @@ def test_a_tool_points_at_its_target() -> None:
     in_tool = pose.rotate(pose.conjugate(trajectory.poses[:, 3:]), to_point)
 
     np.testing.assert_allclose(in_tool[:, :2], 0.0, atol=1e-12)
-
     assert in_tool[:, 2].min() > 0.0
 
 

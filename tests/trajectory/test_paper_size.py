@@ -35,7 +35,6 @@ def test_large_arms_have_the_papers_paths(name):
         "square_corners": corners(side=0.4, centre=centre, dwell=2.0),
         "step": step(home, offset=(-0.25, -0.75, 0.35), at=0.5, duration=4.0),
     }
-
     for scenario, trajectory in expected.items():
         made = load_scenario(scenario, robot).trajectory
 

@@ -127,7 +127,6 @@ def test_a_rounded_square_never_turns_sharply() -> None:
     steps = np.diff(rounded.poses[:, :3], axis=0)[:-1]
 
     assert rounded.duration == pytest.approx(2 * (4 * 0.3 + 2.0 * math.pi * 0.05) / 0.2)
-
     np.testing.assert_allclose(np.linalg.norm(steps, axis=1), 0.002, rtol=1e-3)
 
     directions = steps / np.linalg.norm(steps, axis=1, keepdims=True)
@@ -140,7 +139,6 @@ def test_laps_repeat_bit_for_bit() -> None:
     twice = trace(PATHS["circle"], ConstantSpeed(0.2), laps=2)
 
     np.testing.assert_array_equal(twice.poses[0], twice.poses[-1])
-
     assert twice.duration == pytest.approx(2 * PATHS["circle"].length / 0.2)
 
 

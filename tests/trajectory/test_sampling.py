@@ -37,7 +37,6 @@ def test_a_seed_fixes_the_samples() -> None:
     ]
 
     np.testing.assert_array_equal(spoiled[0], spoiled[1])
-
     assert spoiled[0].shape != spoiled[2].shape or not np.array_equal(spoiled[0], spoiled[2])
 
 
@@ -60,11 +59,9 @@ def test_samples_keep_the_epoch_of_their_source() -> None:
 
 
 def test_dropout_loses_its_share() -> None:
-    remaining = len(Sampling(1000.0, dropout=0.3).of(PATH).times) / len(
-        Sampling(1000.0).of(PATH).times
-    )
+    left = len(Sampling(1000.0, dropout=0.3).of(PATH).times) / len(Sampling(1000.0).of(PATH).times)
 
-    assert remaining == pytest.approx(0.7, abs=0.03)
+    assert left == pytest.approx(0.7, abs=0.03)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ def test_the_square_is_that_of_the_reference_run() -> None:
     lap = square()
 
     assert len(lap.times) == len(targets) + 1
-
     np.testing.assert_allclose(lap.poses[:-1, :3], targets[:, :3], atol=1e-15)
     np.testing.assert_allclose(lap.poses[:-1, 3:], targets[:, 3:], atol=2e-6)
     np.testing.assert_array_equal(lap.times, np.arange(801) / 100.0)
@@ -56,7 +55,6 @@ def test_every_lap_meets_every_corner() -> None:
     trajectory = square(laps=3)
 
     assert len(trajectory.times) == 2401
-
     for k in range(13):
         np.testing.assert_allclose(trajectory.poses[200 * k, :3], CORNERS[k % 4], atol=1e-16)
         np.testing.assert_array_equal(trajectory.poses[200 * k], trajectory.poses[200 * (k % 4)])
@@ -85,7 +83,6 @@ def test_a_square_keeps_rate_path_and_speed(
     points = trajectory.poses[:, :3]
 
     assert t[-1] == pytest.approx(4 * laps * side / speed, rel=1e-9)
-
     np.testing.assert_array_equal(t[:-1], np.arange(len(t) - 1) / rate)
     np.testing.assert_allclose(points[-1], [-side / 2, -side / 2, 0.0], atol=1e-12)
     # On the outline, at the distance that follows from the speed.
@@ -231,7 +228,6 @@ def test_a_cycle_begins_above_the_pick() -> None:
     above = PICK[:3] + np.array([0.0, 0.0, LIFT])
 
     np.testing.assert_allclose(cycle.poses[[0, -1], :3], [above, above], atol=1e-12)
-
     assert cycle.poses[:, 2].min() == pytest.approx(0.2)
     assert cycle.poses[:, 2].max() == pytest.approx(0.35)
 

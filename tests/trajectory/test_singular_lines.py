@@ -64,7 +64,6 @@ def test_the_wrist_nears_the_bases_axis():
     for q in prepared.plan.solution:
         pin.forwardKinematics(model, data, q)
         wrist.append(np.hypot(*data.oMi[6].translation[:2]))
-
     wrist = np.array(wrist)
 
     assert 0.4 * len(wrist) < np.argmin(wrist) < 0.6 * len(wrist)
@@ -75,7 +74,6 @@ def test_a_line_keeps_length_and_orientation(line):
     start, end = line(load_robot("ur5e"), 0.2)
 
     assert np.linalg.norm(end[:3] - start[:3]) == pytest.approx(0.2, abs=1e-12)
-
     np.testing.assert_array_equal(start[3:], end[3:])
 
 
@@ -109,5 +107,4 @@ def test_the_wrist_line_nears_the_singularity(name: str) -> None:
     expected = data.oMf[model.getFrameId("tcp")].translation
 
     np.testing.assert_allclose(0.5 * (start + end)[:3], expected, atol=1e-9)
-
     assert np.linalg.norm(end[:3] - start[:3]) == pytest.approx(0.4)

@@ -141,7 +141,6 @@ def test_a_single_sample_is_a_trajectory_without_motion() -> None:
     single = line(1)
 
     assert single.duration == 0.0
-
     for hold in ("linear", "zero-order"):
         np.testing.assert_array_equal(single.target([0.0, 1.0], hold), single.poses[[0, 0]])
 
@@ -152,9 +151,7 @@ def test_instants_count_from_the_first_sample() -> None:
     t = np.linspace(-1.0, 4.0, 41)
 
     np.testing.assert_array_equal(early.reference(t), late.reference(t))
-
     assert late.duration == 2.0
-
     np.testing.assert_array_equal(late.start, late.poses[0])
 
 
@@ -166,7 +163,7 @@ def test_an_unknown_hold_is_refused() -> None:
 def test_slowing_down_stretches_time_and_keeps_the_path() -> None:
     trajectory = line(first=50.0)
 
-    slow = trajectory.time_scaled(0.2)
+    slow = trajectory.scale_speed(0.2)
 
     assert slow.duration == pytest.approx(5.0 * trajectory.duration, rel=1e-15)
     assert slow.times[0] == 50.0
