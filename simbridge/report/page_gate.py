@@ -1,10 +1,13 @@
-"""Rules for access to the pages that simbridge serves, and to their web sockets, as a function of a request.
+"""Rules for access to the pages that simbridge serves, and to their web sockets.
 
-A page in a browser is not the only client of a port on this computer. Every site that the user visits may open a web
-socket to it, and a site whose name is made to point to 127.0.0.1 may read its pages, too. Three rules keep them out:
+A page in a browser is not the only client of a port on this computer. Every site that the user
+visits may open a web socket to it, and a site whose name is made to point to 127.0.0.1 may read its
+pages, too. Three rules keep them out:
 
-- The path begins with a random token, which is in the address that the program opens and prints, and nowhere else.
-- The Host header names this computer. A name of the attacker's that points here (DNS rebinding) is thereby refused.
+- The path begins with a random token, which is in the address that the program opens and prints,
+  and nowhere else.
+- The Host header names this computer. A name of the attacker's that points here (DNS rebinding) is
+  thereby refused.
 - The Origin header, which a browser adds to each web socket, is that of the page itself.
 """
 
@@ -25,7 +28,7 @@ _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[^\[\]:@/\s]+)(?::[0-9]{1,5})?"
 
 
 def new_token() -> str:
-    """A random token, which may stand in the path of an address."""
+    """Return a random token, which may stand in the path of an address."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
@@ -34,7 +37,8 @@ class PageGate:
     """The rules of one server.
 
     Attributes:
-        any_host: Whether the server may be called by any name, because it listens beyond this computer.
+        any_host: Whether the server may be called by any name, because it listens beyond this
+            computer.
         token: The first part of the path of its address.
     """
 
@@ -42,7 +46,7 @@ class PageGate:
     token: str = field(default_factory=new_token, repr=False)
 
     def refusal(self, path: str, hosts: Sequence[str], origins: Sequence[str]) -> str:
-        """The reason why a request is refused, as a sentence; "" if it is not.
+        """Return the reason why a request is refused, as a sentence; "" if it is not.
 
         Args:
             path: Of the request, as it was sent.
@@ -56,7 +60,8 @@ class PageGate:
         if not self.any_host and not names_this_computer(host):
             return "This server is only for this computer: open it as localhost or 127.0.0.1."
 
-        # A browser leaves the header out where it opens a page, and never where it opens a web socket.
+        # A browser leaves the header out where it opens a page, and never where it opens a web
+        # socket.
         page_origins = (f"http://{host}", f"https://{host}")
         if any(origin.lower() not in page_origins for origin in origins):
             return "A page of another origin has no access."
@@ -64,14 +69,18 @@ class PageGate:
         token, _ = split_path(path)
         # How long the answer takes says nothing of the token.
         if not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
-            return "Open the whole address that simbridge printed: its path is the token that gives access."
+            return (
+                "Open the whole address that simbridge printed: its path is the token that gives "
+                "access."
+            )
         return ""
 
 
 def names_this_computer(host: str) -> bool:
-    """Whether a Host header is a name of the loopback interface: localhost, 127.0.0.0/8 or [::1], at any port.
+    """Check that a Host header is a name of the loopback interface, at any port.
 
-    The port is that of the browser's end: over an SSH tunnel it is another one.
+    The names are localhost, 127.0.0.0/8 and [::1]. The port is that of the browser's end: over an
+    SSH tunnel it is another one.
     """
     match = _HOST.fullmatch(host)
     if match is None:
@@ -86,7 +95,10 @@ def names_this_computer(host: str) -> bool:
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """The first part of a path, without slashes, and the rest, which begins with a slash and keeps the query."""
+    """Return the first part of a path, without slashes, and the rest of it.
+
+    The rest begins with a slash and keeps the query.
+    """
     location, question, query = path.partition("?")
     first, _, rest = location.removeprefix("/").partition("/")
     return first, f"/{rest}{question}{query}"
