@@ -1,14 +1,14 @@
 """Messages of fixed layout in the Common Data Representation (CDR).
 
 CDR is what ROS 2 sends and what Foxglove and PlotJuggler read. Source: OMG DDS-XTypes 1.3, section
-7.4.3 (XCDR version 1, PLAIN_CDR): four bytes of encapsulation header; then the fields in the order of
-the definition, each number aligned to its own size counted from behind the header; strings as a
+7.4.3 (XCDR version 1, PLAIN_CDR): four bytes of encapsulation header; then the fields in the order
+of the definition, each number aligned to its own size counted from behind the header; strings as a
 uint32 length that counts a closing NUL, then the bytes; sequences as a uint32 length, then the
 elements. An empty sequence has no padding behind its length.
 
 Within one run joint names and frame never change, so every message of a type has the same size and
-its numbers are at the same offsets. `Layout` computes those once. After that a message is a template
-with numbers filled in, and many messages are one numpy array.
+its numbers are at the same offsets. `Layout` computes those once. After that a message is a
+template with numbers filled in, and many messages are one numpy array.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class Records:
 class Layout:
     """The bytes of one message type whose strings and sequence lengths never change.
 
-    It is built field by field, in the order of the message definition, from a std_msgs/Header, whose
-    stamp is the group (sec, nanosec). Adjacent numbers form a group; `pack` takes one iterable a
-    group.
+    It is built field by field, in the order of the message definition, from a std_msgs/Header,
+    whose stamp is the group (sec, nanosec). Adjacent numbers form a group; `pack` takes one
+    iterable a group.
 
     Args:
         message_type: Its name.

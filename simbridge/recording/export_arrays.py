@@ -16,8 +16,8 @@ from simbridge.recording.sample_table import ALL, EXPORTED_POSES, ReadSamples, R
 from simbridge.robot.pose import Array
 from simbridge.trajectory.writers import write_table, write_tum
 
-# Samples of a table that are in memory at a time: all of an hour would take 2 GB, and more than these
-# are slower.
+# Samples of a table that are in memory at a time: all of an hour would take 2 GB, and more than
+# these are slower.
 BLOCK = 1000
 
 MAT_QUANTITIES = ("solution", "setpoint", "command", "position", "velocity", "effort")
@@ -58,9 +58,9 @@ def _blocks(read_samples: ReadSamples) -> Iterator[RunSamples]:
 def export_parquet(folder: Path, read_samples: ReadSamples) -> list[Path]:
     """Write samples.parquet: names of imitation learning, then the columns of samples.csv.
 
-    `timestamp` (s), `observation.state`, `observation.velocity` and `observation.effort` (lists of n:
-    the joints as measured) and `action` (a list of n: the joint positions sent for that stamp, one
-    period before). The schema's metadata names joints and units.
+    `timestamp` (s), `observation.state`, `observation.velocity` and `observation.effort` (lists of
+    n: the joints as measured) and `action` (a list of n: the joint positions sent for that stamp,
+    one period before). The schema's metadata names joints and units.
     """
     arrow = optional_package("pyarrow", "pyarrow", "--to parquet", "parquet")
     parquet = optional_package("pyarrow.parquet", "pyarrow", "--to parquet", "parquet")
@@ -95,8 +95,8 @@ def export_parquet(folder: Path, read_samples: ReadSamples) -> list[Path]:
 def export_mat(folder: Path, read_samples: ReadSamples) -> list[Path]:
     """Write samples.mat for MATLAB and Octave: matrices with a row per sample.
 
-    `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y
-    z in m and a quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
+    `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x
+    y z in m and a quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
     """
     io = optional_package("scipy.io", "scipy", "--to mat", "mat")
     run = read_samples(ALL)

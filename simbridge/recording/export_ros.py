@@ -41,11 +41,11 @@ class BagTopic:
 def export_bag(folder: Path, read_samples: ReadSamples) -> list[Path]:
     """Write rosbag2/, a ROS 2 bag (sqlite3); an earlier one is replaced.
 
-    Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only currents),
-    `/setpoint/joint_states`, `/reference/pose`, `/target/pose`, `/setpoint/pose`, `/attained/pose`
-    (PoseStamped, in base_link), and `/error/NAME/translation` (m) and `/error/NAME/rotation`
-    (rotation vector, rad) as Vector3Stamped for sampling, solver, limiter, plant and tracking. Stamps
-    count from the start of the run.
+    Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only
+    currents), `/setpoint/joint_states`, `/reference/pose`, `/target/pose`, `/setpoint/pose`,
+    `/attained/pose` (PoseStamped, in base_link), and `/error/NAME/translation` (m) and
+    `/error/NAME/rotation` (rotation vector, rad) as Vector3Stamped for sampling, solver, limiter,
+    plant and tracking. Stamps count from the start of the run.
     """
     run = read_samples(ALL)
     target = folder / BAG

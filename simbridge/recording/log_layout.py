@@ -16,8 +16,8 @@ open it directly:
 
 Every sample writes all of them, also where /solution equals /setpoint: a line through only those
 samples where they differ would be misleading, and compression makes the copy nearly free. All have
-the sample's stamp in ns, as log time and in their header; /status repeats it as a float64, so that it
-reads back to the last bit.
+the sample's stamp in ns, as log time and in their header; /status repeats it as a float64, so that
+it reads back to the last bit.
 
 A sample of six joints takes about 430 bytes, as its numbers are as noisy as an arm's, and 128 more
 for MCAP's index.

@@ -1,8 +1,8 @@
 """Write the log of a run while it goes on.
 
-Samples go to the file in chunks of at most 0.25 s. A chunk that was written is in the system's hands
-and survives `kill -9` (not a power cut), so a killed run loses less than its last half second. In
-memory are the open chunk and MCAP's index of the earlier chunks: about 14 MB an hour.
+Samples go to the file in chunks of at most 0.25 s. A chunk that was written is in the system's
+hands and survives `kill -9` (not a power cut), so a killed run loses less than its last half
+second. In memory are the open chunk and MCAP's index of the earlier chunks: about 14 MB an hour.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from simbridge.recording.samples import Sample
 
 CHUNK_DURATION_S = 0.25
 
-# zstd compresses an arm's noisy numbers by 1 % more in chunks of up to this many bytes than in larger
-# ones.
+# zstd compresses an arm's noisy numbers by 1 % more in chunks of up to this many bytes than in
+# larger ones.
 MAX_CHUNK_BYTES = 2**17
 
 # An MCAP message before its data.

@@ -96,7 +96,10 @@ DEFINITIONS = {
     "simbridge_msgs/msg/Status": SEPARATOR.join([STATUS, HEADER, TIME]),
     "simbridge_msgs/msg/Live": SEPARATOR.join([LIVE, HEADER, TIME]),
 }
-"""The definition of each message type with those of the types it uses (MCAP's encoding "ros2msg")."""
+"""The definition of each message type with those of the types it uses.
+
+MCAP calls this encoding "ros2msg".
+"""
 
 
 def joint_state(

@@ -43,8 +43,8 @@ ARRAY_HEADERS = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
 class RunDirectory:
     """The directory of one run and the files in it.
 
-    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError. A
-    run may come from anywhere: a link that has the name of a file is replaced when that file is
+    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError.
+    A run may come from anywhere: a link that has the name of a file is replaced when that file is
     written, and never followed.
 
     Args:

@@ -2,8 +2,8 @@
 
 Each class is a table of the file, and its fields are the table's keys, in the file's order. None
 stands for a key that the file does not have: what does not apply was left out. All numbers are in
-SI units and radians. `settings_file` reads and writes the file, and `record_tables` makes the tables
-of a new record.
+SI units and radians. `settings_file` reads and writes the file, and `record_tables` makes the
+tables of a new record.
 
 A run's files may have been edited by hand. The types and bounds here are what the reader demands of
 a field. A field that simbridge only shows may hold anything: its type is `Shown`.
@@ -205,7 +205,8 @@ class KinematicsRecord(Struct, kw_only=True):
         file: The calibration file or the run that the kinematics come from.
         dh: The table of the calibration, as in its file; None for a nominal chain.
         ros: The same where it comes from ROS's file.
-        controller_difference: At the tool, from the controller's own kinematics; None in simulation.
+        controller_difference: At the tool, from the controller's own kinematics; None in
+            simulation.
     """
 
     checksum: str
@@ -354,7 +355,8 @@ class CellRecord(Struct):
 
     Attributes:
         file: The cell file; "" for a cell that a program defined.
-        values: What it says, under the names of its file; in settings.toml they stand beside `file`.
+        values: What it says, under the names of its file; in settings.toml they stand beside
+            `file`.
     """
 
     file: str

@@ -32,8 +32,8 @@ class RunSamples:
     Attributes:
         log: The samples.
         poses: Reference, target, solution, setpoint and attained (T, 7), in base_link.
-        errors: Translation (T, 3), m, and rotation vector (T, 3), rad, of the tracking error and its
-            parts.
+        errors: Translation (T, 3), m, and rotation vector (T, 3), rad, of the tracking error and
+            its parts.
         origins: Of the joints' frames (T, n, 3), in base_link, m.
         prismatic: Which joints are prismatic (n,).
         effort_unit: Of revolute joints: "N m", or "A" where the controller reports currents.

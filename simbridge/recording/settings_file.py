@@ -1,7 +1,7 @@
 """settings.toml: the record of a run as tables, checked when it is read.
 
-A run's files may have been edited by hand. What simbridge reads has the type that `run_record` gives
-it, or the run is refused with the field's name.
+A run's files may have been edited by hand. What simbridge reads has the type that `run_record`
+gives it, or the run is refused with the field's name.
 """
 
 from __future__ import annotations
