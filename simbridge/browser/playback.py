@@ -29,7 +29,7 @@ from simbridge.browser.view import PageView
 from simbridge.errors import InvalidParameter
 from simbridge.planning.scenario import is_custom_script
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.settings_list import repeat_command
+from simbridge.report.repeat_command import repeat_command
 from simbridge.robot.pose import Array
 from simbridge.text import millimetres
 

@@ -21,8 +21,9 @@ from simbridge.report.over_time import contour_chart, errors_over_time, loop_cha
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.paths import DrawnPath, error_map, three_views, worst_sample
 from simbridge.report.rendering import Figure, LegendEntry, render
+from simbridge.report.repeat_command import repeat_command
 from simbridge.report.session import session_part
-from simbridge.report.settings_list import all_settings, important_settings, repeat_command
+from simbridge.report.settings_list import all_settings, important_settings
 from simbridge.text import NO_BREAK, millimetres
 
 # Less than any contribution of a joint, m: bars are drawn as a ratio to the largest one.

@@ -1,29 +1,20 @@
-"""The settings of a run: the most important ones, all of them, and the command that repeats it."""
+"""The settings of a run: the most important ones, and all of them."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
-from simbridge.planning.option_field import flag_name
-from simbridge.planning.options import Options
 from simbridge.recording.kinematics_record import describe_kinematics, summarize_kinematics
 from simbridge.recording.run_record import (
     BackendRecord,
     ControllerRecord,
     Record,
-    RobotRecord,
-    ScenarioRecord,
     SessionRecord,
 )
 from simbridge.recording.settings_file import as_table
-from simbridge.resources import scenario_files
 from simbridge.text import NO_BREAK, counted, plain
-from simbridge.trajectory.files import ReadOptions
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
 SHOWN_PACKAGES = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
@@ -176,134 +167,3 @@ def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
         for table, rows in all_settings(settings)
         for key, text in rows
     ]
-
-
-def repeat_command(record: Record, run: Path) -> str | None:
-    """Return the command that sends the same setpoints again, from any directory.
-
-    The plan is replayed, so the solver's settings are not repeated. The command refuses if the
-    scenario is another one by then, or was another one already.
-
-    Args:
-        record: The record of the run.
-        run: Its directory.
-
-    Returns:
-        None when scenario, robot or cell is neither built in nor from a file.
-    """
-    run = run.resolve()
-    scenario = _scenario_argument(record, run)
-    arm = _robot_argument(record.robot)
-    if not scenario or not arm:
-        return None
-    if record.cell is not None and not record.cell.file:
-        return None
-
-    words = ["simbridge", "run", scenario, "--plan", str(run), "--backend", record.backend.name]
-    flags = {
-        **_reading_flags(record.scenario),
-        **_installation_flags(record, run),
-        "robot": arm,
-        "period": record.backend.period,
-        **_arm_flags(record.robot),
-        "floor": "none" if record.scenario.floor is None else record.scenario.floor,
-        **_load_flags(record),
-        **_servo_flags(record),
-    }
-    for flag, value in flags.items():
-        if value is None:
-            continue
-        values = value if isinstance(value, list) else [value]
-        words += [f"--{flag}", *map(str, values)]
-    return shlex.join(words)
-
-
-def _scenario_argument(record: Record, run: Path) -> str:
-    """Return the scenario's file or name, or a session's directory; "" where there is none."""
-    scenario = record.scenario
-    if isinstance(record, SessionRecord):
-        return str(run)
-    if scenario.file:
-        return scenario.file
-    return scenario.name if scenario.name in scenario_files() else ""
-
-
-def _robot_argument(robot: RobotRecord) -> str:
-    """Return the arm's name or file; "" where there is none."""
-    return robot.name if robot.is_built_in else robot.source
-
-
-def _reading_flags(scenario: ScenarioRecord) -> dict[str, Any]:
-    """Return how the scenario's file was read, where that is not the default."""
-    defaults = ReadOptions()
-    flags = {}
-    for option in fields(Options):
-        if not hasattr(defaults, option.name):
-            continue
-        value = getattr(scenario, option.name)
-        if value is not None and value != getattr(defaults, option.name):
-            flags[flag_name(option)] = value
-    return flags
-
-
-def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
-    """Return the cell, the controller's address and the kinematics."""
-    cell = record.cell
-    host = None
-    if record.controller is not None and (cell is None or "host" not in cell.values):
-        host = record.controller.host
-
-    kinematics: Path | str | None = None
-    if record.kinematics.is_calibrated:
-        kinematics = run
-    elif cell is not None or not record.backend.simulated_time:
-        # Neither the cell's calibration nor the controller's is to be taken.
-        kinematics = "nominal"
-
-    return {
-        "cell": None if cell is None else Path(cell.file).resolve(),
-        "host": host,
-        "kinematics": kinematics,
-    }
-
-
-def _arm_flags(robot: RobotRecord) -> dict[str, Any]:
-    """Return the links and packages of a URDF, and home and tool speed."""
-    return {
-        "base": robot.base,
-        "tip": robot.tip,
-        "package": None if robot.package is None else ",".join(robot.package),
-        "home": None if robot.file_home is None else robot.home,
-        "max-tool-speed": robot.max_tool_speed,
-    }
-
-
-def _load_flags(record: Record) -> dict[str, Any]:
-    """Return the tool and what it carries."""
-    robot = record.robot
-    return {
-        "tcp": robot.tcp if any(robot.tcp) else None,
-        "payload": robot.payload or None,
-        "unmodelled-payload": record.backend.unmodelled_payload or None,
-    }
-
-
-def _servo_flags(record: Record) -> dict[str, Any]:
-    """Return what follows the commands, and how they lead it."""
-    backend = record.backend
-    scenario = record.scenario
-    is_ideal = backend.servo == "ideal"
-    plant = None
-    if backend.plant_file is not None:
-        plant = Path(backend.plant_file).resolve()
-    tolerance = None
-    if scenario.corner_tolerance is not None:
-        tolerance = 1e3 * scenario.corner_tolerance
-    return {
-        "servo": "ideal" if is_ideal else None,
-        "servo-gain": None if is_ideal else backend.servo_gain,
-        "servo-lookahead": None if is_ideal else backend.servo_lookahead,
-        "plant": plant,
-        "feedforward": scenario.feedforward,
-        "corner-tolerance": tolerance,
-    }

@@ -19,7 +19,6 @@ from simbridge.report.drawing import drawing_style
 from simbridge.report.figure_files import write_figures
 from simbridge.report.joints import joint_chart, joints
 from simbridge.report.over_time import errors_over_time
-from simbridge.report.settings_list import important_settings
 from simbridge.report.verdict import (
     advice,
     delay_sentences,
@@ -540,20 +539,7 @@ def test_all_settings_are_on_the_page(busy: Any) -> None:
     assert "max_velocity_jump 1" in page.text("details")
 
 
-def test_payload_and_tcp_are_in_kg_mm_and_degrees(measured: Any) -> None:
-    changes = {"backend": {"unmodelled_payload": 2.5}, "robot": {"tcp": [0, 0, 0.1, 0, 0, math.pi]}}
-    evaluation, _ = measured(settings=changes)
-    rows = {
-        name: text.replace("\u00a0", " ")
-        for name, text in important_settings(evaluation.settings, 200)
-    }
-    assert "2.5 kg unmodelled" in rows["Payload"]
-    assert rows["TCP in tool0"] == "(0, 0, 100) mm, rotation vector (0, 0, 180)°"
-
-
-def test_the_same_run_gives_the_same_page_whatever_the_users_matplotlib_settings(
-    report: Any, busy: Any
-) -> None:
+def test_matplotlibs_settings_leave_the_page(report: Any, busy: Any) -> None:
     with matplotlib.rc_context(
         {"font.size": 30.0, "text.usetex": True, "axes.grid": False, "svg.fonttype": "path"}
     ):

@@ -13,7 +13,7 @@ from simbridge import load_robot
 from simbridge.errors import InputFileError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.settings_list import repeat_command
+from simbridge.report.repeat_command import repeat_command
 from simbridge.robot.calibration import calibrate
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path

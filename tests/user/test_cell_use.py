@@ -17,7 +17,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import CellRecord
-from simbridge.report.settings_list import repeat_command
+from simbridge.report.repeat_command import repeat_command
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_path

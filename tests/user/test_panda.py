@@ -159,7 +159,7 @@ def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
 ):
     from simbridge import run
     from simbridge.recording.run_directory import RunDirectory
-    from simbridge.report.settings_list import repeat_command
+    from simbridge.report.repeat_command import repeat_command
 
     finished = run(short(panda), robot=panda, out=tmp_path / "run")
     monkeypatch.setattr("simbridge.robot.arm_drawing.read_mesh", None)
