@@ -1,4 +1,7 @@
-"""The sentences at the top of a report: how well the run tracked, where the error comes from, what qualifies it."""
+"""The sentences at the top of a report.
+
+They say how well the run tracked, where the error comes from, and what qualifies the numbers.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ from simbridge.evaluation.summary import Pauses, Summary
 from simbridge.ik.settings import SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
+from simbridge.robot.pose import Array
 from simbridge.sessions.figures import Inputs, Latency
 from simbridge.text import (
     NO_BREAK,
@@ -41,9 +45,10 @@ from simbridge.text import (
     significant,
 )
 
-# Smaller errors are not worth a number in a sentence, degrees and mm: no arm repeats its motions that
-# well.
+# Smaller errors are not worth a number in a sentence: no arm repeats its motions that well.
+# Degrees.
 SMALL_ANGLE = 0.01
+# mm.
 SMALL_LENGTH = 0.01
 
 # Parts of the plant's error of which one has a share below minus this cancel each other.
@@ -55,7 +60,8 @@ LEAST_LAG = 1e-4
 GAP = 0.1
 # More intervals than this are only counted.
 MAX_INTERVALS = 4
-
+# A speed scaling from here to 1 counts as none.
+UNSCALED_SPEED = 0.999
 
 ACCURACY_SETTINGS = ("kp", "gain", "damping", "iterations")
 """Settings of solvers on which their error depends."""
@@ -204,14 +210,17 @@ def with_deviation(value: float, deviation: float | None) -> str:
 
 
 def _mm(metres: float) -> str:
+    """Return a length, m, as text in mm."""
     return f"{millimetres(metres)}{NO_BREAK}mm"
 
 
 def _deg(radians: float) -> str:
+    """Return an angle, rad, as text in degrees."""
     return f"{degrees(radians)}°"
 
 
 def _ms(seconds: float) -> str:
+    """Return a time, s, as text in ms."""
     return f"{milliseconds(seconds)}{NO_BREAK}ms"
 
 
@@ -244,8 +253,8 @@ def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | Non
 
     parts = known_parts(summary)
     inner = [part for part in parts if part.of]
-    cancel = any(shares[part.attribute] < -CANCELLED for part in inner)
-    if inner and not cancel:
+    are_cancelling = any(shares[part.attribute] < -CANCELLED for part in inner)
+    if inner and not are_cancelling:
         wholes = {part.of for part in inner}
         candidates = [part for part in parts if part.name not in wholes]
     else:
@@ -259,7 +268,8 @@ def _advice_on(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, floa
     part, ratio = dominant
     names = {"sampling": "sampling", "rest": "the rest of the plant"}
     name = names.get(part.name, f"the {part.name}")
-    text = f"{min(round(100.0 * ratio), 100)}{NO_BREAK}% of the {kind} error comes from {name}"
+    percentage = min(round(100.0 * ratio), 100)
+    text = f"{percentage}{NO_BREAK}% of the {kind} error comes from {name}"
     evidence = _evidence(summary, part, kind)
     if evidence:
         text += f" ({evidence})"
@@ -326,69 +336,94 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
 
 
 def delay_sentences(summary: Summary) -> str:
-    """The delay of the position and its causes; that of the rotation too, where it differs."""
+    """Return the delay of the position and its causes, and that of the rotation where it differs."""
     if summary["delay_of"] == "rotation":
-        return _delay(summary, "rotation", "The arm turned in place and")
-    position = _delay(summary, "position", "The arm")
-    return (
-        f"{position} {_delay(summary, 'rotation', 'The rotation')}"
-        if rotation_delay_differs(summary)
-        else position
-    )
+        return _delay_sentence(summary, "rotation", "The arm turned in place and")
+
+    position = _delay_sentence(summary, "position", "The arm")
+    if not rotation_delay_differs(summary):
+        return position
+    return f"{position} {_delay_sentence(summary, 'rotation', 'The rotation')}"
 
 
-def _delay(summary: Summary, part: PosePart, subject: str) -> str:
-    """The delay of position or rotation, its causes, and the error that remains without it."""
-    delays, causes = part_delays(summary, part), []
+def _delay_sentence(summary: Summary, part: PosePart, subject: str) -> str:
+    """Return a delay, its causes, and the error that remains without it.
+
+    Args:
+        summary: The run's.
+        part: Whose delay it is.
+        subject: What lagged or led, as the beginning of a sentence.
+    """
+    total = part_delays(summary, part).total
+    causes = _delay_causes(summary, part)
+    if total is None:
+        parts = f"; of its parts: {join_words(causes)}" if causes else ""
+        return f"The delay of the {part} could not be measured{parts}."
+
+    reasons = f": {join_words(causes)}" if causes else ""
+    if total == 0.0:
+        return f"No time shift reduces the {part} error, so its delay counts as 0{reasons}."
+
+    compensated = summary["delay_compensated"]
+    assert compensated is not None, "there is a delay"
+    if part == "position":
+        remainder = _mm(compensated["position_m"]["rms"])
+    else:
+        remainder = _deg(compensated["rotation_rad"]["rms"])
+
+    relation = "lagged" if total > 0.0 else "led"
+    text = f"{subject} {relation} the reference by {_ms(abs(total))}{reasons}."
+    return f"{text} With this delay removed, {remainder} RMS would remain."
+
+
+def _delay_causes(summary: Summary, part: PosePart) -> list[str]:
+    """Return how much of a delay comes from each part of the error, as text."""
+    delays = part_delays(summary, part)
+    causes = []
     if delays.sampling:
         causes.append(f"{_ms(delays.sampling)} from sampling")
+
     if delays.solver is not None:
+        # The prediction holds for the position alone.
         lag = summary["predicted_lag_s"] if part == "position" else None
-        predicted = "" if lag is None else f" ({_ms(lag)} predicted)"
-        causes.append(f"{_ms(delays.solver)} from the solver{predicted}")
+        prediction = "" if lag is None else f" ({_ms(lag)} predicted)"
+        causes.append(f"{_ms(delays.solver)} from the solver{prediction}")
+
     if delays.limiter:
         causes.append(f"{_ms(delays.limiter)} from the limiter")
+
     if delays.servo_law is not None and delays.rest is not None:
         causes.append(f"{_ms(delays.servo_law)} from the servo law")
         causes.append(f"{_ms(delays.rest)} from the rest of the plant")
     elif delays.plant is not None:
         causes.append(f"{_ms(delays.plant)} from the plant")
-    why = f": {join_words(causes)}" if causes else ""
-    if delays.total is None:
-        return (
-            f"The delay of the {part} could not be measured{why.replace(': ', '; of its parts: ')}."
-        )
-    if delays.total == 0.0:
-        return f"No time shift reduces the {part} error, so its delay counts as 0{why}."
-    relation = "lagged" if delays.total > 0.0 else "led"
-    rest = summary["delay_compensated"]
-    assert rest is not None, "there is a delay"
-    left = (
-        _mm(rest["position_m"]["rms"]) if part == "position" else _deg(rest["rotation_rad"]["rms"])
-    )
-    text = f"{subject} {relation} the reference by {_ms(abs(delays.total))}{why}."
-    return f"{text} With this delay removed, {left} RMS would remain."
+    return causes
 
 
 def plant_sentences(summary: Summary) -> str:
-    """What followed the commands, and whether a controller's servo law is the configured one."""
-    text, check = summary["plant_model"], summary["servo_law"]
-    sentences = [
-        f"{text[:1].upper()}{text[1:]}.",
-        "" if check is None else servo_law_sentence(check),
-    ]
+    """Return what followed the commands, and whether the servo law is the configured one."""
+    model = summary["plant_model"]
+    sentences = [f"{model[:1].upper()}{model[1:]}."]
+
+    check = summary["servo_law"]
+    if check is not None:
+        sentences.append(servo_law_sentence(check))
+
     if summary["uncertainty"] is not None:
-        amount = _mm(summary["uncertainty"]["position_m"])
+        deviation = _mm(summary["uncertainty"]["position_m"])
         sentences.append(
-            f"Its gain and lookahead are known to a standard deviation that is {amount} of the RMS error."
+            f"Its gain and lookahead are known to a standard deviation that is {deviation} of the "
+            "RMS error."
         )
     return " ".join(filter(None, sentences))
 
 
 def contour_sentence(summary: Summary) -> str:
-    """The contour error, and the lag along the path."""
-    error, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]
-    length, time = lag["length_m"]["mean"], lag["time_s"]
+    """Return the contour error, and the lag along the path."""
+    error = summary["contour_error"]["position_m"]
+    length = summary["along_path_lag"]["length_m"]["mean"]
+    time = summary["along_path_lag"]["time_s"]
+
     kind = "Lag" if length >= 0.0 else "Lead"
     text = f"Contour error: {_mm(error['rms'])} RMS, max {_mm(error['max'])}. "
     text += f"{kind} along the path: {_mm(abs(length))} on average"
@@ -398,126 +433,185 @@ def contour_sentence(summary: Summary) -> str:
 
 
 def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
-    """Whether the tolerance was kept, and the comparison; None without a tolerance."""
-    tolerance, passed = summary.get("tolerance"), summary.get("passed")
+    """Return whether the tolerance was kept, and the comparison; None without a tolerance."""
+    tolerance = summary.get("tolerance")
+    passed = summary.get("passed")
     if tolerance is None or passed is None:
         return None
-    error, parts = summary["tracking_error"], []
-    for rms, limit, unit, text, scale in (
-        (error["position_m"]["rms"], tolerance["position_m"], f"{NO_BREAK}mm", millimetres, 1e3),
-        (error["rotation_rad"]["rms"], tolerance["rotation_rad"], "°", degrees, math.degrees(1.0)),
-    ):
-        relation = "is within" if rms <= limit else "exceeds"
-        parts.append(
-            f"{text(rms)}{unit} RMS {relation} {plain(float(f'{limit * scale:.6g}'))}{unit}"
-        )
-    return bool(passed), ", ".join(parts)
+
+    position = summary["tracking_error"]["position_m"]["rms"]
+    position_limit = tolerance["position_m"]
+    shown_limit = f"{_rounded(1e3 * position_limit)}{NO_BREAK}mm"
+    position_text = f"{_mm(position)} RMS {_relation(position, position_limit)} {shown_limit}"
+
+    rotation = summary["tracking_error"]["rotation_rad"]["rms"]
+    rotation_limit = tolerance["rotation_rad"]
+    shown_limit = f"{_rounded(rotation_limit * math.degrees(1.0))}°"
+    rotation_text = f"{_deg(rotation)} RMS {_relation(rotation, rotation_limit)} {shown_limit}"
+    return bool(passed), f"{position_text}, {rotation_text}"
+
+
+def _relation(error: float, limit: float) -> str:
+    """Return how an error compares with its limit, as a verb."""
+    return "is within" if error <= limit else "exceeds"
+
+
+def _rounded(value: float) -> str:
+    """Return a number that a user gave, without the rounding of its conversion."""
+    return plain(float(f"{value:.6g}"))
 
 
 def input_sentences(inputs: Inputs) -> str:
-    """How many inputs a session was given, what became of them, and how old they were."""
+    """Return how many inputs a session was given, what became of them, and how old they were."""
     late = f" ({inputs['late']} late)" if inputs["late"] else ""
-    text = f"{counted(inputs['received'], 'input')}: {inputs['accepted']} accepted{late}, "
-    text += f"{inputs['rejected']} rejected, {inputs['superseded']} superseded"
-    text += f", {inputs['lost_in_log']} lost in the log." if inputs["lost_in_log"] else "."
-    if (age := inputs["age_s"]) is not None:
-        text += f" Age of the input that was tracked: {_ms(age['median'])} (median), {_ms(age['max'])} at most."
+    lost = f", {inputs['lost_in_log']} lost in the log" if inputs["lost_in_log"] else ""
+    text = f"{counted(inputs['received'], 'input')}: {inputs['accepted']} accepted{late}"
+    text += f", {inputs['rejected']} rejected, {inputs['superseded']} superseded{lost}."
+
+    age = inputs["age_s"]
+    if age is not None:
+        median = _ms(age["median"])
+        text += f" Age of the input that was tracked: {median} (median), {_ms(age['max'])} at most."
     return text
 
 
 def latency_sentence(latency: Latency) -> str:
-    """How long it took from an input to its command, and from there to the arm; "" where nothing is known."""
-    parts, arm = [], latency["command_to_arm_s"]
-    if (inside := latency["input_to_command_s"]) is not None:
-        parts.append(f"input to command {_ms(inside['median'])} (p99 {_ms(inside['p99'])})")
-    known = {"servo law": arm["servo_law"], "correlation": arm["correlation"]}
-    by = [f"{_ms(time)} by {name}" for name, time in known.items() if time is not None]
-    parts += [f"command to arm {', '.join(by)}"] if by else []
-    if (whole := latency["sum_s"]) is not None:
-        parts.append(f"sum {_ms(whole['median'])} (p99 {_ms(whole['p99'])})")
+    """Return the latency from an input to its command and to the arm; "" if nothing is known."""
+    parts = []
+    to_command = latency["input_to_command_s"]
+    if to_command is not None:
+        parts.append(f"input to command {_median_and_p99(to_command)}")
+
+    to_arm = latency["command_to_arm_s"]
+    estimates = []
+    if to_arm["servo_law"] is not None:
+        estimates.append(f"{_ms(to_arm['servo_law'])} by servo law")
+    if to_arm["correlation"] is not None:
+        estimates.append(f"{_ms(to_arm['correlation'])} by correlation")
+    if estimates:
+        parts.append(f"command to arm {', '.join(estimates)}")
+
+    total = latency["sum_s"]
+    if total is not None:
+        parts.append(f"sum {_median_and_p99(total)}")
     return f"Latency: {'; '.join(parts)}." if parts else ""
 
 
+def _median_and_p99(times: Mapping[str, Any]) -> str:
+    """Return the median of times, s, and their 99th percentile, as text."""
+    return f"{_ms(times['median'])} (p99 {_ms(times['p99'])})"
+
+
 def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
-    """What qualifies the numbers."""
-    found = []
-    samples, planned = summary["samples"], evaluation.plan.samples
-    # A session has no plan.
-    amount = (
-        f"{samples} of {planned} planned samples"
-        if summary["inputs"] is None
-        else counted(samples, "sample")
-    )
-    recorded = f"{amount} {'was' if amount == '1 sample' else 'were'}"
+    """Return what qualifies the numbers: failures first, then cautions."""
+    failures = []
+    recorded = _recorded_samples(evaluation, summary)
     if summary["outcome"] != "completed":
         text = f"The run did not complete: {summary['outcome']}"
-        text += "" if text.endswith((".", "!", "?")) else "."
-        found.append(Notice("failure", f"{text} {recorded} recorded."))
+        if not text.endswith((".", "!", "?")):
+            text += "."
+        failures.append(Notice("failure", f"{text} {recorded} recorded."))
     elif not evaluation.log.complete:
-        found.append(Notice("failure", f"The log was not closed: {recorded} recorded."))
-    if samples == 0:
-        return found
+        failures.append(Notice("failure", f"The log was not closed: {recorded} recorded."))
+
+    if summary["samples"] == 0:
+        return failures
+    return failures + [Notice("caution", text) for text in _cautions(evaluation, summary)]
+
+
+def _recorded_samples(evaluation: Evaluation, summary: Summary) -> str:
+    """Return how many samples were recorded, as the beginning of a sentence with its verb."""
+    samples = summary["samples"]
+    if summary["inputs"] is None:
+        amount = f"{samples} of {evaluation.plan.samples} planned samples"
+    else:
+        # A session has no plan.
+        amount = counted(samples, "sample")
+    verb = "was" if amount == "1 sample" else "were"
+    return f"{amount} {verb}"
+
+
+def _cautions(evaluation: Evaluation, summary: Summary) -> list[str]:
+    """Return what limits the meaning of the numbers, as sentences."""
+    is_session = summary["inputs"] is not None
+    cautions = []
+
     # In a session the limiter is what leads from one input to the next.
-    limited = _limited(evaluation) if summary["inputs"] is None else []
-    cautions = [*limited, *_saturated(evaluation)]
+    if not is_session and evaluation.log.limited.any():
+        cautions.append(_limiter_caution(evaluation))
+    # A current cannot be compared with the limit, which is a torque.
+    if evaluation.settings.backend.effort_unit != "A":
+        cautions += _saturation_cautions(evaluation)
+
     plan = evaluation.plan
     if is_slowed_down(plan.duration, plan.trajectory.duration, plan.period):
+        reason = slow_down_reason(summary["feedforward"])
         cautions.append(
-            f"The motion was slowed down {slow_down_reason(summary['feedforward'])}: "
-            f"{plan.trajectory.duration:.2f}{NO_BREAK}s of trajectory took {plan.duration:.2f}{NO_BREAK}s."
+            f"The motion was slowed down {reason}: {plan.trajectory.duration:.2f}{NO_BREAK}s of "
+            f"trajectory took {plan.duration:.2f}{NO_BREAK}s."
         )
+
     scaling = summary.get("speed_scaling")
-    if scaling is not None and scaling["min"] < 0.999:
-        how = "the motion slower than planned" if summary["inputs"] is None else "more slowly"
+    if scaling is not None and scaling["min"] < UNSCALED_SPEED:
+        manner = "more slowly" if is_session else "the motion slower than planned"
         cautions.append(
-            f"The controller ran {how}: speed scaling {scaling['mean']:.2f} on average, "
+            f"The controller ran {manner}: speed scaling {scaling['mean']:.2f} on average, "
             f"{scaling['min']:.2f} at minimum."
         )
+
     if summary["pauses"]["count"]:
         cautions.append(pause_sentence(summary["pauses"]))
-    return found + [Notice("caution", text) for text in cautions]
+    return cautions
 
 
 def pause_sentence(pauses: Pauses) -> str:
-    """How often, and for how long, the program was paused."""
+    """Return how often, and for how long, the program was paused."""
+    times = counted(pauses["count"], "time")
     total = f"{pauses['duration_s']:.1f}{NO_BREAK}s"
-    return f"The controller's program was paused {counted(pauses['count'], 'time')}, for {total} in all."
+    return f"The controller's program was paused {times}, for {total} in all."
 
 
-def _limited(evaluation: Evaluation) -> list[str]:
+def _limiter_caution(evaluation: Evaluation) -> str:
+    """Return how many setpoints the limiter changed, and when."""
     limited = evaluation.log.limited
-    if not limited.any():
-        return []
     count = int(limited.sum())
-    share = significant(100.0 * count / len(limited), 2, 1)
-    return [
-        f"The limiter changed {count} of {counted(len(limited), 'setpoint')} ({share}{NO_BREAK}%), "
-        f"{_when(limited, evaluation)}. There the arm was not sent the solver's solution."
-    ]
+    percentage = significant(100.0 * count / len(limited), 2, 1)
+    return (
+        f"The limiter changed {count} of {counted(len(limited), 'setpoint')} "
+        f"({percentage}{NO_BREAK}%), {_times(limited, evaluation.log.stamp)}. "
+        "There the arm was not sent the solver's solution."
+    )
 
 
-def _saturated(evaluation: Evaluation) -> list[str]:
-    if evaluation.settings.backend.effort_unit == "A":
-        return []
+def _saturation_cautions(evaluation: Evaluation) -> list[str]:
+    """Return at most one sentence: which joint torques were at their limits, and when."""
     at_limit = motion.at_limit(evaluation.column("effort"), evaluation.max_effort)
-    samples = np.asarray(at_limit.any(axis=1))
-    if not samples.any():
+    saturated = np.asarray(at_limit.any(axis=1))
+    if not saturated.any():
         return []
-    names = evaluation.log.joint_names
-    each = [f"{names[i]} in {at_limit[:, i].sum()}" for i in np.flatnonzero(at_limit.any(axis=0))]
+
+    joint_texts = []
+    for joint in np.flatnonzero(at_limit.any(axis=0)):
+        joint_texts.append(f"{evaluation.log.joint_names[joint]} in {at_limit[:, joint].sum()}")
+    samples = counted(len(saturated), "sample")
     return [
-        f"A joint torque was at its limit in {int(samples.sum())} of {counted(len(samples), 'sample')} "
-        f"({join_words(each)}), {_when(samples, evaluation)}. There the arm could not follow its setpoints."
+        f"A joint torque was at its limit in {int(saturated.sum())} of {samples} "
+        f"({join_words(joint_texts)}), {_times(saturated, evaluation.log.stamp)}. "
+        "There the arm could not follow its setpoints."
     ]
 
 
-def _when(marked: NDArray[np.bool_], evaluation: Evaluation) -> str:
-    found = intervals(marked, evaluation.log.stamp, GAP)
-    texts = [
-        f"at {begin:.2f}{NO_BREAK}s"
-        if f"{begin:.2f}" == f"{end:.2f}"
-        else f"from {begin:.2f} to {end:.2f}{NO_BREAK}s"
-        for begin, end in found[:MAX_INTERVALS]
-    ]
-    more = len(found) - len(texts)
-    return join_words([*texts, f"{counted(more, 'more time')}"] if more else texts)
+def _times(marked: NDArray[np.bool_], stamps: Array) -> str:
+    """Return when samples (T,) are marked, from their instants (T,), s: the first intervals."""
+    periods = intervals(marked, stamps, GAP)
+    texts = []
+    for begin, end in periods[:MAX_INTERVALS]:
+        if f"{begin:.2f}" == f"{end:.2f}":
+            texts.append(f"at {begin:.2f}{NO_BREAK}s")
+        else:
+            texts.append(f"from {begin:.2f} to {end:.2f}{NO_BREAK}s")
+
+    more = len(periods) - len(texts)
+    if more:
+        texts.append(counted(more, "more time"))
+    return join_words(texts)
