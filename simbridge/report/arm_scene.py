@@ -13,7 +13,10 @@ from simbridge.robot.arm_drawing import DrawnMesh
 from simbridge.robot.pose import Array
 
 # Links of unknown shape are drawn as sticks of this radius, m.
-STICK = 0.02
+STICK_RADIUS = 0.02
+# Length and radius of the axes at the tool, m.
+TOOL_AXES_LENGTH = 0.08
+TOOL_AXES_RADIUS = 0.004
 
 Rgb = tuple[int, int, int]
 
@@ -22,16 +25,17 @@ class ArmScene:
     """A drawn arm, which `move` moves.
 
     Args:
-        scene: Of a viser server, or of one of its clients.
-        name: Of its node.
-        placements, prismatic: See `Robot.placements` and `Robot.prismatic`.
-        shapes: Of the base and of each link.
-        meshes: Of the same; sticks where there are neither.
-        colour: Of all shapes; their own by default.
+        scene: The scene of a viser server, or of one of its clients.
+        name: The name of the arm's node in the scene.
+        placements: See `Robot.placements`.
+        prismatic: See `Robot.prismatic`.
+        shapes: The shapes of the base and of each link.
+        meshes: Their meshes; without shapes and meshes sticks are drawn.
+        colour: The colour of all shapes; their own by default.
         opacity: 1 for solid.
 
     Attributes:
-        frame: Its root, which moves or hides the whole.
+        frame: The arm's root, which moves or hides the whole.
     """
 
     def __init__(
@@ -46,80 +50,105 @@ class ArmScene:
         colour: Rgb | None = None,
         opacity: float = 1.0,
     ) -> None:
-        self._placements, self._prismatic = (
-            [pin.SE3(placement) for placement in placements],
-            list(prismatic),
-        )
-        self._scene, self._colour, self._opacity = (
-            scene,
-            colour,
-            None if opacity >= 1.0 else opacity,
-        )
+        self._placements = [pin.SE3(placement) for placement in placements]
+        self._prismatic = list(prismatic)
+        self._scene = scene
+        self._colour = colour
+        self._opacity = None if opacity >= 1.0 else opacity
         self.frame = scene.add_frame(name, show_axes=False)
-        links = list(shapes) if any(shapes) or meshes else _sticks(placements)
-        self._joints, bodies = [], [name]
+
+        # The frame of each joint hangs on that of the joint before; the last placement is the tool.
+        self._joints = []
+        bodies = [name]
         for number, placement in enumerate(self._placements[:-1], start=1):
             bodies.append(f"{bodies[-1]}/joint{number}")
             self._joints.append(
                 scene.add_frame(bodies[-1], show_axes=False, position=placement.translation)
             )
+
+        links = list(shapes) if any(shapes) or meshes else _sticks(placements)
         for body, link in zip(bodies, links, strict=False):
             for number, shape in enumerate(link):
-                self._draw(f"{body}/shape{number}", shape)
+                self._draw_shape(f"{body}/shape{number}", shape)
         for number, mesh in enumerate(meshes):
-            place, painted = f"{bodies[mesh.body]}/mesh{number}", colour or _rgb(mesh.color)
-            scene.add_mesh_simple(
-                place,
-                mesh.vertices,
-                mesh.triangles,
-                color=painted,
-                opacity=self._opacity,
-                side="double",
-            )
-        end = self._placements[-1]
+            self._draw_mesh(f"{bodies[mesh.body]}/mesh{number}", mesh)
+
+        tool = self._placements[-1]
         scene.add_frame(
             f"{bodies[-1]}/tcp",
-            axes_length=0.08,
-            axes_radius=0.004,
-            wxyz=wxyz(end),
-            position=end.translation,
+            axes_length=TOOL_AXES_LENGTH,
+            axes_radius=TOOL_AXES_RADIUS,
+            wxyz=wxyz(tool),
+            position=tool.translation,
         )
 
-    def _draw(self, name: str, shape: ShapeRecord) -> None:
-        start, end = np.array(shape.start), np.array(shape.end)
+    def _draw_shape(self, name: str, shape: ShapeRecord) -> None:
+        """Draw a cylinder between a shape's ends; a capsule has balls at them."""
+        start = np.array(shape.start)
+        end = np.array(shape.end)
         length = float(np.linalg.norm(end - start))
         colour = self._colour or _rgb(shape.color)
+
         if length > 0.0:
             # The axis of viser's cylinder is z.
-            turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
-            at = {"wxyz": np.roll(turn.coeffs(), 1), "position": 0.5 * (start + end)}
+            axis = np.array([0.0, 0.0, 1.0])
+            rotation = pin.Quaternion.FromTwoVectors(axis, (end - start) / length)
             self._scene.add_cylinder(
-                name, shape.radius, length, colour, opacity=self._opacity, **at
+                name,
+                shape.radius,
+                length,
+                colour,
+                opacity=self._opacity,
+                wxyz=np.roll(rotation.coeffs(), 1),
+                position=0.5 * (start + end),
             )
+
         if shape.kind == "capsule":
-            for end_number, place in enumerate((start, end)):
-                ball, radius = f"{name}_end{end_number}", shape.radius
+            for number, centre in enumerate((start, end)):
                 self._scene.add_icosphere(
-                    ball, radius, colour, subdivisions=2, position=place, opacity=self._opacity
+                    f"{name}_end{number}",
+                    shape.radius,
+                    colour,
+                    subdivisions=2,
+                    position=centre,
+                    opacity=self._opacity,
                 )
 
+    def _draw_mesh(self, name: str, mesh: DrawnMesh) -> None:
+        """Draw a mesh in its body's frame, visible from both sides."""
+        self._scene.add_mesh_simple(
+            name,
+            mesh.vertices,
+            mesh.triangles,
+            color=self._colour or _rgb(mesh.color),
+            opacity=self._opacity,
+            side="double",
+        )
+
     def move(self, q: Array) -> None:
-        """Show it at joint positions (n,), rad."""
-        for frame, placement, slides, value in zip(
+        """Show the arm at joint positions.
+
+        Args:
+            q: Positions (n,), rad, or m for a prismatic joint.
+        """
+        for frame, placement, is_prismatic, value in zip(
             self._joints,
             self._placements[:-1],
             self._prismatic,
             np.asarray(q).tolist(),
             strict=True,
         ):
-            turned, slid = (0.0, value) if slides else (value, 0.0)
-            moved = placement * pin.SE3(pin.utils.rotate("z", turned), np.array([0.0, 0.0, slid]))
-            frame.wxyz = wxyz(moved)
-            if slides:
-                frame.position = moved.translation
+            angle = 0.0 if is_prismatic else value
+            distance = value if is_prismatic else 0.0
+            motion = pin.SE3(pin.utils.rotate("z", angle), np.array([0.0, 0.0, distance]))
+            pose = placement * motion
+            frame.wxyz = wxyz(pose)
+            if is_prismatic:
+                frame.position = pose.translation
 
 
 def _rgb(color: Sequence[float]) -> Rgb:
+    """Return red, green and blue, 0 to 255, of a colour in fractions of 1."""
     red, green, blue = (round(255 * part) for part in color)
     return red, green, blue
 
@@ -129,10 +158,10 @@ def _sticks(placements: Array) -> list[list[ShapeRecord]]:
     sticks = []
     for placement in placements:
         end = placement[:3, 3].tolist()
-        sticks.append([ShapeRecord("capsule", [0.0] * 3, end, STICK, [0.6, 0.64, 0.68])])
+        sticks.append([ShapeRecord("capsule", [0.0] * 3, end, STICK_RADIUS, [0.6, 0.64, 0.68])])
     return sticks
 
 
 def wxyz(placement: pin.SE3) -> Array:
-    """Its rotation as viser takes it."""
+    """Return the rotation of a placement as viser takes it: w, x, y, z (4,)."""
     return np.roll(pin.Quaternion(placement.rotation).coeffs(), 1)

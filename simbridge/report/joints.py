@@ -1,4 +1,7 @@
-"""The joints of a run: position, velocity and torque against their limits, and their share of the tracking error."""
+"""The joints of a run.
+
+They show position, velocity and torque against their limits, and their parts of the tracking error.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +23,34 @@ from simbridge.text import NO_BREAK, millimetres, plain, significant, with_unit
 
 # Larger limits of a robot mean "no limit".
 NO_LIMIT = 1e6
-# A joint that uses this share of a limit is shown in bold.
-NEAR = 0.9
+# A joint that uses this fraction of a limit is shown in bold.
+NEAR_LIMIT = 0.9
 # Differences below this, in degrees, mm, N m, N or A, are not worth drawing.
 RESOLUTION = 0.01
-# A limit is drawn only if the curve still takes up this share of the axes' height.
-WORTH_DRAWING = 0.4
-WIDTH, HEIGHT = 348, 380
+# A limit is drawn only if the curve still takes up this fraction of the axes' height.
+MIN_CURVE_FRACTION = 0.4
+# What is added below and above the curves and limits, as a fraction of their range.
+MARGIN_FRACTION = 0.08
+# The error of a joint that moves the tool by less counts as rounding, m.
+CONTRIBUTION_ROUNDING = 1e-9
+# Size of a joint's chart, in pixels.
+WIDTH = 348
+HEIGHT = 380
 # Of a longer run, evenly spaced samples: Jacobians take time, and a mean does not need more.
 MAX_JACOBIANS = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """One quantity of one joint over time.
+    """A quantity of a joint over time.
 
     Attributes:
         name: "position", "velocity", "torque", "force" or "current".
-        unit: Of everything here.
-        values: Makes what was measured (T,): for all joints of an hour at once it would be 0.4 GB.
-        lower: Its limit; -inf for none.
-        upper: Its limit; inf for none.
-        setpoint: Makes what was sent (T,), where that is known.
+        unit: The unit of values and limits.
+        values: Returns what was measured (T,): for all joints of an hour it would be 0.4 GB.
+        lower: The lower limit; -inf for none.
+        upper: The upper limit; inf for none.
+        setpoint: Returns what was sent (T,), where that is known.
     """
 
     name: str
@@ -70,7 +79,7 @@ class Quantity:
 
     @property
     def share(self) -> float | None:
-        """The peak as a share of the limit; None without a limit or a number."""
+        """The peak as a fraction of the limit; None without a limit or a number."""
         if not self.known or not np.isfinite(self.upper) or self.upper <= 0.0:
             return None
         return self.peak / self.upper
@@ -84,29 +93,36 @@ class Quantity:
 
     @property
     def near(self) -> bool:
-        """Whether a limit came near: by a twentieth of the range of positions, by a tenth of any other limit."""
-        if self.name == "position":
-            return self.margin is not None and self.margin < 0.5 * (1.0 - NEAR) * (
-                self.upper - self.lower
-            )
-        return self.share is not None and self.share >= NEAR
+        """Whether a limit came near.
+
+        That is by a twentieth of the range of positions, and by a tenth of any other limit.
+        """
+        if self.name != "position":
+            return self.share is not None and self.share >= NEAR_LIMIT
+        if self.margin is None:
+            return False
+        return self.margin < 0.5 * (1.0 - NEAR_LIMIT) * (self.upper - self.lower)
 
     @property
     def limit_used(self) -> str:
-        """The share of the limit, as text."""
+        """The peak in percent of the limit, as text."""
         if self.share is None:
             return "no limit" if self.known else "–"
-        return f"{significant(100.0 * self.share, 2, 1)}{NO_BREAK}% of {plain(float(f'{self.upper:.4g}'))}"
+        percentage = significant(100.0 * self.share, 2, 1)
+        limit = plain(float(f"{self.upper:.4g}"))
+        return f"{percentage}{NO_BREAK}% of {limit}"
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One joint of the arm.
+    """A joint of the arm.
 
     Attributes:
         name: As in the robot's description.
         prismatic: Whether it slides.
-        position, velocity, effort: Measured, with their limits.
+        position: The measured position, with its limits and setpoint.
+        velocity: The measured velocity, with its limits.
+        effort: The measured torque, force or current, with its limits.
         following: Statistics of its following error, in rad or m.
         moved: Statistics of the tool's displacement by that error alone, m.
         turned: Statistics of the tool's rotation by that error alone, rad.
@@ -207,86 +223,118 @@ def _finite_limit(limit: float) -> float:
 
 
 def _column(run: Evaluation, name: str, joint: int, scale: float) -> Array:
+    """Return a column (T,) of the log for one joint, times a factor."""
     return run.column(name)[:, joint] * scale
 
 
 def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
-    """How far each joint's following error alone moves the tool: (K, n) in m and (K, n) in rad.
+    """Return how far each joint's following error alone moves the tool.
 
-    To first order the joints' displacements add up, as vectors, to the plant's part of the error budget.
+    To first order the joints' displacements add up, as vectors, to the plant's part of the error
+    budget.
+
+    Returns:
+        Displacements (K, n), m, and rotations (K, n), rad, at K samples, evenly spaced.
     """
-    chosen = slice(None, None, -(-len(evaluation.log.stamp) // MAX_JACOBIANS))
-    setpoint, position = (
-        evaluation.column(name)[chosen].copy() for name in ("setpoint", "position")
-    )
-    moved = task_jacobians(*evaluation.chain, setpoint, "pose") * (setpoint - position)[:, None, :]
-    return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
+    step = -(-len(evaluation.log.stamp) // MAX_JACOBIANS)
+    setpoint = evaluation.column("setpoint")[::step].copy()
+    position = evaluation.column("position")[::step].copy()
+    following_error = (setpoint - position)[:, None, :]
+
+    motion = task_jacobians(*evaluation.chain, setpoint, "pose") * following_error
+    displacements = np.linalg.norm(motion[:, :3], axis=1)
+    rotations = np.linalg.norm(motion[:, 3:], axis=1)
+    return displacements, rotations
 
 
 def largest_contributor(joints: Sequence[Joint]) -> str:
-    """Which joint's following error moves the tool most, in a sentence."""
+    """Return which joint's following error moves the tool most, in a sentence."""
     worst = max(joints, key=lambda joint: joint.moved["rms"])
-    if worst.moved["rms"] < 1e-9:
+    displacement = worst.moved["rms"]
+    if displacement < CONTRIBUTION_ROUNDING:
         return "Every joint was at its setpoint."
     return (
         f"{worst.name} contributes most: its following error alone moves the tool by "
-        f"{millimetres(worst.moved['rms'])}{NO_BREAK}mm RMS. Contributions of several joints may cancel."
+        f"{millimetres(displacement)}{NO_BREAK}mm RMS. Contributions of several joints may cancel."
     )
 
 
 def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
-    """Position, velocity and torque over time, with the limits that come near."""
+    """Return position, velocity and torque over time, with the limits that come near.
+
+    Args:
+        joint: The joint that is drawn.
+        stamps: Instants of its samples (T,), s.
+        number: Its number, which makes the chart's name unique on the page.
+    """
     quantities = (joint.position, joint.velocity, joint.effort)
-    chart = Chart(
-        [_panel(quantity, stamps) for quantity in quantities], stamps, HEIGHT, columns=500
-    )
-    label = f"{joint.name}: {', '.join(f'{q.name} in {q.unit}' for q in quantities)} over time"
+    panels = [_panel(quantity, stamps) for quantity in quantities]
+    chart = Chart(panels, stamps, HEIGHT, columns=500)
+
+    names = ", ".join(f"{quantity.name} in {quantity.unit}" for quantity in quantities)
+    label = f"{joint.name}: {names} over time"
     return chart.html(chart.svg(f"joint{number}", label, WIDTH))
 
 
 def _panel(quantity: Quantity, stamps: Array) -> Panel:
-    values, setpoint = quantity.values(), None if quantity.setpoint is None else quantity.setpoint()
-    if setpoint is None:
+    """Return the axes of a quantity: what was measured and, where it is known, what was sent."""
+    values = quantity.values()
+    if quantity.setpoint is None:
         lines = [Line(quantity.name, ATTAINED, stamps, values, 1.5)]
     else:
+        setpoint = quantity.setpoint()
         lines = [
             Line(f"{quantity.name}, setpoint", SETPOINT, stamps, setpoint, 3.5),
             Line(f"{quantity.name}, attained", ATTAINED, stamps, values, 1.5),
         ]
-    low, high, limits = _range(quantity, np.concatenate([line.values for line in lines]))
+
+    low, high, limits = _axis_range(quantity, np.concatenate([line.values for line in lines]))
     unit = quantity.unit if quantity.unit.startswith("°") else f"{NO_BREAK}{quantity.unit}"
     title = f"{quantity.name.capitalize()} ({quantity.unit})"
     return Panel(title, lines, (low, high), unit, limits=limits, remark=_remark(quantity))
 
 
-def _range(quantity: Quantity, curves: Array) -> tuple[float, float, list[float]]:
-    """What the axes show, and the limits within."""
+def _axis_range(quantity: Quantity, curves: Array) -> tuple[float, float, list[float]]:
+    """Return what an axis shows from and to, and the limits within that.
+
+    Args:
+        quantity: Its limits are shown where they come near.
+        curves: All values that are drawn.
+    """
     if not quantity.known:
         return -1.0, 1.0, []
+
+    # The curves, or as much as their differences are worth.
     finite = curves[np.isfinite(curves)]
-    least, most = float(finite.min()), float(finite.max())
-    middle, span = 0.5 * (least + most), max(most - least, 10.0 * RESOLUTION)
-    low, high = middle - 0.5 * span, middle + 0.5 * span
+    lowest = float(finite.min())
+    highest = float(finite.max())
+    middle = 0.5 * (lowest + highest)
+    span = max(highest - lowest, 10.0 * RESOLUTION)
+    low = middle - 0.5 * span
+    high = middle + 0.5 * span
+
+    # The limits, unless the curves would become too flat with them.
     limits = []
     for limit in (quantity.lower, quantity.upper):
-        if np.isfinite(limit) and span >= WORTH_DRAWING * (max(high, limit) - min(low, limit)):
-            low, high = min(low, limit), max(high, limit)
+        span_with_limit = max(high, limit) - min(low, limit)
+        if np.isfinite(limit) and span >= MIN_CURVE_FRACTION * span_with_limit:
+            low = min(low, limit)
+            high = max(high, limit)
             limits.append(limit)
-    margin = 0.08 * (high - low)
+
+    margin = MARGIN_FRACTION * (high - low)
     return low - margin, high + margin, limits
 
 
 def _remark(quantity: Quantity) -> str:
-    """How near the limit came, in a few words."""
+    """Return how near the limit came, in a few words."""
     if not quantity.known:
         return "no data"
     if quantity.name == "position":
         margin = quantity.margin
-        return (
-            "no limit"
-            if margin is None
-            else f"{with_unit(significant(margin), quantity.unit)} to limit"
-        )
+        if margin is None:
+            return "no limit"
+        return f"{with_unit(significant(margin), quantity.unit)} to limit"
     if quantity.share is None:
         return f"peak {with_unit(significant(quantity.peak), quantity.unit)}"
     return quantity.limit_used.replace("of ", "of ±")
