@@ -1,7 +1,7 @@
-"""Charts over time and maps of a path: each drawn as SVG, with its numbers as JSON for the page's script.
+"""Charts over time and maps of a path: SVG, with the numbers as JSON for the page's script.
 
-The script draws charts again to show values under the pointer and to zoom. The SVG is what paper, and browsers without
-scripts, show.
+The script draws charts again to show values under the pointer and to zoom. The SVG is what paper,
+and browsers without scripts, show.
 """
 
 from __future__ import annotations
@@ -22,19 +22,33 @@ from simbridge.report.palette import DASHES, LIMIT, LIMITER, on_page
 from simbridge.robot.pose import Array
 from simbridge.text import significant
 
-# Margins of a chart, and the height of each panel's title, in pixels.
-LEFT, RIGHT, BOTTOM, TITLE = 54, 18, 40, 24
+# Margins of a chart, in pixels.
+LEFT = 54
+RIGHT = 18
+BOTTOM = 40
+# Height of each panel's title, in pixels.
+TITLE = 24
+# A chart wider than this, in pixels, has room for more ticks of the time.
+WIDE_CHART = 600
+WIDE_CHART_TICKS = 10
+NARROW_CHART_TICKS = 5
+# Significant digits of times and of values for the script.
+TIME_DIGITS = 6
+VALUE_DIGITS = 4
+MAP_DIGITS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One curve of a panel.
+    """A curve of a panel.
 
     Attributes:
-        name: Shown in the legend and under the pointer.
-        colour, width, dash: How it is drawn: the width in pixels, the dash by its name in `DASHES`.
-        times: (K,), s.
-        values: (K,), in the panel's unit; NaN is a gap.
+        name: What the legend and the pointer call it.
+        colour: Its colour, as #rrggbb.
+        times: Instants (K,), s.
+        values: Values (K,), in the panel's unit; NaN is a gap.
+        width: In pixels.
+        dash: A name in `DASHES`.
     """
 
     name: str
@@ -47,16 +61,16 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of axes of a chart.
+    """A pair of axes of a chart.
 
     Attributes:
         title: The quantity, with its unit.
-        lines: Its curves.
+        lines: The curves.
         shown: Values at the bottom and at the top.
-        unit: Appended to the values under the pointer.
+        unit: What is appended to the values under the pointer.
         logarithmic: Whether a division is a factor of ten.
         limits: Values at which a limit is drawn.
-        remark: Shown at the right of the title.
+        remark: What is shown at the right of the title.
     """
 
     title: str
@@ -68,25 +82,22 @@ class Panel:
     remark: str = ""
 
     def spoken(self) -> str:
-        """What a reader who does not see it should know: the range of each curve."""
+        """Return the range of each curve, for a reader who does not see them."""
         ranges = []
         for line in self.lines:
-            known = line.values[np.isfinite(line.values)]
-            shown = (
-                f"{significant(known.min())} to {significant(known.max())}"
-                if len(known)
-                else "no data"
-            )
-            ranges.append(f"{line.name} {shown}")
+            finite = line.values[np.isfinite(line.values)]
+            if len(finite):
+                text = f"{significant(finite.min())} to {significant(finite.max())}"
+            else:
+                text = "no data"
+            ranges.append(f"{line.name} {text}")
         return f"{self.title}: {', '.join(ranges) or 'zero'}."
 
     def visible(self, line: Line) -> Array:
-        """The line's values; what a logarithmic axis cannot show is a gap."""
-        return (
-            np.where(line.values >= self.shown[0], line.values, np.nan)
-            if self.logarithmic
-            else line.values
-        )
+        """Return a line's values (K,); what a logarithmic axis cannot show is a gap."""
+        if not self.logarithmic:
+            return line.values
+        return np.where(line.values >= self.shown[0], line.values, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +105,11 @@ class Chart:
     """Panels above each other over one time axis.
 
     Attributes:
-        panels: From top to bottom.
-        stamps: (T,), s: the chart spans the first to the last.
+        panels: The panels from top to bottom.
+        stamps: Instants (T,), s: the chart spans the first to the last.
         height: In pixels.
-        bands: Intervals to be shaded, s.
-        marks: Samples to be marked: number of the panel, time, value.
+        bands: Intervals to be shaded: begin and end, s.
+        marks: Samples to be marked: number of the panel, time, s, and value.
         axis: The label of the time axis.
         columns: Into how many columns the script's copy of a long curve is decimated.
     """
@@ -114,131 +125,187 @@ class Chart:
     @property
     def span(self) -> tuple[float, float]:
         """First and last instant, s; never of length zero."""
-        begin, end = float(self.stamps[0]), float(self.stamps[-1])
-        return begin, end if end > begin else begin + 1e-3
+        begin = float(self.stamps[0])
+        end = float(self.stamps[-1])
+        if end <= begin:
+            end = begin + 1e-3
+        return begin, end
 
     def svg(self, name: str, label: str, width: int) -> Markup:
-        """The drawing; see `Drawing.svg` for `name` and `label`, to which the range of each curve is added."""
-        return self.drawn(width).svg(
-            name, f"{label}. {' '.join(panel.spoken() for panel in self.panels)}"
-        )
+        """Return the chart as an element of the page.
+
+        Args:
+            name: See `Drawing.svg`.
+            label: The same; the range of each curve is added to it.
+            width: In pixels.
+        """
+        ranges = " ".join(panel.spoken() for panel in self.panels)
+        return self.drawn(width).svg(name, f"{label}. {ranges}")
 
     def drawn(self, width: int, head: int = 0) -> drawing.Drawing:
-        """The drawing, with room for a legend above it; both in pixels."""
-        canvas, first = drawing.Drawing(width, self.height + head), None
-        each = (self.height - BOTTOM) / len(self.panels) - TITLE
+        """Return the chart as a drawing.
+
+        Args:
+            width: In pixels.
+            head: Room for a legend above it, in pixels.
+        """
+        canvas = drawing.Drawing(width, self.height + head)
+        panel_height = (self.height - BOTTOM) / len(self.panels) - TITLE
+        first_axes = None
         for number, panel in enumerate(self.panels):
-            top = TITLE + number * (each + TITLE)
-            axes = canvas.axes(LEFT, self.height - top - each, RIGHT, head + top, sharex=first)
-            first = first or axes
-            self._draw(axes, panel, width - LEFT - RIGHT)
-            for _, time, value in (entry for entry in self.marks if entry[0] == number):
-                drawing.mark(axes, (time, value), "X")
+            # All panels share the time axis of the first; only the last one has its numbers.
+            top = TITLE + number * (panel_height + TITLE)
+            bottom = self.height - top - panel_height
+            axes = canvas.axes(LEFT, bottom, RIGHT, head + top, sharex=first_axes)
+            first_axes = first_axes or axes
+            self._draw_panel(axes, panel, width - LEFT - RIGHT)
+
+            for mark_panel, time, value in self.marks:
+                if mark_panel == number:
+                    drawing.mark(axes, (time, value), "X")
             axes.tick_params(labelbottom=number == len(self.panels) - 1)
-        drawing.prepare_time_axis(axes, *self.span, 10 if width > 600 else 5, self.axis)
+
+        ticks = WIDE_CHART_TICKS if width > WIDE_CHART else NARROW_CHART_TICKS
+        drawing.prepare_time_axis(axes, *self.span, ticks, self.axis)
         return canvas
 
-    def _draw(self, axes: Axes, panel: Panel, width: int) -> None:
+    def _draw_panel(self, axes: Axes, panel: Panel, width: int) -> None:
+        """Draw bands, curves, limits and titles on axes of a width in pixels."""
         if panel.logarithmic:
             drawing.prepare_logarithmic(axes, *panel.shown)
         else:
             axes.set_ylim(*panel.shown)
             axes.yaxis.set_major_locator(drawing.few_ticks(4))
             axes.yaxis.set_major_formatter(drawing.plain_numbers())
-        bars = [(begin, end - begin) for begin, end in self.bands]
-        across = axes.get_xaxis_transform()
+
+        # Bands over the whole height: begin and length of each, s.
         axes.broken_barh(
-            bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0
+            [(begin, end - begin) for begin, end in self.bands],
+            (0.0, 1.0),
+            transform=axes.get_xaxis_transform(),
+            facecolors=LIMITER,
+            alpha=0.15,
+            linewidth=0.0,
         )
+
         for line in panel.lines:
             values = panel.visible(line)
             kept = decimated(values, width)
             _draw_line(axes, line, line.times[kept], values[kept])
         for limit in panel.limits:
             axes.axhline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 2)))
+
         axes.set_title(panel.title, loc="left", pad=6.0)
         axes.set_title(panel.remark, loc="right", fontsize="small", pad=6.0)
 
     def html(self, drawn: Markup) -> Markup:
-        """The element of the page: what was drawn, and the numbers for the script."""
+        """Return the element of the page: what was drawn, and the numbers for the script."""
         begin, end = self.span
+        marks = []
+        for panel, time, value in self.marks:
+            marks.append([panel, *_rounded(np.array([time, value]), TIME_DIGITS)])
         content = {
             "height": self.height,
             "begin": begin,
             "end": end,
-            "bands": [_numbers(np.array(band), 6) for band in self.bands],
-            "marks": [[number, *_numbers(np.array(point), 6)] for number, *point in self.marks],
+            "bands": [_rounded(np.array(band), TIME_DIGITS) for band in self.bands],
+            "marks": marks,
             "axis": self.axis,
-            "panels": [self._panel(panel) for panel in self.panels],
+            "panels": [self._panel_content(panel) for panel in self.panels],
         }
         element = Markup('<div class="chart" data-chart="{}"><div class="static">{}</div></div>')
         return element.format(_compact(content), drawn)
 
-    def _panel(self, panel: Panel) -> dict[str, Any]:
-        low, high = panel.shown
+    def _panel_content(self, panel: Panel) -> dict[str, Any]:
+        """Return what the script needs to draw a panel."""
         lines = []
         for line in panel.lines:
             values = panel.visible(line)
             kept = decimated(values, self.columns)
-            style = {"name": line.name, "colour": on_page(line.colour), "width": line.width}
-            style["dash"] = " ".join(f"{length:g}" for length in DASHES[line.dash])
             lines.append(
-                {**style, "t": _numbers(line.times[kept], 6), "y": _numbers(values[kept], 4)}
+                {
+                    "name": line.name,
+                    "colour": on_page(line.colour),
+                    "width": line.width,
+                    "dash": " ".join(f"{length:g}" for length in DASHES[line.dash]),
+                    "t": _rounded(line.times[kept], TIME_DIGITS),
+                    "y": _rounded(values[kept], VALUE_DIGITS),
+                }
             )
-        facts = {
+
+        low, high = panel.shown
+        return {
             "title": panel.title,
             "remark": panel.remark,
             "unit": panel.unit,
             "log": panel.logarithmic,
             "limits": list(panel.limits),
+            "low": low,
+            "high": high,
+            "lines": lines,
         }
-        return {**facts, "low": low, "high": high, "lines": lines}
 
 
 def _draw_line(axes: Axes, line: Line, times: Array, values: Array) -> None:
-    """The curve; a sample between two gaps would make no line, and becomes a dot."""
-    # matplotlib's dashes are multiples of the width.
-    style = (0, tuple(length / line.width for length in DASHES[line.dash])) if line.dash else "-"
-    dots = drawing.dots(len(line.times))
-    axes.plot(times, values, color=line.colour, linewidth=line.width, linestyle=style, marker=dots)
-    known = np.concatenate([[False], np.isfinite(values), [False]])
-    alone = known[1:-1] & ~known[:-2] & ~known[2:]
-    if alone.any():
-        axes.plot(times[alone], values[alone], ".", color=line.colour, markersize=3.0 + line.width)
+    """Draw a curve; a sample between two gaps would make no line, and becomes a dot."""
+    style: Any = "-"
+    if line.dash:
+        # matplotlib's dashes are multiples of the width.
+        style = (0, tuple(length / line.width for length in DASHES[line.dash]))
+    axes.plot(
+        times,
+        values,
+        color=line.colour,
+        linewidth=line.width,
+        linestyle=style,
+        marker=drawing.dots(len(line.times)),
+    )
+
+    is_finite = np.concatenate([[False], np.isfinite(values), [False]])
+    is_alone = is_finite[1:-1] & ~is_finite[:-2] & ~is_finite[2:]
+    if is_alone.any():
+        size = 3.0 + line.width
+        axes.plot(times[is_alone], values[is_alone], ".", color=line.colour, markersize=size)
 
 
 def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, Array]) -> Markup:
-    """A drawing of a path, with the place of each sample for the script.
+    """Return a drawing of a path, with the place of each sample for the script.
 
     Args:
-        drawn: SVG.
-        places: (K, 2) in the drawing's pixels, from its upper left corner.
-        times: (K,), s.
+        drawn: The drawing as SVG.
+        places: Where K samples are drawn (K, 2), in pixels from the upper left corner.
+        times: Their instants (K,), s.
         columns: Values (K,) to be shown under the pointer, under "name|unit".
     """
+    shown_values = []
+    for name, values in columns.items():
+        shown_values.append({"name": name, "values": _rounded(values, MAP_DIGITS)})
     content = {
-        "x": _numbers(places[:, 0], 5),
-        "y": _numbers(places[:, 1], 5),
-        "t": _numbers(times, 6),
-        "columns": [
-            {"name": name, "values": _numbers(values, 5)} for name, values in columns.items()
-        ],
+        "x": _rounded(places[:, 0], MAP_DIGITS),
+        "y": _rounded(places[:, 1], MAP_DIGITS),
+        "t": _rounded(times, TIME_DIGITS),
+        "columns": shown_values,
     }
     return Markup('<div class="map" data-map="{}">{}</div>').format(_compact(content), drawn)
 
 
-def _numbers(values: Array, digits: int) -> list[float | None]:
-    return [
-        float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()
-    ]
+def _rounded(values: Array, digits: int) -> list[float | None]:
+    """Return values (K,) with so many significant digits; None where a value is not finite."""
+    numbers: list[float | None] = []
+    for value in values.tolist():
+        numbers.append(float(f"{value:.{digits}g}") if math.isfinite(value) else None)
+    return numbers
 
 
 def _compact(content: dict[str, Any]) -> str:
+    """Return content as JSON without blanks."""
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
 def decimated(values: Array, columns: int) -> NDArray[np.intp]:
-    """Which samples of a curve to draw so that it looks the same: the lowest and the highest of every column.
+    """Return which samples of a curve to draw so that it looks the same.
+
+    They are the lowest and the highest of every column, and the first gap in it.
 
     Args:
         values: The curve (T,); NaN is a gap, and stays one.
@@ -250,36 +317,41 @@ def decimated(values: Array, columns: int) -> NDArray[np.intp]:
     count = len(values)
     if count <= 3 * columns + 2:
         return np.arange(count)
+
+    # One row for each column of pixels; the last one is filled up with the last value.
     size = -(-count // columns)
-    padded = np.concatenate([values, np.full(-count % size, values[-1])]).reshape(-1, size)
-    gaps = np.isnan(padded)
-    first = np.arange(len(padded)) * size
-    chosen = [
-        first + np.where(gaps, np.inf, padded).argmin(axis=1),
-        first + np.where(gaps, -np.inf, padded).argmax(axis=1),
-        (first + gaps.argmax(axis=1))[gaps.any(axis=1)],
-        np.array([0, count - 1]),
-    ]
-    return np.unique(np.minimum(np.concatenate(chosen), count - 1))
+    rows = np.concatenate([values, np.full(-count % size, values[-1])]).reshape(-1, size)
+    row_begins = np.arange(len(rows)) * size
+    is_gap = np.isnan(rows)
+
+    lowest = row_begins + np.where(is_gap, np.inf, rows).argmin(axis=1)
+    highest = row_begins + np.where(is_gap, -np.inf, rows).argmax(axis=1)
+    first_gaps = (row_begins + is_gap.argmax(axis=1))[is_gap.any(axis=1)]
+    ends = np.array([0, count - 1])
+    indices = np.concatenate([lowest, highest, first_gaps, ends])
+    return np.unique(np.minimum(indices, count - 1))
 
 
 def decimated_path(points: Array, pieces: int) -> NDArray[np.intp]:
-    """Which points (T, 2) of a path to draw so that it looks the same: the outermost of every piece.
+    """Return which points of a path to draw so that it looks the same: the outermost of each piece.
 
     Args:
-        points: The path, in the plane in which it is drawn.
+        points: The path (T, 2), in the plane in which it is drawn.
         pieces: Into how many pieces of equal time a long path is cut.
 
     Returns:
-        Increasing indices, at most 6 pieces + 2 of them; all when there are no more than half of that.
+        Increasing indices, at most 6 pieces + 2 of them; all when there are no more than half of
+        that.
     """
-    return np.union1d(decimated(points[:, 0], pieces), decimated(points[:, 1], pieces))
+    outermost_right = decimated(points[:, 0], pieces)
+    outermost_up = decimated(points[:, 1], pieces)
+    return np.union1d(outermost_right, outermost_up)
 
 
 def intervals(
     marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0
 ) -> list[tuple[float, float]]:
-    """From when to when samples are marked.
+    """Return from when to when samples are marked.
 
     Args:
         marked: Which samples (T,).
@@ -289,11 +361,14 @@ def intervals(
     Returns:
         The instants of the first and last sample of each interval, s.
     """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    # The marks switch on at even edges, and off at odd ones.
+    padded = np.concatenate([[False], marked, [False]]).astype(np.int8)
+    edges = np.flatnonzero(np.diff(padded))
+    begins = stamps[edges[::2]].tolist()
+    ends = stamps[edges[1::2] - 1].tolist()
+
     merged: list[tuple[float, float]] = []
-    for begin, end in zip(
-        stamps[edges[::2]].tolist(), stamps[edges[1::2] - 1].tolist(), strict=True
-    ):
+    for begin, end in zip(begins, ends, strict=True):
         if merged and begin - merged[-1][1] < gap:
             merged[-1] = (merged[-1][0], end)
         else:
