@@ -1,9 +1,10 @@
 """A viser server that only those reach whom a gate admits.
 
-viser has no public hook for the handshake of its web socket: it passes its own `process_request` to websockets'
-`serve`, for its pages, and accepts every web socket. While such a server starts, `serve` is therefore replaced by a
-function that puts the gate before viser's `process_request`. That covers pages and web sockets alike. If viser should
-start its server in another way, nothing is guarded, and that is an error.
+viser has no public hook for the handshake of its web socket: it passes its own `process_request` to
+websockets' `serve`, for its pages, and accepts every web socket. While such a server starts,
+`serve` is therefore replaced by a function that puts the gate before viser's `process_request`. That
+covers pages and web sockets alike. If viser should start its server in another way, nothing is
+guarded, and that is an error.
 """
 
 from __future__ import annotations
@@ -31,13 +32,18 @@ _STARTING = threading.Lock()
 
 
 class UnguardedServer(SimbridgeError, RuntimeError):
-    """viser started its server without asking for the gate; version: viser's."""
+    """viser started its server without asking for the gate.
+
+    Attributes:
+        version: The version of viser.
+    """
 
     def __init__(self, version: str) -> None:
         self.version = version
         super().__init__(
-            f"viser {version} starts its server in a way that simbridge cannot guard, so that any page could use it. "
-            "It was stopped. Install another version of viser; see the dependencies of simbridge."
+            f"viser {version} starts its server in a way that simbridge cannot guard, so that any "
+            "page could use it. It was stopped. Install another version of viser; see the "
+            "dependencies of simbridge."
         )
 
 
@@ -48,7 +54,7 @@ class GuardedViserServer(viser.ViserServer):
         gate: Whom it admits.
         host: The address on which it listens.
         port: Its port; viser takes the next free one if it is in use.
-        label: Of its panel.
+        label: The label of its panel.
 
     Raises:
         UnguardedServer: The gate is not asked. The server has ended, and had no content.
@@ -62,12 +68,12 @@ class GuardedViserServer(viser.ViserServer):
             raise UnguardedServer(viser.__version__)
 
     def stop(self) -> None:
-        """End it."""
+        """End the server, without a message."""
         with contextlib.redirect_stdout(io.StringIO()):
             super().stop()
 
     def request_share_url(self, verbose: bool = True) -> None:
-        """Nothing: any page could otherwise open a tunnel by which the server is public."""
+        """Do nothing: any page could otherwise open a tunnel by which the server is public."""
 
 
 @contextlib.contextmanager
@@ -98,7 +104,13 @@ def guarded_handshakes(gate: PageGate) -> Iterator[threading.Event]:
 
 
 def behind_gate(gate: PageGate, process_request: ProcessRequest | None) -> ProcessRequest:
-    """A `process_request` of websockets that asks a gate first; the one behind it sees the path without the token."""
+    """Return a `process_request` of websockets that asks a gate first.
+
+    Args:
+        gate: Whom it admits.
+        process_request: What answers an admitted request, whose path it sees without the token;
+            None to accept it.
+    """
 
     def process_guarded_request(
         connection: ServerConnection, request: Request
