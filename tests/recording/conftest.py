@@ -29,6 +29,16 @@ JOINT_FIELDS = (
     "controller_target_velocity",
     "controller_target_acceleration",
 )
+TOPICS = [
+    "/joint_states",
+    "/setpoint",
+    "/command",
+    "/solution",
+    "/controller_target",
+    "/controller_target_acceleration",
+    "/target",
+    "/status",
+]
 PERIOD = 0.008
 
 

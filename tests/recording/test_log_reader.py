@@ -1,0 +1,363 @@
+"""What is read from a log: whole, cut off, damaged, or of another program."""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from mcap.reader import make_reader
+from mcap.records import Channel, Chunk, Message, Metadata, Schema
+from mcap.stream_reader import StreamReader, get_chunk_data_stream
+from mcap.writer import CompressionType, Writer
+
+from simbridge.errors import LogReadError, SimbridgeError
+from simbridge.files import decompression as compressed
+from simbridge.files import mapped_arrays
+from simbridge.recording import log_reader
+from simbridge.recording.log_reader import ChunkDecoder, read_log
+from simbridge.recording.log_writer import LogWriter
+from simbridge.recording.samples import Sample
+from tests.memory import takes_at_most
+from tests.properties import few_examples
+from tests.recording.conftest import JOINT_FIELDS, JOINTS, PERIOD, TOPICS
+
+FLOATS = st.floats(allow_nan=True, allow_infinity=True)
+MODES = st.integers(-(2**31), 2**31 - 1)
+
+
+def vectors(count):
+    return arrays(np.float64, count, elements=FLOATS)
+
+
+def samples_of(joints):
+    return st.builds(
+        Sample,
+        index=st.integers(-(2**63), 2**63 - 1),
+        stamp=st.floats(0.0, 2.0**31 - 1.0),
+        plan_time=FLOATS,
+        target=vectors(7),
+        **{name: vectors(joints) for name in JOINT_FIELDS},
+        speed_scaling=FLOATS,
+        robot_mode=MODES,
+        safety_mode=MODES,
+        runtime_state=MODES,
+        limited=st.booleans(),
+        host_monotonic=FLOATS,
+    )
+
+
+@few_examples(40)
+@given(st.data(), st.integers(1, 12))
+def test_numbers_are_read_bit_for_bit(write_log, assert_same, data, joints):
+    samples = data.draw(st.lists(samples_of(joints), max_size=4))
+    names = [f"joint_{k}" for k in range(joints)]
+
+    with tempfile.TemporaryDirectory() as folder:
+        columns = read_log(
+            write_log(Path(folder) / "log.mcap", samples, joint_names=names, period=0.1)
+        )
+
+    assert_same(columns, samples)
+    assert columns.joint_names == tuple(names)
+    assert columns.complete
+
+
+def test_a_long_run_keeps_its_order(run_of, write_log, assert_same, tmp_path):
+    samples = run_of(5000, period=0.002)
+
+    assert_same(read_log(write_log(tmp_path / "log.mcap", samples, period=0.002)), samples)
+
+
+def test_mapped_columns_survive_release(run_of, write_log, assert_same, tmp_path, monkeypatch):
+    samples = run_of(1000)
+    path = write_log(tmp_path / "log.mcap", samples)
+    monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 1000)
+    monkeypatch.setattr(log_reader, "RELEASED", 100)
+
+    columns = read_log(path)
+    assert_same(columns, samples)
+    columns.arrays.release()
+
+    assert_same(columns, samples)
+
+
+def test_names_frame_and_metadata_are_kept(write_log, tmp_path):
+    names = ["a joint", 'with "quotes"', "Gelenk ä"]
+    facts = {"robot": "ur10", "note": "línea\nnueva", "empty": ""}
+
+    columns = read_log(
+        write_log(tmp_path / "log.mcap", [], joint_names=names, frame_id="base", metadata=facts)
+    )
+
+    assert columns.joint_names == tuple(names)
+    assert columns.frame_id == "base"
+    assert columns.metadata == facts
+
+
+def test_a_log_without_samples_has_its_joints(write_log, tmp_path):
+    columns = read_log(write_log(tmp_path / "log.mcap", []))
+
+    assert columns.complete
+    assert columns.stamp.shape == (0,)
+    assert columns.target.shape == (0, 7)
+    assert columns.position.shape == (0, 6)
+
+
+def test_the_arrays_are_read_only(finished):
+    columns = read_log(finished[0])
+
+    for field in fields(Sample):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(columns, field.name)[0] = 0
+
+
+def test_a_log_can_be_read_while_it_is_written(run_of, assert_same, tmp_path):
+    samples = run_of(40)
+    with LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD) as log:
+        for sample in samples:
+            log.write(sample)
+        columns = read_log(tmp_path / "log.mcap")
+
+    # At most 31 periods of 8 ms fit into 0.25 s.
+    assert_same(columns, samples[:31])
+    assert not columns.complete
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89MCAP0\r\n", b"time,x,y\n0,1,2\n", bytes(1000)])
+def test_another_kind_of_file_is_refused(tmp_path, content):
+    (tmp_path / "log.mcap").write_bytes(content)
+
+    with pytest.raises(LogReadError, match="another kind of file") as raised:
+        read_log(tmp_path / "log.mcap")
+    assert isinstance(raised.value, SimbridgeError)
+    assert isinstance(raised.value, ValueError)
+    assert raised.value.path == tmp_path / "log.mcap"
+
+
+def mcap_file(path, *metadata):
+    with path.open("wb") as output:
+        writer = Writer(output)
+        writer.start()
+        for name, facts in metadata:
+            writer.add_metadata(name, facts)
+        writer.finish()
+    return path
+
+
+def test_an_mcap_file_of_others_is_refused(tmp_path):
+    with pytest.raises(LogReadError, match="another kind of file"):
+        read_log(mcap_file(tmp_path / "log.mcap", ("calibration", {"camera": "left"})))
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        ({"version": "3", "joint_names": "[]", "frame_id": "base_link"}, "layout 3"),
+        ({"version": "2", "joint_names": "[1]", "frame_id": "base_link"}, "damaged"),
+        ({"version": "2", "joint_names": "shoulder", "frame_id": "base_link"}, "damaged"),
+        ({"version": "2", "frame_id": "base_link"}, "damaged"),
+    ],
+)
+def test_an_unknown_layout_is_refused(tmp_path, layout, reason):
+    path = mcap_file(tmp_path / "log.mcap", ("simbridge", {}), ("simbridge/layout", layout))
+
+    with pytest.raises(LogReadError, match=reason):
+        read_log(path)
+
+
+def test_a_missing_log_raises_file_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_log(tmp_path / "log.mcap")
+
+
+def test_a_read_error_is_raised():
+    # Nothing is mapped at the address 0.
+    with pytest.raises(OSError, match="Input/output error"):
+        read_log("/proc/self/mem")
+
+
+FOREIGN = b'{"of": "another topic"}'
+
+
+def chunks_of(path):
+    with path.open("rb") as file:
+        return make_reader(file).get_summary().chunk_indexes
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_cut_file_keeps_earlier_chunks(assert_same, finished, tmp_path, data):
+    path, samples = finished
+    content = path.read_bytes()
+    cut = data.draw(st.integers(0, len(content) - 1))
+    (tmp_path / "cut.mcap").write_bytes(content[:cut])
+
+    try:
+        columns = read_log(tmp_path / "cut.mcap")
+    except LogReadError as error:
+        assert cut < chunks_of(path)[0].chunk_start_offset
+        assert error.path == tmp_path / "cut.mcap"
+    else:
+        whole = sum(
+            chunk.chunk_start_offset + chunk.chunk_length <= cut for chunk in chunks_of(path)
+        )
+        assert_same(columns, samples[: 31 * whole])
+        assert columns.metadata == {"robot": "ur10"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_byte_shortens_the_log(finished, tmp_path, data):
+    content = bytearray(finished[0].read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    (tmp_path / "damaged.mcap").write_bytes(content)
+
+    try:
+        columns = read_log(tmp_path / "damaged.mcap")
+    except LogReadError:
+        return
+    assert len(columns.stamp) <= len(finished[1])
+
+
+def test_damage_ends_the_log_before_it(assert_same, finished, tmp_path):
+    path, samples = finished
+    content = bytearray(path.read_bytes())
+    chunk = chunks_of(path)[2]
+    content[chunk.chunk_start_offset + chunk.chunk_length - 100] ^= 0x10
+    (tmp_path / "damaged.mcap").write_bytes(content)
+
+    columns = read_log(tmp_path / "damaged.mcap")
+
+    assert_same(columns, samples[:62])
+    assert not columns.complete
+
+
+def rewrite(source, path, keep=lambda topic, number: True, layout=None, **options):
+    """Copies a log record by record as other tools do; `keep` selects messages of a topic."""
+    changes = {"simbridge/layout": layout or {}}
+    with source.open("rb") as file, path.open("wb") as output:
+        writer = Writer(output, **options)
+        writer.start(profile="ros2")
+        writer.register_channel("/other", "json", 0)
+        schemas, channels, seen = {0: 0}, {}, dict.fromkeys(TOPICS, -1)
+        for record in StreamReader(file).records:
+            match record:
+                case Metadata():
+                    writer.add_metadata(record.name, record.metadata | changes.get(record.name, {}))
+                case Schema() if record.id not in schemas:
+                    schemas[record.id] = writer.register_schema(
+                        record.name, record.encoding, record.data
+                    )
+                case Channel() if record.id not in channels:
+                    number = writer.register_channel(
+                        record.topic, record.message_encoding, schemas[record.schema_id]
+                    )
+                    channels[record.id] = (number, record.topic)
+                case Message():
+                    number, topic = channels[record.channel_id]
+                    seen[topic] += 1
+                    if keep(topic, seen[topic]):
+                        writer.add_message(1, record.log_time, FOREIGN, record.log_time)
+                        writer.add_message(number, record.log_time, record.data, record.log_time)
+        writer.finish()
+    return path
+
+
+@pytest.mark.parametrize(
+    "options", [{"compression": CompressionType.ZSTD}, {"use_chunking": False}]
+)
+def test_a_log_of_other_tools_is_read(assert_same, finished, tmp_path, options):
+    assert_same(read_log(rewrite(finished[0], tmp_path / "rewritten.mcap", **options)), finished[1])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_cut_costs_one_unchunked_sample(assert_same, finished, tmp_path, data):
+    samples = finished[1]
+    content = rewrite(finished[0], tmp_path / "rewritten.mcap", use_chunking=False).read_bytes()
+    # Before the first sample are names and definitions; after the last one, the index.
+    first, last = content.index(FOREIGN), content.rindex(FOREIGN)
+    cut = data.draw(st.integers(first, last))
+    (tmp_path / "cut.mcap").write_bytes(content[:cut])
+
+    columns = read_log(tmp_path / "cut.mcap")
+
+    # The foreign message before each of ours counts the messages before the cut.
+    begun = content.count(FOREIGN, 0, cut)
+    assert len(columns.stamp) in {begun // len(TOPICS), max(0, begun - 1) // len(TOPICS)}
+    assert_same(columns, samples[: len(columns.stamp)])
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("missing", [0, 50, 99])
+def test_incomplete_samples_are_dropped_alone(assert_same, finished, tmp_path, topic, missing):
+    path, samples = finished
+
+    # All messages of a sample from one topic on are missing, as if writing had been interrupted there.
+    def keep(name, number):
+        return number != missing or TOPICS.index(name) < TOPICS.index(topic)
+
+    columns = read_log(rewrite(path, tmp_path / "rewritten.mcap", keep))
+    assert_same(columns, samples[:missing] + samples[missing + 1 :])
+
+
+@pytest.mark.parametrize("names", [["a", "b"], [name.replace("wrist", "ankle") for name in JOINTS]])
+def test_undeclared_joints_are_refused(finished, tmp_path, names):
+    path = rewrite(
+        finished[0], tmp_path / "rewritten.mcap", layout={"joint_names": json.dumps(names)}
+    )
+
+    with pytest.raises(LogReadError, match="messages"):
+        read_log(path)
+
+
+@pytest.mark.parametrize("content", ["zeros", "samples", "messages"])
+def test_a_decompression_bomb_is_refused(finished, tmp_path, monkeypatch, content):
+    source = finished[0].read_bytes()
+    with finished[0].open("rb") as file:
+        chunk = next(
+            r for r in StreamReader(file, emit_chunks=True).records if isinstance(r, Chunk)
+        )
+    piece = {
+        "zeros": struct.pack("<BQ", 0x90, 1 << 16) + bytes(1 << 16),
+        "samples": get_chunk_data_stream(chunk)[0].read(1 << 30),
+        # Among other messages than ours each is an object.
+        "messages": struct.pack("<BQHIQQ", 5, 22, 9, 0, 0, 0),
+    }[content]
+    total = piece * ((1 << 20) // len(piece))
+    data = zstandard.compress(total)
+    head = struct.pack("<QQQII", 0, 1, len(total), 0, 4) + b"zstd" + struct.pack("<Q", len(data))
+    bomb = source[: chunks_of(finished[0])[-1].chunk_start_offset]
+    (tmp_path / "bomb.mcap").write_bytes(
+        bomb + (struct.pack("<BQ", 6, len(head) + len(data)) + head + data) * 64
+    )
+
+    monkeypatch.setattr(compressed, "expansion", lambda size: 4 << 20)
+    with (
+        takes_at_most(20),
+        pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"),
+    ):
+        read_log(tmp_path / "bomb.mcap")
+
+
+def test_chunks_and_messages_are_read_alike(finished, monkeypatch, assert_same):
+    path, samples = finished
+    decoded = []
+    decode = ChunkDecoder.decode
+    monkeypatch.setattr(
+        ChunkDecoder, "decode", lambda self, content: decoded.append(0) or decode(self, content)
+    )
+    assert_same(read_log(path), samples)
+    # The first of the four chunks begins with the definitions.
+    assert len(decoded) == 3
+    monkeypatch.setattr(ChunkDecoder, "decode", lambda self, content: None)
+    assert_same(read_log(path), samples)
