@@ -12,14 +12,15 @@ curves = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_si
 
 
 @given(curves, st.integers(1, 40))
-def test_a_decimated_curve_keeps_its_ends_its_peaks_and_its_gaps(
-    values: list[float], columns: int
-) -> None:
+def test_decimation_keeps_ends_peaks_and_gaps(values: list[float], columns: int) -> None:
     curve = np.array(values)
+
     kept = decimated(curve, columns)
+
     assert len(kept) <= 3 * columns + 2
     assert np.all(np.diff(kept) > 0)
-    assert kept[0] == 0 and kept[-1] == len(curve) - 1
+    assert kept[0] == 0
+    assert kept[-1] == len(curve) - 1
     assert np.isnan(curve).any() == np.isnan(curve[kept]).any()
     if not np.isnan(curve).all():
         assert np.nanmin(curve[kept]) == np.nanmin(curve)
@@ -29,7 +30,9 @@ def test_a_decimated_curve_keeps_its_ends_its_peaks_and_its_gaps(
 @given(st.integers(500, 3000), st.integers(20, 100))
 def test_every_column_keeps_its_own_peak(samples: int, columns: int) -> None:
     curve = np.random.default_rng(samples).normal(size=samples)
+
     kept = decimated(curve, columns)
+
     size = -(-samples // columns)
     for start in range(0, samples, size):
         inside = kept[(kept >= start) & (kept < start + size)]
@@ -40,24 +43,31 @@ def test_a_decimated_path_keeps_its_outermost_points() -> None:
     angle = np.linspace(0.0, 20.0 * np.pi, 50_000)
     path = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     path[12_345] = [3.0, -2.0]
+
     kept = decimated_path(path, 200)
+
     assert len(kept) <= 1202
     assert 12_345 in kept
 
 
 @given(st.lists(st.booleans(), max_size=60))
 def test_intervals_cover_exactly_the_marked_samples(marked: list[bool]) -> None:
-    mask, stamps = np.array(marked, dtype=bool), np.arange(len(marked)) * 0.5
-    found = intervals(mask, stamps)
+    mask = np.array(marked, dtype=bool)
+    stamps = np.arange(len(marked)) * 0.5
+
+    periods = intervals(mask, stamps)
+
     inside = np.zeros(len(marked), dtype=bool)
-    for begin, end in found:
+    for begin, end in periods:
         inside |= (stamps >= begin) & (stamps <= end)
     assert np.array_equal(inside, mask)
-    assert len(found) == int(
-        np.count_nonzero(np.diff(np.concatenate([[False], mask]).astype(int)) == 1)
-    )
+    rises = np.diff(np.concatenate([[False], mask]).astype(int)) == 1
+    assert len(periods) == int(np.count_nonzero(rises))
 
 
 def test_intervals_separated_by_a_short_gap_are_merged() -> None:
     mask = np.array([1, 1, 0, 1, 0, 0, 0, 1], dtype=bool)
-    assert intervals(mask, np.arange(8.0), gap=2.5) == [(0.0, 3.0), (7.0, 7.0)]
+
+    periods = intervals(mask, np.arange(8.0), gap=2.5)
+
+    assert periods == [(0.0, 3.0), (7.0, 7.0)]

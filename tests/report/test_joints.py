@@ -10,9 +10,11 @@ from simbridge.report.joints import joint_contributions, joints, largest_contrib
 from tests.report.conftest import MadeUp
 
 
-def test_a_single_joint_off_its_setpoint_makes_the_whole_plant_error(tmp_path: Path) -> None:
+def test_one_joint_makes_the_plant_error(tmp_path: Path) -> None:
     evaluation = MadeUp(plant_offset=1e-4).evaluation(tmp_path)
+
     displacements, rotations = joint_contributions(evaluation)
+
     assert np.allclose(displacements[:, 0], evaluation.budget.plant.distance, rtol=1e-3)
     assert np.allclose(rotations[:, 0], 1e-4)
     assert np.allclose(displacements[:, 1:], 0.0, atol=1e-15)
@@ -20,7 +22,8 @@ def test_a_single_joint_off_its_setpoint_makes_the_whole_plant_error(tmp_path: P
 
 
 def test_joints_at_their_setpoints_contribute_nothing(tmp_path: Path) -> None:
-    assert (
-        largest_contributor(joints(MadeUp().evaluation(tmp_path)))
-        == "Every joint was at its setpoint."
-    )
+    evaluation = MadeUp().evaluation(tmp_path)
+
+    text = largest_contributor(joints(evaluation))
+
+    assert text == "Every joint was at its setpoint."

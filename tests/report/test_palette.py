@@ -18,8 +18,8 @@ from simbridge.report.palette import (
     STATES,
 )
 
-# G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A physiologically-based model for simulation of color vision
-# deficiency, 2009: the table of severity 1.0, in linear sRGB.
+# G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A physiologically-based model for simulation
+# of color vision deficiency, 2009: the table of severity 1.0, in linear sRGB.
 VISION = {
     "normal": np.eye(3),
     "protanopia": [
@@ -39,7 +39,7 @@ VISION = {
     ],
 }
 # CIE 1976 colour difference: one of 2.3 is just noticeable side by side.
-LEAST = 14.0
+MIN_DIFFERENCE = 14.0
 SETS = {
     "parts of the error": [
         ERRORS[name] for name in ("sampling", "solver", "limiter", "plant", "tracking")
@@ -58,26 +58,25 @@ def lab(colour: str, vision: str) -> np.ndarray:
     to_xyz = np.array(
         [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
     )
-    share = to_xyz @ seen / (to_xyz @ np.ones(3))
-    f = np.where(
-        share > (6.0 / 29.0) ** 3, np.cbrt(share), share / (3.0 * (6.0 / 29.0) ** 2) + 4.0 / 29.0
-    )
+    relative_xyz = to_xyz @ seen / (to_xyz @ np.ones(3))
+    linear_part = relative_xyz / (3.0 * (6.0 / 29.0) ** 2) + 4.0 / 29.0
+    f = np.where(relative_xyz > (6.0 / 29.0) ** 3, np.cbrt(relative_xyz), linear_part)
     return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
 
 
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("name", SETS)
-def test_colours_that_are_drawn_together_differ_for_every_kind_of_colour_vision(
-    name: str, vision: str
-) -> None:
+def test_colours_differ_for_every_vision(name: str, vision: str) -> None:
     seen = {colour: lab(colour, vision) for colour in SETS[name]}
     apart = {
         pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)
     }
-    assert min(apart.values()) >= LEAST, min(apart.items(), key=lambda item: item[1])
+    assert min(apart.values()) >= MIN_DIFFERENCE, min(apart.items(), key=lambda item: item[1])
 
 
-def test_lines_that_are_drawn_together_differ_by_more_than_their_colour() -> None:
-    # The whole error and the plant's part, both solid, differ by their width; so do the first and the sixth run.
-    assert len(set(ERROR_DASHES.values())) == len(ERROR_DASHES) == 3
+def test_lines_differ_by_more_than_colour() -> None:
+    # The whole error and the plant's part, both solid, differ by their width; so do the first and
+    # the sixth run.
+    assert len(ERROR_DASHES) == 3
+    assert len(set(ERROR_DASHES.values())) == 3
     assert len(set(RUN_DASHES[:5])) == 5
