@@ -7,7 +7,12 @@ from simbridge.evaluation.summary import Summary
 
 
 def write_report(evaluation: Evaluation, summary: Summary, *, replay: str | None = None) -> None:
-    """Write report.html into the run's directory; `replay` is the file name of the replay in it, if there is one.
+    """Write report.html into the run's directory.
+
+    Args:
+        evaluation: The run.
+        summary: Its numbers.
+        replay: The file name of the replay in the same directory, if there is one.
 
     Raises:
         OutputError: The page cannot be written.

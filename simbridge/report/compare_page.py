@@ -125,8 +125,8 @@ def _known_parts(comparison: Comparison) -> list[ErrorPart]:
 def _delays(comparison: Comparison) -> tuple[list[str], list[list[float | None]]]:
     """Return the titles of the columns of delays, and each run's delays, s.
 
-    A column in which no run has a delay is left out: a motion that does not turn has no delay of its
-    rotation.
+    A column in which no run has a delay is left out: a motion that does not turn has no delay of
+    its rotation.
     """
     known = {}
     for title, column in _delay_columns(comparison):

@@ -2,8 +2,8 @@
 
 viser has no public hook for the handshake of its web socket: it passes its own `process_request` to
 websockets' `serve`, for its pages, and accepts every web socket. While such a server starts,
-`serve` is therefore replaced by a function that puts the gate before viser's `process_request`. That
-covers pages and web sockets alike. If viser should start its server in another way, nothing is
+`serve` is therefore replaced by a function that puts the gate before viser's `process_request`.
+That covers pages and web sockets alike. If viser should start its server in another way, nothing is
 guarded, and that is an error.
 """
 

@@ -1,4 +1,7 @@
-"""The part of a report that a live session has: its states, its inputs and what hindered it, over time and in words."""
+"""The part of a report that a live session has, over time and in words.
+
+It shows the session's states, its inputs and what hindered it.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +72,9 @@ def session_part(session: Session) -> dict[str, Any]:
 
     Returns:
         `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name,
-        worst number, how often, s in all, first at s, meaning of the number; `events`: rows of when,
-        s, and what. `time_line` and `speed` are drawings over time with their legends; "" where
-        nothing was logged.
+        worst number, how often, s in all, first at s, meaning of the number; `events`: rows of
+        when, s, and what. `time_line` and `speed` are drawings over time with their legends; ""
+        where nothing was logged.
     """
     hindrances = session.hindrances
     phases = session.phases

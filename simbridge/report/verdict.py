@@ -336,7 +336,10 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
 
 
 def delay_sentences(summary: Summary) -> str:
-    """Return the delay of the position and its causes, and that of the rotation where it differs."""
+    """Return the delay of the position and its causes.
+
+    The rotation's follows where it differs.
+    """
     if summary["delay_of"] == "rotation":
         return _delay_sentence(summary, "rotation", "The arm turned in place and")
 

@@ -1,4 +1,4 @@
-"""`simbridge export --to csv|parquet|mat|rerun`: names, units and numbers, read back by each format's library."""
+"""`simbridge export --to csv|parquet|mat|rerun`, read back by each format's library."""
 
 from __future__ import annotations
 

@@ -302,7 +302,8 @@ def test_a_cut_costs_one_unchunked_sample(assert_same, finished, tmp_path, data)
 def test_incomplete_samples_are_dropped_alone(assert_same, finished, tmp_path, topic, missing):
     path, samples = finished
 
-    # All messages of a sample from one topic on are missing, as if writing had been interrupted there.
+    # All messages of a sample from one topic on are missing, as if writing had been interrupted
+    # there.
     def keep(name, number):
         return number != missing or TOPICS.index(name) < TOPICS.index(topic)
 

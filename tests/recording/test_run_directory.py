@@ -1,4 +1,4 @@
-"""A run directory is never overwritten, reads back what was written, and names missing or broken files."""
+"""A run directory: never overwritten, read back as written, naming missing or broken files."""
 
 from __future__ import annotations
 
