@@ -65,7 +65,7 @@ class ServoConfig:
         payload_cog: Its centre of gravity in tool0, m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
         number: The session's, which the control script carries.
-        live: The file of the pickled `LiveSetup` of a live session.
+        live: The file of the pickled `MotionSetup` of a live session.
     """
 
     host: str

@@ -20,8 +20,10 @@ from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
 from simbridge.sessions.channel import LiveChannel
-from simbridge.sessions.loop import LiveSetup, Request, SimulatedArm
+from simbridge.sessions.loop import OrderRequest
+from simbridge.sessions.motion_setup import MotionSetup
 from simbridge.sessions.phases import Order
+from simbridge.sessions.stepped_arm import SteppedArm
 from simbridge.ur.errors import ScriptNotStarted, StaleState
 
 # For a loop to import and compile what it needs, s.
@@ -46,7 +48,7 @@ class LiveDriver(ABC):
     capabilities: Capabilities
     asks = False
 
-    def __init__(self, setup: LiveSetup) -> None:
+    def __init__(self, setup: MotionSetup) -> None:
         self.period, self.setup = setup.period, setup
         self.channel: LiveChannel | None = None
         self.ring: StateRing | None = None
@@ -72,7 +74,7 @@ class LiveDriver(ABC):
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         """Pass on an order."""
         assert self._process is not None
-        self._process.send(Request(order, engagement, upto, value).sent())
+        self._process.send(OrderRequest(order, engagement, upto, value).as_message())
 
     @abstractmethod
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
@@ -111,7 +113,7 @@ def driver_for(
     backend: str,
     arm: Robot,
     options: Options,
-    setup: LiveSetup,
+    setup: MotionSetup,
     controller: Any,
     ask: Ask | None,
     realtime: bool,
@@ -140,7 +142,7 @@ class ControllerDriver(LiveDriver):
 
     capabilities = ControllerBackend.capabilities
 
-    def __init__(self, setup: LiveSetup, backend: ControllerBackend) -> None:
+    def __init__(self, setup: MotionSetup, backend: ControllerBackend) -> None:
         super().__init__(setup)
         self._backend, self._ended, self.asks = backend, False, not backend.ursim
 
@@ -202,7 +204,7 @@ class SimulationDriver(LiveDriver):
 
     capabilities = PyBulletBackend.capabilities
 
-    def __init__(self, setup: LiveSetup, priority: int = 0) -> None:
+    def __init__(self, setup: MotionSetup, priority: int = 0) -> None:
         super().__init__(setup)
         self._priority = priority
         self._timing = LoopTiming()
@@ -281,9 +283,9 @@ class SteppedDriver(LiveDriver):
 
     capabilities = PyBulletBackend.capabilities
 
-    def __init__(self, setup: LiveSetup) -> None:
+    def __init__(self, setup: MotionSetup) -> None:
         super().__init__(setup)
-        self._arm: SimulatedArm | None = None
+        self._arm: SteppedArm | None = None
         self._stopped: SimbridgeError | None = None
 
     def begin(self) -> None:
@@ -295,7 +297,7 @@ class SteppedDriver(LiveDriver):
             StateRing(None, n, ROWS),
             motion.subjects,
         )
-        self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
+        self._arm = SteppedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
     @property
     def is_stopped(self) -> bool:
@@ -314,7 +316,7 @@ class SteppedDriver(LiveDriver):
 
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         assert self._arm is not None
-        self._arm.loop.requests.append(Request(order, engagement, upto, value))
+        self._arm.loop.requests.append(OrderRequest(order, engagement, upto, value))
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         stopped, self._stopped = self._stopped, None

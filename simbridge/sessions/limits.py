@@ -21,6 +21,18 @@ VELOCITY_FRACTION = 0.98
 DISTANCE_FRACTION = 0.97
 
 
+class ServoModel(NamedTuple):
+    """How an arm follows setpoints.
+
+    Attributes:
+        law: The servo law, for whose overshoot the limits leave room.
+        phase: How long after a controller's cycle begins commands arrive, s.
+    """
+
+    law: ServojLaw
+    phase: float = 0.0
+
+
 class SetpointLimits(NamedTuple):
     """Limits of setpoints.
 
@@ -36,22 +48,22 @@ class SetpointLimits(NamedTuple):
 
 
 def setpoint_limits(
-    robot: Robot, law: ServojLaw | None, tool_speed: float, *, phase: float, lead: bool
+    robot: Robot, servo: ServoModel | None, tool_speed: float, *, lead: bool
 ) -> SetpointLimits:
     """Return the limits of setpoints within which the servo law keeps the arm within its own.
 
     Args:
         robot: The arm.
-        law: The servo law; None for an ideal servo.
+        servo: How it follows setpoints; None for an ideal servo.
         tool_speed: Limit of the tool's speed, m/s.
-        phase: See `LiveMotion`.
         lead: Whether the inverse of the law is sent.
     """
     velocity = robot.max_velocity
     acceleration = robot.max_acceleration
-    if law is None:
+    if servo is None:
         return SetpointLimits(velocity, acceleration, tool_speed)
 
+    law = servo.law
     if lead:
         # A command leads by acceleration / gain + lookahead velocity: at most half of it for the
         # first.
@@ -62,7 +74,7 @@ def setpoint_limits(
         return SetpointLimits(velocity, acceleration, tool_speed)
 
     # By linearity no setpoints within these limits make the arm exceed its own.
-    gain = law.velocity_gain(phase).any
+    gain = law.velocity_gain(servo.phase).any
     acceleration /= gain
     velocity = np.minimum(velocity / gain, _stoppable_velocity(law, acceleration))
     return SetpointLimits(velocity, acceleration, tool_speed / gain)

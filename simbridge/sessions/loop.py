@@ -1,173 +1,53 @@
-"""A live motion as the source of setpoints of a loop: orders and inputs go in, each period is timed and recorded.
+"""A live motion as the source of setpoints of a loop: each period is timed and recorded.
 
-The loop is the servo loop, or that of a simulated arm, which is here.
+The loop is the servo loop, or that of a simulated arm (stepped_arm.py). Orders and inputs go in.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import pickle
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.backends import SIMULATION, backend_class
-from simbridge.backends.backend import ArmState
-from simbridge.backends.servo_channel import StateRing
-from simbridge.errors import GuardViolation, InvalidParameter
-from simbridge.ik.callable_solver import build_solver
-from simbridge.ik.solver import Solver
-from simbridge.planning.options import Options
-from simbridge.robot.collision import CollisionModel
-from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
 from simbridge.scheduling import WaitingTime
 from simbridge.servo.feedforward import SCALING_RAMP
-from simbridge.servo.law import ServojLaw
 from simbridge.sessions.causes import STANDSTILL, LiveCause
 from simbridge.sessions.channel import LiveChannel
-from simbridge.sessions.inputs import Input
 from simbridge.sessions.motion import LiveMotion
-from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import LivePhase, Order
-
-if TYPE_CHECKING:  # the registry imports it
-    from simbridge.backends.pybullet import PyBulletBackend
 
 # After so many periods in a row whose step took longer than a period, the arm brakes and holds.
 SLOW_STEPS = 10
-_IMPORTABLE = (
-    "module:function, or an object that pickle can send to the loop's process: define it in a module of its own, not "
-    "in the program that is run"
-)
 
 
-@dataclass(frozen=True)
-class LiveSetup:
-    """What a live motion is made of, in the process of its loop.
+class OrderRequest(NamedTuple):
+    """An order with its numbers.
 
     Attributes:
-        robot: The arm.
-        solver: Made for it, or the name `module:function` of a custom one.
-        period: Control period, s.
-        options: How inputs are treated.
-        law: The servo law; None for an ideal servo.
-        phase: See `LiveMotion`.
-        collision_scene: Obstacles.
-        max_tool_speed: m/s; the robot's by default.
-        preview: See `LiveMotion`.
-        start: Where the simulated arm begins (n,), rad; None for home, and on a controller.
-        run_options: Of the simulated arm; None on a controller.
-        directory, paths: Where modules are imported from.
+        order: What is asked of the motion.
+        engagement, upto: See `LiveMotion.order`.
+        value: With `SPEED`: the largest fraction of full speed.
     """
-
-    robot: Robot
-    solver: Solver | str
-    period: float
-    options: LiveOptions
-    law: ServojLaw | None
-    phase: float
-    collision_scene: CollisionScene
-    max_tool_speed: float | None
-    preview: bool
-    start: Array | None = None
-    run_options: Options | None = None
-    directory: str = field(default_factory=os.getcwd)
-    paths: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
-
-    @property
-    def solver_name(self) -> str:
-        """The solver's name, as in messages."""
-        return self.solver if isinstance(self.solver, str) else self.solver.name
-
-    def pickled(self) -> bytes:
-        """For another process.
-
-        Raises:
-            InvalidParameter: The solver cannot be sent to another process.
-        """
-        solver = self.solver
-        own = "" if isinstance(solver, str) else type(solver).__module__
-        function = getattr(solver, "_function", None)
-        if "__main__" in (own, getattr(function, "__module__", "")):
-            raise InvalidParameter("solver", getattr(solver, "name", solver), _IMPORTABLE)
-        try:
-            return pickle.dumps((self.directory, self.paths, pickle.dumps(self)))
-        except Exception as error:  # what cannot be pickled fails in many ways
-            reason = f"{_IMPORTABLE} ({type(error).__name__}: {error})"
-            raise InvalidParameter("solver", getattr(solver, "name", solver), reason) from None
-
-    def motion(self) -> LiveMotion:
-        """The motion, compiled: its first period takes no longer than the others."""
-        solver = (
-            build_solver(self.robot, self.solver) if isinstance(self.solver, str) else self.solver
-        )
-        made = self._made(solver)
-        made.order(Order.ENGAGE, engagement=1)
-        home = made.step(0.0).target
-        turn = np.zeros(6)
-        for k, (kind, values) in enumerate(
-            (("pose", home), ("twist", turn), ("joints", self.robot.home))
-        ):
-            given = Input(kind, values, k + 1, 1)  # type: ignore[arg-type]
-            for _ in range(3):
-                made.step(0.1 * k, 1.0, given)
-        return self._made(solver)
-
-    def _made(self, solver: Solver) -> LiveMotion:
-        return LiveMotion(
-            solver,
-            self.period,
-            self.options,
-            law=self.law,
-            phase=self.phase,
-            collisions=CollisionModel(self.robot, self.collision_scene),
-            max_tool_speed=self.max_tool_speed,
-            preview=self.preview,
-        )
-
-
-def unpickled(data: bytes) -> LiveSetup:
-    """The setup that another process sent, which imports from the same places as that one.
-
-    Raises:
-        InvalidParameter: The solver's module cannot be imported here.
-    """
-    directory, paths, setup = pickle.loads(data)
-    sys.path.extend(path for path in paths if path not in sys.path)
-    os.chdir(directory)
-    try:
-        found: LiveSetup = pickle.loads(setup)
-    except Exception as error:  # importing foreign code may fail in any way
-        reason = f"{_IMPORTABLE} ({type(error).__name__}: {error})"
-        raise InvalidParameter("solver", "the given one", reason) from None
-    return found
-
-
-class Request(NamedTuple):
-    """An order with its numbers: see `LiveMotion.order`; with `SPEED` the largest share of full speed."""
 
     order: Order
     engagement: int = 0
     upto: int = 0
     value: float = 0.0
 
-    def sent(self) -> dict[str, Any]:
-        """As the loop's process is sent it."""
+    def as_message(self) -> dict[str, Any]:
+        """Return the request as the loop's process is sent it."""
         return {"do": "order", **self._asdict(), "order": int(self.order)}
 
     @classmethod
-    def received(cls, request: dict[str, Any]) -> Request:
-        """As it has arrived there."""
+    def of_message(cls, message: dict[str, Any]) -> OrderRequest:
+        """Return the request of such a message."""
         return cls(
-            Order(request["order"]), request["engagement"], request["upto"], request["value"]
+            Order(message["order"]), message["engagement"], message["upto"], message["value"]
         )
 
 
@@ -177,10 +57,12 @@ class LiveLoop:
     Args:
         motion: The live motion.
         channel: Inputs come from it, and periods are recorded in it.
+        period: Control period, s.
         clock: The loop's clock, s.
         timed: Whether the time that a step takes counts.
-        late: Whether the speed is lower than the controller's because commands were late.
-        other_payload: The controller's payload, kg, while it is another than at the begin of the session; else None.
+        late: Returns whether the speed is lower than the controller's because commands were late.
+        other_payload: Returns the controller's payload, kg, while it is another than at the begin
+            of the session; else None.
 
     Attributes:
         requests: Orders, one of which is taken in each period.
@@ -213,7 +95,7 @@ class LiveLoop:
         motion.solving = channel.solving
         self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
 
-        self.requests: deque[Request] = deque()
+        self.requests: deque[OrderRequest] = deque()
         # The number of the next period, from 0, and when the last one began, s.
         self._index = 0
         self._begun_at: float | None = None
@@ -230,10 +112,10 @@ class LiveLoop:
 
     def next(self, rate: float) -> tuple[Array, float]:
         """See `Motion`: the setpoint (n,), rad, of the next period, and its index."""
-        request = self.requests.popleft() if self.requests else Request(Order.NONE)
+        request = self.requests.popleft() if self.requests else OrderRequest(Order.NONE)
         return self._step(rate, request)
 
-    def _step(self, rate: float, request: Request) -> tuple[Array, float]:
+    def _step(self, rate: float, request: OrderRequest) -> tuple[Array, float]:
         """Make a period: take an order, step the motion, and record both; see `next`."""
         waited = self._waiting.seconds()
         begin = time.perf_counter()
@@ -250,7 +132,7 @@ class LiveLoop:
         step = step._replace(causes=self._add_causes(step.causes, now, duration, rate))
         self._begun_at = now
         if self._slow_steps >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
-            self.requests.appendleft(Request(Order.TOO_SLOW))
+            self.requests.appendleft(OrderRequest(Order.TOO_SLOW))
             self._slow_steps = 0
 
         index = self._index
@@ -261,7 +143,7 @@ class LiveLoop:
         )
         return step.setpoint, float(index)
 
-    def _take_order(self, request: Request) -> None:
+    def _take_order(self, request: OrderRequest) -> None:
         """Pass an order on to the motion, except that of the largest speed."""
         if request.order is Order.SPEED:
             self._wanted_max_speed = request.value
@@ -316,99 +198,12 @@ class LiveLoop:
         """See `StreamedMotion`: a pause at the pendant disengages."""
         order = Order.NONE if self._motion.phase is LivePhase.PAUSED else Order.PAUSE
         self._motion.rest_at(q)
-        _, index = self._step(0.0, Request(order))
+        _, index = self._step(0.0, OrderRequest(order))
         return index
 
     def lead_back(self, q: Array, hold: Array, period: float) -> Array:
         """See `StreamedMotion`: the arm is held where it was stopped."""
         self.requests.clear()
-        self.requests.append(Request(Order.RESUME))
+        self.requests.append(OrderRequest(Order.RESUME))
         self._motion.rest_at(q)
         return q[np.newaxis]
-
-
-class SimulatedArm:
-    """A simulated arm that a live loop (`loop`, which takes orders) moves, one period at a time. A context manager.
-
-    Args:
-        setup: Of the session.
-        motion: Made of it.
-        channel: Inputs and periods.
-        ring: Takes the states.
-        clock: The loop's, s; None for the simulation's own.
-    """
-
-    def __init__(
-        self,
-        setup: LiveSetup,
-        motion: LiveMotion,
-        channel: LiveChannel,
-        ring: StateRing,
-        clock: Callable[[], float] | None = None,
-    ) -> None:
-        made = backend_class(SIMULATION)(setup.robot, setup.run_options or Options())
-        self._backend = cast("PyBulletBackend", made)
-        self._ring, self._count, self._start = ring, 0, setup.start
-        self._clock = clock or (lambda: self._count * setup.period)
-        self.loop = LiveLoop(motion, channel, setup.period, self._clock, timed=clock is not None)
-        self._states: Generator[ArmState, None, None] | None = None
-
-    def __enter__(self) -> SimulatedArm:
-        self._backend.__enter__()
-        if self._start is not None:
-            self._backend.place(self._start)
-        self.loop.rest_at(self._backend.read().q)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._states is not None:
-            # Closing the stream brakes the arm.
-            self._states.close()
-        self._backend.__exit__()
-
-    def _setpoints(self) -> Iterator[Array]:
-        while True:
-            setpoint, self._position = self.loop.next(1.0)
-            self._sent = self._clock()
-            yield setpoint
-
-    def step(self) -> None:
-        """One period.
-
-        Raises:
-            GuardViolation: A setpoint was refused; the arm is at rest and must be engaged again.
-        """
-        self._count += 1
-        if self._states is None:
-            self._states = self._backend.stream(self._setpoints())
-        try:
-            state = next(self._states)
-        except GuardViolation:
-            self._states = None
-            self._backend.recover()
-            self.loop.rest_at(self._backend.read().q)
-            raise
-        unknown = state.q * math.nan
-        modes = (state.robot_mode, state.safety_mode, state.runtime_state)
-        times = (
-            state.sequence,
-            self._position,
-            self._sent,
-            self._clock(),
-            self._count * self._backend.period,
-        )
-        targets = (
-            state.controller_target,
-            state.controller_target_velocity,
-            state.controller_target_acceleration,
-        )
-        self._ring.write(
-            (*times, 1.0, *modes),
-            (
-                state.q,
-                state.qd,
-                state.effort,
-                *(unknown if v is None else v for v in targets),
-                state.command,
-            ),
-        )

@@ -22,12 +22,11 @@ from simbridge.planning.limiter import Limiter
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import SCALING_RAMP
-from simbridge.servo.law import ServojLaw
 from simbridge.sessions.aim import Aim, make_aim
 from simbridge.sessions.approach import ApproachLimit
 from simbridge.sessions.causes import LingeringCauses, LiveCause
 from simbridge.sessions.inputs import Fate, Input
-from simbridge.sessions.limits import setpoint_limits
+from simbridge.sessions.limits import ServoModel, setpoint_limits
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Happening, LivePhase, Order, next_phase
 from simbridge.sessions.spaces import POSES
@@ -107,8 +106,7 @@ class LiveMotion:
         solver: Made for the arm.
         period: Control period, s.
         options: How inputs are treated.
-        law: The servo law, for whose overshoot the limits leave room; None for an ideal servo.
-        phase: How long after a controller's cycle begins commands arrive, s.
+        servo: How the arm follows setpoints; None for an ideal servo.
         collisions: With its obstacles; by default only the arm's own.
         max_tool_speed: m/s; the robot's by default.
         preview: Whether chunks are followed one lag of the servo law ahead.
@@ -126,8 +124,7 @@ class LiveMotion:
         period: float,
         options: LiveOptions,
         *,
-        law: ServojLaw | None = None,
-        phase: float = 0.0,
+        servo: ServoModel | None = None,
         collisions: CollisionModel | None = None,
         max_tool_speed: float | None = None,
         preview: bool = False,
@@ -138,14 +135,14 @@ class LiveMotion:
         self._period = period
         self._options = options
         # How far ahead chunks are followed, s.
-        self._preview = law.lag if preview and law is not None else 0.0
+        self._preview = servo.law.lag if preview and servo is not None else 0.0
 
         # Limits. What stops at the end of a joint's range must not carry the arm beyond it.
         tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
-        limits = setpoint_limits(robot, law, tool_speed, phase=phase, lead=options.lead)
+        limits = setpoint_limits(robot, servo, tool_speed, lead=options.lead)
         margin = 0.0
-        if law is not None and not options.lead:
-            margin = OVERSHOOT_FACTOR * law.overshoot(limits.acceleration)
+        if servo is not None and not options.lead:
+            margin = OVERSHOOT_FACTOR * servo.law.overshoot(limits.acceleration)
         self._limits = limits
         self._limiter = Limiter(
             robot, period, limits.tool_speed, limits.velocity, limits.acceleration, margin

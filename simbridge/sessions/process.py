@@ -24,7 +24,9 @@ from simbridge.errors import GuardViolation
 from simbridge.ik.faults import solver_failure
 from simbridge.lifeline import end_with_parent
 from simbridge.sessions.channel import LiveChannel
-from simbridge.sessions.loop import LiveLoop, LiveSetup, Request, SimulatedArm, unpickled
+from simbridge.sessions.loop import LiveLoop, OrderRequest
+from simbridge.sessions.motion_setup import MotionSetup, unpickle_setup
+from simbridge.sessions.stepped_arm import SteppedArm
 
 # A period that begins later than this share of itself is missed.
 _LATE = 0.5
@@ -35,7 +37,7 @@ class LiveServoSession(Session):
 
     def _prepare(self) -> None:
         assert self._config.live is not None
-        setup = unpickled(Path(self._config.live).read_bytes())
+        setup = unpickle_setup(Path(self._config.live).read_bytes())
         self._solver_name = setup.solver_name
         self._motion = setup.motion()
         self._live: LiveLoop | None = None
@@ -50,7 +52,7 @@ class LiveServoSession(Session):
     def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the session, or pass on an order."""
         if self._live is not None:
-            self._live.requests.append(Request.received(request))
+            self._live.requests.append(OrderRequest.of_message(request))
             return
         config, joints = self._config, len(self._config.limits.joint_names)
         self._motion.rest_at(loop.measured)
@@ -77,20 +79,20 @@ def _serve(parent: Parent) -> None:
         SimbridgeError: What ended the session.
     """
     request = json.loads(parent.configuration())
-    setup = unpickled(Path(request["live"]).read_bytes())
+    setup = unpickle_setup(Path(request["live"]).read_bytes())
     try:
         _simulate(parent, request, setup)
     except KeyboardInterrupt as error:
         raise solver_failure(setup.solver_name, error) from error
 
 
-def _simulate(parent: Parent, request: dict[str, Any], setup: LiveSetup) -> None:
+def _simulate(parent: Parent, request: dict[str, Any], setup: MotionSetup) -> None:
     """See `_serve`; request: the configuration."""
     motion, n = setup.motion(), setup.robot.n
     channel = LiveChannel(Path(request["channel"]), n)
     ring = StateRing(Path(request["ring"]), n, request["rows"])
     notes = minimize_latency(request["priority"])
-    with SimulatedArm(setup, motion, channel, ring, time.monotonic) as arm:
+    with SteppedArm(setup, motion, channel, ring, time.monotonic) as arm:
         parent.report(event="session", subjects=list(motion.subjects), notes=notes)
         deadline, missed = time.monotonic(), 0
         while not parent.gone:
@@ -100,7 +102,7 @@ def _simulate(parent: Parent, request: dict[str, Any], setup: LiveSetup) -> None
                         event="stopped", program="none", missed_deadlines=missed, missed_states=0
                     )
                     return
-                arm.loop.requests.append(Request.received(request))
+                arm.loop.requests.append(OrderRequest.of_message(request))
             parent.check_alive()
             try:
                 arm.step()

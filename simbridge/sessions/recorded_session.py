@@ -29,6 +29,7 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.inputs import Input, InputKind, TwistFrame
+from simbridge.sessions.limits import ServoModel
 from simbridge.sessions.motion import LiveMotion, MotionStep
 from simbridge.sessions.options import Filter, LiveHold, LiveOptions
 from simbridge.sessions.phases import LivePhase, Order
@@ -247,18 +248,16 @@ class RecordedSession:
             raise InvalidParameter(
                 "period", f"{options.period} s", f"the session's, {period} s (--period)"
             )
-        plant = options.plant_model
-        law = (
-            plant.law(controller_cycle(solver.robot.period, period))
-            if options.servo == "servoj"
-            else None
-        )
+        servo = None
+        if options.servo == "servoj":
+            plant = options.plant_model
+            law = plant.law(controller_cycle(solver.robot.period, period))
+            servo = ServoModel(law, plant.phase)
         return LiveMotion(
             solver,
             period,
             _live_options(live),
-            law=law,
-            phase=plant.phase,
+            servo=servo,
             collisions=CollisionModel(solver.robot, options.collision_scene),
             max_tool_speed=options.max_tool_speed,
             preview=live.preview,

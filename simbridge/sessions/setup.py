@@ -44,7 +44,8 @@ from simbridge.running.run_ending import EndNotVerified, describe_rest, finalize
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.filters import filter_delay
-from simbridge.sessions.loop import LiveSetup
+from simbridge.sessions.limits import ServoModel
+from simbridge.sessions.motion_setup import MotionSetup
 from simbridge.sessions.options import LIVE, MORE, LiveOptions
 from simbridge.sessions.session import LiveSession
 from simbridge.ur.controller_facts import ControllerFacts
@@ -94,17 +95,16 @@ def live(
         )
 
     period = options.period or arm.period
-    plant = options.plant_model
-    law = None
+    servo = None
     if options.servo == "servoj":
-        law = plant.law(controller_cycle(arm.period, period))
-    setup = LiveSetup(
+        plant = options.plant_model
+        servo = ServoModel(plant.law(controller_cycle(arm.period, period)), plant.phase)
+    setup = MotionSetup(
         robot=arm,
         solver=chosen_solver,
         period=period,
         options=live_options,
-        law=law,
-        phase=plant.phase,
+        servo=servo,
         collision_scene=options.collision_scene,
         max_tool_speed=options.max_tool_speed,
         preview=options.feedforward == "on",
@@ -168,7 +168,7 @@ def _choose_solver(solver: Solver | str | None, arm: Robot) -> Solver | str:
 
 def session_record(
     robot: Robot,
-    setup: LiveSetup,
+    setup: MotionSetup,
     options: Options,
     backend: str,
     controller: ControllerFacts | None,
@@ -215,7 +215,7 @@ def session_record(
     )
 
 
-def _record_live(setup: LiveSetup) -> LiveRecord:
+def _record_live(setup: MotionSetup) -> LiveRecord:
     live = setup.options
     return LiveRecord(
         hold=live.hold,

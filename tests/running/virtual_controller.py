@@ -20,7 +20,7 @@ from simbridge.servo.law import ServojLaw
 from simbridge.sessions import setup as live_setup
 from simbridge.sessions.channel import LiveChannel
 from simbridge.sessions.driver import SteppedDriver
-from simbridge.sessions.loop import LiveLoop, Request
+from simbridge.sessions.loop import LiveLoop, OrderRequest
 from simbridge.sessions.phases import Order
 from simbridge.sessions.session import LiveSession
 from tests.backends.fake_link import FakeLink, VirtualClock
@@ -45,10 +45,9 @@ class VirtualController(SteppedDriver):
     def begin(self) -> None:
         if self.link is not None:
             return
-        setup = self.setup
-        robot = self.setup.robot
-        motion = setup._made(setup.solver)
-        law = setup.law or ServojLaw(setup.period)
+        setup, robot = self.setup, self.setup.robot
+        motion = setup.make_motion(setup.solver)
+        law = ServojLaw(setup.period) if setup.servo is None else setup.servo.law
         clock = VirtualClock(self._late)
         self.link = FakeLink(clock, robot.home, setup.period, law=law, **self._faults)
         guard = Guard(robot, setup.period, law.lookahead)
@@ -68,7 +67,7 @@ class VirtualController(SteppedDriver):
             self._stopped = error
 
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
-        self._live.requests.append(Request(order, engagement, upto, value))
+        self._live.requests.append(OrderRequest(order, engagement, upto, value))
 
     def poll(self, states: list[Any]) -> SimbridgeError | None:
         if self._stopped is not None:

@@ -9,6 +9,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.inputs import Input
+from simbridge.sessions.limits import ServoModel
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Order
@@ -21,7 +22,7 @@ PERIOD = ROBOT.period
 @pytest.mark.parametrize("tuning", [(2000.0, 0.03), (300.0, 0.1)])
 def test_an_arm_that_is_driven_to_the_end_of_a_range_does_not_overshoot_it(tuning):
     law = ServojLaw(PERIOD, *tuning)
-    motion = LiveMotion(ForwardDynamics(ROBOT), PERIOD, LiveOptions(), law=law)
+    motion = LiveMotion(ForwardDynamics(ROBOT), PERIOD, LiveOptions(), servo=ServoModel(law))
     begin = ROBOT.home + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0])
     motion.rest_at(begin)
     motion.order(Order.ENGAGE, engagement=1)

@@ -17,6 +17,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import JointMotion, ServojLaw
 from simbridge.sessions.inputs import Input
+from simbridge.sessions.limits import ServoModel
 from simbridge.sessions.motion import LiveMotion, MotionStep
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Order
@@ -47,7 +48,12 @@ def engaged(
     around = _collisions(robot.name) if scene is None else CollisionModel(robot, scene)
     made = _solver(robot.name, name)
     motion = LiveMotion(
-        made, robot.period, LiveOptions(**options), law=law, collisions=around, **facts
+        made,
+        robot.period,
+        LiveOptions(**options),
+        servo=ServoModel(law),
+        collisions=around,
+        **facts,
     )
     motion.rest_at(robot.home if start is None else np.asarray(start))
     motion.order(Order.ENGAGE, engagement=1)

@@ -1,0 +1,137 @@
+"""What a live motion is made of, and how that reaches the process of its loop."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.callable_solver import build_solver
+from simbridge.ik.solver import Solver
+from simbridge.planning.options import Options
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.obstacles import CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.sessions.inputs import Input
+from simbridge.sessions.limits import ServoModel
+from simbridge.sessions.motion import LiveMotion
+from simbridge.sessions.options import LiveOptions
+from simbridge.sessions.phases import Order
+
+NEEDED_SOLVER = (
+    "module:function, or an object that pickle can send to the loop's process: define it in a "
+    "module of its own, not in the program that is run"
+)
+# Periods of each kind of input in which everything is compiled.
+COMPILING_PERIODS = 3
+
+
+@dataclass(frozen=True)
+class MotionSetup:
+    """What a live motion is made of, in the process of its loop.
+
+    Attributes:
+        robot: The arm.
+        solver: Made for it, or the name `module:function` of a custom one.
+        period: Control period, s.
+        options: How inputs are treated.
+        servo: How the arm follows setpoints; None for an ideal servo.
+        collision_scene: Obstacles.
+        max_tool_speed: m/s; the robot's by default.
+        preview: See `LiveMotion`.
+        start: Where the simulated arm begins (n,), rad; None for home, and on a controller.
+        run_options: Of the simulated arm; None on a controller.
+        directory, paths: Where modules are imported from.
+    """
+
+    robot: Robot
+    solver: Solver | str
+    period: float
+    options: LiveOptions
+    servo: ServoModel | None
+    collision_scene: CollisionScene
+    max_tool_speed: float | None
+    preview: bool
+    start: Array | None = None
+    run_options: Options | None = None
+    directory: str = field(default_factory=os.getcwd)
+    paths: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+    @property
+    def solver_name(self) -> str:
+        """The solver's name, as in messages."""
+        return self.solver if isinstance(self.solver, str) else self.solver.name
+
+    def pickled(self) -> bytes:
+        """Return the setup as bytes for another process, which `unpickle_setup` reads.
+
+        Raises:
+            InvalidParameter: The solver cannot be sent to another process.
+        """
+        solver = self.solver
+        class_module = "" if isinstance(solver, str) else type(solver).__module__
+        function = getattr(solver, "_function", None)
+        function_module = getattr(function, "__module__", "")
+        if "__main__" in (class_module, function_module):
+            raise InvalidParameter("solver", getattr(solver, "name", solver), NEEDED_SOLVER)
+
+        try:
+            return pickle.dumps((self.directory, self.paths, pickle.dumps(self)))
+        except Exception as error:  # what cannot be pickled fails in many ways
+            reason = f"{NEEDED_SOLVER} ({type(error).__name__}: {error})"
+            raise InvalidParameter("solver", getattr(solver, "name", solver), reason) from None
+
+    def motion(self) -> LiveMotion:
+        """Return the motion, compiled: its first period takes no longer than the others."""
+        solver = self.solver
+        if isinstance(solver, str):
+            solver = build_solver(self.robot, solver)
+
+        # Everything that a motion calls is compiled by one that is thrown away.
+        trial = self.make_motion(solver)
+        trial.order(Order.ENGAGE, engagement=1)
+        home_pose = trial.step(0.0).target
+        trial_inputs = (
+            Input("pose", home_pose, 1, 1),
+            Input("twist", np.zeros(6), 2, 1),
+            Input("joints", self.robot.home, 3, 1),
+        )
+        for k, trial_input in enumerate(trial_inputs):
+            for _ in range(COMPILING_PERIODS):
+                trial.step(0.1 * k, 1.0, trial_input)
+
+        return self.make_motion(solver)
+
+    def make_motion(self, solver: Solver) -> LiveMotion:
+        """Return a motion with a solver, not compiled."""
+        return LiveMotion(
+            solver,
+            self.period,
+            self.options,
+            servo=self.servo,
+            collisions=CollisionModel(self.robot, self.collision_scene),
+            max_tool_speed=self.max_tool_speed,
+            preview=self.preview,
+        )
+
+
+def unpickle_setup(data: bytes) -> MotionSetup:
+    """Return the setup that another process sent, and import from the same places as that one.
+
+    Raises:
+        InvalidParameter: The solver's module cannot be imported here.
+    """
+    directory, paths, pickled_setup = pickle.loads(data)
+    sys.path.extend(path for path in paths if path not in sys.path)
+    os.chdir(directory)
+    try:
+        setup: MotionSetup = pickle.loads(pickled_setup)
+    except Exception as error:  # importing foreign code may fail in any way
+        reason = f"{NEEDED_SOLVER} ({type(error).__name__}: {error})"
+        raise InvalidParameter("solver", "the given one", reason) from None
+    return setup
