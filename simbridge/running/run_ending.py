@@ -117,6 +117,12 @@ def reportable_error(error: Exception, subject: str) -> SimbridgeError:
     return unforeseen
 
 
+def carry_end(error: SimbridgeError, ending: Ending | None, directory: RunDirectory) -> None:
+    """Let an error carry whether the arm is at rest, and where what was recorded is."""
+    error.aftermath = rest_words(ending)
+    error.run_directory = directory.path
+
+
 def add_aftermath(error: SimbridgeError, sentence: str) -> None:
     """Add a sentence to what is printed after an error."""
     error.aftermath = f"{error.aftermath} {sentence}".lstrip()
@@ -170,7 +176,8 @@ def record_early_end(
                 record(f"{type(stop).__name__}: {stop}", stop, stop)
                 raise stop from None
 
-        interrupted = _explain_interrupted_run(error, before, arm.ending)
+        interrupted = interrupted_error(error, before, arm.ending, subject="run")
+        interrupted.cause = cause_of(before or error, None)
         outcome: str = interrupted.cause
         if before is not None:
             outcome = f"{type(before).__name__}: {before}"
@@ -196,16 +203,25 @@ def _error_before(error: BaseException) -> SimbridgeError | None:
     return before
 
 
-def _explain_interrupted_run(
-    error: KeyboardInterrupt, before: SimbridgeError | None, ending: Ending | None
+def interrupted_error(
+    error: KeyboardInterrupt,
+    before: BaseException | None,
+    ending: Ending | None,
+    *,
+    subject: str,
 ) -> Interrupted:
-    """Return the error for a run that a signal ended, or that one reached while it was stopped."""
-    words = f"The run was {describe_signal(error)}."
+    """Return the error for what a signal ended, or reached while it was stopped; without its cause.
+
+    Args:
+        error: The signal.
+        before: What had ended it before; None if the signal did.
+        ending: What was seen.
+        subject: "run" or "session".
+    """
+    sentences = f"The {subject} was {ended_words(error)}."
     if before is not None:
-        words = f"{before} Then it was {describe_signal(error)}."
-    interrupted = Interrupted(f"{words} {describe_rest(ending)}", signal_number(error))
-    interrupted.cause = cause_of(before or error, None)
-    return interrupted
+        sentences = f"{before} Then it was {ended_words(error)}."
+    return Interrupted(f"{sentences} {rest_words(ending)}", number_of(error))
 
 
 def explain_interrupted_evaluation(

@@ -27,8 +27,8 @@ from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     EndNotVerified,
-    describe_rest,
-    explain_interrupted_evaluation,
+    carry_end,
+    evaluation_interrupted,
     finalize,
     record_early_end,
     reportable_error,
@@ -224,8 +224,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
         raise explain_interrupted_evaluation(error, arm, directory.path) from None
     except Exception as error:
         reported = reportable_error(error, "run")
-        reported.aftermath = describe_rest(ending)
-        reported.run_directory = directory.path
+        carry_end(reported, ending, directory)
         if reported is error:
             raise
         raise reported from error

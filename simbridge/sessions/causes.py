@@ -1,4 +1,4 @@
-"""Why a live arm is slower than asked, or stands: a name, of what, and a number; none is guessed."""
+"""Why a live arm is slower than asked, or stands: a name, its subject, a number; none guessed."""
 
 from __future__ import annotations
 
@@ -90,10 +90,11 @@ def cause_row(cause: LiveCause, subjects: dict[str, int]) -> tuple[float, float,
 
 def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> LiveCause | None:
     """Return the cause of such numbers; None where the index of the name is negative."""
-    name, subject, value = row
-    if not name >= 0.0:
+    name_index, subject_index, value = row
+    if not name_index >= 0.0:
         return None
-    return LiveCause(NAMES[int(name)], subjects[int(subject)] if subject >= 0.0 else "", value)
+    subject = subjects[int(subject_index)] if subject_index >= 0.0 else ""
+    return LiveCause(NAMES[int(name_index)], subject, value)
 
 
 class LingeringCauses:

@@ -1,4 +1,7 @@
-"""Where the loop of a live session runs: in the servo process, in a simulation's process, or here, step by step."""
+"""Where the loop of a live session runs: in the servo process, in a simulation's, or here.
+
+Here it runs step by step, on the clock of the caller.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ from simbridge.sessions.stepped_arm import SteppedArm
 from simbridge.ur.errors import ScriptNotStarted, StaleState
 
 # For a loop to import and compile what it needs, s.
-_START_TIMEOUT = 120.0
+START_TIMEOUT_S = 120.0
+# How often a starting loop on a controller is looked at, s.
+START_POLL_S = 0.001
 
 
 class LiveDriver(ABC):
@@ -41,15 +46,16 @@ class LiveDriver(ABC):
         channel: Inputs are posted to it, and periods appear in it; None while no loop runs.
         ring: The states appear in it; None likewise.
         subjects: The names that subjects of causes may have.
-        payload_changes: The payloads that were set on the controller since: `mass`, kg, and `cog` (3,), m; whoever
-            reads them removes them.
+        payload_changes: The payloads that were set on the controller since: `mass`, kg, and `cog`
+            (3,), m; whoever reads them removes them.
     """
 
     capabilities: Capabilities
     asks = False
 
     def __init__(self, setup: MotionSetup) -> None:
-        self.period, self.setup = setup.period, setup
+        self.setup = setup
+        self.period = setup.period
         self.channel: LiveChannel | None = None
         self.ring: StateRing | None = None
         self.subjects: tuple[str, ...] = ()
@@ -72,13 +78,16 @@ class LiveDriver(ABC):
         """
 
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
-        """Pass on an order."""
+        """Pass on an order; the numbers are those of `OrderRequest`."""
         assert self._process is not None
         self._process.send(OrderRequest(order, engagement, upto, value).as_message())
 
     @abstractmethod
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
-        """Take what the loop has reported, and the states that have appeared in the ring since the last call.
+        """Take what the loop has reported.
+
+        Args:
+            states: Those that have appeared in the ring since the last call.
 
         Returns:
             What has stopped the arm while the loop goes on.
@@ -92,10 +101,16 @@ class LiveDriver(ABC):
         """Bring the arm to rest and end the loop."""
 
     def _silence_error(self, error: StaleState) -> StaleState:
-        """The error for a loop that was silent for too long, which names the solver if the loop is in it."""
+        """Return the error for a loop that was silent for too long.
+
+        It names the solver if the loop is in it.
+        """
         if self.channel is None or not self.channel.solving[0]:
             return error
-        process = f"{error.said_by}, in a step of the solver {self.setup.solver_name} that has not returned,"
+        process = (
+            f"{error.said_by}, in a step of the solver {self.setup.solver_name} that has not "
+            "returned,"
+        )
         return StaleState(error.host, error.timestamp, error.waited, said_by=process)
 
     @property
@@ -118,23 +133,33 @@ def driver_for(
     ask: Ask | None,
     realtime: bool,
 ) -> LiveDriver:
-    """Where the loop of a session with this backend runs.
+    """Return the driver of a session with a backend.
+
+    Args:
+        backend: Its name.
+        arm: The arm.
+        options: Of the session.
+        setup: Of its motion.
+        controller: What is known of the controller; None in simulation.
+        ask: See `live`.
+        realtime: Whether a simulation is paced by the wall clock.
 
     Raises:
         InvalidParameter: realtime is False, and the backend is a controller.
     """
     if backend == SIMULATION:
-        return (
-            SimulationDriver(setup, options.realtime_priority) if realtime else SteppedDriver(setup)
-        )
+        if realtime:
+            return SimulationDriver(setup, options.realtime_priority)
+        return SteppedDriver(setup)
+
     if not realtime:
         raise InvalidParameter(
             "realtime", False, f"left out: a controller ({backend}) has a clock of its own"
         )
     lead = replace(options, feedforward="on" if setup.options.lead else "off")
-    chosen = cast(ControllerBackend, backend_class(backend)(arm, lead, ask=ask))
-    chosen.planned_for = controller
-    return ControllerDriver(setup, chosen)
+    controller_backend = cast(ControllerBackend, backend_class(backend)(arm, lead, ask=ask))
+    controller_backend.planned_for = controller
+    return ControllerDriver(setup, controller_backend)
 
 
 class ControllerDriver(LiveDriver):
@@ -144,7 +169,10 @@ class ControllerDriver(LiveDriver):
 
     def __init__(self, setup: MotionSetup, backend: ControllerBackend) -> None:
         super().__init__(setup)
-        self._backend, self._ended, self.asks = backend, False, not backend.ursim
+        self.asks = not backend.ursim
+        self._backend = backend
+        # Whether the loop has ended: `begin` recovers first.
+        self._ended = False
 
     def open(self) -> None:
         self._backend.__enter__()
@@ -153,21 +181,25 @@ class ControllerDriver(LiveDriver):
         if self._ended:
             self._backend.recover()
             self._ended = False
+
         try:
             self.subjects = ()
             self.ring, self._process = self._backend.begin_session(self._live_program())
-            deadline = time.monotonic() + _START_TIMEOUT
+            # The loop is ready once it has named its subjects.
+            deadline = time.monotonic() + START_TIMEOUT_S
             while not self.subjects:
                 for event in self._backend.session_events(self.ring.new_states(self.period)):
                     self.subjects = tuple(event.get("subjects", self.subjects))
                 if time.monotonic() > deadline:
-                    raise ScriptNotStarted(self._backend.host, _START_TIMEOUT)
-                time.sleep(0.001)
+                    raise ScriptNotStarted(self._backend.host, START_TIMEOUT_S)
+                time.sleep(START_POLL_S)
         except BaseException:
             self.end()
             raise
 
     def _live_program(self) -> LiveProgram:
+        """Return what the servo process runs for a live session."""
+
         def create_channel(path: Path) -> None:
             self.channel = LiveChannel.create(path, self._backend.robot.n)
 
@@ -208,23 +240,39 @@ class SimulationDriver(LiveDriver):
         super().__init__(setup)
         self._priority = priority
         self._timing = LoopTiming()
-        self._silence, self._newest = Silence(), 0.0
+        self._silence = Silence()
+        # The timestamp of the newest state, s.
+        self._newest = 0.0
 
     def begin(self) -> None:
         if self._process is not None:
             return
         self.subjects = ()
-        pickled, n = self.setup.pickled(), self.setup.robot.n
-        self._process = process = LoopProcess(
-            "simbridge.sessions.process", "the simulation", "simulation"
+        pickled = self.setup.pickled()
+        joints = self.setup.robot.n
+        process = LoopProcess("simbridge.sessions.process", "the simulation", "simulation")
+        self._process = process
+
+        # The memory that both processes see.
+        setup_file = process.memory("setup")
+        channel_file = process.memory("channel")
+        ring_file = process.memory("states")
+        setup_file.write_bytes(pickled)
+        self.channel = LiveChannel.create(channel_file, joints)
+        self.ring = StateRing.create(ring_file, joints, ROWS)
+        process.send(
+            {
+                "live": str(setup_file),
+                "channel": str(channel_file),
+                "ring": str(ring_file),
+                "rows": self.ring.rows,
+                "priority": self._priority,
+            }
         )
-        setup, channel, ring = (process.memory(name) for name in ("setup", "channel", "states"))
-        setup.write_bytes(pickled)
-        self.channel, self.ring = LiveChannel.create(channel, n), StateRing.create(ring, n, ROWS)
-        paths = {"live": str(setup), "channel": str(channel), "ring": str(ring)}
-        process.send({**paths, "rows": self.ring.rows, "priority": self._priority})
         process.keep_alive()
-        deadline = time.monotonic() + _START_TIMEOUT
+
+        # The loop is ready once it has named its subjects.
+        deadline = time.monotonic() + START_TIMEOUT_S
         try:
             while not self.subjects:
                 for event in process.events(0.1):
@@ -235,7 +283,7 @@ class SimulationDriver(LiveDriver):
                     # It would not answer a request to stop.
                     process.kill()
                     raise StaleState(
-                        "", 0.0, _START_TIMEOUT, said_by="the process of the simulation"
+                        "", 0.0, START_TIMEOUT_S, said_by="the process of the simulation"
                     )
         except BaseException:
             self.end()
@@ -247,9 +295,10 @@ class SimulationDriver(LiveDriver):
             self._timing.add(state)
             self._silence.heard()
             self._newest = state.timestamp
-        stopped: SimbridgeError | None = None
         if self._process is None:
             return None
+
+        stopped: SimbridgeError | None = None
         try:
             silent = self._silence.too_long()
             if silent:
@@ -260,15 +309,16 @@ class SimulationDriver(LiveDriver):
                 )
             for event in self._process.events():
                 if event["event"] == "refused":
-                    found = reconstruct_error(event)
-                    stopped = found if isinstance(found, SimbridgeError) else None
+                    refusal = reconstruct_error(event)
+                    stopped = refusal if isinstance(refusal, SimbridgeError) else None
         except SimbridgeError:
             self.end()
             raise
         return stopped
 
     def end(self) -> None:
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None:
             process.stop()
             self._timing.add_counts(process.counts)
@@ -286,17 +336,17 @@ class SteppedDriver(LiveDriver):
     def __init__(self, setup: MotionSetup) -> None:
         super().__init__(setup)
         self._arm: SteppedArm | None = None
+        # What has stopped the arm, until `poll` has reported it.
         self._stopped: SimbridgeError | None = None
 
     def begin(self) -> None:
         if self._arm is not None:
             return
-        motion, n = self.setup.motion(), self.setup.robot.n
-        self.channel, self.ring, self.subjects = (
-            LiveChannel(None, n),
-            StateRing(None, n, ROWS),
-            motion.subjects,
-        )
+        motion = self.setup.motion()
+        joints = self.setup.robot.n
+        self.channel = LiveChannel(None, joints)
+        self.ring = StateRing(None, joints, ROWS)
+        self.subjects = motion.subjects
         self._arm = SteppedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
     @property
@@ -305,7 +355,10 @@ class SteppedDriver(LiveDriver):
         return self._stopped is not None
 
     def step(self) -> None:
-        """One period; none after one in which the loop has failed, until `poll` has reported that."""
+        """Move the arm by one period.
+
+        None after one in which the loop has failed, until `poll` has reported that.
+        """
         assert self._arm is not None
         if self._stopped is not None and not isinstance(self._stopped, GuardViolation):
             return
@@ -319,9 +372,11 @@ class SteppedDriver(LiveDriver):
         self._arm.loop.requests.append(OrderRequest(order, engagement, upto, value))
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
-        stopped, self._stopped = self._stopped, None
+        stopped = self._stopped
+        self._stopped = None
         if stopped is not None and not isinstance(stopped, GuardViolation):
-            # The loop has failed, such as a custom solver in it; the next one begins with the arm at home.
+            # The loop has failed, such as a custom solver in it; the next one begins with the arm
+            # at home.
             self.end()
             raise stopped
         return stopped

@@ -23,22 +23,43 @@ TIMEOUTS = {
     "follow_joints": 0.5,
 }
 
+# The fields of `Options` that every live session has, too; the others concern a scenario, or an
+# input's kind.
 LIVE = (
-    "cell", "host", "tcp", "payload", "unmodelled_payload", "period", "max_tool_speed", "floor", "gui", "kinematics",
-    "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "label", "yes", "base", "tip", "package",
-)  # fmt: skip
-"""The fields of `Options` that every live session has, too; the others concern a scenario, or an input's kind."""
+    "cell",
+    "host",
+    "tcp",
+    "payload",
+    "unmodelled_payload",
+    "period",
+    "max_tool_speed",
+    "floor",
+    "gui",
+    "kinematics",
+    "servo",
+    "servo_gain",
+    "servo_lookahead",
+    "plant",
+    "realtime_priority",
+    "label",
+    "yes",
+    "base",
+    "tip",
+    "package",
+)
+# Those of them that a simulation on the caller's clock has.
 SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))
-"""Those of them that a simulation on the caller's clock has."""
+# Those that a studio has: it draws the arm itself, and a person confirms in its page.
 STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))
-"""Those that a studio has: it draws the arm itself, and a person confirms in its page."""
+# Those that `simbridge.live` takes in addition: feedforward is for chunks alone.
 MORE = ("feedforward", "on_scaling", "on_pause")
-"""Those that `simbridge.live` takes in addition: feedforward is for chunks alone."""
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """How a live session treats its inputs. In SI units and radians; the help text of each field describes it.
+    """Options for the inputs of a live session, in SI units and radians.
+
+    The help text of each field describes it.
 
     Raises:
         InvalidParameter, UnknownName: A value is invalid.
@@ -46,8 +67,8 @@ class LiveOptions:
 
     hold: LiveHold = teleop_option(
         "continue",
-        "Between two poses: continue moves on by the velocity between the last two, for at most one input period; "
-        "zero-order keeps the last pose.",
+        "Between two poses: continue moves on by the velocity between the last two, for at most "
+        "one input period; zero-order keeps the last pose.",
     )
     timeout: float | None = teleop_option(
         None,
@@ -57,7 +78,8 @@ class LiveOptions:
     )
     max_jump: tuple[float, float] = teleop_option(
         (0.1, 0.5),
-        "A pose further than this from the last one is rejected: distance, and angle (also of a joint).",
+        "A pose further than this from the last one is rejected: distance, and angle (also of a "
+        "joint).",
         "M RAD",
     )
     filter: Filter = teleop_option(
@@ -68,13 +90,15 @@ class LiveOptions:
     )
     lead: bool = teleop_option(
         False,
-        "Send the inverse of the servo law, so that the arm does not trail the setpoints; without preview.",
+        "Send the inverse of the servo law, so that the arm does not trail the setpoints; without "
+        "preview.",
     )
 
     def __post_init__(self) -> None:
-        for name, value, kind in (("hold", self.hold, LiveHold), ("filter", self.filter, Filter)):
-            if value not in get_args(kind):
-                raise UnknownName(name, str(value), get_args(kind))
+        if self.hold not in get_args(LiveHold):
+            raise UnknownName("hold", str(self.hold), get_args(LiveHold))
+        if self.filter not in get_args(Filter):
+            raise UnknownName("filter", str(self.filter), get_args(Filter))
         if self.timeout is not None and not 0.0 < self.timeout <= 10.0:
             raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")
         if not 0.1 <= self.filter_cutoff <= 100.0:
@@ -88,5 +112,5 @@ class LiveOptions:
             )
 
     def timeout_of(self, kind: str) -> float:
-        """After how long without an input of this kind the arm brakes, s."""
+        """Return after how long without an input of this kind the arm brakes, s."""
         return TIMEOUTS[kind] if self.timeout is None else self.timeout

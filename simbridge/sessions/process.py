@@ -1,9 +1,9 @@
 """The processes that live sessions start: one for a controller, and one for a simulated arm.
 
-`python -m simbridge.sessions.process servo` is the servo process of a live session: it makes the setpoints itself,
-from inputs that the parent posts. It is not in `servo_process.py` because it loads solvers and collision shapes, which
-a replay does not need. With `simulation` instead, a simulated arm is paced by the wall clock; requests and events are
-those of the servo process.
+`python -m simbridge.sessions.process servo` is the servo process of a live session: it makes the
+setpoints itself, from inputs that the parent posts. It is not in `servo_process.py` because it
+loads solvers and collision shapes, which a replay does not need. With `simulation` instead, a
+simulated arm is paced by the wall clock; requests and events are those of the servo process.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from simbridge.sessions.loop import LiveLoop, OrderRequest
 from simbridge.sessions.motion_setup import MotionSetup, unpickle_setup
 from simbridge.sessions.stepped_arm import SteppedArm
 
-# A period that begins later than this share of itself is missed.
-_LATE = 0.5
+# A period that begins later than by this fraction of itself is missed.
+MISSED_FRACTION = 0.5
 
 
 class LiveServoSession(Session):
@@ -54,11 +54,14 @@ class LiveServoSession(Session):
         if self._live is not None:
             self._live.requests.append(OrderRequest.of_message(request))
             return
-        config, joints = self._config, len(self._config.limits.joint_names)
+
+        config = self._config
+        joints = len(config.limits.joint_names)
         self._motion.rest_at(loop.measured)
         with new_files_allowed():
             channel = LiveChannel(Path(request["channel"]), joints)
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
+
         self._live = LiveLoop(
             self._motion,
             channel,
@@ -78,23 +81,26 @@ def _serve(parent: Parent) -> None:
     Raises:
         SimbridgeError: What ended the session.
     """
-    request = json.loads(parent.configuration())
-    setup = unpickle_setup(Path(request["live"]).read_bytes())
+    config = json.loads(parent.configuration())
+    setup = unpickle_setup(Path(config["live"]).read_bytes())
     try:
-        _simulate(parent, request, setup)
+        _simulate(parent, config, setup)
     except KeyboardInterrupt as error:
         raise solver_failure(setup.solver_name, error) from error
 
 
-def _simulate(parent: Parent, request: dict[str, Any], setup: MotionSetup) -> None:
-    """See `_serve`; request: the configuration."""
-    motion, n = setup.motion(), setup.robot.n
-    channel = LiveChannel(Path(request["channel"]), n)
-    ring = StateRing(Path(request["ring"]), n, request["rows"])
-    notes = minimize_latency(request["priority"])
+def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> None:
+    """Move the arm of a setup period by period; see `_serve`."""
+    motion = setup.motion()
+    joints = setup.robot.n
+    channel = LiveChannel(Path(config["channel"]), joints)
+    ring = StateRing(Path(config["ring"]), joints, config["rows"])
+    notes = minimize_latency(config["priority"])
+
     with SteppedArm(setup, motion, channel, ring, time.monotonic) as arm:
         parent.report(event="session", subjects=list(motion.subjects), notes=notes)
-        deadline, missed = time.monotonic(), 0
+        deadline = time.monotonic()
+        missed = 0
         while not parent.gone:
             for request in parent.requests():
                 if request["do"] == "stop":
@@ -104,22 +110,31 @@ def _simulate(parent: Parent, request: dict[str, Any], setup: MotionSetup) -> No
                     return
                 arm.loop.requests.append(OrderRequest.of_message(request))
             parent.check_alive()
+
             try:
                 arm.step()
             except GuardViolation as error:
                 parent.report(**(error_facts(error) | {"event": "refused"}))
+
+            # A loop that is late goes on from the period that is due now.
             deadline += setup.period
-            late = time.monotonic() - deadline
-            if late > _LATE * setup.period:
-                skipped = max(1, math.ceil(late / setup.period))
-                missed, deadline = missed + skipped, deadline + (skipped - 1) * setup.period
+            lateness = time.monotonic() - deadline
+            if lateness > MISSED_FRACTION * setup.period:
+                skipped = max(1, math.ceil(lateness / setup.period))
+                missed += skipped
+                deadline += (skipped - 1) * setup.period
             time.sleep(max(0.0, deadline - time.monotonic()))
 
 
 def simulate() -> int:
-    """Serve the parent of a simulated arm; returns the exit status."""
+    """Serve the parent of a simulated arm.
+
+    Returns:
+        The exit status.
+    """
     parent = Parent()
-    # Ctrl-C is handled by the parent, so that a KeyboardInterrupt here is one that the solver raises.
+    # Ctrl-C is handled by the parent, so that a KeyboardInterrupt here is one that the solver
+    # raises.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _serve(parent)
@@ -132,6 +147,7 @@ def simulate() -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "servo":
         leave(main(LiveServoSession))
-    # Also where a solver never returns. The servo process does not do this: it brakes the arm first.
+    # Also where a solver never returns. The servo process does not do this: it brakes the arm
+    # first.
     end_with_parent()
     sys.exit(simulate())

@@ -1,4 +1,7 @@
-"""What a live session's directory holds besides a run's: inputs.jsonl and events.jsonl, written while it goes on."""
+"""What a live session's directory holds besides a run's: inputs.jsonl and events.jsonl.
+
+Both are written while the session goes on.
+"""
 
 from __future__ import annotations
 
@@ -13,32 +16,40 @@ from simbridge.errors import NotARun
 from simbridge.files.writing import open_new, writing
 from simbridge.quoting import as_text
 
-INPUTS, EVENTS = "inputs.jsonl", "events.jsonl"
+INPUTS = "inputs.jsonl"
+EVENTS = "events.jsonl"
 
 
 class InputRecord(msgspec.Struct, omit_defaults=True):
     """One input, as received: a line of inputs.jsonl.
 
     Attributes:
+        kind: What it is; "" if it could not be recognised.
+        sent: When it was given, s of the host's monotonic clock.
         values: Its numbers, of a chunk its rows; None if it was refused and they were not numbers.
+        number: Counts the inputs of a session from 1; 0 for one that was refused when it was given.
+        engagement: The one to which it belongs.
+        frame: The axes of a twist.
+        relative: Whether a pose is relative to that at the engagement.
+        fate: "accepted", "late", "rejected" or "superseded".
+        why: Of a rejection.
+        received: When the loop took it, s of the loop's clock.
+        index: The log's sample of the period that used it first.
+        command: When the command of that period was sent, s of the host's monotonic clock.
     """
 
-    kind: str  # what it is; "" if it could not be recognised
-    sent: float  # when it was given, s of the host's monotonic clock
+    kind: str
+    sent: float
     values: list[Any] | None = None
-    number: int = (
-        0  # counts the inputs of a session from 1; 0 for one that was refused when it was given
-    )
-    engagement: int = 0  # the one to which it belongs
-    frame: str = "base_link"  # the axes of a twist
-    relative: bool = False  # whether a pose is relative to that at the engagement
-    fate: str = "superseded"  # "accepted", "late", "rejected" or "superseded"
-    why: str = ""  # of a rejection
-    received: float | None = None  # when the loop took it, s of the loop's clock
-    index: int | None = None  # the log's sample of the period that used it first
-    command: float | None = (
-        None  # when the command of that period was sent, s of the host's monotonic clock
-    )
+    number: int = 0
+    engagement: int = 0
+    frame: str = "base_link"
+    relative: bool = False
+    fate: str = "superseded"
+    why: str = ""
+    received: float | None = None
+    index: int | None = None
+    command: float | None = None
 
 
 class JsonLines:
@@ -70,22 +81,29 @@ class JsonLines:
 
 
 def _json_line(record: InputRecord | Mapping[str, Any]) -> bytes:
-    """A record as JSON; what JSON cannot hold is recorded as text."""
+    """Return a record as JSON; what JSON cannot hold is recorded as text."""
     # What callers note may be anything.
     try:
         return msgspec.json.encode(record, enc_hook=as_text)
     except Exception:
-        return msgspec.json.encode(_plain(record))
+        return msgspec.json.encode(_replace_unwritable(record))
 
 
-def _plain(value: Any) -> Any:
-    """A value in which everything that JSON cannot hold is text, such as a huge integer or half a character."""
+def _replace_unwritable(value: Any) -> Any:
+    """Return a value in which everything that JSON cannot hold is text.
+
+    Such as a huge integer, or half a character.
+    """
     if isinstance(value, msgspec.Struct):
-        return {name: _plain(field) for name, field in msgspec.structs.asdict(value).items()}
+        fields = msgspec.structs.asdict(value)
+        return {name: _replace_unwritable(field) for name, field in fields.items()}
     if isinstance(value, Mapping):
-        return {_plain(as_text(name)): _plain(field) for name, field in value.items()}
+        return {
+            _replace_unwritable(as_text(name)): _replace_unwritable(field)
+            for name, field in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_replace_unwritable(item) for item in value]
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int) and abs(value) < 2**63:
@@ -94,46 +112,48 @@ def _plain(value: Any) -> Any:
 
 
 def read_inputs(directory: Path) -> list[InputRecord]:
-    """The inputs of a session, in the order in which they were given, as far as they were written.
+    """Return the inputs of a session in the order in which they were given, as far as written.
 
     Raises:
         NotARun: The file is missing, or a line in it is broken.
     """
-    decoder = msgspec.json.Decoder(InputRecord)
-    return [_decoded(decoder, directory, line) for line in _lines(directory, INPUTS)]
+    return list(_read_lines(directory, INPUTS, InputRecord))
 
 
 def read_events(directory: Path) -> list[dict[str, Any]]:
-    """The events of a session: changes of its state with their cause, stops, notes.
+    """Return the events of a session: changes of its state with their cause, stops, notes.
 
     Raises:
         NotARun: The file is missing, or a line in it is broken.
     """
-    decoder = msgspec.json.Decoder(dict[str, Any])
-    return [_decoded(decoder, directory, line) for line in _lines(directory, EVENTS)]
+    return list(_read_lines(directory, EVENTS, dict[str, Any]))
 
 
-def _lines(directory: Path, name: str) -> Iterator[bytes]:
+def _read_lines(directory: Path, name: str, line_type: Any) -> Iterator[Any]:
+    """Yield the lines of a file as a type."""
     path = directory / name
     if not path.is_file():
         raise NotARun(directory, name)
+
+    decoder = msgspec.json.Decoder(line_type)
     with path.open("rb") as file:
-        # A line that was being written when the program was killed has no end.
-        yield from (line for line in file if line.endswith(b"\n"))
-
-
-def _decoded(decoder: msgspec.json.Decoder[Any], directory: Path, line: bytes) -> Any:
-    try:
-        return decoder.decode(line)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise NotARun(
-            directory, INPUTS if decoder.type is InputRecord else EVENTS, str(error)
-        ) from None
+        for line in file:
+            if not line.endswith(b"\n"):
+                # It was being written when the program was killed.
+                continue
+            try:
+                yield decoder.decode(line)
+            except (msgspec.MsgspecError, RecursionError) as error:
+                raise NotARun(directory, name, str(error)) from None
 
 
 def latencies(inputs: list[InputRecord]) -> list[float]:
-    """From giving an input to sending the command of the period that used it first, s."""
-    found = [
-        r.command - r.sent for r in inputs if r.command is not None and math.isfinite(r.command)
-    ]
-    return [latency for latency in found if latency >= 0.0]
+    """Return the times from giving an input to sending the command that used it first, s."""
+    times = []
+    for record in inputs:
+        if record.command is None or not math.isfinite(record.command):
+            continue
+        latency = record.command - record.sent
+        if latency >= 0.0:
+            times.append(latency)
+    return times

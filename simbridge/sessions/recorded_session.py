@@ -248,9 +248,9 @@ class RecordedSession:
             raise InvalidParameter(
                 "period", f"{options.period} s", f"the session's, {period} s (--period)"
             )
+        plant = options.plant_model
         servo = None
         if options.servo == "servoj":
-            plant = options.plant_model
             law = plant.law(controller_cycle(solver.robot.period, period))
             servo = ServoModel(law, plant.phase)
         return LiveMotion(

@@ -24,6 +24,8 @@ from simbridge.sessions.record import EVENTS, INPUTS, InputRecord, JsonLines
 
 # Inputs that wait to be recorded, at most: half a minute at 1 kHz.
 MAX_WAITING_INPUTS = 32_768
+# Numbers that are recorded of an input that is refused, at most.
+MAX_RECORDED_NUMBERS = 4096
 # How many of the newest inputs count for the latency that is shown.
 LATENCY_WINDOW = 100
 # The index of an input's record until the state of its period has arrived.
@@ -39,7 +41,9 @@ _FATES = {
 
 
 class LiveRecorder:
-    """The record of a live session. Inputs may be given to it at any time by any thread; the rest by one at a time.
+    """The record of a live session.
+
+    Inputs may be added at any time by any thread; the rest is called by one thread at a time.
 
     Attributes:
         lost: Inputs and periods that were overwritten before they were recorded.
@@ -98,15 +102,22 @@ class LiveRecorder:
         """Median time from the newest inputs to their commands, s; None before the first."""
         return statistics.median(self._latencies) if self._latencies else None
 
-    def given(self, record: InputRecord) -> None:
-        """An input was given."""
+    def add_input(self, record: InputRecord) -> None:
+        """Add an input, to be recorded with the next periods; beyond the bound it is lost."""
         if len(self._arrived) >= MAX_WAITING_INPUTS:
             self.lost += 1
             return
         self._arrived.append(record)
 
-    def began(self, at: float, subjects: tuple[str, ...]) -> None:
-        """A loop has begun, at s: its periods count from 0 again. The log has causes and their subjects by index."""
+    def begin_loop(self, at: float, subjects: tuple[str, ...]) -> None:
+        """Record that a loop has begun, whose periods count from 0 again.
+
+        The log has causes and their subjects by index.
+
+        Args:
+            at: When, s of the host's monotonic clock.
+            subjects: The names that subjects of causes may have.
+        """
         self.event(at, "began", causes=list(NAMES), subjects=list(subjects))
         self._subjects = {name: index for index, name in reversed([*enumerate(subjects)])}
         self._waiting.clear()
@@ -118,11 +129,11 @@ class LiveRecorder:
         self._first_timestamp = None
 
     def note(self, at: float, name: str, facts: Mapping[str, Any]) -> None:
-        """Something that the caller has to say, at s; recorded with the next periods."""
+        """Add a note of the caller's, at s; it is recorded with the next periods."""
         self._notes.append({"at": at, "event": "note", "note": name, "facts": dict(facts)})
 
     def event(self, at: float, name: str, **facts: Any) -> None:
-        """Something happened at an instant, s of the host's monotonic clock."""
+        """Record what happened at an instant, s of the host's monotonic clock."""
         self._events.write({"at": at, "event": name, **facts})
 
     def take(self, periods: list[Period], states: list[ArmState]) -> None:
@@ -278,33 +289,37 @@ class LiveRecorder:
 
 
 def _cause_of_change(period: Period) -> str:
-    """What led to the phase of a period that another preceded: what stopped the arm, an order, or an input."""
+    """Return what led to a period's phase: what stopped the arm, an order, or an input."""
     if period.phase is LivePhase.TRACKING:
         return f"input {period.number}" if period.number else ""
-    stopped = next((cause.text for cause in period.causes if cause.name in STOPS), "")
-    return stopped or ("" if period.order is Order.NONE else period.order.name.lower())
+    for cause in period.causes:
+        if cause.name in STOPS:
+            return cause.text
+    return "" if period.order is Order.NONE else period.order.name.lower()
 
 
-def input_record(given: Input) -> InputRecord:
-    """The record of an input, before its fate is known."""
+def input_record(item: Input) -> InputRecord:
+    """Return the record of an input, before its fate is known."""
     return InputRecord(
-        given.kind,
-        given.sent,
-        given.values.tolist(),
-        given.number,
-        given.engagement,
-        given.frame,
-        given.relative,
+        item.kind,
+        item.sent,
+        item.values.tolist(),
+        item.number,
+        item.engagement,
+        item.frame,
+        item.relative,
     )
 
 
-def plain_numbers(given: Any) -> Any:
-    """What was given, as plain numbers for the record; None where it is none."""
+def plain_numbers(raw_values: Any) -> list[float | None] | None:
+    """Return what a caller passed as plain numbers for the record.
+
+    Those that are not finite are None; all of it is None if it is no vector or table, or a huge one.
+    """
     try:
-        numbers = floats(given)
+        numbers = floats(raw_values)
     except ValueError:
         return None
-    finite = numbers.ndim in (1, 2) and numbers.size <= 4096
-    return (
-        [None if not math.isfinite(v) else v for v in numbers.ravel().tolist()] if finite else None
-    )
+    if numbers.ndim not in (1, 2) or numbers.size > MAX_RECORDED_NUMBERS:
+        return None
+    return [value if math.isfinite(value) else None for value in numbers.ravel().tolist()]

@@ -1,4 +1,4 @@
-"""A live session: an arm that follows what it is given, at any rate, within its limits, and records it all."""
+"""A live session: an arm follows inputs of any rate within its limits, and all is recorded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import ArmState, cause_of
 from simbridge.backends.ending import signals_wait
-from simbridge.errors import Cause as EndCause
 from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.recording.run_directory import RunDirectory
@@ -27,7 +26,8 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     StoppedAtTheEnd,
-    describe_rest,
+    carry_end,
+    interrupted_error,
     reportable_error,
     stop_at_the_end,
 )
@@ -57,16 +57,26 @@ from simbridge.sessions.record import InputRecord
 from simbridge.sessions.recorder import LiveRecorder, input_record, plain_numbers
 
 # How often the record is brought up to date, s.
-_RECORD = 0.01
-# For an order to be taken, and for the arm to come to rest, s.
-_ENGAGE_TIMEOUT, _REST_TIMEOUT = 2.0, 10.0
+RECORD_INTERVAL_S = 0.01
+# For an order to be taken, s.
+ENGAGE_TIMEOUT_S = 2.0
+# For the arm to come to rest, s.
+REST_TIMEOUT_S = 10.0
 # How often a wait looks whether the arm has been stopped, s.
 WAIT_POLL_S = 0.01
 NOT_BEGUN = "the session has not begun: use it as in `with simbridge.live(...) as session:`"
 
 
+# Phases in which an arm rests, also where its loop stands still.
+PHASES_AT_REST = (LivePhase.IDLE, LivePhase.ENGAGED, LivePhase.PAUSED)
+
+
 class NotEngaged(SimbridgeError, RuntimeError):
-    """A live arm cannot be moved now; reason: why, such as "the session has ended"."""
+    """A live arm cannot be moved now.
+
+    Attributes:
+        reason: Why, such as "the session has ended".
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -75,12 +85,13 @@ class NotEngaged(SimbridgeError, RuntimeError):
 
 @dataclass(frozen=True)
 class LiveStatus:
-    """How a session is.
+    """The state of a live session at one moment.
 
     Attributes:
         state: "idle", "engaged", "tracking", "braking", "holding", "paused" or "ended".
-        causes: What slows the arm down or holds it, such as "joint_velocity wrist_3 0.90" or "stale 0.31 s".
-        speed_factor: Share of the controller's full speed, 0 to 1.
+        causes: What slows the arm down or holds it, such as "joint_velocity wrist_3 0.90" or
+            "stale 0.31 s".
+        speed_factor: Fraction of the controller's full speed, 0 to 1.
         latency: Median time from the newest inputs to their commands, s; None before the first.
         input_age: How long ago the newest input was given, s; None before the first.
         error: What stopped the arm last; None once it is engaged again.
@@ -94,19 +105,39 @@ class LiveStatus:
     error: SimbridgeError | None = None
 
 
-class LiveSession:
-    """A live session; `live` makes it. A context manager: leaving it brings the arm to rest and writes the report.
+@dataclass
+class _News:
+    """What has happened in the loop since the last look.
 
-    Inputs return at once, and the newest counts: they may come from any thread, at any rate. One that is no pose, or
-    not finite, raises InvalidParameter, and the arm goes on with the one before. Inputs to an arm that is not engaged
-    move nothing; they are recorded as rejected.
+    Attributes:
+        states: Of the arm, oldest first.
+        periods: Of the loop, oldest first.
+        stop: What has stopped the arm; None if nothing did.
+        loop_ended: Whether the loop has ended by that.
+    """
+
+    states: list[ArmState] = field(default_factory=list)
+    periods: list[Period] = field(default_factory=list)
+    stop: SimbridgeError | None = None
+    loop_ended: bool = False
+
+
+class LiveSession:
+    """A live session; `live` makes it.
+
+    A context manager: leaving it brings the arm to rest and writes the report.
+
+    Inputs return at once, and the newest counts: they may come from any thread, at any rate. One
+    that is no pose, or not finite, raises InvalidParameter, and the arm goes on with the one
+    before. Inputs to an arm that is not engaged move nothing; they are recorded as rejected.
 
     Attributes:
         robot: The arm.
         period: Control period, s.
         begins_at: Joint positions (n,), rad: where the arm was when the session was made.
-        before_report: Called when the arm is at rest and the record is closed, before the summary and the report are
-            made, which may take a while: to release a device, or to say what is being done.
+        before_report: Called when the arm is at rest and the record is closed, before the summary
+            and the report are made, which may take a while: to release a device, or to say what is
+            being done.
     """
 
     def __init__(
@@ -131,11 +162,11 @@ class LiveSession:
         self._report = report
 
         # Begins and ends the loop; nothing waits for a disk under it.
-        self._control = threading.RLock()
+        self._control_lock = threading.RLock()
         # Writes the record. Inputs take neither this nor the one before.
-        self._recording = threading.RLock()
+        self._record_lock = threading.RLock()
         # Between the caller's threads only.
-        self._giving = threading.Lock()
+        self._input_lock = threading.Lock()
 
         # The numbers of the newest input and of the engagement, from 1.
         self._number = 0
@@ -170,6 +201,7 @@ class LiveSession:
 
     @property
     def _recorder(self) -> LiveRecorder:
+        """The record of a session that has begun; raises NotEngaged before."""
         if self._record is None:
             raise NotEngaged(NOT_BEGUN)
         return self._record
@@ -178,23 +210,29 @@ class LiveSession:
         if self._record is not None:
             raise NotEngaged("a session can be entered once; create another")
         self._signals = contextlib.ExitStack()
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(self._signals)
-            self._signals.enter_context(end_on_signals())
-            # Reading them takes a while: not once the arm is under control.
+
+        # What has been entered is left again if a later step fails.
+        with contextlib.ExitStack() as undo:
+            undo.enter_context(self._signals)
+            self._signals.enter_context(ended_by_signals())
+
+            # Reading the meshes takes a while: not once the arm is under control.
             drawing = draw_arm(self.robot)
             self._driver.open()
-            stack.callback(self._driver.end)
+            undo.callback(self._driver.end)
+
             record = self._make_record()
             self._directory = RunDirectory.create(self._out, record.scenario.name)
             self._directory.write_settings(record)
             self._directory.write_meshes(drawing)
             names = tuple(self.robot.joint_names)
             self._record = LiveRecorder(self._directory, names, self.period, log_facts(record))
-            stack.pop_all()
+            undo.pop_all()
+
+        # A stepped session is recorded by what moves its clock.
         if not isinstance(self._driver, SteppedDriver):
             self._thread = threading.Thread(
-                target=self._record_on, name="simbridge-recorder", daemon=True
+                target=self._keep_recording, name="simbridge-recorder", daemon=True
             )
             self._thread.start()
         return self
@@ -212,70 +250,86 @@ class LiveSession:
                     finally:
                         # Also where nobody reads what it prints, or a device cannot be closed.
                         self._finish(self._directory, self._ended_by, self._report)
-            except SignalReceived as later:
+            except SignalReceived as signal:
                 # One that had ended the session is known by then.
                 if error is None:
-                    raise self._interrupted(
-                        later, "The session is complete.", "completed"
-                    ) from None
-
-            if isinstance(self._ended_by, StoppedAtTheEnd):
-                raise self._ended_by from None
-            if is_interrupt(error):
-                words = f"The session was {describe_signal(error)}."
-                if self._ended_by is not error:
-                    words = f"{self._ended_by} Then it was {describe_signal(error)}."
-                raise self._interrupted(
-                    error, words, cause_of(self._ended_by, self._driver.ending)
-                ) from None
-            if isinstance(error, Exception) and not isinstance(error, SimbridgeError):
-                raise self._unforeseen(error) from error
-            if error is None and self._failure is not None:
-                raise self._failure
-
-    def _unforeseen(self, error: Exception) -> SimbridgeError:
-        """Return the error that carries the end of a session that the caller's own error ended."""
-        unforeseen = reportable_error(error, "session")
-        unforeseen.aftermath = describe_rest(self._driver.ending)
-        unforeseen.run_directory = self._directory.path
-        return unforeseen
+                    raise self._interrupted_end(signal) from None
+            self._raise_reported(error)
 
     def _end_motion(self) -> None:
         """Bring the arm to rest, first of all: the record may wait for a disk."""
         self._ended = True
-        with self._control:
+        with self._control_lock:
             self._driver.end()
         self._stop_recording.set()
         if self._thread is not None:
             self._thread.join()
 
+    def _ending_error(self, error: BaseException | None) -> BaseException | None:
+        """Return what ended the session early, or stopped the arm last; None if nothing did.
+
+        The controller may also have stopped it while the session was being ended.
+
+        Args:
+            error: What left the session's block; None if that was left at its end.
+        """
+        asked_to_end = error is None or is_interrupt(error)
+        stop = self._failure or self._error
+        if stop is None and asked_to_end:
+            sentence = f"The session was {ended_words(error)}." if is_interrupt(error) else ""
+            self._error = stop_at_the_end(self._driver.ending, sentence)
+            stop = self._error
+
+        if asked_to_end and stop is not None:
+            return stop
+        return error
+
     def _close_record(self) -> None:
         """Record what is left, and close the files."""
-        # A record that failed has said so, and holds what was recorded until then.
-        with (
-            contextlib.suppress(SimbridgeError)
-            if self._failure is not None
-            else contextlib.nullcontext()
-        ):
+        try:
             self._drain()
             self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
             self._recorder.close()
+        except SimbridgeError:
+            # A record that failed has said so, and holds what was recorded until then.
+            if self._failure is None:
+                raise
 
-    def _ending_error(self, error: BaseException | None) -> BaseException | None:
-        """The error that ended the session early, or stopped the arm last, also while the session was being ended."""
-        known = self._failure or self._error
-        if known is None and (error is None or is_interrupt(error)):
-            words = "" if error is None else f"The session was {describe_signal(error)}."
-            known = self._error = stop_at_the_end(self._driver.ending, words)
-        return known if is_interrupt(error) and known is not None else error or known
-
-    def _interrupted(self, error: KeyboardInterrupt, words: str, cause: EndCause) -> Interrupted:
-        """The error for a signal that ended the session, or came while it ended."""
+    def _interrupted_end(self, signal: SignalReceived) -> Interrupted:
+        """Return the error for a signal that came while the session ended."""
+        ending = self._driver.ending
         interrupted = Interrupted(
-            f"{words} {describe_rest(self._driver.ending)}", signal_number(error)
+            f"The session is complete. {rest_words(ending)}", number_of(signal)
         )
-        interrupted.cause, interrupted.run_directory = cause, self._directory.path
+        interrupted.cause = "completed"
+        interrupted.run_directory = self._directory.path
         return interrupted
+
+    def _raise_reported(self, error: BaseException | None) -> None:
+        """Raise the error that carries the session's end, unless the one that left its block does.
+
+        Args:
+            error: What left the session's block; None if that was left at its end.
+        """
+        ended_by = self._ended_by
+        ending = self._driver.ending
+        if isinstance(ended_by, StoppedAtTheEnd):
+            raise ended_by from None
+
+        if is_interrupt(error):
+            before = None if ended_by is error else ended_by
+            interrupted = interrupted_error(error, before, ending, subject="session")
+            interrupted.cause = cause_of(ended_by, ending)
+            interrupted.run_directory = self._directory.path
+            raise interrupted from None
+
+        if isinstance(error, Exception) and not isinstance(error, SimbridgeError):
+            unforeseen = reportable_error(error, "session")
+            carry_end(unforeseen, ending, self._directory)
+            raise unforeseen from error
+
+        if error is None and self._failure is not None:
+            raise self._failure
 
     def report(self) -> None:
         """Write summary.json and report.html, after the end of a session that was opened with report=False.
@@ -286,43 +340,50 @@ class LiveSession:
         self._finish(self._directory, self._ended_by, True)
 
     def _clock(self) -> float:
+        """Return the time, s, of the host's monotonic clock or of a stepped session's."""
         return self._now if isinstance(self._driver, SteppedDriver) else time.monotonic()
 
     def engage(self) -> None:
-        """Let inputs move the arm, which is at rest; after a stop, from its measured joints. On `real` this asks.
+        """Let inputs move the arm, which is at rest; after a stop, from its measured joints.
+
+        On `real` this asks.
 
         Raises:
             NotEngaged: It is not possible now: the program is paused, or the session has ended.
             SimbridgeError: Why the arm may not move.
         """
-        with self._control:
+        with self._control_lock:
             if self._ended:
                 raise NotEngaged("the session has ended")
             if self._failure is not None:
                 raise self._failure
-            if (
-                self._recorder.paused
-                and self._driver.asks
-                and self._phase() is not LivePhase.PAUSED
-            ):
+
+            was_paused = self._recorder.paused and self._phase() is not LivePhase.PAUSED
+            if was_paused and self._driver.asks:
                 # A person paused it, and may be at the arm: what recovers from a stop asks.
                 self._driver.end()
                 self._driver.channel = None
-            if not self._loops:
+
+            if not self._has_loop:
                 self._driver.begin()
-                with self._recording:
-                    self._recorder.began(self._clock(), self._driver.subjects)
-            if (last := self.newest) is not None and last.phase is LivePhase.PAUSED:
+                with self._record_lock:
+                    self._recorder.begin_loop(self._clock(), self._driver.subjects)
+
+            newest = self.newest
+            if newest is not None and newest.phase is LivePhase.PAUSED:
                 raise NotEngaged("the program is paused at the pendant: resume it there first")
+
             self._engagement += 1
-            self._error, self._recorder.paused = None, False
+            self._error = None
+            self._recorder.paused = False
             if self._max_speed < 1.0:
                 self._driver.order(Order.SPEED, value=self._max_speed)
             self._driver.order(Order.ENGAGE, self._engagement, self._number)
+
         try:
-            self._await(
+            self._await_loop(
                 lambda: self._phase() is not LivePhase.IDLE,
-                _ENGAGE_TIMEOUT,
+                ENGAGE_TIMEOUT_S,
                 "the loop did not answer",
             )
         except NotEngaged:
@@ -334,22 +395,29 @@ class LiveSession:
         """Brake within limits, and return when the arm is at rest. Nothing moves until `engage`."""
         self._order(Order.DISENGAGE)
         if self._driver.channel is not None:
-            self._await(
+            self._await_loop(
                 lambda: self._phase() is LivePhase.IDLE,
-                _REST_TIMEOUT,
+                REST_TIMEOUT_S,
                 "the arm did not come to rest",
             )
 
     def halt(self, cause: str = "") -> None:
-        """Brake within limits and hold; the next input of this engagement goes on. The record names the cause."""
+        """Brake within limits and hold; the next input of this engagement goes on.
+
+        Args:
+            cause: Why, for the record.
+        """
         self._order(Order.HALT)
         self.note("halt", cause=cause)
 
     def slow_down(self, share: float) -> None:
-        """Move at most at this share of full speed, 0 to 1, whatever the controller's slider says; at 0 the arm holds.
+        """Move at most at a fraction of full speed, whatever the controller's slider says.
+
+        Args:
+            share: The fraction, 0 to 1; at 0 the arm holds.
 
         Raises:
-            InvalidParameter: It is no such share.
+            InvalidParameter: It is no such fraction.
         """
         if not 0.0 <= share <= 1.0:
             raise InvalidParameter("share of full speed", share, "from 0 to 1")
@@ -357,28 +425,40 @@ class LiveSession:
         self._order(Order.SPEED, share)
 
     @property
-    def _loops(self) -> bool:
+    def _has_loop(self) -> bool:
+        """Whether a loop has begun that takes orders."""
         return self._driver.channel is not None and bool(self._driver.subjects)
 
     def _order(self, order: Order, value: float = 0.0) -> None:
+        """Pass an order on to the loop, if there is one."""
         # Without a lock: nothing may keep an arm from being halted.
-        if self._loops:
+        if self._has_loop:
             self._driver.order(order, self._engagement, self._number, value)
 
     def _phase(self) -> LivePhase:
-        last = self.newest
-        return (
-            last.phase
-            if last is not None and last.engagement == self._engagement
-            else LivePhase.IDLE
-        )
+        """Return the phase of the present engagement; idle until the loop has taken it."""
+        newest = self.newest
+        if newest is None or newest.engagement != self._engagement:
+            return LivePhase.IDLE
+        return newest.phase
 
-    def _await(self, reached: Callable[[], bool], timeout: float, reason: str) -> None:
-        """Wait for the loop; on a clock of the caller's it answers in the next period."""
+    def _await_loop(self, is_reached: Callable[[], bool], timeout: float, reason: str) -> None:
+        """Wait for the loop; on a clock of the caller's it answers in the next period.
+
+        Args:
+            is_reached: Returns whether the wait is over.
+            timeout: s.
+            reason: What it means if it takes longer, as in `NotEngaged`.
+
+        Raises:
+            NotEngaged: The loop did not get there in time.
+            SimbridgeError: What has stopped the arm meanwhile.
+        """
         if isinstance(self._driver, SteppedDriver):
             return
+
         deadline = time.monotonic() + timeout
-        while not reached():
+        while not is_reached():
             error = self._error or self._failure
             if error is not None:
                 self._raised = error
@@ -388,61 +468,95 @@ class LiveSession:
             time.sleep(0.5 * self.period)
 
     def pose(self, target: Target, *, relative: bool = False) -> None:
-        """Go to a pose of the TCP in base_link; or, relative, to that pose from the one at `engage`."""
-        self._give("pose", target, lambda: pose_values(target), relative=bool(relative))
+        """Go to a pose of the TCP.
+
+        Args:
+            target: The pose in base_link.
+            relative: Whether it is relative to the pose at `engage` instead.
+        """
+        self._post("pose", target, lambda: pose_values(target), relative=bool(relative))
 
     def twist(self, twist: ArrayLike, frame: TwistFrame = "base_link") -> None:
-        """Move the TCP at a twist (6,), m/s and rad/s, in the axes of base_link, base (the pendant's) or the tool."""
-        self._give("twist", twist, lambda: twist_values(twist, frame), frame=frame)
+        """Move the TCP at a twist.
+
+        Args:
+            twist: (6,), m/s and rad/s.
+            frame: Its axes: those of base_link, base (the pendant's) or the tool.
+        """
+        self._post("twist", twist, lambda: twist_values(twist, frame), frame=frame)
 
     def jog(self, velocity: ArrayLike) -> None:
         """Move the joints at velocities (n,), rad/s."""
-        self._give("jog", velocity, lambda: jog_values(velocity, self.robot.n))
+        self._post("jog", velocity, lambda: jog_values(velocity, self.robot.n))
 
     def joints(self, q: ArrayLike) -> None:
         """Go to joint positions (n,), rad."""
-        self._give("joints", q, lambda: as_joints(q, self.robot.n))
+        self._post("joints", q, lambda: as_joints(q, self.robot.n))
 
     def follow(self, times: ArrayLike, targets: Sequence[Target] | ArrayLike) -> None:
-        """Follow a chunk: poses or joint positions due at times (K,), s from now; it replaces one before."""
-        n, jump = self.robot.n, self._driver.setup.options.max_jump
-        self._give(chunk_kind(targets, n), targets, lambda: chunk_values(times, targets, n, jump))
+        """Follow a chunk; it replaces one before.
 
-    def _give(
-        self, kind: InputKind, given: Any, checked: Callable[[], Array], **facts: Any
+        Args:
+            times: When the targets are due (K,), s from now.
+            targets: K poses, or joint positions (K, n), rad.
+        """
+        n = self.robot.n
+        max_jump = self._driver.setup.options.max_jump
+        self._post(
+            chunk_kind(targets, n), targets, lambda: chunk_values(times, targets, n, max_jump)
+        )
+
+    def _post(
+        self, kind: InputKind, raw_values: Any, convert: Callable[[], Array], **facts: Any
     ) -> None:
-        with self._giving:
+        """Post an input to the loop, and record it.
+
+        Args:
+            kind: Of the input.
+            raw_values: As they came from the caller.
+            convert: Returns them as numbers, or raises why they are none.
+            facts: Other fields of `Input`.
+
+        Raises:
+            NotEngaged: The session has ended.
+            SimbridgeError: The values are refused; that is recorded, too.
+        """
+        with self._input_lock:
             if self._ended:
                 raise NotEngaged("the session has ended")
             sent = self._clock()
             try:
-                values = checked()
+                values = convert()
             except SimbridgeError as error:
-                self._recorder.given(
-                    InputRecord(
-                        kind,
-                        sent,
-                        plain_numbers(given),
-                        fate="rejected",
-                        why=str(error),
-                        received=sent,
-                    )
+                refused = InputRecord(
+                    kind,
+                    sent,
+                    plain_numbers(raw_values),
+                    fate="rejected",
+                    why=str(error),
+                    received=sent,
                 )
+                self._recorder.add_input(refused)
                 raise
-            self._number, self._sent = self._number + 1, sent
-            made = Input(kind, values, self._number, self._engagement, sent=sent, **facts)
-            record, channel = input_record(made), self._driver.channel
+
+            self._number += 1
+            self._sent = sent
+            item = Input(kind, values, self._number, self._engagement, sent=sent, **facts)
+            record = input_record(item)
+            channel = self._driver.channel
             if channel is None:
-                record.fate, record.why, record.received = "rejected", "not_engaged", sent
-            self._recorder.given(record)
+                record.fate = "rejected"
+                record.why = "not_engaged"
+                record.received = sent
+            self._recorder.add_input(record)
             if channel is not None:
-                channel.post(made)
+                channel.post(item)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass: the wall's, or the clock of a session with realtime=False, which nothing else moves.
+        """Let time pass: the wall's, or the clock of a session with realtime=False.
 
-        That clock moves by whole periods, rounded up. Other threads may give inputs meanwhile. An
-        error that has stopped the arm ends the wait, and is raised once.
+        Nothing else moves that clock. It moves by whole periods, rounded up. Other threads may
+        give inputs meanwhile. An error that has stopped the arm ends the wait, and is raised once.
 
         Args:
             seconds: s.
@@ -506,89 +620,119 @@ class LiveSession:
 
     @property
     def newest(self) -> Period | None:
-        """The newest period of the loop: target, solution, setpoint, causes; None before the first engagement."""
-        channel, subjects = self._driver.channel, self._driver.subjects
+        """The newest period of the loop: target, solution, setpoint, causes.
+
+        None before the first engagement.
+        """
+        channel = self._driver.channel
+        subjects = self._driver.subjects
         return channel.last(subjects) if channel is not None and subjects else None
 
     @property
     def tool(self) -> pin.SE3:
-        """The TCP in base_link at the last setpoint; before the first engagement where the arm was (`begins_at`)."""
-        last = self.newest
-        return tool_frame(self.robot, self.begins_at if last is None else last.setpoint)
+        """The TCP in base_link at the last setpoint.
+
+        Before the first engagement where the arm was (`begins_at`).
+        """
+        newest = self.newest
+        return tool_frame(self.robot, self.begins_at if newest is None else newest.setpoint)
 
     @property
     def status(self) -> LiveStatus:
-        """How the session is now."""
-        age = None if self._sent is None else self._clock() - self._sent
-        failed = self._failure if isinstance(self._failure, SimbridgeError) else None
-        latency, error = self._recorder.latency, self._error or failed
-        last = self.newest
-        if self._ended or last is None:
-            return LiveStatus("ended" if self._ended else "idle", (), 1.0, latency, age, error)
-        standstill = self._standstill(last)
-        if standstill is not None:
-            # What the last period reported holds no more: nothing moves the arm until the loop goes on.
-            at_rest = last.phase in (LivePhase.IDLE, LivePhase.ENGAGED, LivePhase.PAUSED)
-            state = last.phase.shown if at_rest else LivePhase.HOLDING.shown
-            return LiveStatus(state, (standstill.text,), last.rate, latency, age, error)
-        causes = tuple(cause.text for cause in last.causes)
-        return LiveStatus(last.phase.shown, causes, last.rate, latency, age, error)
+        """The state of the session now."""
+        input_age = None if self._sent is None else self._clock() - self._sent
+        latency = self._recorder.latency
+        error = self._error
+        if error is None and isinstance(self._failure, SimbridgeError):
+            error = self._failure
 
-    def _standstill(self, last: Period) -> LiveCause | None:
-        """The standstill of a loop that has not gone on from its last period, in its solver or for another reason.
+        newest = self.newest
+        if self._ended or newest is None:
+            state = "ended" if self._ended else "idle"
+            causes: tuple[str, ...] = ()
+            speed_factor = 1.0
+        else:
+            state = newest.phase.shown
+            causes = tuple(cause.text for cause in newest.causes)
+            speed_factor = newest.rate
+            standstill = self._standstill(newest)
+            if standstill is not None:
+                # What the last period reported holds no more: nothing moves the arm until the loop
+                # goes on.
+                causes = (standstill.text,)
+                if newest.phase not in PHASES_AT_REST:
+                    state = LivePhase.HOLDING.shown
+        return LiveStatus(state, causes, speed_factor, latency, input_age, error)
 
-        The process may be halted, or does not get to run. A loop that has not begun, as while it compiles, has no last
-        period.
+    def _standstill(self, newest: Period) -> LiveCause | None:
+        """Return the standstill of a loop that has not gone on from its last period; None if it has.
+
+        It may be in its solver; or the process is halted, or does not get to run. A loop that has
+        not begun, as while it compiles, has no last period.
         """
         channel = self._driver.channel
         if channel is None or isinstance(self._driver, SteppedDriver):
             return None
-        duration = time.monotonic() - last.now
+        duration = time.monotonic() - newest.now
         if duration <= STANDSTILL:
             return None
         return LiveCause("solver" if channel.solving[0] else "loop", "", duration)
 
-    def _record_on(self) -> None:
-        while not self._stop_recording.wait(_RECORD):
+    def _keep_recording(self) -> None:
+        """Keep the record up to date until the session ends (the recorder's thread)."""
+        while not self._stop_recording.wait(RECORD_INTERVAL_S):
             try:
                 self._drain()
             except BaseException as error:  # a full disk, a bug: the arm must not go on unrecorded
                 self._failure = error
-                with self._control:
+                with self._control_lock:
                     self._driver.end()
                     self._driver.channel = None
                 return
 
     def _drain(self) -> None:
-        """Take what has happened since the last time, what has stopped the arm too, and then record it."""
-        with self._control:
-            channel, ring, subjects = self._driver.channel, self._driver.ring, self._driver.subjects
-            periods, states, stopped, failed = [], [], None, False
-            if channel is not None and ring is not None and subjects:
-                # States first: the period of each was written before it arrived.
-                states, periods = (
-                    list(ring.new_states(self.period)),
-                    list(channel.periods(subjects)),
-                )
-                try:
-                    stopped = None if self._ended else self._driver.poll(states)
-                except SimbridgeError as error:
-                    stopped, failed = error, True
-                    states += ring.new_states(self.period)
-                    periods += channel.periods(subjects)
-                    self._driver.channel = self._driver.ring = None
-                self._recorder.lost += channel.overwritten
-                channel.overwritten = 0
-            self._state, self._error = states[-1] if states else self._state, stopped or self._error
-        with self._recording:
-            self._recorder.take(periods, states)
+        """Take what has happened since the last time, what has stopped the arm too, and record it."""
+        with self._control_lock:
+            news = self._take_news()
+            if news.states:
+                self._state = news.states[-1]
+            if news.stop is not None:
+                self._error = news.stop
+
+        with self._record_lock:
+            self._recorder.take(news.periods, news.states)
             while self._driver.payload_changes:
-                self._recorder.event(
-                    self._clock(), "payload", **self._driver.payload_changes.pop(0)
-                )
-            if failed:
+                change = self._driver.payload_changes.pop(0)
+                self._recorder.event(self._clock(), "payload", **change)
+            if news.loop_ended:
                 self._recorder.phase = LivePhase.IDLE
-            if stopped is not None:
+            if news.stop is not None:
                 self._recorder.event(
-                    self._clock(), "stopped", cause=stopped.cause, message=str(stopped)
+                    self._clock(), "stopped", cause=news.stop.cause, message=str(news.stop)
                 )
+
+    def _take_news(self) -> _News:
+        """Take what the loop has left in memory, and ask the driver what has stopped the arm."""
+        news = _News()
+        channel = self._driver.channel
+        ring = self._driver.ring
+        subjects = self._driver.subjects
+        if channel is None or ring is None or not subjects:
+            return news
+
+        # States first: the period of each was written before it arrived.
+        news.states += ring.new_states(self.period)
+        news.periods += channel.periods(subjects)
+        try:
+            if not self._ended:
+                news.stop = self._driver.poll(news.states)
+        except SimbridgeError as error:
+            news.stop = error
+            news.loop_ended = True
+            news.states += ring.new_states(self.period)
+            news.periods += channel.periods(subjects)
+            self._driver.channel = None
+            self._driver.ring = None
+        self._recorder.lost += channel.overwritten
+        channel.overwritten = 0
+        return news

@@ -1,4 +1,4 @@
-"""A live session around its loop: the arm and the solver that `simbridge.live` chooses, settings.toml, the summary."""
+"""A live session around its loop: arm and solver that `live` chooses, settings.toml, summary."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from simbridge.recording.run_record import (
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import resolve_arm
-from simbridge.running.run_ending import EndNotVerified, describe_rest, finalize, record_end
+from simbridge.running.run_ending import EndNotVerified, carry_end, finalize, record_end
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.filters import filter_delay
@@ -95,9 +95,9 @@ def live(
         )
 
     period = options.period or arm.period
+    plant = options.plant_model
     servo = None
     if options.servo == "servoj":
-        plant = options.plant_model
         servo = ServoModel(plant.law(controller_cycle(arm.period, period)), plant.phase)
     setup = MotionSetup(
         robot=arm,
@@ -243,19 +243,22 @@ def finish_session(
         OutputError: A file cannot be written.
         EndNotVerified: The controller was not seen to have ended the motion.
     """
-    outcome, arm, ending = "completed", cast(Backend, driver), driver.ending
-    if error is not None:
-        outcome = (
-            f"{type(error).__name__}: {error}"
-            if isinstance(error, SimbridgeError)
-            else cause_of(error, ending)
-        )
+    ending = driver.ending
+    arm = cast(Backend, driver)
+
+    if error is None:
+        outcome = "completed"
+    elif isinstance(error, SimbridgeError):
+        outcome = f"{type(error).__name__}: {error}"
+    else:
+        outcome = cause_of(error, ending)
+
     if report:
         finalize(directory, outcome, None, arm, error)
     else:
         record_end(directory, outcome, arm, error)
+
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
     if isinstance(error, SimbridgeError):
-        error.aftermath = describe_rest(ending)
-        error.run_directory = directory.path
+        carry_end(error, ending, directory)
