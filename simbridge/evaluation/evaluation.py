@@ -36,7 +36,7 @@ from simbridge.recording.samples import LogColumns
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.figures import Session
+from simbridge.sessions.figures import SessionFigures
 from simbridge.sessions.record import read_events, read_inputs
 from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.tables import RuntimeState
@@ -185,7 +185,7 @@ class Evaluation:
         return self.directory.outcome(complete=self.log.complete, arrived=has_arrived)
 
     @cached_property
-    def session(self) -> Session | None:
+    def session(self) -> SessionFigures | None:
         """What a live session has besides; None for a replay.
 
         Raises:
@@ -194,7 +194,9 @@ class Evaluation:
         if not isinstance(self.settings, SessionRecord):
             return None
         path = self.directory.path
-        return Session(self.log, self.plan.period, read_inputs(path), events=read_events(path))
+        return SessionFigures(
+            self.log, self.plan.period, read_inputs(path), events=read_events(path)
+        )
 
     # The poses of the pipeline. Of an hour each is 0.1 GB: what is needed once is not kept.
 

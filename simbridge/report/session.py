@@ -18,7 +18,7 @@ from simbridge.report.charts import BOTTOM, LEFT, RIGHT, Chart, Line
 from simbridge.report.over_time import at_both_widths, broad, linear_panel
 from simbridge.report.palette import ALARM, ATTAINED, INK, REFERENCE, SETPOINT, SOLVER, STATES
 from simbridge.report.rendering import LegendEntry
-from simbridge.sessions.figures import Hindrance, Session
+from simbridge.sessions.figures import Hindrance, SessionFigures
 from simbridge.text import NO_BREAK, counted
 
 # Height of a row of the time line with its title, and of its bar, pixels.
@@ -67,7 +67,7 @@ _SPEED_LEGEND = (
 )
 
 
-def session_part(session: Session) -> dict[str, Any]:
+def session_part(session: SessionFigures) -> dict[str, Any]:
     """Return what the template shows of a session; to be called within `drawing_style`.
 
     Returns:
@@ -136,7 +136,7 @@ def _row(hindrance: Hindrance) -> tuple[str, ...]:
     )
 
 
-def _events(session: Session) -> list[tuple[str, str]]:
+def _events(session: SessionFigures) -> list[tuple[str, str]]:
     """Return when each event happened, s, and what it was, as text."""
     listed = [event for event in session.events if event["event"] not in ("began", "ended")]
     stamps = session.stamps([event["at"] for event in listed])
@@ -161,7 +161,7 @@ def _describe_event(event: Mapping[str, Any]) -> str:
     return f"{event.get('note', event['event'])}{f': {facts}' if facts else ''}"
 
 
-def _legend(session: Session, phases: Sequence[Phase]) -> list[LegendEntry]:
+def _legend(session: SessionFigures, phases: Sequence[Phase]) -> list[LegendEntry]:
     """Return the legend of the time line: the states and the inputs' fates that it shows."""
     shown = {phase for _, _, phase in phases}
     fates = {record.fate for record in session.inputs}
@@ -176,7 +176,9 @@ def _legend(session: Session, phases: Sequence[Phase]) -> list[LegendEntry]:
     return [*states, *inputs]
 
 
-def _time_line(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance]) -> Markup:
+def _time_line(
+    session: SessionFigures, phases: Sequence[Phase], shown: Sequence[Hindrance]
+) -> Markup:
     """Return the time line for wide and for narrow screens."""
     label = "States of the session, its inputs, and what hindered it, over time: "
     label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items())
@@ -186,7 +188,7 @@ def _time_line(session: Session, phases: Sequence[Phase], shown: Sequence[Hindra
 
 
 def _draw_time_line(
-    session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int
+    session: SessionFigures, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int
 ) -> drawing.Drawing:
     """Draw states, inputs and hindrances below each other, at a width in pixels."""
     count = 2 + len(shown)
@@ -231,7 +233,7 @@ def _draw_bars(
 
 
 def _draw_inputs(
-    axes: Axes, session: Session, *, bottom: float, begin: float, end: float, pixel: float
+    axes: Axes, session: SessionFigures, *, bottom: float, begin: float, end: float, pixel: float
 ) -> None:
     """Draw a tick for each input, by its fate.
 
@@ -260,7 +262,7 @@ def _draw_inputs(
             axes.plot(ticks, tops, "x", color=colour, markersize=5.0)
 
 
-def _speed(session: Session) -> Markup:
+def _speed(session: SessionFigures) -> Markup:
     """Return the controller's speed factor, and how much of each wanted step was made."""
     stamps, live = session.log.stamp, session.log.live
     lines = [

@@ -1,8 +1,8 @@
-"""What a live loop and its parent share: a mailbox of one for inputs, and a ring of periods for the record.
+"""Memory that a live loop shares with its parent: a mailbox for inputs, a ring of periods.
 
-Neither locks. The parent writes an input into one of four slots in turn and then publishes its count; the loop reads
-the newest, and reads again if it was overwritten meanwhile. So neither the parent's garbage collector nor its
-interpreter lock can hold the loop up.
+Neither locks. The parent writes an input into one of four slots in turn and then publishes its
+count; the loop reads the newest, and reads again if it was overwritten meanwhile. So neither the
+parent's garbage collector nor its interpreter lock can hold the loop up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from simbridge.robot.pose import Array
 from simbridge.sessions.causes import LiveCause, cause_of_row, cause_row
 from simbridge.sessions.inputs import Fate, Input, longest_row
 from simbridge.sessions.phases import LivePhase, Order
-
-if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
-    from simbridge.sessions.motion import MotionStep
 
 # The memory begins with the counts of inputs and periods, and whether the solver is at work.
 COUNT_WORDS = 2
@@ -98,17 +95,23 @@ class LiveChannel:
 
     Attributes:
         solving: (1,): see `LiveMotion.solving`; written by the loop.
-        overwritten: Periods that were overwritten before the parent read them, since it set this to 0.
+        overwritten: Periods that were overwritten before the parent read them, since it set this
+            to 0.
     """
 
     def __init__(self, path: Path | None, n: int) -> None:
         self._n = n
         numbers = mapped(path, _length(n))
+
+        # How many inputs were posted, and how many periods were written.
         self._counts = numbers[:COUNT_WORDS].view(np.int64)
         self.solving = numbers[COUNT_WORDS : COUNT_WORDS + 1]
-        slots = numbers[HEAD_WORDS : HEAD_WORDS + SLOT_COUNT * (1 + longest_row(n))]
-        self._slots = slots.reshape(SLOT_COUNT, -1)
-        self._rows = numbers[HEAD_WORDS + slots.size :].reshape(ROW_COUNT, -1)
+        # Of each slot: how many numbers the input has, and these.
+        slots_end = HEAD_WORDS + SLOT_COUNT * (1 + longest_row(n))
+        self._slots = numbers[HEAD_WORDS:slots_end].reshape(SLOT_COUNT, -1)
+        self._rows = numbers[slots_end:].reshape(ROW_COUNT, -1)
+
+        # How many periods the parent has read.
         self._read = 0
         self.overwritten = 0
 
@@ -118,75 +121,74 @@ class LiveChannel:
         path.write_bytes(bytes(8 * _length(n)))
         return LiveChannel(path, n)
 
-    def post(self, given: Input) -> None:
+    def post(self, item: Input) -> None:
         """Replace the newest input (called by the parent, from one thread at a time)."""
         count = int(self._counts[0]) + 1
-        row = given.row()
+        row = item.row()
         slot = self._slots[count % SLOT_COUNT]
         slot[0] = len(row)
         slot[1 : 1 + len(row)] = row
         self._counts[0] = count
 
     def newest(self) -> Input | None:
-        """The newest input; None before the first (called by the loop)."""
-        while count := int(self._counts[0]):
+        """Return the newest input; None before the first (called by the loop)."""
+        while True:
+            count = int(self._counts[0])
+            if not count:
+                return None
             slot = self._slots[count % SLOT_COUNT]
             row = slot[1 : 1 + int(slot[0])].copy()
             # The slot is written again only for the fourth input from here.
             if int(self._counts[0]) < count + SLOT_COUNT - 1:
                 return Input.of(row)
-        return None
 
-    def write(
-        self,
-        index: int,
-        now: float,
-        rate: float,
-        engagement: int,
-        order: Order,
-        step: MotionStep,
-        solver: float,
-        subjects: dict[str, int],
-    ) -> None:
-        """Record a period (called by the loop)."""
-        count = int(self._counts[1])
-        causes = [cause_row(cause, subjects) for cause in step.causes[:MAX_CAUSES]]
+    def write(self, period: Period, subjects: dict[str, int]) -> None:
+        """Record a period (called by the loop).
+
+        Args:
+            period: The period; more than `MAX_CAUSES` causes are cut off.
+            subjects: The index of each name that subjects of causes may have.
+        """
+        causes = [cause_row(cause, subjects) for cause in period.causes[:MAX_CAUSES]]
         causes += [NO_CAUSE] * (MAX_CAUSES - len(causes))
+
+        count = int(self._counts[1])
         row = self._rows[count % ROW_COUNT]
-        k = len(SCALARS)
-        row[:k] = (
-            index,
-            now,
-            rate,
-            engagement,
-            order,
-            step.number,
-            step.fate,
-            step.phase,
-            step.speed,
-            solver,
-        )
-        row[k : k + 3 * MAX_CAUSES] = [number for cause in causes for number in cause]
-        row[k + 3 * MAX_CAUSES :] = np.concatenate([step.target, step.solution, step.setpoint])
+        scalars_end = len(SCALARS)
+        causes_end = scalars_end + 3 * MAX_CAUSES
+        row[:scalars_end] = [getattr(period, name) for name in SCALARS]
+        row[scalars_end:causes_end] = np.ravel(causes)
+        row[causes_end:] = np.concatenate([period.target, period.solution, period.setpoint])
+        # What is counted is complete.
         self._counts[1] = count + 1
 
     def periods(self, subjects: tuple[str, ...]) -> Iterator[Period]:
-        """The periods since the last call, oldest first (called by the parent); overwritten ones are counted."""
-        while self._read < (written := int(self._counts[1])):
+        """Yield the periods since the last call, oldest first (called by the parent).
+
+        Overwritten ones are counted.
+        """
+        while True:
+            written = int(self._counts[1])
+            if self._read >= written:
+                return
+
             oldest = written - ROW_COUNT + 1
             if self._read < oldest:
                 self.overwritten += oldest - self._read
                 self._read = oldest
             row = self._rows[self._read % ROW_COUNT].copy()
             if self._read <= int(self._counts[1]) - ROW_COUNT:
+                # It was overwritten while it was copied.
                 continue
             self._read += 1
             yield self._period(row, subjects)
 
     def last(self, subjects: tuple[str, ...]) -> Period | None:
-        """The newest period; None before the first."""
+        """Return the newest period; None before the first."""
         count = int(self._counts[1])
-        return self._period(self._rows[(count - 1) % ROW_COUNT].copy(), subjects) if count else None
+        if not count:
+            return None
+        return self._period(self._rows[(count - 1) % ROW_COUNT].copy(), subjects)
 
     def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
         """Return the period of a row of numbers."""

@@ -1,4 +1,4 @@
-"""What a live session was given, and how it answered: its states, its inputs, its latency, what slowed it down.
+"""Figures of a live session: its states, inputs and latency, and what slowed it down.
 
 Everything comes from the session's directory: log.mcap, inputs.jsonl and events.jsonl.
 """
@@ -21,26 +21,35 @@ from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, latencies
 
 # Of these causes a smaller number is worse.
-_LEAST = {"joint_limit", "singularity", "obstacle", "speed_slider"}
+WORST_IF_SMALL = {"joint_limit", "singularity", "obstacle", "speed_slider"}
 # Intervals of a cause less than this apart are one, s.
-_GAP = 0.1
+MAX_GAP_S = 0.1
 
 
-class Spread(TypedDict):
+class DelaySpread(TypedDict):
+    """Median and 99th percentile of a time, s."""
+
     median: float
     p99: float
 
 
 class Age(TypedDict):
+    """Median and largest age of the input in force, s."""
+
     median: float
     max: float
 
 
 class Inputs(TypedDict):
-    """How many inputs a session was given, and what became of them; received = accepted + rejected + superseded.
+    """The inputs of a session, counted by what became of them.
 
-    `late` ones are accepted, too; `lost_in_log` were overwritten before they were recorded, None where the session was
-    killed; `age_s` is that of the input in force while the arm tracks, None where nothing was tracked.
+    received = accepted + rejected + superseded.
+
+    Attributes:
+        received, accepted, rejected, superseded: Numbers of inputs.
+        late: How many of the accepted ones came after their timeout.
+        lost_in_log: Overwritten before they were recorded; None where the session was killed.
+        age_s: Of the input in force while the arm tracks; None where nothing was tracked.
     """
 
     received: int
@@ -53,23 +62,39 @@ class Inputs(TypedDict):
 
 
 class CommandToArm(TypedDict):
-    """From sending a command to the arm being there, s: by the servo law, and by correlation; None where unknown."""
+    """Time from sending a command to the arm being there, s; None where unknown.
+
+    Attributes:
+        servo_law: By the servo law.
+        correlation: By correlation of commands and measured joints.
+    """
 
     servo_law: float | None
     correlation: float | None
 
 
 class Latency(TypedDict):
-    """From an input to the arm, s. `sum_s` is with the correlation, or the servo law where that is None."""
+    """Time from an input to the arm, s.
 
-    input_to_command_s: Spread | None
+    Attributes:
+        input_to_command_s: From an input to its command.
+        command_to_arm_s: From there to the arm.
+        sum_s: Of both, with the correlation, or the servo law where that is None.
+    """
+
+    input_to_command_s: DelaySpread | None
     command_to_arm_s: CommandToArm
-    sum_s: Spread | None
+    sum_s: DelaySpread | None
 
 
 @dataclass(frozen=True, eq=False)
 class Hindrance:
-    """A cause with its most extreme number, and from when to when it acted (K, 2), as stamps in s."""
+    """A cause that slowed the arm down or held it.
+
+    Attributes:
+        worst: With its most extreme number.
+        spans: From when to when it acted (K, 2), as stamps in s.
+    """
 
     worst: LiveCause
     spans: Array
@@ -81,122 +106,165 @@ class Hindrance:
 
 
 @dataclass(frozen=True, eq=False)
-class Session:
-    """A live session, read back: `Evaluation.session`."""
+class SessionFigures:
+    """A live session, read back: `Evaluation.session`.
 
-    log: LogColumns  # its log
-    period: float  # control period, s
-    inputs: Sequence[InputRecord]  # as they were given
-    events: Sequence[Mapping[str, Any]]  # changes of state with their causes, stops, notes
+    Attributes:
+        log: Its log.
+        period: Control period, s.
+        inputs: As they were given.
+        events: Changes of state with their causes, stops, notes.
+    """
+
+    log: LogColumns
+    period: float
+    inputs: Sequence[InputRecord]
+    events: Sequence[Mapping[str, Any]]
 
     @property
     def missing_periods(self) -> int:
-        """How many periods of its loops are not in the log, because the states that belong to them never arrived."""
+        """How many periods of its loops are not in the log.
+
+        The states that belong to them never arrived.
+        """
         if not len(self.log.stamp):
             return 0
-        live, steps = self.log.live, np.diff(self.log.live["period"])
-        # Idle periods are not logged; an engagement and a pause begin at the measured joints, whatever was before.
-        anew = np.isin(live["order"][1:], (Order.ENGAGE, Order.PAUSE)) | (
-            live["phase"][:-1] == LivePhase.IDLE
-        )
-        return int((steps[~anew & (steps > 1)] - 1).sum())
+        live = self.log.live
+        steps = np.diff(live["period"])
+
+        # Idle periods are not logged; an engagement and a pause begin at the measured joints,
+        # whatever was before.
+        begins_anew = np.isin(live["order"][1:], (Order.ENGAGE, Order.PAUSE))
+        after_idle = live["phase"][:-1] == LivePhase.IDLE
+        has_gap = ~(begins_anew | after_idle) & (steps > 1)
+        return int((steps[has_gap] - 1).sum())
 
     @property
     def phases(self) -> list[tuple[float, float, str]]:
-        """The states of the session: from when to when, as stamps in s, and what; between engagements it is idle."""
-        found: list[tuple[float, float, str]] = []
+        """The states of the session: from when to when, as stamps in s, and its name.
+
+        Between engagements it is idle.
+        """
+        phases: list[tuple[float, float, str]] = []
         if not len(self.log.stamp):
-            return found
-        for stamp, phase in zip(
-            self.log.stamp.tolist(), self.log.live["phase"].tolist(), strict=True
-        ):
-            shown, end = LivePhase(phase).shown, stamp + self.period
-            if found and stamp - found[-1][1] > 0.5 * self.period:
-                found.append((found[-1][1], stamp, LivePhase.IDLE.shown))
-            if found and found[-1][2] == shown:
-                found[-1] = (found[-1][0], end, shown)
+            return phases
+
+        numbers = self.log.live["phase"].tolist()
+        for stamp, number in zip(self.log.stamp.tolist(), numbers, strict=True):
+            name = LivePhase(number).shown
+            end = stamp + self.period
+            if phases and stamp - phases[-1][1] > 0.5 * self.period:
+                phases.append((phases[-1][1], stamp, LivePhase.IDLE.shown))
+            if phases and phases[-1][2] == name:
+                phases[-1] = (phases[-1][0], end, name)
             else:
-                found.append((stamp, end, shown))
-        return found
+                phases.append((stamp, end, name))
+        return phases
 
     @property
     def hindrances(self) -> list[Hindrance]:
         """What slowed the arm down, held it or refused its inputs; the longest first."""
         if not len(self.log.stamp):
             return []
-        names, subjects, values = np.moveaxis(self.log.live["causes"].reshape(-1, 3, 3), 2, 0)
-        began: Mapping[str, Any] = next(
-            (event for event in self.events if event["event"] == "began"), {}
-        )
-        # The names behind the numbers of the log.
-        causes, known = began.get("causes") or NAMES, began.get("subjects", ())
-        found = []
-        for name, subject in sorted(
-            set(zip(names[names >= 0].tolist(), subjects[names >= 0].tolist(), strict=True))
-        ):
-            here = (names == name) & (subjects == subject)
-            word = causes[int(name)]
-            worst = float((np.min if word in _LEAST else np.max)(values[here]))
-            whom = known[int(subject)] if 0 <= subject < len(known) else ""
-            found.append(Hindrance(LiveCause(word, whom, worst), self._spans(here.any(axis=1))))
-        return sorted(found, key=lambda one: -one.duration)
 
-    def _spans(self, marked: NDArray[np.bool_]) -> Array:
-        begins = self.log.stamp[marked]
-        apart = np.flatnonzero(np.diff(begins) > _GAP) + 1
-        first, last = np.concatenate([[0], apart]), np.concatenate([apart, [len(begins)]]) - 1
+        # The names behind the numbers of the log.
+        began: Mapping[str, Any] = {}
+        for event in self.events:
+            if event["event"] == "began":
+                began = event
+                break
+        cause_names = began.get("causes") or NAMES
+        subject_names = began.get("subjects", ())
+
+        # Of each sample up to three causes: the indices of name and subject, and the value.
+        causes = self.log.live["causes"].reshape(-1, 3, 3)
+        names = causes[:, :, 0]
+        subjects = causes[:, :, 1]
+        values = causes[:, :, 2]
+        is_cause = names >= 0
+        pairs = set(zip(names[is_cause].tolist(), subjects[is_cause].tolist(), strict=True))
+
+        hindrances = []
+        for name_index, subject_index in sorted(pairs):
+            acts = (names == name_index) & (subjects == subject_index)
+            name = cause_names[int(name_index)]
+            subject = ""
+            if 0 <= subject_index < len(subject_names):
+                subject = subject_names[int(subject_index)]
+            extreme = np.min if name in WORST_IF_SMALL else np.max
+            worst = LiveCause(name, subject, float(extreme(values[acts])))
+            hindrances.append(Hindrance(worst, self._spans(acts.any(axis=1))))
+        return sorted(hindrances, key=lambda hindrance: -hindrance.duration)
+
+    def _spans(self, is_marked: NDArray[np.bool_]) -> Array:
+        """Return from when to when samples are marked (K, 2), as stamps in s."""
+        begins = self.log.stamp[is_marked]
+        gap_ends = np.flatnonzero(np.diff(begins) > MAX_GAP_S) + 1
+        first = np.concatenate([[0], gap_ends])
+        last = np.concatenate([gap_ends, [len(begins)]]) - 1
         return np.stack([begins[first], begins[last] + self.period], axis=1)
 
-    def stamps(self, at: Sequence[float]) -> Array:
-        """Instants (K,) of the clock of inputs and events as stamps of the log, s."""
-        times = np.array(at, dtype=float)
-        now, stamp = self.log.live.get("now", np.empty(0)), self.log.stamp
+    def stamps(self, instants: Sequence[float]) -> Array:
+        """Return instants (K,), s of the clock of inputs and events, as stamps of the log, s."""
+        times = np.array(instants, dtype=float)
+        now = self.log.live.get("now", np.empty(0))
         if not len(now):
             return times - times[:1]
-        ends = np.where(
-            times < now[0], times - now[0], np.where(times > now[-1], times - now[-1], 0.0)
-        )
-        return np.asarray(np.interp(times, now, stamp) + ends)
+
+        # Before the log and after it both clocks run alike.
+        before = times - now[0]
+        after = times - now[-1]
+        outside = np.where(times < now[0], before, np.where(times > now[-1], after, 0.0))
+        return np.asarray(np.interp(times, now, self.log.stamp) + outside)
 
     def input_counts(self) -> Inputs:
-        """The part `inputs` of summary.json."""
+        """Return the part `inputs` of summary.json."""
         fates = Counter(record.fate for record in self.inputs)
-        ended = next((event for event in reversed(self.events) if event["event"] == "ended"), None)
+        lost_in_log = None
+        for event in self.events:
+            if event["event"] == "ended":
+                lost_in_log = int(event["lost_in_log"])
         return {
             "received": len(self.inputs),
             "accepted": fates["accepted"] + fates["late"],
             "rejected": fates["rejected"],
             "superseded": fates["superseded"],
             "late": fates["late"],
-            "lost_in_log": None if ended is None else int(ended["lost_in_log"]),
+            "lost_in_log": lost_in_log,
             "age_s": self._age(),
         }
 
     def _age(self) -> Age | None:
+        """Return the age of the input in force while the arm tracks; None if it never did."""
         if not len(self.log.stamp):
             return None
-        live, rows = self.log.live, np.arange(len(self.log.stamp))
-        taken = np.isin(live["fate"], (Fate.ACCEPTED, Fate.LATE))
-        # The row of the input in force.
-        newest = np.maximum.accumulate(np.where(taken, rows, -1))
-        tracking = (live["phase"] == LivePhase.TRACKING) & (newest >= 0)
-        if not tracking.any():
+        live = self.log.live
+        rows = np.arange(len(self.log.stamp))
+
+        # The row in which the input in force was taken; -1 before the first.
+        is_taken = np.isin(live["fate"], (Fate.ACCEPTED, Fate.LATE))
+        newest = np.maximum.accumulate(np.where(is_taken, rows, -1))
+        tracks = (live["phase"] == LivePhase.TRACKING) & (newest >= 0)
+        if not tracks.any():
             return None
-        ages = live["now"][tracking] - live["now"][newest[tracking]]
+        ages = live["now"][tracks] - live["now"][newest[tracks]]
         return {"median": float(np.median(ages)), "max": float(ages.max())}
 
-    def latency(self, arm: CommandToArm) -> Latency:
-        """The part `latency` of summary.json."""
-        inside, own = np.array(latencies([*self.inputs])), arm["correlation"]
-        own = arm["servo_law"] if own is None else own
+    def latency(self, command_to_arm: CommandToArm) -> Latency:
+        """Return the part `latency` of summary.json."""
+        to_command = np.array(latencies([*self.inputs]))
+        to_arm = command_to_arm["correlation"]
+        if to_arm is None:
+            to_arm = command_to_arm["servo_law"]
         return {
-            "input_to_command_s": _spread(inside),
-            "command_to_arm_s": arm,
-            "sum_s": None if own is None else _spread(inside + own),
+            "input_to_command_s": _spread(to_command),
+            "command_to_arm_s": command_to_arm,
+            "sum_s": None if to_arm is None else _spread(to_command + to_arm),
         }
 
 
-def _spread(times: Array) -> Spread | None:
+def _spread(times: Array) -> DelaySpread | None:
+    """Return the spread of times (K,), s; None for none."""
     if not len(times):
         return None
     return {"median": float(np.median(times)), "p99": float(np.quantile(times, 0.99))}

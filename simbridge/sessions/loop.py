@@ -17,7 +17,7 @@ from simbridge.robot.pose import Array
 from simbridge.scheduling import WaitingTime
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.sessions.causes import STANDSTILL, LiveCause
-from simbridge.sessions.channel import LiveChannel
+from simbridge.sessions.channel import LiveChannel, Period
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.phases import LivePhase, Order
 
@@ -129,7 +129,7 @@ class LiveLoop:
             # A core that others used is no fault of the solver's.
             duration -= self._waiting.seconds() - waited
 
-        step = step._replace(causes=self._add_causes(step.causes, now, duration, rate))
+        causes = self._add_causes(step.causes, now, duration, rate)
         self._begun_at = now
         if self._slow_steps >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
             self.requests.appendleft(OrderRequest(Order.TOO_SLOW))
@@ -137,10 +137,23 @@ class LiveLoop:
 
         index = self._index
         self._index += 1
-        engagement = self._motion.engagement
-        self._channel.write(
-            index, now, rate, engagement, request.order, step, duration, self._subjects
+        period = Period(
+            index=index,
+            now=now,
+            rate=rate,
+            engagement=self._motion.engagement,
+            order=request.order,
+            number=step.number,
+            fate=step.fate,
+            phase=step.phase,
+            speed=step.speed,
+            solver=duration,
+            causes=causes,
+            target=step.target,
+            solution=step.solution,
+            setpoint=step.setpoint,
         )
+        self._channel.write(period, self._subjects)
         return step.setpoint, float(index)
 
     def _take_order(self, request: OrderRequest) -> None:

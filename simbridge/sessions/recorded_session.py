@@ -1,4 +1,4 @@
-"""A recorded live session as the scenario of a run: the arm and options that it had, and its inputs solved again."""
+"""A recorded live session as the scenario of a run: its arm, its options, its inputs solved again."""
 
 from __future__ import annotations
 
@@ -39,21 +39,26 @@ from simbridge.trajectory.files import ReadOptions
 from simbridge.trajectory.trajectory import Trajectory
 
 # The only backend that keeps a tool speed of its own, below the robot's.
-_SLOW = "real"
-# Share of the acceleration with which a record that ends in motion is ended.
-_OF_ACCELERATION = 0.9
+SLOW_BACKEND = "real"
+# Fraction of the largest acceleration with which a record that ends in motion is ended.
+BRAKING_FRACTION = 0.9
 
 
 @dataclass(frozen=True)
 class RecordedSession:
-    """The directory of a live session (path), and its record."""
+    """A live session on disk.
+
+    Attributes:
+        path: Its directory.
+        record: What was recorded of its settings.
+    """
 
     path: Path
     record: SessionRecord
 
     @staticmethod
     def at(path: str | os.PathLike[str]) -> RecordedSession | None:
-        """The session in a directory; None where there is none.
+        """Return the session in a directory; None where there is none.
 
         Raises:
             NotARun: It is broken.
@@ -78,14 +83,14 @@ class RecordedSession:
         missing = 0 if run.session is None else run.session.missing_periods
         if missing:
             warnings.warn(
-                f"The log of {self.path} lacks {counted(missing, 'control period')}, whose states never arrived: what "
-                "is replayed differs from what was sent there.",
+                f"The log of {self.path} lacks {counted(missing, 'control period')}, whose states "
+                "never arrived: what is replayed differs from what was sent there.",
                 stacklevel=2,
             )
         return run
 
     def arm(self, home: list[float] | None = None, links: Mapping[str, Any] | None = None) -> Robot:
-        """The arm of the session, without TCP and payload.
+        """Return the arm of the session, without TCP and payload.
 
         Args:
             home: Joint positions (n,), rad; the session's by default.
@@ -98,6 +103,7 @@ class RecordedSession:
         if not robot.is_built_in and not Path(robot.source).is_file():
             needed = f"given: the arm of {self.path} was defined by a program, or its file is gone"
             raise InvalidParameter("robot", robot.name, needed)
+
         recorded_links = {"base": robot.base, "tip": robot.tip, "packages": robot.package or ()}
         chosen_links = {name: value for name, value in (links or {}).items() if value}
         return load_robot(
@@ -107,81 +113,96 @@ class RecordedSession:
         )
 
     def options(self, options: Options, backend: str) -> Options:
-        """The options of a run, completed from the session.
+        """Return the options of a run, completed from the session.
 
         Raises:
             InvalidParameter: One of them does not apply to a session.
             InputFileError: The session's cell cannot be read.
         """
-        scenario, robot, arm = self.record.scenario, self.record.robot, self.record.backend
-        reading = ["options of reading a file"] if options.reading != ReadOptions() else []
-        if given := [*planning_flags(options), *reading]:
-            raise InvalidParameter(
-                "session", self.path, f"repeated as it was, without {' and '.join(given)}"
-            )
-        file = None if self.record.cell is None else self.record.cell.file
-        if options.cell is None and file:
-            options = replace(options, cell=load_cell(file))
-        found: dict[str, Any] = {
-            "period": arm.period,
-            "floor": "none" if scenario.floor is None else scenario.floor,
+        refused = planning_flags(options)
+        if options.reading != ReadOptions():
+            refused.append("options of reading a file")
+        if refused:
+            needed = f"repeated as it was, without {' and '.join(refused)}"
+            raise InvalidParameter("session", self.path, needed)
+
+        cell_file = None if self.record.cell is None else self.record.cell.file
+        if options.cell is None and cell_file:
+            options = replace(options, cell=load_cell(cell_file))
+        recorded = self._recorded_options(options, backend)
+        # The servo is the session's, since options always name one; of the others those that are
+        # not set.
+        servo = recorded.pop("servo", options.servo)
+        missing = {
+            name: value for name, value in recorded.items() if getattr(options, name) in (None, ())
+        }
+        return replace(options, **missing, servo=servo)
+
+    def _recorded_options(self, options: Options, backend: str) -> dict[str, Any]:
+        """Return the session's options that apply beside those of a run."""
+        floor = self.record.scenario.floor
+        robot = self.record.robot
+        recorded: dict[str, Any] = {
+            "period": self.record.backend.period,
+            "floor": "none" if floor is None else floor,
         }
         if options.cell is None:
-            found |= {
-                "tcp": tuple(robot.tcp) if any(robot.tcp) else (),
-                "payload": robot.payload or None,
-            }
-        if backend != _SLOW:
-            found["max_tool_speed"] = robot.max_tool_speed
+            recorded["tcp"] = tuple(robot.tcp) if any(robot.tcp) else ()
+            recorded["payload"] = robot.payload or None
+        if backend != SLOW_BACKEND:
+            recorded["max_tool_speed"] = robot.max_tool_speed
         if options.kinematics_source is None and self.record.kinematics.is_calibrated:
-            found["kinematics"] = self.path
-        if (options.plant, options.servo_gain, options.servo_lookahead) == (None, None, None):
-            found |= _servo(arm, options)
-        missing = {
-            name: value for name, value in found.items() if getattr(options, name) in (None, ())
-        }
-        return replace(options, **missing, servo=found.get("servo", options.servo))
+            recorded["kinematics"] = self.path
+        if options.plant is None and options.servo_gain is None and options.servo_lookahead is None:
+            recorded |= _servo_options(self.record.backend, options)
+        return recorded
 
     @property
     def solver(self) -> SolverParameters | str:
         """The settings of the session's solver, or the name `module:function` of a custom one.
 
         Raises:
-            InvalidParameter: It was given as an object.
+            InvalidParameter: It was an object of a program.
         """
         name = self.record.solver.name
         if name in SOLVERS:
             return SOLVERS[name](**self.record.solver.parameters)
         if is_function(name):
             return name
-        needed = f"given (--solver): that of {self.path} was an object of a program, and cannot be made again"
+        needed = (
+            f"given (--solver): that of {self.path} was an object of a program, and cannot be made "
+            "again"
+        )
         raise InvalidParameter("solver", name, needed)
 
     def scenario(self, *, solved: bool) -> Scenario:
-        """The targets of the session as a scenario.
+        """Return the targets of the session as a scenario.
 
         Args:
-            solved: Whether the inputs are solved again: then it has the session's solver, unless that is a function.
+            solved: Whether the inputs are solved again: then it has the session's solver, unless
+                that is a function.
         """
-        words = f"The inputs of a live session on {self.record.backend.name}."
-        solver: dict[str, Any] = {}
-        if solved and not isinstance(made := self.solver, str):
-            solver["solver"] = made
+        description = f"The inputs of a live session on {self.record.backend.name}."
+        chosen_solver: dict[str, Any] = {}
+        if solved and not isinstance(self.solver, str):
+            chosen_solver["solver"] = self.solver
         return Scenario(
             self.run.plan.trajectory,
-            words,
+            description,
             hold="zero-order",
             on_limits="limit",
             name=self.record.scenario.name,
             file=self.path.resolve(),
-            **solver,
+            **chosen_solver,
         )
 
     def solved_again(self, solver: Solver, options: Options) -> Plan:
-        """The recorded inputs solved again with completed options, each at the period that used it; not checked yet.
+        """Return the plan of the recorded inputs, solved again with completed options.
 
-        With the session's solver and settings the setpoints are the recorded ones, bit for bit. An engagement begins at
-        its recorded joints; where the arm had not been moved since the one before, at those where this one left it.
+        Each input is taken at the period that used it; the plan is not checked yet. With the
+        session's solver and settings the setpoints are the recorded ones, bit for bit. An
+        engagement begins at its recorded joints; where the arm had not been moved since the one
+        before, at those where this one left it.
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
@@ -196,54 +217,43 @@ class RecordedSession:
         stamps: list[float] = []
         steps: list[MotionStep] = []
         for k, stamp in enumerate(log.stamp.tolist()):
-            order = Order(int(live["order"][k]))
             now = float(live["now"][k])
-            if order is Order.ENGAGE:
+            if live["order"][k] == Order.ENGAGE:
                 # Another solver may need longer to come to rest.
                 while motion.phase is LivePhase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
                     stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
-            if _is_placed(log, k, order):
-                motion.rest_at(log.setpoint[k])
-            if order is not Order.NONE:
-                motion.order(order, engagement=int(live["engagement"][k]))
+            _repeat_order(motion, log, k)
 
             number = int(live["input"][k])
             if number and number not in inputs:
-                lacks = f"The record of {self.path} does not hold input {number}"
-                warnings.warn(f"{lacks}: the session is solved again until then.", stacklevel=2)
+                warnings.warn(
+                    f"The record of {self.path} does not hold input {number}: the session is "
+                    "solved again until then.",
+                    stacklevel=2,
+                )
                 break
-            newest = _input(inputs[number]) if number else None
+            newest = _input_of(inputs[number]) if number else None
             stamps.append(stamp)
             steps.append(motion.step(now, float(live["rate"][k]), newest))
 
-        solution = np.array([step.solution for step in steps])
-        setpoints = np.array([step.setpoint for step in steps])
-        poses = np.array([step.target for step in steps])
-        targets = Trajectory(np.array(stamps), poses, source="live inputs")
-        plan = Plan(
-            solver.robot.checksum,
-            period,
-            targets,
-            "zero-order",
-            targets.elapsed.copy(),
-            solution,
-            setpoints,
-            (solution != setpoints).any(axis=1),
-        )
-        return _to_rest(plan, solver.robot)
+        return _brake_at_end(_plan_of_steps(solver.robot, period, stamps, steps), solver.robot)
 
     def recorded_plan(self, robot: Robot) -> Plan:
-        """The recorded setpoints; where the record ends in motion, the arm is braked.
+        """Return the plan of the recorded setpoints.
+
+        Where the record ends in motion, the arm is braked.
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
             SimbridgeError: It was never engaged.
         """
-        return _to_rest(self.run.plan, robot)
+        return _brake_at_end(self.run.plan, robot)
 
     def _motion(self, solver: Solver, options: Options) -> LiveMotion:
-        live, period = self.record.live, self.record.backend.period
+        """Return a motion as the session's, with a solver and options of a run."""
+        live = self.record.live
+        period = self.record.backend.period
         if options.period != period:
             raise InvalidParameter(
                 "period", f"{options.period} s", f"the session's, {period} s (--period)"
@@ -264,8 +274,17 @@ class RecordedSession:
         )
 
 
+def _repeat_order(motion: LiveMotion, log: LogColumns, k: int) -> None:
+    """Do with a motion what was asked of the recorded one at sample k, besides inputs."""
+    order = Order(int(log.live["order"][k]))
+    if _is_placed(log, k, order):
+        motion.rest_at(log.setpoint[k])
+    if order is not Order.NONE:
+        motion.order(order, engagement=int(log.live["engagement"][k]))
+
+
 def _is_placed(log: LogColumns, k: int, order: Order) -> bool:
-    """Return whether the arm of a recorded session was put where it is at sample k, by a pause or a stop.
+    """Return whether a pause or a stop had put the arm of a session where it is at sample k.
 
     An engagement goes on from where the one before left the arm, if nothing moved it between them.
     """
@@ -276,37 +295,74 @@ def _is_placed(log: LogColumns, k: int, order: Order) -> bool:
     return k == 0 or not np.array_equal(log.setpoint[k], log.setpoint[k - 1])
 
 
-def planning_flags(options: Options) -> list[str]:
-    """The options given that make a plan another one, as flags: what replays a plan refuses them."""
-    flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
-    flags |= {
-        "--on-limits": options.on_limits,
-        "sampling": options.sampling is not None,
-        "--start": options.start,
-    }
-    return [flag for flag, given in flags.items() if given]
-
-
-def _to_rest(plan: Plan, robot: Robot) -> Plan:
-    """A plan that ends at rest: a record may end in motion, as that of a session that was killed."""
-    setpoints, step = [plan.setpoints[-1]], _OF_ACCELERATION * robot.max_acceleration * plan.period
-    velocity = (
-        (plan.setpoints[-1] - plan.setpoints[-2]) / plan.period
-        if plan.samples > 1
-        else np.zeros(robot.n)
+def _plan_of_steps(
+    robot: Robot, period: float, stamps: list[float], steps: list[MotionStep]
+) -> Plan:
+    """Return the plan of the steps of a motion, with their stamps in s."""
+    solution = np.array([step.solution for step in steps])
+    setpoints = np.array([step.setpoint for step in steps])
+    poses = np.array([step.target for step in steps])
+    targets = Trajectory(np.array(stamps), poses, source="live inputs")
+    return Plan(
+        checksum=robot.checksum,
+        period=period,
+        trajectory=targets,
+        hold="zero-order",
+        trajectory_times=targets.elapsed.copy(),
+        solution=solution,
+        setpoints=setpoints,
+        limited=(solution != setpoints).any(axis=1),
     )
-    while (fastest := float(np.abs(velocity).max())) > 0.0:
+
+
+def planning_flags(options: Options) -> list[str]:
+    """Return the options that are set and make a plan another one, as flags.
+
+    What replays a plan refuses them.
+    """
+    is_set = {
+        "--speed-scale": options.speed_scale != 1.0,
+        "--hold": bool(options.hold),
+        "--on-limits": bool(options.on_limits),
+        "sampling": options.sampling is not None,
+        "--start": bool(options.start),
+    }
+    return [flag for flag in is_set if is_set[flag]]
+
+
+def _brake_at_end(plan: Plan, robot: Robot) -> Plan:
+    """Return a plan that ends at rest.
+
+    A record may end in motion, as that of a session that was killed.
+    """
+    step = BRAKING_FRACTION * robot.max_acceleration * plan.period
+    velocity = np.zeros(robot.n)
+    if plan.samples > 1:
+        velocity = (plan.setpoints[-1] - plan.setpoints[-2]) / plan.period
+
+    # Brake all joints along the last velocity; the fastest one needs longest.
+    setpoint = plan.setpoints[-1]
+    braking_setpoints = []
+    fastest = float(np.abs(velocity).max())
+    while fastest > 0.0:
         velocity = max(0.0, 1.0 - step / fastest) * velocity
-        setpoints.append(setpoints[-1] + velocity * plan.period)
-    more = np.array(setpoints[1:]).reshape(-1, robot.n)
-    path, later = plan.trajectory, plan.period * np.arange(1, len(more) + 1)
-    poses = np.concatenate([path.poses, np.repeat(path.poses[-1:], len(more), axis=0)])
+        setpoint = setpoint + velocity * plan.period
+        braking_setpoints.append(setpoint)
+        fastest = float(np.abs(velocity).max())
+    more = np.array(braking_setpoints).reshape(-1, robot.n)
+
+    path = plan.trajectory
+    later = plan.period * np.arange(1, len(more) + 1)
+    longer_path = replace(
+        path,
+        times=np.concatenate([path.times, path.times[-1] + later]),
+        poses=np.concatenate([path.poses, np.repeat(path.poses[-1:], len(more), axis=0)]),
+    )
+    times = plan.trajectory_times
     return replace(
         plan,
-        trajectory=replace(
-            path, times=np.concatenate([path.times, path.times[-1] + later]), poses=poses
-        ),
-        trajectory_times=np.concatenate([plan.trajectory_times, plan.trajectory_times[-1] + later]),
+        trajectory=longer_path,
+        trajectory_times=np.concatenate([times, times[-1] + later]),
         solution=np.concatenate([plan.solution, more]),
         setpoints=np.concatenate([plan.setpoints, more]),
         limited=np.concatenate([plan.limited, np.ones(len(more), dtype=bool)]),
@@ -314,7 +370,7 @@ def _to_rest(plan: Plan, robot: Robot) -> Plan:
 
 
 def _live_options(record: LiveRecord) -> LiveOptions:
-    """The options of a session that its record holds."""
+    """Return the options of a session that its record holds."""
     return LiveOptions(
         hold=cast(LiveHold, record.hold),
         timeout=record.timeout,
@@ -325,21 +381,26 @@ def _live_options(record: LiveRecord) -> LiveOptions:
     )
 
 
-def _servo(record: BackendRecord, options: Options) -> dict[str, Any]:
-    """The options of the servo that a session had."""
+def _servo_options(record: BackendRecord, options: Options) -> dict[str, Any]:
+    """Return the options of the servo that a session had."""
     if record.servo == "ideal":
         return {} if options.feedforward == "on" else {"servo": "ideal"}
-    plant = record.plant_file or ""
+    plant_file = record.plant_file or ""
     return {
         "servo_gain": record.servo_gain,
         "servo_lookahead": record.servo_lookahead,
-        "plant": plant if Path(plant).is_file() else None,
+        "plant": plant_file if Path(plant_file).is_file() else None,
     }
 
 
-def _input(record: InputRecord) -> Input:
-    kind, frame = cast(InputKind, record.kind), cast(TwistFrame, record.frame)
-    values = np.array(record.values, dtype=float)
+def _input_of(record: InputRecord) -> Input:
+    """Return the input of a record."""
     return Input(
-        kind, values, record.number, record.engagement, frame, record.relative, record.sent
+        cast(InputKind, record.kind),
+        np.array(record.values, dtype=float),
+        record.number,
+        record.engagement,
+        cast(TwistFrame, record.frame),
+        record.relative,
+        record.sent,
     )

@@ -12,12 +12,12 @@ import pytest
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.sessions.figures import Session
+from simbridge.sessions.figures import SessionFigures
 from simbridge.sessions.record import read_inputs
 from tests.stepped_sessions import stepped
 
 
-def read(directory: Path) -> Session:
+def read(directory: Path) -> SessionFigures:
     found = Evaluation.of(RunDirectory.open(directory)).session
     assert found is not None
     return found
