@@ -1,4 +1,4 @@
-"""The target between two inputs: held, moved on by their velocity, or between the rows of a chunk."""
+"""The target between two inputs: held, moved on by velocity, or between rows of a chunk."""
 
 from __future__ import annotations
 

@@ -98,7 +98,10 @@ def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> 
 
 
 class LingeringCauses:
-    """Names causes for a moment longer: where a limit is just reached, its name must not flicker."""
+    """Names causes for a moment longer.
+
+    Where a limit is just reached, its name must not flicker.
+    """
 
     def __init__(self) -> None:
         # The causes that are named, and when each acted last, s.

@@ -81,7 +81,10 @@ class InputFilter:
         return self._space.add(value, after)
 
     def _one_euro(self, before: Array, value: Array) -> Array:
-        """Return the value after a period, nearer to the input by a fraction that rises with speed."""
+        """Return the value after a period.
+
+        It is nearer to the input by a fraction that rises with speed.
+        """
         error = self._space.difference(before, value)
         speed, turn_speed = self._space.size(self._velocity)
         translation_gain = self._gain(self._cutoff + RISE_PER_SPEED * speed)

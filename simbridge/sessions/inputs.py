@@ -1,4 +1,4 @@
-"""The inputs of a live session: their kinds, the check of their values, and their row of numbers."""
+"""The inputs of a live session: their kinds, the check of their values, their numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MAX_STAMPS = 512
 # A chunk ends at most so long after it arrives, s: its source may hang, and the arm must not go on
 # for long.
 MAX_AHEAD_S = 5.0
-# The largest number of an input: m, m/s and rad/s; for joint positions `MAX_JOINT` is the same, rad.
+# The largest number of an input: m, m/s and rad/s; for joint positions `MAX_JOINT` is the same,
+# rad.
 MAX_INPUT = 1e6
 # Numbers of a row before its values: see `Input.row`.
 ROW_HEAD = 7

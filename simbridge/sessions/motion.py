@@ -438,7 +438,7 @@ class LiveMotion:
         return check_answer(solver.name, answer, self._robot.n)
 
     def _approach_factor(self, q: Array, proposed: Array) -> float:
-        """Return by which factor a step is to be shortened towards a danger; see `ApproachLimit`."""
+        """Return by which factor a step is shortened towards a danger; see `ApproachLimit`."""
         assert self._aim is not None
         self._slow_factor, self._slow_causes = self._approach.speed(
             q, proposed, cartesian=not self._aim.in_joints

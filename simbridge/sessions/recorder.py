@@ -314,7 +314,8 @@ def input_record(item: Input) -> InputRecord:
 def plain_numbers(raw_values: Any) -> list[float | None] | None:
     """Return what a caller passed as plain numbers for the record.
 
-    Those that are not finite are None; all of it is None if it is no vector or table, or a huge one.
+    Those that are not finite are None; all of it is None if it is no vector or table, or a huge
+    one.
     """
     try:
         numbers = floats(raw_values)

@@ -332,7 +332,9 @@ class LiveSession:
             raise self._failure
 
     def report(self) -> None:
-        """Write summary.json and report.html, after the end of a session that was opened with report=False.
+        """Write summary.json and report.html of a session that was opened with report=False.
+
+        After its end.
 
         Raises:
             OutputError: A file cannot be written.
@@ -665,9 +667,9 @@ class LiveSession:
         return LiveStatus(state, causes, speed_factor, latency, input_age, error)
 
     def _standstill(self, newest: Period) -> LiveCause | None:
-        """Return the standstill of a loop that has not gone on from its last period; None if it has.
+        """Return the standstill of a loop that has not gone on from its last period.
 
-        It may be in its solver; or the process is halted, or does not get to run. A loop that has
+        None if it has. It may be in its solver; or the process is halted, or does not get to run. A loop that has
         not begun, as while it compiles, has no last period.
         """
         channel = self._driver.channel
@@ -691,7 +693,7 @@ class LiveSession:
                 return
 
     def _drain(self) -> None:
-        """Take what has happened since the last time, what has stopped the arm too, and record it."""
+        """Take what has happened since the last time, and record it."""
         with self._control_lock:
             news = self._take_news()
             if news.states:

@@ -63,20 +63,23 @@ def live(
     ask: Ask | None = None,
     **choices: Any,
 ) -> LiveSession:
-    """A live session, to be entered with `with`.
+    """Return a live session, to be entered with `with`.
 
     Args:
         backend: A name in `BACKENDS`.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A name, `module:function`, or a solver made for the robot; the paper's by default. Unless realtime is
-            False, it must be one that pickle can send to another process.
+        solver: A name, `module:function`, or a solver made for the robot; the paper's by default.
+            Unless realtime is False, it must be one that pickle can send to another process.
         out: The run directory to create; one under runs/ by default.
         realtime: Whether a simulation is paced by the wall clock; otherwise `wait` moves its clock.
         start: Joint positions (n,), rad, at which a simulated arm begins; home by default.
-        report: Whether the session's end writes summary.json and report.html; `simbridge report` does so later.
-        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
-        choices: Fields of `LiveOptions` (hold, timeout, max_jump, filter, lead) and of `Options` that do not concern a
-            scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1. feedforward="on" applies to chunks alone.
+        report: Whether the session's end writes summary.json and report.html; `simbridge report`
+            does so later.
+        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a
+            cell file can confirm.
+        choices: Fields of `LiveOptions` (hold, timeout, max_jump, filter, lead) and of `Options`
+            that do not concern a scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1.
+            feedforward="on" applies to chunks alone.
 
     Raises:
         UnknownName: There is no such backend, robot, solver or option.

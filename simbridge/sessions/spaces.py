@@ -1,4 +1,4 @@
-"""Differences of targets: of poses along straight lines and shortest turns, and of joint positions."""
+"""Differences of targets: of poses, along straight lines and shortest turns, and of joints."""
 
 from __future__ import annotations
 
