@@ -44,14 +44,16 @@ def test_with_continue_the_tool_keeps_its_speed_between_inputs(every):
 
 def test_with_zero_order_the_tool_stands_between_inputs():
     speed = followed(0.096, 1.6, hold="zero-order").twist_speed[100:]
+
     assert speed.min() < 1e-3
     assert speed.max() > 2.0 * SPEED
 
 
 @pytest.mark.parametrize("hold", ["continue", "zero-order"])
 @pytest.mark.parametrize("every", [0.001, 0.05, 1.0])
-def test_with_jitter_the_setpoints_stay_within_the_acceleration_and_near_the_poses(hold, every):
+def test_jitter_keeps_the_acceleration_limit(hold, every):
     trace = followed(every, 2.0, hold=hold, jitter=0.8)
+
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
     assert trace.tool[-1, 1] - HOME[1] == pytest.approx(
         SPEED * 2.0, abs=SPEED * (2.0 * every + 0.1)
@@ -60,15 +62,19 @@ def test_with_jitter_the_setpoints_stay_within_the_acceleration_and_near_the_pos
 
 def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
     trace = followed(0.05, 1.0, hold="zero-order", after=0.5)
+
     assert overshoot(trace, 1.0, 0.05) < 1e-4
 
 
 @pytest.mark.parametrize("every", [0.016, 0.05, 0.1])
 # Of the target; the setpoints add what the limiter needs to brake.
-def test_at_a_sudden_stop_continue_overshoots_by_no_more_than_one_input_period_and_returns(every):
+def test_continue_overshoots_by_one_input_period_at_most(every):
     trace = followed(every, 1.5, after=1.0)
+
     assert 0.0 < overshoot(trace, 1.5, every) <= 1.25 * SPEED * every + 2.5e-3
+
     last = SPEED * (round(1.5 / every) - 1) * every
+
     assert trace.tool[-1, 1] - HOME[1] == pytest.approx(last, abs=1e-4)
     assert not np.abs(trace.velocity[-20:]).max() > 1e-3
 
@@ -81,26 +87,30 @@ def held(times, speed=1.0):
     return target
 
 
-def test_a_target_moves_on_for_one_input_period_and_then_returns():
+def test_a_target_moves_on_for_one_period():
     target = held([0.0, 0.05, 0.1])
+
     assert target.at(0.1499, 0.5) == pytest.approx([0.1499])
     assert target.at(0.1501, 0.5) == pytest.approx([0.1])
 
 
 def test_a_target_never_moves_on_past_the_timeout():
     target = held([0.0, 0.3, 0.6])
+
     assert target.at(0.79, 0.2) == pytest.approx([0.79])
     assert target.at(0.81, 0.2) == pytest.approx([0.6])
 
 
-def test_with_jitter_the_input_period_is_the_longest_of_the_last_intervals():
+def test_jitter_lengthens_the_input_period():
     target = held([0.0, 0.05, 0.12, 0.15, 0.20, 0.25])
+
     assert target.at(0.319, 0.5) == pytest.approx([0.319])
     assert target.at(0.321, 0.5) == pytest.approx([0.25])
 
 
-def test_a_gap_does_not_make_the_input_period_longer_than_twice_the_mean():
+def test_a_gap_at_most_doubles_the_input_period():
     target = held([0.0, 0.05, 0.1, 0.15, 0.55, 0.60])  # mean of the last five: 0.12 s
+
     assert target.at(0.60 + 0.239, 0.5) > 0.6
     assert target.at(0.60 + 0.241, 0.5) == pytest.approx([0.6])
 
@@ -111,10 +121,11 @@ def test_a_burst_does_not_make_the_target_faster():
     target = HeldInput("continue", JOINTS)
     for k, arrival in enumerate(times):
         target.take(arrival, np.array([0.05 * k]))
+
     assert target.at(at + 0.02, 0.5)[0] == pytest.approx(0.2 + 0.02 * 1.0, abs=1e-9)
 
 
-def test_a_target_that_was_followed_at_once_is_no_faster_for_bursts():
+def test_bursts_do_not_speed_a_target_up():
     rng = np.random.default_rng(3)
     poses = line(0.05, 2.0)
     bursts = [
@@ -122,6 +133,7 @@ def test_a_target_that_was_followed_at_once_is_no_faster_for_bursts():
     ]
     motion = engaged(ROBOT, timeout=5.0)
     trace = run(motion, sorted(bursts, key=lambda given: given.at), 2.0, robot=ROBOT)
+
     assert trace.tool[:, 1].max() - HOME[1] < SPEED * 2.0 + SPEED * 0.05
     # Five inputs in turn may be late by half an interval and catch up; never the 5 m/s of two in one period.
     assert trace.twist_speed.max() < 4.0 * SPEED

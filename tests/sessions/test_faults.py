@@ -61,7 +61,7 @@ def fresh(monkeypatch):
 @pytest.mark.parametrize(
     "name", ["nan", "infinite", "short", "huge", "imaginary", "text", "nothing", "many"]
 )
-def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, name):
+def test_a_wrong_answer_names_the_solver(tmp_path, fresh, name):
     with session_with(name, tmp_path / "run", realtime=False) as session:
         session.engage()
         status = drive_to_error(session, InvalidParameter)
@@ -93,7 +93,7 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
         ("dies", ServoProcessLost),
     ],
 )
-def test_a_fault_in_the_loops_process_arrives_as_it_was_raised(tmp_path, name, error):
+def test_a_loops_fault_arrives_unchanged(tmp_path, name, error):
     with session_with(name, tmp_path / "run") as session:
         session.engage()
 
@@ -114,7 +114,7 @@ def test_a_fault_in_the_loops_process_ends_a_wait(tmp_path):
         assert session.status.state == "idle"
 
 
-def test_after_a_fault_of_the_solver_the_session_can_be_engaged_again(tmp_path):
+def test_a_session_engages_after_a_solvers_fault(tmp_path):
     with session_with("nan", tmp_path / "run") as session:
         session.engage()
         drive_until(session, lambda status: status.error is not None)
@@ -124,7 +124,7 @@ def test_after_a_fault_of_the_solver_the_session_can_be_engaged_again(tmp_path):
         assert drive_until(session, lambda status: status.state == "tracking").error is None
 
 
-def test_a_solver_that_has_not_returned_is_a_cause_before_it_is_an_error(tmp_path):
+def test_a_stuck_solver_is_first_a_cause(tmp_path):
     with session_with("hangs", tmp_path / "run") as session:
         session.engage()
 
@@ -138,7 +138,7 @@ def has_halted_loop(status):
     return any(cause.startswith("loop ") for cause in status.causes)
 
 
-def test_a_loop_that_is_halted_is_a_cause_while_it_lasts(tmp_path):
+def test_a_halted_loop_is_a_cause(tmp_path):
     with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
         session.engage()
         drive_until(session, lambda status: status.state == "tracking")
@@ -179,7 +179,7 @@ def test_a_loop_that_stays_halted_ends_with_a_stale_state(tmp_path):
     ],
     ids=["twist", "integer", "jog", "joints", "pose", "chunk", "half a character"],
 )
-def test_a_huge_input_is_refused_and_the_arm_goes_on_by_its_rules(tmp_path, give):
+def test_a_huge_input_is_refused(tmp_path, give):
     with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session:
         session.engage()
         session.wait(0.02)
@@ -198,7 +198,7 @@ def test_a_huge_input_is_refused_and_the_arm_goes_on_by_its_rules(tmp_path, give
     assert [record.fate for record in read_inputs(tmp_path / "run")] == ["accepted", "rejected"]
 
 
-def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypatch):
+def test_a_stop_after_ctrl_c_is_reported(tmp_path, monkeypatch):
     seen = Ending(
         shown=["emergency_stop"], evidence=["safety mode emergency stop"], arm_at_rest=True
     )
@@ -213,6 +213,7 @@ def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypa
         raise SignalReceived(signal.SIGINT)
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+
     assert summary["ended_by"]["cause"] == caught.value.cause == "emergency_stop"
     assert session.status.error is caught.value
     assert "The session was interrupted." in str(caught.value) and "emergency stop" in str(
@@ -234,7 +235,7 @@ def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
     assert caught.value.run_directory == tmp_path / "run"
 
 
-def test_a_session_is_complete_though_its_device_cannot_be_released(tmp_path):
+def test_a_stuck_device_leaves_a_complete_session(tmp_path):
     def fail():
         raise BrokenPipeError
 

@@ -30,13 +30,14 @@ def summary_of(directory: Path) -> dict[str, Any]:
 
 def test_every_input_is_accepted_rejected_or_superseded(live_run: Path) -> None:
     inputs = summary_of(live_run)["inputs"]
+
     assert inputs["received"] == inputs["accepted"] + inputs["rejected"] + inputs["superseded"]
     # Eight were replaced at once; a jump, a malformed one, and one while the arm was not engaged were refused.
     assert inputs["superseded"] == 8 and inputs["rejected"] == 3
     assert inputs["late"] == 2 and inputs["lost_in_log"] == 0
 
 
-def test_the_age_is_that_of_the_input_in_force_while_the_arm_tracks(tmp_path: Path) -> None:
+def test_the_age_counts_the_input_in_force(tmp_path: Path) -> None:
     with stepped(tmp_path / "hand") as session:
         session.engage()
         for _ in range(10):
@@ -44,15 +45,19 @@ def test_the_age_is_that_of_the_input_in_force_while_the_arm_tracks(tmp_path: Pa
             session.wait(0.1)
         session.wait(1.0)
     age = summary_of(tmp_path / "hand")["inputs"]["age_s"]
+
     assert age["median"] == pytest.approx(0.055, abs=0.003)
     assert age["max"] == pytest.approx(0.2, abs=0.003)
 
 
-def test_the_latency_is_that_of_the_loop_and_that_of_the_servo(live_run: Path) -> None:
+def test_the_latency_sums_loop_and_servo(live_run: Path) -> None:
     latency = summary_of(live_run)["latency"]
+
     # On a clock of its own an input is used in the next period; servoj trails by its lookahead, the joints by 0.5 ms.
     assert latency["input_to_command_s"]["median"] == pytest.approx(0.002)
+
     arm = latency["command_to_arm_s"]
+
     assert arm["servo_law"] == pytest.approx(0.0305)
     assert arm["correlation"] == pytest.approx(0.0305, abs=0.002)
     assert latency["sum_s"]["median"] == pytest.approx(0.002 + arm["correlation"])
@@ -60,25 +65,29 @@ def test_the_latency_is_that_of_the_loop_and_that_of_the_servo(live_run: Path) -
 
 def test_a_replay_has_neither_inputs_nor_a_latency(line_run: Path) -> None:
     summary = summary_of(line_run)
+
     assert summary["inputs"] is None and summary["latency"] is None
 
 
-def test_a_session_that_was_never_engaged_counts_its_inputs(never_engaged: Path) -> None:
+def test_a_session_never_engaged_counts_inputs(never_engaged: Path) -> None:
     summary = summary_of(never_engaged)
+
     assert summary["samples"] == 0
     assert (summary["inputs"]["received"], summary["inputs"]["rejected"]) == (1, 1)
     assert summary["inputs"]["age_s"] is None
     assert summary["latency"]["input_to_command_s"] is None and summary["latency"]["sum_s"] is None
 
 
-def test_of_a_killed_session_it_is_not_known_how_much_was_lost(killed_session: Path) -> None:
+def test_a_killed_session_hides_its_lost_inputs(killed_session: Path) -> None:
     summary = summarize(Evaluation.of(RunDirectory.open(killed_session)), "killed")
+
     assert summary["inputs"] is not None and summary["inputs"]["lost_in_log"] is None
     assert summary["inputs"]["received"] > 10
 
 
 def test_a_malformed_input_is_read_back_with_its_reason(live_run: Path) -> None:
     refused = [record for record in read_inputs(live_run) if not record.number]
+
     assert [record.fate for record in refused] == ["rejected"]
     assert refused[0].values == [None] * 7 and "seven finite numbers" in refused[0].why
 
@@ -87,8 +96,11 @@ def test_each_cause_has_its_worst_number_and_its_spans(live_run: Path) -> None:
     session = read(live_run)
     found = {each.worst.text.rsplit(" ", 2)[0]: each for each in session.hindrances}
     swing = next(each for each in session.hindrances if each.worst.name == "joint_velocity")
+
     assert swing.worst.subject == "wrist_3_joint" and 0.8 < swing.worst.value <= 1.0
+
     stale = next(each for each in session.hindrances if each.worst.name == "stale")
+
     assert 0.2 < stale.worst.value < 0.6 and len(stale.spans) >= 1
     assert stale.duration == pytest.approx(float(np.diff(stale.spans).sum()))
     assert {each.worst.name for each in session.hindrances} >= {
@@ -100,18 +112,22 @@ def test_each_cause_has_its_worst_number_and_its_spans(live_run: Path) -> None:
     assert len(found) == len(session.hindrances)
 
 
-def test_the_states_of_a_session_follow_each_other_without_a_gap(live_run: Path) -> None:
+def test_states_follow_without_a_gap(live_run: Path) -> None:
     phases = read(live_run).phases
+
     assert [name for _, _, name in phases][:2] == ["engaged", "tracking"]
     assert "idle" in {name for _, _, name in phases}
+
     ends = np.array([end for _, end, _ in phases])
+
     assert np.allclose(ends[:-1], [begin for begin, _, _ in phases][1:], atol=1e-9)
 
 
-def test_inputs_and_events_are_placed_on_the_clock_of_the_log(live_run: Path) -> None:
+def test_inputs_and_events_have_the_logs_clock(live_run: Path) -> None:
     session = read(live_run)
     used = [record for record in session.inputs if record.index is not None]
     stamps = session.stamps([record.received or 0.0 for record in used])
+
     assert np.allclose(stamps, session.log.stamp[[record.index or 0 for record in used]], atol=1e-6)
 
 

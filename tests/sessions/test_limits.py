@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.robot import load_robot
+from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD
+from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.phases import Order
 from tests.properties import few_examples
-from tests.sessions.trial import ROBOT, Given, Ordered, engaged, pose_of, refusal, run
+from tests.sessions.trial import ROBOT, Given, Ordered, engaged, pose_of, refusal, repeated, run
 
 UR10 = load_robot("ur10")
 ROUNDING = 1.0 + 1e-6
@@ -135,5 +137,41 @@ def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
 
 @given(seeds)
 @few_examples(5)
-def test_after_missed_periods_the_setpoints_jump_by_what_the_guard_allows_only(seed):
+def test_missed_periods_keep_what_the_guard_allows(seed):
     assert_kept(*a_trial(seed, UR10, 2.4, stalling=True))
+
+
+def led(trace, law):
+    """Commands (T, n) that bring the arm to the setpoints, and what the servo law makes of them."""
+    inverse = InverseServoj(law, trace.start)
+    commands = np.array([inverse.command(setpoint) for setpoint in trace.setpoints])
+    return commands, law.follow(commands, previous=trace.start)
+
+
+@pytest.mark.parametrize("tuning", [(2000.0, 0.03), (300.0, 0.1), (100.0, 0.03), (100.0, 0.2)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_leading_commands_keep_the_arm_at_the_setpoints(tuning, seed):
+    law, rng = ServojLaw(UR10.period, *tuning), np.random.default_rng(seed)
+    motion = engaged(UR10, law=law, lead=True, max_jump=(5.0, 5.0))
+    trace = run(motion, stream(rng, UR10, 1.5), 1.5, robot=UR10, slider=moving_slider(rng))
+    commands, arm = led(trace, law)
+
+    # A command's lead is from where the arm is to be when it has acted: as the guard checks it.
+    assert np.abs(commands - trace.setpoints).max() <= MAX_LEAD
+    assert np.abs(arm.qdd).max() <= MAX_ACCELERATION
+    # Commands are single precision.
+    assert arm.q == pytest.approx(trace.setpoints, abs=1e-5)
+    assert (np.abs(arm.qd) <= UR10.max_velocity).all()
+
+
+def test_with_lead_the_arm_does_not_trail_a_twist():
+    law = ServojLaw(UR10.period)
+    script = repeated("twist", [0, 0.2, 0, 0, 0, 0], 0.0, 1.0)
+    trace = run(engaged(UR10, law=law, lead=True), script, 1.0, robot=UR10)
+    behind = {
+        "lead": np.abs(led(trace, law)[1].q[-1] - trace.setpoints[-1]).max(),
+        "without": np.abs(trace.arm(law).q[-1] - trace.setpoints[-1]).max(),
+    }
+
+    assert behind["lead"] < 1e-6
+    assert behind["without"] == pytest.approx(law.lag * np.abs(trace.velocity[-1]).max(), rel=0.1)

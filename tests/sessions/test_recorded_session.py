@@ -50,10 +50,11 @@ def altered(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> P
     return out
 
 
-def test_the_inputs_of_a_session_solved_again_give_its_setpoints_bit_for_bit(
+def test_inputs_solved_again_give_the_same_setpoints(
     live_run: Path,
 ) -> None:
     plan, log = prepare(live_run).plan, log_of(live_run)
+
     assert np.array_equal(plan.setpoints, log.setpoint)
     assert np.array_equal(plan.solution, log.solution)
     assert np.array_equal(plan.targets, log.target)
@@ -77,7 +78,9 @@ def test_they_do_so_with_other_options_of_the_session(
         session.disengage()
         session.wait(0.2)
     settings = RecordedSession.at(tmp_path / "hand")
+
     assert settings is not None
+
     again = prepare(
         tmp_path / "hand", options=Options(feedforward="on" if "lead" in changes else None)
     ).plan
@@ -86,11 +89,12 @@ def test_they_do_so_with_other_options_of_the_session(
     begin = np.flatnonzero((again.setpoints != log.setpoint[0]).any(axis=1))[0]
     first = np.flatnonzero((log.setpoint != log.setpoint[0]).any(axis=1))[0]
     count = len(log.setpoint) - first
+
     assert np.array_equal(again.setpoints[begin : begin + count], log.setpoint[first:])
 
 
 @pytest.mark.filterwarnings("ignore:--servo-gain 300 replaces the gain")
-def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) -> None:
+def test_a_replaced_gain_is_replaced_again(tmp_path: Path) -> None:
     plant = tmp_path / "plant.toml"
     plant.write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
     with stepped(tmp_path / "hand", plant=plant, servo_gain=300.0) as session:
@@ -101,24 +105,27 @@ def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) ->
         session.disengage()
         session.wait(0.2)
     again = prepare(tmp_path / "hand")
+
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
+
     backend = again.backend_record
+
     assert backend.servo_gain == 300.0
     assert backend.servo_lookahead == 0.05
     assert backend.phase == 0.0005
 
 
-def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> None:
+def test_recorded_setpoints_are_replayed(live_run: Path) -> None:
     plan = prepare(live_run, options=Options(plan=live_run)).plan
+
     assert np.array_equal(plan.setpoints, log_of(live_run).setpoint)
 
 
 @pytest.mark.soak
-def test_a_session_solved_again_runs_and_its_run_is_replayed(
-    live_run: Path, tmp_path: Path
-) -> None:
+def test_a_session_solved_again_is_replayed(live_run: Path, tmp_path: Path) -> None:
     first = execute(prepare(live_run, solver_name="damped-least-squares"), out=tmp_path / "first")
     again = prepare(live_run, options=Options(plan=tmp_path / "first"))
+
     assert first.summary["outcome"] == "completed"
     assert first.summary["solver"] == again.solver.name == "damped-least-squares"
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "first").setpoint)
@@ -128,10 +135,11 @@ def test_another_solver_is_given_the_same_inputs(live_run: Path) -> None:
     plan = prepare(live_run, solver_name="damped-least-squares").plan
     # It may need a period more to come to rest.
     difference = np.abs(plan.setpoints[:500] - log_of(live_run).setpoint[:500]).max()
+
     assert 0.0 < difference < 0.1
 
 
-def test_a_session_in_real_time_is_solved_again_bit_for_bit(tmp_path: Path) -> None:
+def test_a_real_time_session_is_solved_again(tmp_path: Path) -> None:
     out = tmp_path / "hand"
     with live("pybullet", robot="ur10e", out=out) as session:
         session.engage()
@@ -144,6 +152,7 @@ def test_a_session_in_real_time_is_solved_again_bit_for_bit(tmp_path: Path) -> N
             time.sleep(0.02)
         session.disengage()
     plan, log = prepare(out).plan, log_of(out)
+
     assert len(log.stamp) > 30
     assert np.array_equal(plan.setpoints, log.setpoint)
     assert np.array_equal(plan.targets, log.target)
@@ -161,6 +170,7 @@ def test_periods_that_the_log_lacks_are_counted_in_a_warning(
 def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None:
     every = np.ones(len(log_of(live_run).stamp), dtype=bool)
     jumping = altered(live_run, tmp_path / "hand", every, shift=0.1)
+
     with pytest.raises(
         PlanRefused,
         match="those of a live session jump where its controller paused or stopped the arm",
@@ -168,12 +178,12 @@ def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None
         prepare(jumping, options=Options(plan=jumping))
 
 
-def test_a_session_that_was_never_engaged_cannot_be_repeated(never_engaged: Path) -> None:
+def test_a_session_never_engaged_is_refused(never_engaged: Path) -> None:
     with pytest.raises(SimbridgeError, match="holds no sample: the session was never engaged"):
         prepare(never_engaged)
 
 
-def test_a_killed_session_is_solved_again_as_far_as_it_was_recorded(killed_session: Path) -> None:
+def test_a_killed_session_is_solved_again(killed_session: Path) -> None:
     log = log_of(killed_session)
     for options in (Options(), Options(plan=killed_session)):
         plan = prepare(killed_session, options=options).plan
@@ -183,9 +193,7 @@ def test_a_killed_session_is_solved_again_as_far_as_it_was_recorded(killed_sessi
         assert np.abs(np.diff(plan.setpoints[-2:], axis=0)).max() < 1e-12
 
 
-def test_inputs_are_solved_again_as_far_as_they_were_recorded(
-    live_run: Path, tmp_path: Path
-) -> None:
+def test_missing_inputs_end_the_repetition(live_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "hand"
     shutil.copytree(live_run, out)
     inputs = (out / "inputs.jsonl").read_text().splitlines(keepends=True)
@@ -196,6 +204,7 @@ def test_inputs_are_solved_again_as_far_as_they_were_recorded(
         plan = prepare(out).plan
     log = log_of(out)
     used = np.flatnonzero(log.live["input"])[-2]
+
     assert np.array_equal(plan.setpoints[:used], log.setpoint[:used])
     assert used <= plan.samples < len(log.stamp)
 
@@ -209,12 +218,13 @@ def test_a_session_is_not_repeated_at_another_speed_or_period(live_run: Path) ->
         prepare(live_run, options=Options(period=0.004))
 
 
-def test_a_solver_that_was_given_as_an_object_has_to_be_given_again(tmp_path: Path) -> None:
+def test_a_solver_object_has_to_be_passed_again(tmp_path: Path) -> None:
     robot, out = load_robot("ur10e"), tmp_path / "hand"
     with stepped(out, solver=CallableSolver(robot, held)) as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)
+
     with pytest.raises(
         InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"
     ):
@@ -234,5 +244,6 @@ def test_a_solver_that_was_given_by_name_is_made_again(
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)
     found = prepare(out)
+
     assert found.solver.name == "still_ik:step"
     assert np.array_equal(found.plan.setpoints, log_of(out).setpoint)

@@ -50,7 +50,7 @@ def summary(out):
     return json.loads((out / "summary.json").read_text())
 
 
-def test_a_pose_is_reached_and_everything_about_it_is_in_the_directory(tmp_path):
+def test_a_pose_is_reached_and_recorded(tmp_path):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
@@ -61,16 +61,21 @@ def test_a_pose_is_reached_and_everything_about_it_is_in_the_directory(tmp_path)
             session.wait(0.05)
         attained = tool_frame(ROBOT, session.state.q)
         assert session.status.state == "tracking"
+
     assert np.abs(attained.translation - goal.translation).max() < 1e-4
+
     log = read_log(out / "log.mcap")
+
     assert len(log.stamp) == 505 and log.complete
+
     inputs = read_inputs(out)
+
     assert [record.fate for record in inputs] == ["accepted"] * 20
     assert np.allclose(inputs[0].values, pin.SE3ToXYZQUAT(goal))
     assert summary(out)["outcome"] == "completed" and (out / "report.html").is_file()
 
 
-def test_the_same_inputs_at_the_same_times_give_the_same_setpoints_to_the_bit(tmp_path):
+def test_equal_inputs_give_equal_setpoints(tmp_path):
     def setpoints(name):
         with stepped(tmp_path / name) as session:
             session.engage()
@@ -85,7 +90,7 @@ def test_the_same_inputs_at_the_same_times_give_the_same_setpoints_to_the_bit(tm
     assert np.array_equal(setpoints("one"), setpoints("other"))
 
 
-def test_before_it_is_engaged_nothing_moves_and_inputs_are_recorded_as_rejected(tmp_path):
+def test_inputs_before_engagement_are_rejected(tmp_path):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.jog([0.5] * 6)
@@ -95,6 +100,7 @@ def test_before_it_is_engaged_nothing_moves_and_inputs_are_recorded_as_rejected(
         session.wait(0.1)
         assert np.abs(session.state.q - ROBOT.home).max() < 1e-6
     (record,) = read_inputs(out)
+
     assert (record.fate, record.why) == ("rejected", "not_engaged")
 
 
@@ -121,7 +127,7 @@ def test_before_it_is_engaged_nothing_moves_and_inputs_are_recorded_as_rejected(
         "no targets",
     ],
 )
-def test_a_malformed_input_is_an_error_at_the_caller_and_the_arm_goes_on(tmp_path, give, error):
+def test_a_malformed_input_leaves_the_arm_going(tmp_path, give, error):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
@@ -132,10 +138,11 @@ def test_a_malformed_input_is_an_error_at_the_caller_and_the_arm_goes_on(tmp_pat
             give(session)
         session.wait(0.05)
         assert session.status.state == "tracking"
+
     assert [record.fate for record in read_inputs(out)] == ["accepted", "rejected"]
 
 
-def test_a_jump_is_rejected_with_its_size_and_the_arm_stays_with_the_pose_before(tmp_path):
+def test_a_jump_is_rejected_with_its_size(tmp_path):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
@@ -145,10 +152,11 @@ def test_a_jump_is_rejected_with_its_size_and_the_arm_stays_with_the_pose_before
         session.wait(0.05)
         assert np.abs(session.tool.translation - begin.translation).max() < 1e-9
     (record,) = read_inputs(out)
+
     assert (record.fate, record.why) == ("rejected", "max_jump 300 mm")
 
 
-def test_of_inputs_within_one_period_the_newest_counts_and_the_others_are_superseded(tmp_path):
+def test_the_newest_input_of_a_period_counts(tmp_path):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
@@ -157,10 +165,11 @@ def test_of_inputs_within_one_period_the_newest_counts_and_the_others_are_supers
             session.jog([0.0] * 6)
         session.jog([0.1] * 6)
         session.wait(0.1)
+
     assert [record.fate for record in read_inputs(out)] == ["superseded"] * 3 + ["accepted"]
 
 
-def test_a_relative_pose_is_meant_from_the_pose_at_the_engagement(tmp_path):
+def test_a_relative_pose_starts_at_the_engagement(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
         session.wait(0.01)
@@ -172,7 +181,7 @@ def test_a_relative_pose_is_meant_from_the_pose_at_the_engagement(tmp_path):
         assert np.abs((begin.inverse() * session.tool).translation - step.translation).max() < 1e-4
 
 
-def test_disengaging_brakes_and_a_later_input_moves_nothing_until_the_next_engagement(tmp_path):
+def test_disengaging_brakes_until_the_next_engagement(tmp_path):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
@@ -191,10 +200,11 @@ def test_disengaging_brakes_and_a_later_input_moves_nothing_until_the_next_engag
         session.wait(0.1)
         assert not np.array_equal(session.tool.translation, held.translation)
     states = [event["after"] for event in read_events(out) if event["event"] == "state"]
+
     assert states == ["engaged", "tracking", "braking", "idle", "tracking"]
 
 
-def test_a_chunk_is_followed_at_its_times_and_replaced_by_the_next(tmp_path):
+def test_a_chunk_is_replaced_by_the_next(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
         session.wait(0.01)
@@ -207,13 +217,14 @@ def test_a_chunk_is_followed_at_its_times_and_replaced_by_the_next(tmp_path):
         assert np.abs(session.state.command - ROBOT.home).max() < 1e-3
 
 
-def test_a_wait_moves_the_clock_by_whole_periods_rounded_up(tmp_path):
+def test_a_wait_moves_whole_periods(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
         for seconds in (session.period, 0.1, 0.001, 0.003):
             session.wait(seconds)
 
     stamps = read_log(tmp_path / "run" / "log.mcap").stamp
+
     assert len(stamps) == 1 + 50 + 1 + 2
     assert np.diff(stamps) == pytest.approx(np.full(len(stamps) - 1, session.period))
 
@@ -224,7 +235,7 @@ def test_a_wait_for_no_time_is_refused(tmp_path, seconds):
         session.wait(seconds)
 
 
-def test_a_session_in_real_time_waits_for_the_wall_clock(tmp_path):
+def test_a_real_time_session_awaits_the_clock(tmp_path):
     with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
         session.engage()
         begin = time.monotonic()
@@ -269,6 +280,7 @@ def test_ctrl_c_ends_a_wait(tmp_path):
 def test_after_its_end_a_session_waits_no_more(tmp_path):
     with stepped(tmp_path / "run") as session:
         pass
+
     with pytest.raises(NotEngaged, match="has ended"):
         session.wait(0.1)
 
@@ -276,11 +288,12 @@ def test_after_its_end_a_session_waits_no_more(tmp_path):
 def test_after_its_end_a_session_cannot_be_engaged(tmp_path):
     with stepped(tmp_path / "run") as session:
         pass
+
     with pytest.raises(NotEngaged, match="has ended"):
         session.engage()
 
 
-def test_a_solver_in_the_program_itself_is_refused_with_what_to_do(tmp_path):
+def test_a_solver_of_the_main_program_is_refused(tmp_path):
     program = textwrap.dedent(
         """
         import simbridge
@@ -293,12 +306,14 @@ def test_a_solver_in_the_program_itself_is_refused_with_what_to_do(tmp_path):
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path
     )
+
     assert "in a module of its own" in found.stderr.splitlines()[-1]
 
 
 def test_a_stepped_session_takes_a_solver_that_cannot_be_pickled(tmp_path):
     lag = simbridge.ForwardDynamics(ROBOT)
     solver = simbridge.CallableSolver(ROBOT, lambda q, target: lag.step(target))
+
     with pytest.raises(InvalidParameter, match="a module of its own"):
         simbridge.live("pybullet", solver=solver)
 
@@ -310,7 +325,7 @@ def test_a_stepped_session_takes_a_solver_that_cannot_be_pickled(tmp_path):
         assert session.status.state == "tracking"
 
 
-def test_an_arm_trails_a_twist_by_the_lag_of_the_servo(tmp_path):
+def test_an_arm_trails_by_the_servos_lag(tmp_path):
     speed = np.array([0.0, 0.05, 0.02])
     with stepped(tmp_path / "run") as session:
         session.engage()
@@ -322,11 +337,12 @@ def test_an_arm_trails_a_twist_by_the_lag_of_the_servo(tmp_path):
 
     # The lookahead less a cycle of 2 ms, and half a millisecond of the joints.
     lag = setpoint.translation - attained.translation
+
     assert np.abs(lag - 0.0285 * speed).max() < 1e-4
     assert np.abs(pin.log3(attained.rotation.T @ setpoint.rotation)).max() < 1e-3
 
 
-def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_first(monkeypatch):
+def test_an_unstable_tuning_is_refused(monkeypatch):
     class Controller:
         capabilities = Capabilities(simulated_time=False, effort_unit="A")
 
@@ -335,6 +351,7 @@ def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_first(monkeypatch
             return None, arm, options
 
     monkeypatch.setattr("simbridge.running.arm_and_solver.backend_class", lambda _name: Controller)
+
     with pytest.raises(InvalidParameter, match=r"below 0\.121"):
         simbridge.live("ursim", robot="ur10", servo_lookahead=0.13)
 
@@ -358,9 +375,7 @@ def mine(q, target):
 """
 
 
-def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stays_too_slow(
-    tmp_path, monkeypatch
-):
+def test_a_slow_solver_stops_the_arm(tmp_path, monkeypatch):
     (tmp_path / "slow_ik.py").write_text(SLOW)
     monkeypatch.chdir(tmp_path)
     with simbridge.live("pybullet", robot="ur10e", solver="slow_ik:mine", out="run") as session:
@@ -371,16 +386,17 @@ def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stay
             time.sleep(0.01)
         assert session.status.state == "idle"
     log = read_log(tmp_path / "run" / "log.mcap")
+
     assert (log.live["solver"] > 0.002).sum() >= 10
+
     causes = [
         event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"
     ]
+
     assert any(cause.startswith(("solver 4.", "solver 5.")) for cause in causes), causes
 
 
-def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_the_error(
-    tmp_path, monkeypatch
-):
+def test_a_solver_that_never_returns_ends_the_loop(tmp_path, monkeypatch):
     (tmp_path / "stuck_ik.py").write_text(SLOW.replace("0.004", "1000"))
     monkeypatch.chdir(tmp_path)
     with simbridge.live("pybullet", robot="ur10e", solver="stuck_ik:mine", out="run") as session:
@@ -406,7 +422,7 @@ with simbridge.live("pybullet", robot="ur10e", out=sys.argv[1], timeout=10.0) as
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP]
 )
-def test_the_loop_of_a_program_that_is_killed_or_halted_ends(tmp_path, number):
+def test_the_loop_of_a_killed_program_ends(tmp_path, number):
     words = [sys.executable, "-c", MOVING, str(tmp_path / "run")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
         loop = int(program.stdout.readline())
@@ -418,7 +434,7 @@ def test_the_loop_of_a_program_that_is_killed_or_halted_ends(tmp_path, number):
 
 
 @pytest.mark.soak
-def test_a_halt_and_the_end_do_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
+def test_halt_and_end_do_not_await_the_disk(tmp_path, monkeypatch):
     hangs = threading.Event()
     write = LogWriter.write
 
@@ -442,7 +458,7 @@ def test_a_halt_and_the_end_do_not_wait_for_a_disk_that_hangs(tmp_path, monkeypa
         assert session.status.state == "holding" and hangs.is_set()
 
 
-def test_while_it_ends_a_session_cannot_be_engaged_by_another_thread(tmp_path):
+def test_an_ending_session_cannot_be_engaged(tmp_path):
     with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
         refused = []
 
@@ -459,10 +475,11 @@ def test_while_it_ends_a_session_cannot_be_engaged_by_another_thread(tmp_path):
         other.start()
         other.join(timeout=20.0)
         assert refused and not other.is_alive()
+
     assert process._process.poll() is not None
 
 
-def test_after_a_solver_that_failed_the_session_is_idle_with_its_error(tmp_path, monkeypatch):
+def test_a_failed_solver_leaves_the_session_idle(tmp_path, monkeypatch):
     (tmp_path / "failing_ik.py").write_text(
         "def mine(q, target):\n    raise ArithmeticError('no')\n"
     )
@@ -475,7 +492,7 @@ def test_after_a_solver_that_failed_the_session_is_idle_with_its_error(tmp_path,
         assert session.status.state == "idle"
 
 
-def test_what_changed_the_state_is_recorded_and_not_what_else_was_going_on(tmp_path):
+def test_the_cause_of_a_state_change_is_recorded(tmp_path):
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
@@ -487,6 +504,7 @@ def test_what_changed_the_state_is_recorded_and_not_what_else_was_going_on(tmp_p
         session.halt()
         session.wait(0.01)
     changes = [(e["after"], e["cause"]) for e in read_events(out) if e["event"] == "state"]
+
     assert changes[:2] == [("engaged", "engage"), ("tracking", "input 1")]
     assert changes[2][0] == "braking" and changes[2][1].startswith("stale")
 
@@ -541,7 +559,7 @@ def test_a_wrong_choice_is_refused_with_what_it_must_be(choices, error, message)
         simbridge.live(**choices)
 
 
-def test_an_error_of_the_caller_is_the_cause_of_one_that_carries_the_end(tmp_path):
+def test_a_callers_error_causes_the_reported_one(tmp_path):
     out = tmp_path / "session"
 
     with (

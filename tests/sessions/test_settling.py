@@ -60,11 +60,10 @@ def fastest(name, goal, begin, seconds):
 @few_examples(1, soak=150)
 # The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm by then.
 @example(1062)
-def test_five_seconds_after_its_last_change_a_target_moves_nothing_unless_it_is_still_approached(
-    name, seed
-):
+def test_an_old_target_moves_nothing_unless_approached(name, seed):
     goal = target(np.random.default_rng(seed))
     found = fastest(name, goal, 5.0, 5.3)
+
     assert found < REST or fastest(name, goal, 7.0, 7.3) < 0.1 * found
 
 
@@ -73,11 +72,11 @@ def test_five_seconds_after_its_last_change_a_target_moves_nothing_unless_it_is_
     [0.3, -1.0, 1e-4, -1.4, -1.2, 0.5],
     [0.0, -1.3, 1.9, -2.2, 1e-3, 0.0],
 ])  # fmt: skip
-def test_a_solver_that_creeps_towards_a_singular_posture_is_stopped(q):
+def test_a_creeping_solver_is_stopped(q):
     assert fastest("jacobian-transpose", pose_of(q, ROBOT), 5.0, 5.3) < REST
 
 
-def test_what_is_left_of_a_target_out_of_reach_is_named_and_it_is_followed_to_the_nearest_pose():
+def test_an_unreachable_target_is_approached_and_named():
     reach = 1.2
     script = repeated("pose", moved(HOME, reach, 0.0, 0.0), 0.0, 4.5, 0.1)
     trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 4.5, robot=ROBOT)
@@ -85,34 +84,38 @@ def test_what_is_left_of_a_target_out_of_reach_is_named_and_it_is_followed_to_th
         tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - moved(HOME, reach, 0, 0)[:3]
     )
     cause = next(cause for cause in trace.steps[-1].causes if cause.name == "reach")
+
     assert cause.value == pytest.approx(left, abs=1e-6)
     assert cause.text == f"reach {1e3 * left:.0f} mm"
     assert trace.tool[-1, 0] > HOME[0] + 0.1
 
 
-def test_a_target_that_moves_again_is_followed_again_without_a_jump():
+def test_a_target_that_moves_again_is_followed():
     far, near = moved(HOME, 1.2, 0.0, 0.0), moved(HOME, 0.05, 0.05, 0.0)
     script = repeated("pose", far, 0.0, 5.0, 0.1) + repeated("pose", near, 5.0, 7.0, 0.1)
     trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 7.0, robot=ROBOT)
+
     assert POSES.difference(trace.tool[-1], near) == pytest.approx(np.zeros(6), abs=1e-3)
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
     assert not trace.names(-1)
 
 
-def test_a_far_target_is_followed_for_as_long_as_it_takes():
+def test_a_far_target_is_followed_to_its_end():
     goal = moved(HOME, 0.0, -0.9, 0.3)
     motion = engaged(ROBOT, max_jump=(9.0, 9.0), max_tool_speed=0.13)
     trace = run(motion, repeated("pose", goal, 0.0, 11.0, 0.1), 11.0, robot=ROBOT)
+
     assert trace.twist_speed[trace.at(6.0)] > 0.05
     assert POSES.difference(trace.tool[-1], goal) == pytest.approx(np.zeros(6), abs=1e-3)
 
 
-def test_of_a_target_only_what_the_task_constrains_counts_as_left():
+def test_only_constrained_components_count_as_left():
     planar = load_robot("planar3r")
     goal = np.array([-0.5, 0.7, 0.0, 0.0, 0.0, 1.0, 0.0])
     script = repeated("pose", goal, 0.0, 5.0, 0.1)
     trace = run(
         engaged(planar, "damped-least-squares", max_jump=(9.0, 9.0)), script, 5.0, robot=planar
     )
+
     assert trace.tool[-1, :3] == pytest.approx(goal[:3], abs=1e-4)
     assert not any(cause.name == "reach" for step in trace.steps for cause in step.causes)

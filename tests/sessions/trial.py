@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -242,3 +243,17 @@ def refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
     except GuardViolation as error:
         return error
     return None
+
+
+def cause_changes(trace, begin, end):
+    """How often the causes change."""
+    names = [frozenset(trace.names(k)) for k in range(trace.at(begin), trace.at(end))]
+    return sum(before != after for before, after in itertools.pairwise(names))
+
+
+def there_and_back(robot, twist, seconds=3.0, *, start=None, scene=None, kind="twist", **facts):
+    """A motion one way for that long, and back for a second."""
+    script = repeated(kind, twist, 0.0, seconds, **facts) + repeated(
+        kind, -np.asarray(twist), seconds, seconds + 1.0, **facts
+    )
+    return run(engaged(robot, start=start, scene=scene), script, seconds + 1.0, robot=robot)

@@ -9,10 +9,19 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.sessions.inputs import chunk_values, jog_values, pose_values, twist_values
+from simbridge.sessions.inputs import (
+    Input,
+    chunk_kind,
+    chunk_values,
+    jog_values,
+    pose_values,
+    twist_values,
+)
+from simbridge.sessions.spaces import POSES
 
 POSE = [0.5, 0.1, 0.3, 0.0, 1.0, 0.0, 0.0]
 JOINTS = [0.1] * 6
+POSE_ARRAY = np.array(POSE)
 
 
 class Hostile:
@@ -99,7 +108,7 @@ def test_a_number_that_cannot_be_used_is_refused(check: Any, number: Any) -> Non
     ],
     ids=["pose", "twist", "jog", "times of a chunk", "targets of a chunk", "row of a chunk"],
 )
-def test_what_is_no_array_of_the_right_shape_is_refused(check: Any, values: Any) -> None:
+def test_a_wrong_shape_is_refused(check: Any, values: Any) -> None:
     with pytest.raises(InvalidParameter):
         check(values)
 
@@ -125,3 +134,53 @@ def test_the_largest_numbers_are_taken() -> None:
     assert pose_values([1e6, -1e6, 1e6, *POSE[3:]])[0] == 1e6
     assert twist_values([1e6, -1e6] * 3, "tool")[1] == -1e6
     assert jog_values([1e6, -1e6] * 3, 6)[1] == -1e6
+
+
+@pytest.mark.parametrize("times", [[-0.1, 0.5], [0.5, 0.1], [0.0], [0.0, np.inf], "soon"])
+def test_unordered_stamps_are_refused(times):
+    with pytest.raises(InvalidParameter, match="increasing times in s from now"):
+        chunk_values(times, [POSE_ARRAY, POSE_ARRAY], 6)
+
+
+@pytest.mark.parametrize("targets", [None, 3.0, [], [[1.0, 2.0]]])
+def test_what_is_no_chunk_is_refused(targets):
+    assert chunk_kind(targets, 6) == "follow"
+    with pytest.raises(InvalidParameter):
+        chunk_values([0.0], targets, 6)
+
+
+def test_seven_numbers_are_joints_of_seven():
+    joints = [np.linspace(0.0, 0.6, 7)]
+
+    assert chunk_kind(joints, 7) == "follow_joints"
+    assert chunk_values([0.5], joints, 7)[0, 1:] == pytest.approx(joints[0])
+
+    poses = [pin.XYZQUATToSE3(POSE_ARRAY)]
+
+    assert chunk_kind(poses, 7) == "follow"
+    assert POSES.difference(chunk_values([0.5], poses, 7)[0, 1:], POSE_ARRAY) == pytest.approx(
+        np.zeros(6), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("kind", ["follow", "follow_joints"])
+def test_a_chunk_survives_the_mailbox(kind):
+    given = Input(kind, np.arange(16.0).reshape(2, 8), 3, 2, sent=1.5)
+    back = Input.of(given.row())
+
+    assert np.array_equal(back.values, given.values)
+    assert (back.kind, back.number, back.engagement, back.sent) == (kind, 3, 2, 1.5)
+
+
+def test_a_chunk_beyond_five_seconds_is_refused():
+    with pytest.raises(InvalidParameter, match="at most 5 s"):
+        chunk_values([0.5, 3600.0], [POSE_ARRAY, POSE_ARRAY], 6)
+
+
+@pytest.mark.parametrize(
+    "far", [np.array([0.0, 0.2, 0.0, 0, 0, 0, 0]), np.array([0.0, 0.0, -0.3, 0, 0, 0, 0])]
+)
+def test_a_jump_within_a_chunk_is_refused(far):
+    with pytest.raises(InvalidParameter, match="from row 1 to row 2"):
+        chunk_values([0.1, 0.2, 0.3], [POSE_ARRAY, POSE_ARRAY, POSE_ARRAY + far], 6, (0.1, 0.5))
+    assert len(chunk_values([0.1, 0.2], [POSE_ARRAY, POSE_ARRAY + 0.3 * far], 6, (0.1, 0.5))) == 2

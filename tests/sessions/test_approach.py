@@ -1,4 +1,4 @@
-"""Towards singularities, obstacles and the ends of joints the arm comes to rest; away from them it is free.
+"""Towards singularities and obstacles the arm comes to rest; away from them it is free.
 
 The numbers in the causes are compared with a collision model and a Jacobian of the test's own.
 """
@@ -6,7 +6,6 @@ The numbers in the causes are compared with a collision model and a Jacobian of 
 from __future__ import annotations
 
 import functools
-import itertools
 
 import coal
 import numpy as np
@@ -18,7 +17,7 @@ from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import Box, CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.approach import SINGULAR_FLOOR
-from tests.sessions.trial import engaged, repeated, run
+from tests.sessions.trial import cause_changes, engaged, repeated, run, there_and_back
 
 ROBOT = load_robot("ur10")
 AGAIN = CollisionModel(ROBOT)
@@ -49,20 +48,6 @@ def turns(trace, begin, end):
     return int((np.diff(signs) != 0).sum())
 
 
-def changes(trace, begin, end):
-    """How often the causes change."""
-    names = [frozenset(trace.names(k)) for k in range(trace.at(begin), trace.at(end))]
-    return sum(one != other for one, other in itertools.pairwise(names))
-
-
-def there_and_back(twist, seconds=3.0, *, start=None, scene=None, kind="twist", **facts):
-    """A motion one way for that long, and back for a second."""
-    script = repeated(kind, twist, 0.0, seconds, **facts) + repeated(
-        kind, -np.asarray(twist), seconds, seconds + 1.0, **facts
-    )
-    return run(engaged(ROBOT, start=start, scene=scene), script, seconds + 1.0, robot=ROBOT)
-
-
 CASES = {
     "elbow": (([0.3, 0, 0.1, 0, 0, 0], 3.0), {}, "singularity"),
     "floor": (([0, 0, -0.3, 0, 0, 0], 3.0), {}, "obstacle"),
@@ -79,7 +64,7 @@ CASES = {
 def case_of(name):
     """The motion of a case."""
     given, facts, _ = CASES[name]
-    return there_and_back(*given, **facts)
+    return there_and_back(ROBOT, *given, **facts)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -88,42 +73,51 @@ def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
     trace = case_of(case)
     end = given[1]
     rest = trace.at(end - 0.1)
+
     assert np.abs(trace.velocity[rest]).max() < 0.02
+
     found = {cause for cause, _ in trace.names(rest)}
+
     assert found == {name}
+
     # Away at full speed as soon as the acceleration allows.
     speed = trace.twist_speed if facts.get("kind") != "jog" else np.abs(trace.velocity[1:, 2])
     wanted = np.linalg.norm(given[0][:3]) if name != "singularity" or case == "elbow" else 0.0
+
     assert speed[trace.at(end + 0.6) :].min() >= 0.97 * wanted
     assert turns(trace, 0.3, end) == 0
-    assert changes(trace, 0.3, end) <= 2
+    assert cause_changes(trace, 0.3, end) <= 2
     assert not trace.names(-1)
 
 
 @pytest.mark.parametrize("case", ["floor", "wall", "itself"])
-def test_no_body_comes_nearer_than_the_margin_and_the_cause_says_which_and_how_near(case):
+def test_no_body_comes_nearer_than_the_margin(case):
     given, facts, _ = CASES[case]
     trace = case_of(case)
     model = CollisionModel(ROBOT, facts["scene"]) if "scene" in facts else AGAIN
+
     assert clearance(trace, model).min() >= MARGIN - 1e-9
+
     # The number is that of the setpoint before.
     k = trace.at(given[1] - 0.1)
     distances = model.distances(trace.setpoints[k - 1])
     cause = trace.steps[k].causes[0]
+
     assert cause.subject == model.names(int(np.argmin(distances)))
     assert cause.value == pytest.approx(distances.min(), abs=1e-6)
     assert cause.text == f"obstacle {cause.subject} {1e3 * cause.value:.0f} mm"
 
 
 @pytest.mark.parametrize("case", ["elbow", "wrist"])
-def test_a_singularity_is_named_by_its_joint_and_its_singular_value_and_not_entered(case):
+def test_a_singularity_is_named_and_not_entered(case):
     start = ROBOT.home.copy()
     if case == "wrist":
         start[4] = -0.5
     twist = [0.3, 0, 0.1, 0, 0, 0] if case == "elbow" else [0, 0, 0, 0.3, 0, 0]
-    trace = there_and_back(twist, 2.5, start=start)
+    trace = there_and_back(ROBOT, twist, 2.5, start=start)
     k = next(k for k in range(len(trace.steps)) if trace.steps[k].causes)
     cause = trace.steps[k].causes[0]
+
     # Wrist 1 and wrist 3 turn about the same axis where wrist 2 is straight.
     assert (cause.name, cause.subject) == (
         "singularity",
@@ -133,7 +127,7 @@ def test_a_singularity_is_named_by_its_joint_and_its_singular_value_and_not_ente
     assert min(sigma(q) for q in trace.setpoints[::5]) >= SINGULAR_FLOOR - 1e-6
 
 
-def test_the_distance_to_a_wall_is_that_of_the_nearest_link_by_coal_alone():
+def test_coal_alone_confirms_the_distance_to_a_wall():
     trace = case_of("wall")
     k = trace.at(2.9)
     model, data = ROBOT.model, ROBOT.model.createData()
@@ -153,16 +147,18 @@ def test_the_distance_to_a_wall_is_that_of_the_nearest_link_by_coal_alone():
                 solid, here, wall, there, coal.DistanceRequest(), coal.DistanceResult()
             )
             nearest = min(nearest, found)
+
     assert cause.subject == "wall"
     assert cause.value == pytest.approx(nearest, abs=1e-6)
 
 
 @pytest.mark.parametrize("tuning", [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2)])
-def test_the_arm_itself_stays_clear_at_any_tuning_however_fast_it_comes(tuning):
+def test_the_arm_stays_clear_at_any_tuning(tuning):
     law = ServojLaw(ROBOT.period, *tuning)
     script = repeated("jog", [0, 2.0, 0.5, 0, 0, 0], 0.0, 2.0)
     trace = run(engaged(ROBOT, law=law), script, 2.4, robot=ROBOT)
     arm = trace.arm(law)
+
     assert {name for k in range(len(trace.steps)) for name, _ in trace.names(k)} >= {"obstacle"}
     assert min(AGAIN.distances(q).min() for q in arm.q) > 0.5 * MARGIN
 
@@ -173,53 +169,7 @@ def test_along_the_floor_a_twist_is_free():
     )
     trace = run(engaged(ROBOT), script, 3.2, robot=ROBOT)
     along = slice(trace.at(2.4), None)
+
     assert trace.twist_speed[along] == pytest.approx(0.2, rel=0.02)
     assert clearance(trace)[along].max() < 2 * MARGIN
-    assert changes(trace, 2.4, 3.2) == 0
-
-
-@pytest.mark.parametrize("kind", ["jog", "twist"])
-def test_at_the_end_of_a_joint_the_arm_rests_and_is_free_to_leave(kind):
-    start = ROBOT.home.copy()
-    start[5] = 6.0
-    values, facts = (
-        ([0, 0, 0, 0, 0, 1.0], {}) if kind == "jog" else ([0, 0, 0, 0, 0, 1.0], {"frame": "tool"})
-    )
-    trace = there_and_back(values, 1.0, start=start, kind=kind, **facts)
-    end = trace.at(0.95)
-    # Room is left for the overshoot of the servo law: test_range.py.
-    room = ROBOT.position_max[5] - trace.setpoints[end, 5]
-    assert 0.0 < room < 0.005
-    assert [cause.text for cause in trace.steps[end].causes] == [
-        f"joint_limit wrist_3 {room:.3f} rad"
-    ]
-    assert trace.velocity[-1, 5] == pytest.approx(-1.0, abs=0.01)
-    assert changes(trace, 0.0, 1.0) == 1
-
-
-def test_the_end_of_a_joint_is_not_named_while_something_else_holds_the_arm():
-    # The elbow is wanted beyond its end, but the floor is in the way.
-    trace = run(engaged(ROBOT), repeated("jog", [0, 0, 3.0, 0, 0, 0], 0.0, 2.0), 2.0, robot=ROBOT)
-    assert {name for name, _ in trace.names(-1)} == {"obstacle"}
-
-
-def test_a_joint_at_its_speed_limit_is_named_with_its_share():
-    law = ServojLaw(ROBOT.period)
-    trace = run(
-        engaged(ROBOT, law=law), repeated("jog", [0, 0, 0, 0, 0, 9.0], 0.0, 0.6), 0.6, robot=ROBOT
-    )
-    share = np.abs(trace.velocity[-1, 5]) / ROBOT.max_velocity[5]
-    assert [cause.text for cause in trace.steps[-1].causes] == [
-        f"joint_velocity wrist_3 {share:.2f}"
-    ]
-    assert share == pytest.approx(1.0 / law.velocity_gain().any, rel=1e-3)
-    assert changes(trace, 0.0, 0.6) == 1
-
-
-def test_the_tool_at_its_speed_limit_is_named_with_its_speed():
-    motion = engaged(ROBOT, max_tool_speed=0.25)
-    trace = run(motion, repeated("twist", [0, 0.9, 0, 0, 0, 0], 0.0, 0.8), 0.8, robot=ROBOT)
-    assert trace.names(-1) == [("tool_speed", "")]
-    assert trace.steps[-1].causes[0].value == pytest.approx(trace.twist_speed[-1], rel=1e-6)
-    assert trace.twist_speed.max() <= 0.25
-    assert changes(trace, 0.1, 0.8) == 0
+    assert cause_changes(trace, 2.4, 3.2) == 0

@@ -54,9 +54,7 @@ def settled(session):
     slider=SLIDER,
     freeze=st.sampled_from([{}, {}, {300: 0.02}, {400: 0.05, 500: 0.004}]),
 )
-def test_any_stream_keeps_the_limits_of_the_arm_and_leaves_a_session_that_goes_on(
-    tmp_path_factory, seed, late, slider, freeze
-):
+def test_any_stream_keeps_the_arms_limits(tmp_path_factory, seed, late, slider, freeze):
     out = tmp_path_factory.mktemp("stream") / "run"
     stream, chance, disturbed = input_stream(seed, ROBOT, 1.0), random.Random(seed), True
     changes = {tick: {"target_speed_fraction": share} for tick, share in slider.items()}
@@ -95,4 +93,5 @@ def test_any_stream_keeps_the_limits_of_the_arm_and_leaves_a_session_that_goes_o
     log = RunDirectory.open(out).log()
     number = np.round(log.plan_time / session.period)
     wrong += setpoint_violations(ROBOT, log.setpoint, log.live["rate"], number, session.period)
+
     assert not wrong, stream.parts

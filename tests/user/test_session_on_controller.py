@@ -83,7 +83,7 @@ def tool_positions(controller, since):
     return tool_path(ROBOT, controller.record(after=since).target_q)[:, :3]
 
 
-def test_a_twist_moves_the_tool_until_it_is_stale_and_the_arm_then_holds(e_series, tmp_path):
+def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
@@ -95,15 +95,15 @@ def test_a_twist_moves_the_tool_until_it_is_stale_and_the_arm_then_holds(e_serie
     assert causes[0].startswith("stale ")
     # 0.6 s of inputs, 0.2 s until the last one is stale, and the braking.
     assert 0.06 < moved[0] < 0.1 and moved[1:].max() < 2e-3
+
     states = [
         event["after"] for event in read_events(tmp_path / "run") if event["event"] == "state"
     ]
+
     assert states[:4] == ["engaged", "tracking", "braking", "holding"]
 
 
-def test_a_twist_that_swings_wrist_3_stays_within_its_limit_and_ends_in_no_protective_stop(
-    e_series, tmp_path
-):
+def test_a_wrist_swing_causes_no_protective_stop(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
@@ -117,9 +117,7 @@ def test_a_twist_that_swings_wrist_3_stays_within_its_limit_and_ends_in_no_prote
     assert any(cause.startswith("joint_velocity wrist_3") for cause in causes)
 
 
-def test_after_a_protective_stop_nothing_moves_until_the_session_is_engaged_again(
-    e_series, tmp_path
-):
+def test_a_protective_stop_needs_a_new_engagement(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -134,15 +132,18 @@ def test_after_a_protective_stop_nothing_moves_until_the_session_is_engaged_agai
         assert session.status.error is None
         again = tick(e_series)
         keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+
     assert np.ptp(tool_positions(e_series, again), axis=0)[0] > 0.01
     assert [
         event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "stopped"
     ] == ["protective_stop"]
+
     fates = [record.fate for record in read_inputs(tmp_path / "run")]
+
     assert fates.count("rejected") >= 5 and fates[-1] == "accepted"
 
 
-def test_with_the_speed_slider_at_zero_the_arm_holds_and_goes_on_when_it_rises(e_series, tmp_path):
+def test_the_arm_holds_while_the_slider_is_zero(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -156,12 +157,11 @@ def test_with_the_speed_slider_at_zero_the_arm_holds_and_goes_on_when_it_rises(e
         rises = tick(e_series)
         keep(session, 0.7, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         assert session.status.error is None
+
     assert np.ptp(tool_positions(e_series, rises), axis=0)[0] > 0.01
 
 
-def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_goes_on(
-    e_series, tmp_path
-):
+def test_a_grippers_payload_is_event_and_cause(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -173,13 +173,13 @@ def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_g
 
     assert causes == ("payload 1.50 kg",)
     assert np.ptp(tool_positions(e_series, since), axis=0)[0] > 0.01
+
     changes = [event for event in read_events(tmp_path / "run") if event["event"] == "payload"]
+
     assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
 
 
-def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper_has_set(
-    e_series, tmp_path
-):
+def test_the_grippers_payload_holds_after_a_stop(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
@@ -192,7 +192,7 @@ def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper
         assert session.status.error is None
 
 
-def test_a_tcp_that_is_changed_during_a_session_ends_it_by_name(e_series, tmp_path):
+def test_a_changed_tcp_ends_the_session(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -212,7 +212,7 @@ def set_up(controller, function, field, value):
     controller.wait_for("runtime_state", "STOPPED")
 
 
-def test_a_tcp_set_after_a_session_was_opened_moves_nothing(e_series, tmp_path):
+def test_a_later_tcp_moves_nothing(e_series, tmp_path):
     begin = tick(e_series)
     with simbridge.live(
         "ursim", robot="ur10e", host=e_series.host, out=tmp_path / "run", **realtime_options()
@@ -223,11 +223,12 @@ def test_a_tcp_set_after_a_session_was_opened_moves_nothing(e_series, tmp_path):
             session.engage()
 
     assert never_moved(e_series, begin)
+
     set_up(e_series, "set_tcp(p[0, 0, 0, 0, 0, 0])", "tcp_offset", [0.0] * 6)
 
 
 @pytest.mark.soak
-def test_after_a_restart_with_other_software_a_session_moves_nothing(controllers, tmp_path):
+def test_other_software_moves_nothing(controllers, tmp_path):
     # So that one runs at a time.
     controllers.close()
     host = loopback(71)
@@ -271,10 +272,13 @@ def test_the_commands_of_the_log_were_in_force(e_series, tmp_path):
 
     in_force = record.setpoint[~np.isnan(record.setpoint).any(axis=1)]
     was_in_force = [(in_force == command).all(axis=1).any() for command in log.command]
+
     assert np.mean(was_in_force) > 0.98
     assert (np.diff(log.stamp) > 0.0).all()
+
     # A second of inputs and the time until the last one is stale, at 0.05 m/s.
     drop = np.ptp(tool_positions(e_series, begin), axis=0)
+
     assert 0.045 < drop[2] < 0.075 and drop[:2].max() < 1e-3
 
 
@@ -296,12 +300,11 @@ def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):
         session.engage()
         keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         assert session.status.error is None
+
     assert np.ptp(tool_positions(e_series, resumed), axis=0)[0] > 0.01
 
 
-def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms(
-    e_series, tmp_path
-):
+def test_the_callers_interpreter_lock_does_not_stop_the_loop(e_series, tmp_path):
     before = sys.getswitchinterval()
     with live(e_series, tmp_path / "run", timeout=5.0) as session:
         session.engage()
@@ -317,6 +320,7 @@ def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms
         time.sleep(0.1)
         # The arm still moves when the session is left: see `live`.
     now = read_log(tmp_path / "run" / "log.mcap").live["now"]
+
     # 50 periods; a few may be late for other reasons on a busy computer.
     assert ((now > begin) & (now < begin + 0.1)).sum() >= 40
 
@@ -350,12 +354,12 @@ with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], t
 # test_live_session, and that of a replay on a controller in test_controller_ending.
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
-def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(
-    e_series, tmp_path, number
-):
+def test_a_killed_program_stops_the_arm(e_series, tmp_path, number):
     words = [sys.executable, "-c", _SESSION, e_series.host, str(tmp_path / "run")]
     program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
     assert program.stdout.readline().strip() == "moving"
+
     os.kill(program.pid, number)
     try:
         e_series.wait_for("runtime_state", "STOPPED")
@@ -367,7 +371,7 @@ def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(
         program.wait()
 
 
-def test_a_real_arm_asks_before_the_first_engagement_and_after_every_stop(calibrated, tmp_path):
+def test_a_real_arm_asks_before_it_moves(calibrated, tmp_path):
     asked = []
 
     def ask(facts, question):
@@ -401,16 +405,17 @@ def test_a_real_arm_asks_before_the_first_engagement_and_after_every_stop(calibr
 
 
 @pytest.mark.soak  # in simulation test_live_session shows it
-def test_the_arm_is_where_the_session_began_before_anything_was_given(e_series, tmp_path):
+def test_a_session_begins_where_the_arm_is(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         time.sleep(0.3)
+
     assert np.abs(e_series.record(after=begin).actual_q - HOME).max() < 1e-3
 
 
 @pytest.mark.soak  # paced by the wall clock in simulation test_recorded_session shows it
-def test_a_session_whose_slider_moved_is_solved_again_bit_for_bit(e_series, tmp_path):
+def test_a_moved_slider_is_solved_again(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.4, lambda: session.twist([0.05, 0.0, 0.05, 0.0, 0.0, 0.3], frame="tool"))
@@ -418,5 +423,6 @@ def test_a_session_whose_slider_moved_is_solved_again_bit_for_bit(e_series, tmp_
         keep(session, 0.6, lambda: session.twist([0.05, 0.0, -0.05, 0.0, 0.0, 0.3], frame="tool"))
         session.disengage()
     log = read_log(tmp_path / "run" / "log.mcap")
+
     assert len(log.setpoint) > 400 and log.live["rate"].min() < 0.5
     assert np.array_equal(prepare(tmp_path / "run").plan.setpoints, log.setpoint)
