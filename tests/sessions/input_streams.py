@@ -89,11 +89,9 @@ def input_stream(seed: int, robot: Robot, shortest: float = SHORTEST) -> InputSt
         manner = chance.choice(MANNERS[kind])
         rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** chance.random()
         length = chance.uniform(0.5, 2.5)
-        jitter, gaps, bursts = (
-            chance.choice((0.0, 0.1, 0.9)),
-            chance.choice((0.0, 0.0, 0.02)),
-            chance.choice((0, 0, 5)),
-        )
+        jitter = chance.choice((0.0, 0.1, 0.9))
+        gaps = chance.choice((0.0, 0.0, 0.02))
+        bursts = chance.choice((0, 0, 5))
         bad = chance.choice((0.0, 0.0, 0.1))
         parts.append(
             f"{kind} {manner} {rate:.0f} Hz, jitter {jitter:g}, gaps {gaps:g}, bursts {bursts}, bad {bad:g}"
@@ -115,7 +113,7 @@ def input_stream(seed: int, robot: Robot, shortest: float = SHORTEST) -> InputSt
             )
             if given[-1].call == "disengage":
                 given.append(Given(begin, number, "engage", lambda tool, q: (), {}))
-    given.sort(key=lambda one: one.at)
+    given.sort(key=lambda item: item.at)
     return InputStream(seed, tuple(parts), tuple(given), begin)
 
 
@@ -123,7 +121,8 @@ def _instants(
     chance: random.Random, rate: float, length: float, jitter: float, gaps: float, bursts: int
 ) -> Iterator[float]:
     """When inputs are given within a part, s, in order."""
-    at, held = 0.0, 0
+    at = 0.0
+    held = 0
     while at < length:
         if bursts and held < bursts:
             # Those of a burst come together, at the end of it.
@@ -166,7 +165,10 @@ class _Source:
     def __init__(
         self, chance: random.Random, kind: str, manner: str, robot: Robot, interval: float
     ) -> None:
-        self._chance, self._kind, self._manner, self._robot = chance, kind, manner, robot
+        self._chance = chance
+        self._kind = kind
+        self._manner = manner
+        self._robot = robot
         self._rng = np.random.default_rng(chance.getrandbits(32))
         self._interval = interval
         self._direction = self._unit(6)
@@ -289,24 +291,27 @@ def play(stream: InputStream, session: LiveSession, wait: Callable[[float], None
         wait: Waits until so long after the stream's beginning, s.
     """
     wrong: list[str] = []
-    part, tool, q = -1, session.tool, session.robot.home
-    for one in stream.given:
-        wait(one.at)
-        if one.part != part:
-            part, tool = one.part, session.tool
+    part = -1
+    tool = session.tool
+    q = session.robot.home
+    for item in stream.given:
+        wait(item.at)
+        if item.part != part:
+            part = item.part
+            tool = session.tool
             q = session.robot.home if session.state is None else session.state.q
         refused = ""
         try:
-            getattr(session, one.call)(*one.make(tool, q), **one.keywords)
+            getattr(session, item.call)(*item.make(tool, q), **item.keywords)
         except (InvalidParameter, UnknownName) as error:
             refused = str(error)
         # A chunk of random poses may also have a step above max_jump, which is refused at the call.
-        if bool(refused) != one.bad and not (one.call == "follow" and "max_jump" in refused):
+        if bool(refused) != item.bad and not (item.call == "follow" and "max_jump" in refused):
             wrong.append(
-                f"{one.call} at {one.at:.3f} s: {refused or 'a malformed input was taken'}"
+                f"{item.call} at {item.at:.3f} s: {refused or 'a malformed input was taken'}"
             )
         if session.status.state in ("ended", "paused"):
-            wrong.append(f"after {one.call} at {one.at:.3f} s: {session.status}")
+            wrong.append(f"after {item.call} at {item.at:.3f} s: {session.status}")
             return wrong
     wait(stream.duration)
     return wrong

@@ -40,7 +40,8 @@ def arm_violations(
     Returns:
         The violations, and the share of the cycles that were excused because a command was late.
     """
-    wrong, period = [], law.cycle
+    wrong = []
+    period = law.cycle
     velocity = np.diff(targets, axis=0) / period
     share = np.abs(velocity) / robot.max_velocity
     if share.max(initial=0.0) > 1.0 + 1e-3:

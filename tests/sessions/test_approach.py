@@ -63,26 +63,25 @@ CASES = {
 @functools.cache
 def case_of(name):
     """The motion of a case."""
-    given, facts, _ = CASES[name]
-    return there_and_back(ROBOT, *given, **facts)
+    motion, facts, _ = CASES[name]
+    return there_and_back(ROBOT, *motion, **facts)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
-    given, facts, name = CASES[case]
+    (asked, end), facts, name = CASES[case]
     trace = case_of(case)
-    end = given[1]
     rest = trace.at(end - 0.1)
 
     assert np.abs(trace.velocity[rest]).max() < 0.02
 
-    found = {cause for cause, _ in trace.names(rest)}
+    causes = {cause for cause, _ in trace.names(rest)}
 
-    assert found == {name}
+    assert causes == {name}
 
     # Away at full speed as soon as the acceleration allows.
     speed = trace.twist_speed if facts.get("kind") != "jog" else np.abs(trace.velocity[1:, 2])
-    wanted = np.linalg.norm(given[0][:3]) if name != "singularity" or case == "elbow" else 0.0
+    wanted = np.linalg.norm(asked[:3]) if name != "singularity" or case == "elbow" else 0.0
 
     assert speed[trace.at(end + 0.6) :].min() >= 0.97 * wanted
     assert turns(trace, 0.3, end) == 0
@@ -92,14 +91,14 @@ def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
 
 @pytest.mark.parametrize("case", ["floor", "wall", "itself"])
 def test_no_body_comes_nearer_than_the_margin(case):
-    given, facts, _ = CASES[case]
+    (_, end), facts, _ = CASES[case]
     trace = case_of(case)
     model = CollisionModel(ROBOT, facts["scene"]) if "scene" in facts else AGAIN
 
     assert clearance(trace, model).min() >= MARGIN - 1e-9
 
     # The number is that of the setpoint before.
-    k = trace.at(given[1] - 0.1)
+    k = trace.at(end - 0.1)
     distances = model.distances(trace.setpoints[k - 1])
     cause = trace.steps[k].causes[0]
 
@@ -130,10 +129,12 @@ def test_a_singularity_is_named_and_not_entered(case):
 def test_coal_alone_confirms_the_distance_to_a_wall():
     trace = case_of("wall")
     k = trace.at(2.9)
-    model, data = ROBOT.model, ROBOT.model.createData()
+    model = ROBOT.model
+    data = model.createData()
     pin.forwardKinematics(model, data, trace.setpoints[k - 1])
     cause = trace.steps[k].causes[0]
-    wall, there = coal.Box(0.02, 1.0, 0.6), coal.Transform3s(np.eye(3), np.array([1.0, 0.16, 0.3]))
+    wall = coal.Box(0.02, 1.0, 0.6)
+    wall_placement = coal.Transform3s(np.eye(3), np.array([1.0, 0.16, 0.3]))
     nearest = np.inf
     for i, link in enumerate(ROBOT.links):
         for shape in (shape for shape in link.shapes if shape.solid):
@@ -142,11 +143,16 @@ def test_coal_alone_confirms_the_distance_to_a_wall():
             solid = (coal.Capsule if shape.kind == "capsule" else coal.Cylinder)(
                 shape.radius, length
             )
-            here = coal.Transform3s(at.rotation, at.translation)
-            found = coal.distance(
-                solid, here, wall, there, coal.DistanceRequest(), coal.DistanceResult()
+            solid_placement = coal.Transform3s(at.rotation, at.translation)
+            distance = coal.distance(
+                solid,
+                solid_placement,
+                wall,
+                wall_placement,
+                coal.DistanceRequest(),
+                coal.DistanceResult(),
             )
-            nearest = min(nearest, found)
+            nearest = min(nearest, distance)
 
     assert cause.subject == "wall"
     assert cause.value == pytest.approx(nearest, abs=1e-6)

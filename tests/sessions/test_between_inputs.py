@@ -117,7 +117,8 @@ def test_a_gap_at_most_doubles_the_input_period():
 
 def test_a_burst_does_not_make_the_target_faster():
     # The fourth input was delayed until just before the fifth.
-    times, at = [0.0, 0.05, 0.10, 0.198, 0.2], 0.2
+    times = [0.0, 0.05, 0.10, 0.198, 0.2]
+    at = 0.2
     target = HeldInput("continue", JOINTS)
     for k, arrival in enumerate(times):
         target.take(arrival, np.array([0.05 * k]))
@@ -128,11 +129,9 @@ def test_a_burst_does_not_make_the_target_faster():
 def test_bursts_do_not_speed_a_target_up():
     rng = np.random.default_rng(3)
     poses = line(0.05, 2.0)
-    bursts = [
-        given._replace(at=given.at + (0.048 if rng.random() < 0.3 else 0.0)) for given in poses
-    ]
+    bursts = [pose._replace(at=pose.at + (0.048 if rng.random() < 0.3 else 0.0)) for pose in poses]
     motion = engaged(ROBOT, timeout=5.0)
-    trace = run(motion, sorted(bursts, key=lambda given: given.at), 2.0, robot=ROBOT)
+    trace = run(motion, sorted(bursts, key=lambda pose: pose.at), 2.0, robot=ROBOT)
 
     assert trace.tool[:, 1].max() - HOME[1] < SPEED * 2.0 + SPEED * 0.05
     # Five inputs in turn may be late by half an interval and catch up; never the 5 m/s of two in one period.

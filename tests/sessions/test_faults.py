@@ -163,7 +163,8 @@ def test_a_loop_that_stays_halted_ends_with_a_stale_state(tmp_path):
 
         status = drive_until(session, lambda status: status.error is not None)
 
-    assert status.state == "idle" and isinstance(status.error, StaleState)
+    assert status.state == "idle"
+    assert isinstance(status.error, StaleState)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +217,8 @@ def test_a_stop_after_ctrl_c_is_reported(tmp_path, monkeypatch):
 
     assert summary["ended_by"]["cause"] == caught.value.cause == "emergency_stop"
     assert session.status.error is caught.value
-    assert "The session was interrupted." in str(caught.value) and "emergency stop" in str(
-        caught.value
-    )
+    assert "The session was interrupted." in str(caught.value)
+    assert "emergency stop" in str(caught.value)
     assert caught.value.run_directory == tmp_path / "run"
 
 

@@ -18,9 +18,9 @@ from tests.stepped_sessions import stepped
 
 
 def read(directory: Path) -> SessionFigures:
-    found = Evaluation.of(RunDirectory.open(directory)).session
-    assert found is not None
-    return found
+    session = Evaluation.of(RunDirectory.open(directory)).session
+    assert session is not None
+    return session
 
 
 def summary_of(directory: Path) -> dict[str, Any]:
@@ -33,8 +33,10 @@ def test_every_input_is_accepted_rejected_or_superseded(live_run: Path) -> None:
 
     assert inputs["received"] == inputs["accepted"] + inputs["rejected"] + inputs["superseded"]
     # Eight were replaced at once; a jump, a malformed one, and one while the arm was not engaged were refused.
-    assert inputs["superseded"] == 8 and inputs["rejected"] == 3
-    assert inputs["late"] == 2 and inputs["lost_in_log"] == 0
+    assert inputs["superseded"] == 8
+    assert inputs["rejected"] == 3
+    assert inputs["late"] == 2
+    assert inputs["lost_in_log"] == 0
 
 
 def test_the_age_counts_the_input_in_force(tmp_path: Path) -> None:
@@ -66,7 +68,8 @@ def test_the_latency_sums_loop_and_servo(live_run: Path) -> None:
 def test_a_replay_has_neither_inputs_nor_a_latency(line_run: Path) -> None:
     summary = summary_of(line_run)
 
-    assert summary["inputs"] is None and summary["latency"] is None
+    assert summary["inputs"] is None
+    assert summary["latency"] is None
 
 
 def test_a_session_never_engaged_counts_inputs(never_engaged: Path) -> None:
@@ -75,13 +78,15 @@ def test_a_session_never_engaged_counts_inputs(never_engaged: Path) -> None:
     assert summary["samples"] == 0
     assert (summary["inputs"]["received"], summary["inputs"]["rejected"]) == (1, 1)
     assert summary["inputs"]["age_s"] is None
-    assert summary["latency"]["input_to_command_s"] is None and summary["latency"]["sum_s"] is None
+    assert summary["latency"]["input_to_command_s"] is None
+    assert summary["latency"]["sum_s"] is None
 
 
 def test_a_killed_session_hides_its_lost_inputs(killed_session: Path) -> None:
     summary = summarize(Evaluation.of(RunDirectory.open(killed_session)), "killed")
 
-    assert summary["inputs"] is not None and summary["inputs"]["lost_in_log"] is None
+    assert summary["inputs"] is not None
+    assert summary["inputs"]["lost_in_log"] is None
     assert summary["inputs"]["received"] > 10
 
 
@@ -89,27 +94,32 @@ def test_a_malformed_input_is_read_back_with_its_reason(live_run: Path) -> None:
     refused = [record for record in read_inputs(live_run) if not record.number]
 
     assert [record.fate for record in refused] == ["rejected"]
-    assert refused[0].values == [None] * 7 and "seven finite numbers" in refused[0].why
+    assert refused[0].values == [None] * 7
+    assert "seven finite numbers" in refused[0].why
 
 
 def test_each_cause_has_its_worst_number_and_its_spans(live_run: Path) -> None:
     session = read(live_run)
-    found = {each.worst.text.rsplit(" ", 2)[0]: each for each in session.hindrances}
-    swing = next(each for each in session.hindrances if each.worst.name == "joint_velocity")
+    causes = {hindrance.worst.text.rsplit(" ", 2)[0]: hindrance for hindrance in session.hindrances}
+    swing = next(
+        hindrance for hindrance in session.hindrances if hindrance.worst.name == "joint_velocity"
+    )
 
-    assert swing.worst.subject == "wrist_3_joint" and 0.8 < swing.worst.value <= 1.0
+    assert swing.worst.subject == "wrist_3_joint"
+    assert 0.8 < swing.worst.value <= 1.0
 
-    stale = next(each for each in session.hindrances if each.worst.name == "stale")
+    stale = next(hindrance for hindrance in session.hindrances if hindrance.worst.name == "stale")
 
-    assert 0.2 < stale.worst.value < 0.6 and len(stale.spans) >= 1
+    assert 0.2 < stale.worst.value < 0.6
+    assert len(stale.spans) >= 1
     assert stale.duration == pytest.approx(float(np.diff(stale.spans).sum()))
-    assert {each.worst.name for each in session.hindrances} >= {
+    assert {hindrance.worst.name for hindrance in session.hindrances} >= {
         "max_jump",
         "halted",
         "disengaged",
         "stale",
     }
-    assert len(found) == len(session.hindrances)
+    assert len(causes) == len(session.hindrances)
 
 
 def test_states_follow_without_a_gap(live_run: Path) -> None:

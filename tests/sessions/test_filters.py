@@ -72,13 +72,13 @@ def test_poses_are_filtered_on_the_shortest_way_and_stay_unit(kind):
     end = np.concatenate(
         [[0.6, 0.1, 0.5], -pin.Quaternion(pin.exp3(np.array([0.0, 0.0, 1.0]))).coeffs()]
     )
-    found = filtered(kind, [begin] + [end] * 1500, space=POSES)
+    values = filtered(kind, [begin] + [end] * 1500, space=POSES)
 
-    assert np.linalg.norm(found[:, 3:], axis=1) == pytest.approx(1.0)
-    assert POSES.size(POSES.difference(found[-1], end)) == pytest.approx((0.0, 0.0), abs=1e-4)
+    assert np.linalg.norm(values[:, 3:], axis=1) == pytest.approx(1.0)
+    assert POSES.size(POSES.difference(values[-1], end)) == pytest.approx((0.0, 0.0), abs=1e-4)
 
     # About z alone, and never more than the overshoot beyond the end.
-    turns = np.array([pin.log3(pin.Quaternion(pose[3:]).matrix()) for pose in found])
+    turns = np.array([pin.log3(pin.Quaternion(pose[3:]).matrix()) for pose in values])
 
     assert np.abs(turns[:, :2]).max() < 1e-9
     assert turns[:, 2].max() <= 1.0 + math.exp(-math.pi) + 1e-3

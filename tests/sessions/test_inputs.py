@@ -165,10 +165,10 @@ def test_seven_numbers_are_joints_of_seven():
 
 @pytest.mark.parametrize("kind", ["follow", "follow_joints"])
 def test_a_chunk_survives_the_mailbox(kind):
-    given = Input(kind, np.arange(16.0).reshape(2, 8), 3, 2, sent=1.5)
-    back = Input.of(given.row())
+    item = Input(kind, np.arange(16.0).reshape(2, 8), 3, 2, sent=1.5)
+    back = Input.of(item.row())
 
-    assert np.array_equal(back.values, given.values)
+    assert np.array_equal(back.values, item.values)
     assert (back.kind, back.number, back.engagement, back.sent) == (kind, 3, 2, 1.5)
 
 

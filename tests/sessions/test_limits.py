@@ -24,14 +24,17 @@ seeds = st.integers(0, 2**32 - 1)
 def instants(rng, seconds):
     """When inputs arrive, s: at 1 Hz to 1 kHz, with jitter, bursts and gaps."""
     interval = 10.0 ** rng.uniform(-3.0, 0.0)
-    jitter, bursts, gaps = rng.uniform(0.0, 0.9), rng.random() < 0.3, rng.random() < 0.3
-    found, now = [], rng.uniform(0.0, 0.1)
+    jitter = rng.uniform(0.0, 0.9)
+    bursts = rng.random() < 0.3
+    gaps = rng.random() < 0.3
+    times = []
+    now = rng.uniform(0.0, 0.1)
     while now < seconds:
-        found += [now] * (rng.integers(2, 5) if bursts and rng.random() < 0.2 else 1)
+        times += [now] * (rng.integers(2, 5) if bursts and rng.random() < 0.2 else 1)
         now += interval * (1.0 + jitter * rng.uniform(-1.0, 1.0)) + (
             rng.uniform(0.1, 0.7) if gaps and rng.random() < 0.1 else 0.0
         )
-    return found
+    return times
 
 
 def values(rng, kind, n, scale, last):
@@ -55,7 +58,9 @@ def values(rng, kind, n, scale, last):
 
 def stream(rng, robot, seconds):
     """A script of random inputs and orders."""
-    script, begin, engagement = [], 0.0, 1
+    script = []
+    begin = 0.0
+    engagement = 1
     poses = pose_of(robot.home, robot)
     while begin < seconds:
         end = begin + rng.uniform(0.2, 1.5)
@@ -64,11 +69,11 @@ def stream(rng, robot, seconds):
                 ["pose", "pose", "twist", "twist", "jog", "joints", "follow", "follow_joints"]
             )
         )
-        frame, relative = (
-            str(rng.choice(["base_link", "base", "tool"])),
-            kind == "pose" and rng.random() < 0.2,
-        )
-        walk, scale, same = rng.random() < 0.5, 10.0 ** rng.uniform(-2.0, 0.7), rng.random() < 0.3
+        frame = str(rng.choice(["base_link", "base", "tool"]))
+        relative = kind == "pose" and rng.random() < 0.2
+        walk = rng.random() < 0.5
+        scale = 10.0 ** rng.uniform(-2.0, 0.7)
+        same = rng.random() < 0.3
         last = poses if kind in ("pose", "follow") else robot.home
         given = values(rng, kind, robot.n, scale, last)
         for at in instants(rng, end - begin):
@@ -88,7 +93,8 @@ def stream(rng, robot, seconds):
 
 def moving_slider(rng):
     """A speed slider that jumps now and then."""
-    times, places = np.sort(rng.uniform(0.0, 3.0, 4)), [1.0, *rng.choice([0.0, 0.1, 0.5, 1.0], 4)]
+    times = np.sort(rng.uniform(0.0, 3.0, 4))
+    places = [1.0, *rng.choice([0.0, 0.1, 0.5, 1.0], 4)]
     return lambda now: float(places[int(np.searchsorted(times, now))])
 
 
@@ -115,11 +121,11 @@ def a_trial(seed, robot, seconds, *, stalling=False):
 
 
 def assert_kept(trace, law):
-    robot, arm = trace.robot, trace.arm(law)
+    robot = trace.robot
+    arm = trace.arm(law)
     assert np.isfinite(trace.setpoints).all()
-    assert (trace.setpoints >= robot.position_min).all() and (
-        trace.setpoints <= robot.position_max
-    ).all()
+    assert (trace.setpoints >= robot.position_min).all()
+    assert (trace.setpoints <= robot.position_max).all()
     assert (np.abs(trace.velocity) <= robot.max_velocity * ROUNDING).all()
     assert (np.abs(arm.qd) <= robot.max_velocity * ROUNDING).all()
     assert refusal(trace, law) is None
@@ -151,7 +157,8 @@ def led(trace, law):
 @pytest.mark.parametrize("tuning", [(2000.0, 0.03), (300.0, 0.1), (100.0, 0.03), (100.0, 0.2)])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_leading_commands_keep_the_arm_at_the_setpoints(tuning, seed):
-    law, rng = ServojLaw(UR10.period, *tuning), np.random.default_rng(seed)
+    law = ServojLaw(UR10.period, *tuning)
+    rng = np.random.default_rng(seed)
     motion = engaged(UR10, law=law, lead=True, max_jump=(5.0, 5.0))
     trace = run(motion, stream(rng, UR10, 1.5), 1.5, robot=UR10, slider=moving_slider(rng))
     commands, arm = led(trace, law)

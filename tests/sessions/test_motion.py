@@ -68,7 +68,8 @@ def test_without_inputs_the_arm_holds_after_the_timeout(kind, timeout):
     cause = trace.steps[-1].causes[0]
 
     assert trace.phases[-1] is LivePhase.HOLDING
-    assert cause.name == "stale" and cause.value == pytest.approx(trace.times[-1] - end, abs=1e-6)
+    assert cause.name == "stale"
+    assert cause.value == pytest.approx(trace.times[-1] - end, abs=1e-6)
     assert not trace.velocity[-1].any()
     assert np.abs(trace.acceleration).max() <= UR10.max_acceleration
 
@@ -172,7 +173,8 @@ def test_a_pause_disengages():
 
     step = motion.step(0.5, 0.0)
 
-    assert np.array_equal(step.setpoint, stopped) and step.causes[0].name == "paused"
+    assert np.array_equal(step.setpoint, stopped)
+    assert step.causes[0].name == "paused"
 
     motion.rest_at(stopped)
     motion.order(Order.RESUME)
@@ -339,9 +341,9 @@ FRAMES = {
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_twist_moves_along_its_frames_own_x(frame):
     trace = run(engaged(), repeated("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0, frame=frame), 1.0)
-    way = trace.tool[-1, :3] - trace.tool[0, :3]
+    path = trace.tool[-1, :3] - trace.tool[0, :3]
 
-    assert way / np.linalg.norm(way) == pytest.approx(FRAMES[frame] @ [1.0, 0.0, 0.0], abs=1e-3)
+    assert path / np.linalg.norm(path) == pytest.approx(FRAMES[frame] @ [1.0, 0.0, 0.0], abs=1e-3)
 
 
 @pytest.mark.parametrize("frame", FRAMES)

@@ -53,7 +53,8 @@ def altered(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> P
 def test_inputs_solved_again_give_the_same_setpoints(
     live_run: Path,
 ) -> None:
-    plan, log = prepare(live_run).plan, log_of(live_run)
+    plan = prepare(live_run).plan
+    log = log_of(live_run)
 
     assert np.array_equal(plan.setpoints, log.setpoint)
     assert np.array_equal(plan.solution, log.solution)
@@ -151,7 +152,8 @@ def test_a_real_time_session_is_solved_again(tmp_path: Path) -> None:
             session.twist([0.0, 0.0, 0.1, 0.0, 0.0, 0.5], frame="tool")
             time.sleep(0.02)
         session.disengage()
-    plan, log = prepare(out).plan, log_of(out)
+    plan = prepare(out).plan
+    log = log_of(out)
 
     assert len(log.stamp) > 30
     assert np.array_equal(plan.setpoints, log.setpoint)
@@ -219,7 +221,8 @@ def test_a_session_is_not_repeated_at_another_speed_or_period(live_run: Path) ->
 
 
 def test_a_solver_object_has_to_be_passed_again(tmp_path: Path) -> None:
-    robot, out = load_robot("ur10e"), tmp_path / "hand"
+    robot = load_robot("ur10e")
+    out = tmp_path / "hand"
     with stepped(out, solver=CallableSolver(robot, held)) as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -243,7 +246,7 @@ def test_a_solver_that_was_given_by_name_is_made_again(
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)
-    found = prepare(out)
+    prepared = prepare(out)
 
-    assert found.solver.name == "still_ik:step"
-    assert np.array_equal(found.plan.setpoints, log_of(out).setpoint)
+    assert prepared.solver.name == "still_ik:step"
+    assert np.array_equal(prepared.plan.setpoints, log_of(out).setpoint)

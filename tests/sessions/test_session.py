@@ -66,13 +66,15 @@ def test_a_pose_is_reached_and_recorded(tmp_path):
 
     log = read_log(out / "log.mcap")
 
-    assert len(log.stamp) == 505 and log.complete
+    assert len(log.stamp) == 505
+    assert log.complete
 
     inputs = read_inputs(out)
 
     assert [record.fate for record in inputs] == ["accepted"] * 20
     assert np.allclose(inputs[0].values, pin.SE3ToXYZQUAT(goal))
-    assert summary(out)["outcome"] == "completed" and (out / "report.html").is_file()
+    assert summary(out)["outcome"] == "completed"
+    assert (out / "report.html").is_file()
 
 
 def test_equal_inputs_give_equal_setpoints(tmp_path):
@@ -95,7 +97,8 @@ def test_inputs_before_engagement_are_rejected(tmp_path):
     with stepped(out) as session:
         session.jog([0.5] * 6)
         session.wait(0.1)
-        assert session.status.state == "idle" and session.state is None
+        assert session.status.state == "idle"
+        assert session.state is None
         session.engage()
         session.wait(0.1)
         assert np.abs(session.state.q - ROBOT.home).max() < 1e-6
@@ -303,11 +306,11 @@ def test_a_solver_of_the_main_program_is_refused(tmp_path):
         simbridge.live("pybullet", solver=simbridge.CallableSolver(robot, mine))
         """
     )
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path
     )
 
-    assert "in a module of its own" in found.stderr.splitlines()[-1]
+    assert "in a module of its own" in completed.stderr.splitlines()[-1]
 
 
 def test_a_stepped_session_takes_a_solver_that_cannot_be_pickled(tmp_path):
@@ -405,7 +408,8 @@ def test_a_solver_that_never_returns_ends_the_loop(tmp_path, monkeypatch):
         while session.status.error is None and time.monotonic() < end:
             session.pose(session.tool)
             time.sleep(0.01)
-        assert isinstance(session.status.error, StaleState) and session.status.state == "idle"
+        assert isinstance(session.status.error, StaleState)
+        assert session.status.state == "idle"
 
 
 MOVING = """
@@ -455,7 +459,8 @@ def test_halt_and_end_do_not_await_the_disk(tmp_path, monkeypatch):
         end = time.monotonic() + 2.0
         while session.status.state != "holding" and time.monotonic() < end:
             time.sleep(0.01)
-        assert session.status.state == "holding" and hangs.is_set()
+        assert session.status.state == "holding"
+        assert hangs.is_set()
 
 
 def test_an_ending_session_cannot_be_engaged(tmp_path):
@@ -471,10 +476,11 @@ def test_an_ending_session_cannot_be_engaged(tmp_path):
         session.engage()
         process = session._driver._process
         session._ended = True
-        other = threading.Thread(target=engage)
-        other.start()
-        other.join(timeout=20.0)
-        assert refused and not other.is_alive()
+        thread = threading.Thread(target=engage)
+        thread.start()
+        thread.join(timeout=20.0)
+        assert refused
+        assert not thread.is_alive()
 
     assert process._process.poll() is not None
 
@@ -506,7 +512,8 @@ def test_the_cause_of_a_state_change_is_recorded(tmp_path):
     changes = [(e["after"], e["cause"]) for e in read_events(out) if e["event"] == "state"]
 
     assert changes[:2] == [("engaged", "engage"), ("tracking", "input 1")]
-    assert changes[2][0] == "braking" and changes[2][1].startswith("stale")
+    assert changes[2][0] == "braking"
+    assert changes[2][1].startswith("stale")
 
 
 def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):

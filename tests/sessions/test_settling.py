@@ -41,17 +41,17 @@ def target(rng):
 
 def fastest(name, goal, begin, seconds):
     """The fastest setpoint, rad/s, from a time on, s; the target is given ten times a second."""
-    motion, before, found = engaged(ROBOT, name, max_jump=(9.0, 9.0)), ROBOT.home, 0.0
+    motion = engaged(ROBOT, name, max_jump=(9.0, 9.0))
+    before = ROBOT.home
+    fastest_speed = 0.0
     for k in range(round(seconds / ROBOT.period)):
         now = k * ROBOT.period
         setpoint = motion.step(now, 1.0, Input("pose", goal, int(10.0 * now) + 1, 1)).setpoint
-        found = (
-            max(found, float(np.abs(setpoint - before).max()) / ROBOT.period)
-            if now >= begin
-            else found
-        )
+        if now >= begin:
+            speed = float(np.abs(setpoint - before).max()) / ROBOT.period
+            fastest_speed = max(fastest_speed, speed)
         before = setpoint
-    return found
+    return fastest_speed
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
@@ -62,9 +62,9 @@ def fastest(name, goal, begin, seconds):
 @example(1062)
 def test_an_old_target_moves_nothing_unless_approached(name, seed):
     goal = target(np.random.default_rng(seed))
-    found = fastest(name, goal, 5.0, 5.3)
+    speed = fastest(name, goal, 5.0, 5.3)
 
-    assert found < REST or fastest(name, goal, 7.0, 7.3) < 0.1 * found
+    assert speed < REST or fastest(name, goal, 7.0, 7.3) < 0.1 * speed
 
 
 # The Jacobian transpose crept or wandered about these for more than five seconds.
@@ -91,7 +91,8 @@ def test_an_unreachable_target_is_approached_and_named():
 
 
 def test_a_target_that_moves_again_is_followed():
-    far, near = moved(HOME, 1.2, 0.0, 0.0), moved(HOME, 0.05, 0.05, 0.0)
+    far = moved(HOME, 1.2, 0.0, 0.0)
+    near = moved(HOME, 0.05, 0.05, 0.0)
     script = repeated("pose", far, 0.0, 5.0, 0.1) + repeated("pose", near, 5.0, 7.0, 0.1)
     trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 7.0, robot=ROBOT)
 

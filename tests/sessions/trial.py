@@ -187,9 +187,17 @@ def run(
         slider: The controller's speed slider at a time; followed as the servo loop does.
         stalls: MotionStep -> periods before it that are missed.
     """
-    period, start = robot.period, motion.setpoint
-    pending, newest, number, rate, clock = list(script), None, 0, 1.0, 0
-    steps, times, rates, missed = [], [], [], []
+    period = robot.period
+    start = motion.setpoint
+    pending = list(script)
+    newest = None
+    number = 0
+    rate = 1.0
+    clock = 0
+    steps = []
+    times = []
+    rates = []
+    missed = []
     for k in range(round(seconds / period)):
         stall = (stalls or {}).get(k, 0)
         clock += stall
@@ -226,7 +234,9 @@ def refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
     """What the guard refuses of the setpoints, with the arm where the servo law takes it; None for nothing."""
     guard = Guard(trace.robot, trace.period, law.lookahead)
     guard.reset(trace.start)
-    arm, cycle, rate = trace.arm(law), 0, 1.0
+    arm = trace.arm(law)
+    cycle = 0
+    rate = 1.0
     try:
         guard.check(trace.start, trace.start)
         for k, (setpoint, stall) in enumerate(

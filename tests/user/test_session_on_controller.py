@@ -53,7 +53,8 @@ def live(controller, out, **options):
         yield session
         pid = session._driver._process.pid
     assert gone(pid)
-    assert controller.state()["runtime_state"] == "STOPPED" and not controller.state()["moving"]
+    assert controller.state()["runtime_state"] == "STOPPED"
+    assert not controller.state()["moving"]
 
 
 def wait_for(reached, what):
@@ -94,7 +95,8 @@ def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
 
     assert causes[0].startswith("stale ")
     # 0.6 s of inputs, 0.2 s until the last one is stale, and the braking.
-    assert 0.06 < moved[0] < 0.1 and moved[1:].max() < 2e-3
+    assert 0.06 < moved[0] < 0.1
+    assert moved[1:].max() < 2e-3
 
     states = [
         event["after"] for event in read_events(tmp_path / "run") if event["event"] == "state"
@@ -123,7 +125,8 @@ def test_a_protective_stop_needs_a_new_engagement(e_series, tmp_path):
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         e_series.do("protective_stop")
         wait_for(lambda: session.status.error is not None, "no error")
-        assert isinstance(session.status.error, ProtectiveStop) and session.status.state == "idle"
+        assert isinstance(session.status.error, ProtectiveStop)
+        assert session.status.state == "idle"
         stopped = tick(e_series)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         assert never_moved(e_series, stopped)
@@ -140,7 +143,8 @@ def test_a_protective_stop_needs_a_new_engagement(e_series, tmp_path):
 
     fates = [record.fate for record in read_inputs(tmp_path / "run")]
 
-    assert fates.count("rejected") >= 5 and fates[-1] == "accepted"
+    assert fates.count("rejected") >= 5
+    assert fates[-1] == "accepted"
 
 
 def test_the_arm_holds_while_the_slider_is_zero(e_series, tmp_path):
@@ -279,7 +283,8 @@ def test_the_commands_of_the_log_were_in_force(e_series, tmp_path):
     # A second of inputs and the time until the last one is stale, at 0.05 m/s.
     drop = np.ptp(tool_positions(e_series, begin), axis=0)
 
-    assert 0.045 < drop[2] < 0.075 and drop[:2].max() < 1e-3
+    assert 0.045 < drop[2] < 0.075
+    assert drop[:2].max() < 1e-3
 
 
 def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):
@@ -424,5 +429,6 @@ def test_a_moved_slider_is_solved_again(e_series, tmp_path):
         session.disengage()
     log = read_log(tmp_path / "run" / "log.mcap")
 
-    assert len(log.setpoint) > 400 and log.live["rate"].min() < 0.5
+    assert len(log.setpoint) > 400
+    assert log.live["rate"].min() < 0.5
     assert np.array_equal(prepare(tmp_path / "run").plan.setpoints, log.setpoint)

@@ -56,7 +56,9 @@ def settled(session):
 )
 def test_any_stream_keeps_the_arms_limits(tmp_path_factory, seed, late, slider, freeze):
     out = tmp_path_factory.mktemp("stream") / "run"
-    stream, chance, disturbed = input_stream(seed, ROBOT, 1.0), random.Random(seed), True
+    stream = input_stream(seed, ROBOT, 1.0)
+    chance = random.Random(seed)
+    disturbed = True
     changes = {tick: {"target_speed_fraction": share} for tick, share in slider.items()}
     session, controller = virtual_session(
         out,
