@@ -1,4 +1,4 @@
-"""A recorded live session as the scenario of a run: its arm, its options, its inputs solved again."""
+"""A recorded live session as the scenario of a run: arm, options, and inputs solved again."""
 
 from __future__ import annotations
 

@@ -669,8 +669,8 @@ class LiveSession:
     def _standstill(self, newest: Period) -> LiveCause | None:
         """Return the standstill of a loop that has not gone on from its last period.
 
-        None if it has. It may be in its solver; or the process is halted, or does not get to run. A loop that has
-        not begun, as while it compiles, has no last period.
+        None if it has. It may be in its solver; or the process is halted, or does not get to run.
+        A loop that has not begun, as while it compiles, has no last period.
         """
         channel = self._driver.channel
         if channel is None or isinstance(self._driver, SteppedDriver):
