@@ -128,6 +128,7 @@ def driver_for(
     backend: str,
     arm: Robot,
     options: Options,
+    *,
     setup: MotionSetup,
     controller: Any,
     ask: Ask | None,

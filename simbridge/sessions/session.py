@@ -65,8 +65,6 @@ REST_TIMEOUT_S = 10.0
 # How often a wait looks whether the arm has been stopped, s.
 WAIT_POLL_S = 0.01
 NOT_BEGUN = "the session has not begun: use it as in `with simbridge.live(...) as session:`"
-
-
 # Phases in which an arm rests, also where its loop stands still.
 PHASES_AT_REST = (LivePhase.IDLE, LivePhase.ENGAGED, LivePhase.PAUSED)
 
@@ -144,10 +142,10 @@ class LiveSession:
         self,
         driver: LiveDriver,
         robot: Robot,
+        *,
         record: Callable[[], SessionRecord],
         finish: Callable[[RunDirectory, BaseException | None, bool], None],
         out: Path | None,
-        *,
         begins_at: Array,
         report: bool,
     ) -> None:

@@ -128,13 +128,23 @@ def live(
     else:
         begins_at = arm.home
 
-    driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
+    driver = driver_for(
+        backend, arm, options, setup=setup, controller=controller, ask=ask, realtime=realtime
+    )
     return LiveSession(
         driver,
         arm,
-        partial(session_record, arm, setup, options, backend, controller, driver.capabilities),
-        partial(finish_session, driver),
-        None if out is None else Path(out),
+        record=partial(
+            session_record,
+            arm,
+            setup,
+            options,
+            backend=backend,
+            controller=controller,
+            capabilities=driver.capabilities,
+        ),
+        finish=partial(finish_session, driver),
+        out=None if out is None else Path(out),
         begins_at=begins_at,
         report=report,
     )
@@ -173,6 +183,7 @@ def session_record(
     robot: Robot,
     setup: MotionSetup,
     options: Options,
+    *,
     backend: str,
     controller: ControllerFacts | None,
     capabilities: Capabilities,
