@@ -119,7 +119,7 @@ def reportable_error(error: Exception, subject: str) -> SimbridgeError:
 
 def carry_end(error: SimbridgeError, ending: Ending | None, directory: RunDirectory) -> None:
     """Let an error carry whether the arm is at rest, and where what was recorded is."""
-    error.aftermath = rest_words(ending)
+    error.aftermath = describe_rest(ending)
     error.run_directory = directory.path
 
 
@@ -176,7 +176,7 @@ def record_early_end(
                 record(f"{type(stop).__name__}: {stop}", stop, stop)
                 raise stop from None
 
-        interrupted = interrupted_error(error, before, arm.ending, subject="run")
+        interrupted = explain_interrupt(error, before, arm.ending, subject="run")
         interrupted.cause = cause_of(before or error, None)
         outcome: str = interrupted.cause
         if before is not None:
@@ -203,7 +203,7 @@ def _error_before(error: BaseException) -> SimbridgeError | None:
     return before
 
 
-def interrupted_error(
+def explain_interrupt(
     error: KeyboardInterrupt,
     before: BaseException | None,
     ending: Ending | None,
@@ -218,10 +218,10 @@ def interrupted_error(
         ending: What was seen.
         subject: "run" or "session".
     """
-    sentences = f"The {subject} was {ended_words(error)}."
+    sentences = f"The {subject} was {describe_signal(error)}."
     if before is not None:
-        sentences = f"{before} Then it was {ended_words(error)}."
-    return Interrupted(f"{sentences} {rest_words(ending)}", number_of(error))
+        sentences = f"{before} Then it was {describe_signal(error)}."
+    return Interrupted(f"{sentences} {describe_rest(ending)}", signal_number(error))
 
 
 def explain_interrupted_evaluation(

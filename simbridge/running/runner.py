@@ -28,7 +28,7 @@ from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     EndNotVerified,
     carry_end,
-    evaluation_interrupted,
+    explain_interrupted_evaluation,
     finalize,
     record_early_end,
     reportable_error,

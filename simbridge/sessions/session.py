@@ -27,7 +27,8 @@ from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     StoppedAtTheEnd,
     carry_end,
-    interrupted_error,
+    describe_rest,
+    explain_interrupt,
     reportable_error,
     stop_at_the_end,
 )
@@ -212,7 +213,7 @@ class LiveSession:
         # What has been entered is left again if a later step fails.
         with contextlib.ExitStack() as undo:
             undo.enter_context(self._signals)
-            self._signals.enter_context(ended_by_signals())
+            self._signals.enter_context(end_on_signals())
 
             # Reading the meshes takes a while: not once the arm is under control.
             drawing = draw_arm(self.robot)
@@ -274,7 +275,7 @@ class LiveSession:
         asked_to_end = error is None or is_interrupt(error)
         stop = self._failure or self._error
         if stop is None and asked_to_end:
-            sentence = f"The session was {ended_words(error)}." if is_interrupt(error) else ""
+            sentence = f"The session was {describe_signal(error)}." if is_interrupt(error) else ""
             self._error = stop_at_the_end(self._driver.ending, sentence)
             stop = self._error
 
@@ -297,7 +298,7 @@ class LiveSession:
         """Return the error for a signal that came while the session ended."""
         ending = self._driver.ending
         interrupted = Interrupted(
-            f"The session is complete. {rest_words(ending)}", number_of(signal)
+            f"The session is complete. {describe_rest(ending)}", signal_number(signal)
         )
         interrupted.cause = "completed"
         interrupted.run_directory = self._directory.path
@@ -316,7 +317,7 @@ class LiveSession:
 
         if is_interrupt(error):
             before = None if ended_by is error else ended_by
-            interrupted = interrupted_error(error, before, ending, subject="session")
+            interrupted = explain_interrupt(error, before, ending, subject="session")
             interrupted.cause = cause_of(ended_by, ending)
             interrupted.run_directory = self._directory.path
             raise interrupted from None

@@ -45,7 +45,8 @@ class VirtualController(SteppedDriver):
     def begin(self) -> None:
         if self.link is not None:
             return
-        setup, robot = self.setup, self.setup.robot
+        setup = self.setup
+        robot = self.setup.robot
         motion = setup.make_motion(setup.solver)
         law = ServojLaw(setup.period) if setup.servo is None else setup.servo.law
         clock = VirtualClock(self._late)
