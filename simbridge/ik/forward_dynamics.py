@@ -225,8 +225,7 @@ class ForwardDynamics(Solver):
             accurate        kp 50: follows closely
             smooth          kp 5: a low-pass filter for targets that are noisy or sparse
             near-singular   link mass 0.1: calm at singularities, less straight
-            one-shot        dt 1, kp 2: most of the way to a far target in one step; `solve` adds
-                            restarts
+            one-shot        dt 1, kp 2: most of the way in one step; `solve` adds restarts
             released        what the authors' released controller does
 
         Raises:
