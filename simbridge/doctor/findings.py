@@ -75,7 +75,7 @@ def as_json(title: str, findings: Sequence[Finding]) -> str:
     facts = []
     for finding in findings:
         values = asdict(finding)
-        # The keys are stable: the fix stands under "mend".
+        # Programs that read the JSON find the fix under "mend".
         facts.append({"mend" if key == "fix" else key: values[key] for key in values})
 
     has_failures = any(finding.status == "fail" for finding in findings)
