@@ -1,4 +1,4 @@
-"""What happens between the driving page and an arm behind a controller.
+"""The driving page engages, halts and disengages an arm behind a controller.
 
 In simulation there is no such arm, and none of this has an effect.
 """

@@ -1,1 +1,1 @@
-"""What a run leaves behind: the log that is written meanwhile, and the run directory around it."""
+"""The record of a run: the log that is written meanwhile, and the run directory around it."""

@@ -1,4 +1,4 @@
-"""What is known of an arm behind servoj: the tuning of the servo law, and the lag of the joints."""
+"""The arm behind servoj: the tuning of the servo law, and the lag of the joints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a built-in function is: a method, its description for the compiler, and the cost of a call.
+"""Built-in functions: a method, its description for the compiler, and the cost of a call.
 
 A built-in function is called as `function(thread, *arguments)` with URScript's values. One that has
 to wait is a generator function that yields once for every tick that it waits.
