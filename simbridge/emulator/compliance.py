@@ -167,10 +167,10 @@ class ForceMode:
         measured = np.concatenate([rotation.T @ force[:3], rotation.T @ force[3:]])
         limits = np.abs(self._task.limits)
         missing = self._task.wrench + measured
-        wanted = np.clip(self._task.gain * FORCE_MODE_GAIN * missing, -limits, limits)
+        desired_velocity = np.clip(self._task.gain * FORCE_MODE_GAIN * missing, -limits, limits)
         if self.held:
-            wanted = np.zeros(6)
-        self._velocity += min(dt / FORCE_MODE_LAG, 1.0) * (wanted - self._velocity)
+            desired_velocity = np.zeros(6)
+        self._velocity += min(dt / FORCE_MODE_LAG, 1.0) * (desired_velocity - self._velocity)
         self._coordinates = self._coordinates + dt * self._velocity
 
         # Along the other axes, where the program's motion has the tool.

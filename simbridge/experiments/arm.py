@@ -267,8 +267,10 @@ def pose_errors(robot: Robot, targets: Array, joints: Array) -> Array:
         Translation in m, Rodrigues vector in rad.
     """
     attained = tool_path(robot, joints)
-    wanted = adopt_free_components(robot.task, np.broadcast_to(targets, attained.shape), attained)
-    return np.hstack(pose.error(wanted, attained))
+    comparable_targets = adopt_free_components(
+        robot.task, np.broadcast_to(targets, attained.shape), attained
+    )
+    return np.hstack(pose.error(comparable_targets, attained))
 
 
 def rms(vectors: Array) -> float:

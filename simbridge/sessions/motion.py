@@ -351,19 +351,21 @@ class LiveMotion:
             self._setpoint = self._limiter.brake()
             return 0.0, (LiveCause("speed_slider", "", rate),)
 
-        wanted = self._solve(aim, self._input, now, rate)
+        desired_joints = self._solve(aim, self._input, now, rate)
 
         # Limit.
-        if wanted is self._blocked:
+        if desired_joints is self._blocked:
             self._setpoint = self._limiter.brake()
             limited = True
         else:
             self._slow_causes = ()
             self._slow_factor = 1.0
-            self._setpoint, limited = self._limiter.next(wanted, rate, self._approach_factor)
+            self._setpoint, limited = self._limiter.next(
+                desired_joints, rate, self._approach_factor
+            )
             # Otherwise the arm might slide on along an obstacle, or along singular postures, for a
             # long time.
-            is_blocked = wanted is aim.final_solution and self._slow_factor < BLOCKED_FACTOR
+            is_blocked = desired_joints is aim.final_solution and self._slow_factor < BLOCKED_FACTOR
             self._blocked = aim.final_solution if is_blocked else None
 
         # Let a twist's target wait for the arm.
@@ -372,14 +374,14 @@ class LiveMotion:
             if aim.follow(pose, limited=limited, blocked=self._slow_factor < 1.0):
                 self._solver.reset(self._setpoint)
 
-        step = float(np.abs(wanted - before).max())
+        step = float(np.abs(desired_joints - before).max())
         speed = 1.0
         if step >= NO_STEP:
             speed = min(1.0, float(np.abs(self._setpoint - before).max()) / step)
 
         causes = list(self._slow_causes)
         if limited:
-            causes += self._limit_causes(wanted, rate)
+            causes += self._limit_causes(desired_joints, rate)
         remaining = aim.out_of_reach()
         if remaining is not None:
             causes.append(LiveCause("reach", "", remaining))
@@ -391,11 +393,11 @@ class LiveMotion:
         """Return the joint positions (n,), rad, that are wanted in this period."""
         timeout = self._options.timeout_of(item.kind)
         time = now + self._preview if item.is_chunk else now
-        wanted = aim.joints(time, rate, self._setpoint, timeout)
-        if wanted is not None:
-            self._solution = wanted
-            self._target = self._pose(wanted)
-            return wanted
+        desired_joints = aim.joints(time, rate, self._setpoint, timeout)
+        if desired_joints is not None:
+            self._solution = desired_joints
+            self._target = self._pose(desired_joints)
+            return desired_joints
 
         self._target = aim.target(time, rate, timeout)
         self._solution = self._solve_target(aim, now)
@@ -415,11 +417,11 @@ class LiveMotion:
                 self._restart_target = self._target
 
         solution = self._step_solver()
-        wanted = aim.settle(now, solution, self._residual(solution, self._target))
+        desired_joints = aim.settle(now, solution, self._residual(solution, self._target))
         if aim.final_solution is not None:
             # From there the solver goes on when the target moves.
-            self._solver.reset(wanted)
-        return wanted
+            self._solver.reset(desired_joints)
+        return desired_joints
 
     def _step_solver(self) -> Array:
         """Step the solver to its next joint positions (n,), rad.
@@ -445,7 +447,7 @@ class LiveMotion:
         )
         return self._slow_factor
 
-    def _limit_causes(self, wanted: Array, rate: float) -> list[LiveCause]:
+    def _limit_causes(self, desired_joints: Array, rate: float) -> list[LiveCause]:
         """Return the limits that keep the setpoint from the wanted joint positions (n,), rad."""
         causes = []
         used = np.abs(self._limiter.velocity) / (rate * self._limits.velocity)
@@ -456,25 +458,25 @@ class LiveMotion:
             name = self._robot.joint_names[joint]
             causes.append(LiveCause("joint_velocity", name, float(fraction)))
 
-        causes += self._range_causes(wanted)
+        causes += self._range_causes(desired_joints)
 
         tool_speed = self._limiter.tool_speed
         if tool_speed > AT_LIMIT * rate * self._limits.tool_speed:
             causes.append(LiveCause("tool_speed", "", tool_speed))
         return causes
 
-    def _range_causes(self, wanted: Array) -> list[LiveCause]:
+    def _range_causes(self, desired_joints: Array) -> list[LiveCause]:
         """Return the joints that are wanted beyond their range, and are at its end or brake for it.
 
         Args:
-            wanted: Joint positions (n,), rad.
+            desired_joints: (n,), rad.
         """
         q = self._setpoint
         low = self._robot.position_min
         high = self._robot.position_max
         room = np.minimum(q - low, high - q)
         braking = BRAKING_DISTANCES * 0.5 * self._limiter.velocity**2 / self._limits.acceleration
-        is_beyond = np.maximum(low - wanted, wanted - high) > 0.0
+        is_beyond = np.maximum(low - desired_joints, desired_joints - high) > 0.0
         joints = np.flatnonzero(is_beyond & (room <= braking + END_TOLERANCE)).tolist()
         names = self._robot.joint_names
         return [LiveCause("joint_limit", names[j], float(room[j])) for j in joints]
