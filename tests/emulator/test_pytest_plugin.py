@@ -96,9 +96,8 @@ def test_pytest_finds_the_plugin_where_simbridge_is_installed():
 
 
 def test_the_emulator_is_imported_from_its_package_by_name():
-    from simbridge.emulator import Emulator
-    from simbridge.emulator.handle import Emulator as defined
+    from simbridge.emulator import Emulator, handle
 
-    assert Emulator is defined
+    assert Emulator is handle.Emulator
     with pytest.raises(ImportError, match="Emulators"):
         from simbridge.emulator import Emulators  # noqa: F401

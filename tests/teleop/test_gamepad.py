@@ -108,13 +108,15 @@ def test_unplugged_in_motion_the_arm_halts():
     assert [call[0] for call in session.calls] == ["engage", "twist", "halt"]
 
 
+class PygameError(Exception):
+    pass
+
+
 class FakePygame:
     """pygame-ce with one joystick, which is removed when told."""
 
     JOYDEVICEREMOVED = 1542
-
-    class error(Exception):
-        pass
+    error = PygameError
 
     def __init__(self, count=1):
         self.events = []
