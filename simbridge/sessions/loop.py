@@ -122,14 +122,16 @@ class LiveLoop:
         now = self._clock()
         self._take_order(request)
         rate *= self._ramp_max_speed()
-        step = self._motion.step(now, rate, self._channel.newest())
+        # Late commands lower the speed, too, and then the slider is not to blame.
+        rate_cause = "late_commands" if self._late() else "speed_slider"
+        step = self._motion.step(now, rate, self._channel.newest(), rate_cause=rate_cause)
 
         duration = time.perf_counter() - begin if self._timed else math.nan
         if duration > self._period:
             # A core that others used is no fault of the solver's.
             duration -= self._waiting.seconds() - waited
 
-        causes = self._add_causes(step.causes, now, duration, rate)
+        causes = self._add_causes(step.causes, now, duration)
         self._begun_at = now
         if self._slow_steps >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
             self.requests.appendleft(OrderRequest(Order.TOO_SLOW))
@@ -177,7 +179,7 @@ class LiveLoop:
         return self._max_speed
 
     def _add_causes(
-        self, causes: tuple[LiveCause, ...], now: float, duration: float, rate: float
+        self, causes: tuple[LiveCause, ...], now: float, duration: float
     ) -> tuple[LiveCause, ...]:
         """Return the causes of a period, with those that only the loop knows.
 
@@ -185,7 +187,6 @@ class LiveLoop:
             causes: The motion's.
             now: When the period began, s.
             duration: How long its step took, s; nan where that does not count.
-            rate: Fraction of full speed.
         """
         if duration > self._period:
             self._slow_steps += 1
@@ -196,11 +197,6 @@ class LiveLoop:
             interval = 0.0 if self._begun_at is None else now - self._begun_at
             if interval > STANDSTILL:
                 causes = (LiveCause("loop", "", interval), *causes)
-
-        # Late commands lower the speed, too, and then the slider is not to blame.
-        if any(cause.name == "speed_slider" for cause in causes) and self._late():
-            late = LiveCause("late_commands", "", rate)
-            causes = tuple(late if cause.name == "speed_slider" else cause for cause in causes)
 
         payload = self._other_payload()
         if payload is not None:

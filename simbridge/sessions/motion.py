@@ -235,7 +235,14 @@ class LiveMotion:
         """Go to the phase after something happened."""
         self.phase = next_phase(self.phase, happening)
 
-    def step(self, now: float, rate: float = 1.0, newest: Input | None = None) -> MotionStep:
+    def step(
+        self,
+        now: float,
+        rate: float = 1.0,
+        newest: Input | None = None,
+        *,
+        rate_cause: str = "speed_slider",
+    ) -> MotionStep:
         """Make one control period.
 
         Args:
@@ -243,6 +250,7 @@ class LiveMotion:
             rate: Fraction of full speed, 0 to 1, that follows the controller's speed slider, and
                 falls at once where setpoints were not sent in time.
             newest: The newest input so far; None before the first.
+            rate_cause: The name of the cause if `rate` is below full speed.
         """
         if rate < self._rate - 1.5 * SCALING_RAMP * self._period:
             # It falls faster than the slider's ramp: the arm was braked, and goes on from there.
@@ -256,7 +264,7 @@ class LiveMotion:
         causes: tuple[LiveCause, ...] = ()
         speed = 1.0
         if self.phase is LivePhase.TRACKING:
-            speed, causes = self._track(now, rate)
+            speed, causes = self._track(now, rate, rate_cause)
         elif self.phase in (LivePhase.BRAKING, LivePhase.DISENGAGING):
             causes = self._brake(now)
         elif self.phase is not LivePhase.ENGAGED and self._stopped_by is not None:
@@ -338,7 +346,9 @@ class LiveMotion:
             self._stopped_by = LiveCause("stale", "", now - self._input_end)
             self._change_phase(Happening.STOP)
 
-    def _track(self, now: float, rate: float) -> tuple[float, tuple[LiveCause, ...]]:
+    def _track(
+        self, now: float, rate: float, rate_cause: str
+    ) -> tuple[float, tuple[LiveCause, ...]]:
         """Make the next setpoint towards the target.
 
         Returns:
@@ -349,7 +359,7 @@ class LiveMotion:
         before = self._setpoint
         if rate < MIN_RATE:
             self._setpoint = self._limiter.brake()
-            return 0.0, (LiveCause("speed_slider", "", rate),)
+            return 0.0, (LiveCause(rate_cause, "", rate),)
 
         desired_joints = self._solve(aim, self._input, now, rate)
 
@@ -386,7 +396,7 @@ class LiveMotion:
         if remaining is not None:
             causes.append(LiveCause("reach", "", remaining))
         if rate < AT_LIMIT:
-            causes.append(LiveCause("speed_slider", "", rate))
+            causes.append(LiveCause(rate_cause, "", rate))
         return speed, self._lingering.update(now, causes)
 
     def _solve(self, aim: Aim, item: Input, now: float, rate: float) -> Array:
