@@ -368,7 +368,7 @@ with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], t
 
 
 # Killed, the kernel closes the program's pipes; halted, only its heartbeat ends. A halted one is also in
-# test_live_session, and that of a replay on a controller in test_controller_ending.
+# test_session, and that of a replay on a controller in test_controller_backend_ending.
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
 def test_a_killed_program_stops_the_arm(e_series, tmp_path, number):

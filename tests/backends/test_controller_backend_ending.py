@@ -321,7 +321,7 @@ def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
         check_end(run, "program_paused")
 
 
-@SOAK  # below from Python, and Ctrl-C and Ctrl-Z in test_controller_faults
+@SOAK  # below from Python, and Ctrl-C and Ctrl-Z in test_controller_backend_faults
 @pytest.mark.parametrize(
     ("number", "cause"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "terminated")]
 )

@@ -20,8 +20,9 @@ from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, Trial, gone, line
 from tests.controllers import HOME, move, realtime_options, run_secondary_program
 
-# Also covered by faster tests: how a stop or a lost connection ends the stream by test_servo_loop, and on a controller
-# by test_controller_recovery and test_controller_refusals; a stop that is interrupted by test_servo_process.
+# Faster tests cover these, too: test_servo_loop shows how a stop or a lost connection ends the
+# stream, test_controller_backend_recovery and test_ursim_and_real_refusals on a controller;
+# test_servo_process shows a stop that is interrupted.
 SOAK = pytest.mark.soak
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 ON_CB3 = ("--robot", "ur10", "--backend", "ursim")
@@ -136,7 +137,7 @@ def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_se
         assert not trial.log().complete
 
 
-@SOAK  # four times in a row in test_servo_process, and while connecting in test_controller_ending
+@SOAK  # four times in a row in test_servo_process, and connecting in test_controller_backend_ending
 @pytest.mark.parametrize("moment", ["connecting", "approaching", "streaming", "stopping"])
 def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
     if moment == "approaching":
