@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from simbridge.sessions.channel import LiveChannel
 from simbridge.sessions.inputs import Input
 from simbridge.sessions.loop import LiveLoop
 from tests.sessions.trial import ROBOT, engaged
 
-TWIST = [0.05, 0.0, 0.0, 0.0, 0.0, 0.0]
+TWIST = np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def cause_names(rates, *, late):
