@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.backends import preflight
 from simbridge.backends.backend import Ask, Facts
 from simbridge.backends.controller_backend import ControllerBackend
-from simbridge.backends.tool_watch import tcp_text
+from simbridge.backends.tool_comparison import tcp_text
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

@@ -68,7 +68,7 @@ class LiveServoSession(Session):
             config.period,
             time.monotonic,
             late=lambda: loop.slowed,
-            other_payload=lambda: loop.tool.payload.mass if loop.tool.other_payload else None,
+            other_payload=lambda: loop.tool.payload.mass if loop.tool.has_other_payload else None,
         )
         self._parent.report(event="session", subjects=list(self._motion.subjects))
         loop.play(self._live, ring.write, feedforward=config.feedforward)

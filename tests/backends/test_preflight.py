@@ -7,12 +7,10 @@ import shlex
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from simbridge.backends import preflight
 from simbridge.backends.preflight import with_calibration
-from simbridge.backends.tool_watch import same_tcp
 from simbridge.planning.options import Options
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
@@ -261,13 +259,6 @@ def test_a_tcp_may_differ_by_rounding_and_no_more(axis):
     with pytest.raises(ModelMismatch) as refused:
         preflight.check_tool(FACTS, far, None)
     assert refused.value.what == "TCP"
-
-
-def test_equal_rotations_may_have_different_rotation_vectors():
-    turn = np.array([0.3, -1.0, 0.5])
-    other = turn * (1.0 - 2.0 * np.pi / np.linalg.norm(turn))
-    assert np.allclose(pin.exp3(turn), pin.exp3(other))
-    assert same_tcp([0.0, 0.0, 0.1, *turn], [0.0, 0.0, 0.1, *other])
 
 
 def test_another_payload_is_refused():

@@ -336,13 +336,13 @@ def test_a_live_motion_goes_on_with_another_payload_and_it_is_kept():
 def test_another_payload_is_another_until_it_is_the_first_again():
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: {"payload": 2.5}})
     bench.run(Moving(), 150)
-    assert bench.loop.tool.other_payload
+    assert bench.loop.tool.has_other_payload
 
     bench.link._fields.update(NO_TOOL)
     bench.loop.slot()
     bench.loop.slot()
 
-    assert not bench.loop.tool.other_payload
+    assert not bench.loop.tool.has_other_payload
 
 
 def test_a_tool_that_the_controller_does_not_report_is_not_watched():
