@@ -62,7 +62,7 @@ SETUP_KEYS = ("robot", "backend", "emulated", "servo", "feedforward", "period_s"
 
 
 class PosesByPlan(NamedTuple):
-    """Where the tool of a run was, by instants of the trajectory.
+    """The motion of a run's tool, by instants of the trajectory.
 
     Attributes:
         times: Strictly increasing instants (K,) of the trajectory, s.
@@ -89,7 +89,7 @@ class ComparedRun:
 
     @cached_property
     def by_plan_time(self) -> PosesByPlan:
-        """Where the tool was, by instants of the trajectory."""
+        """The motion of the tool, by instants of the trajectory."""
         times = self.evaluation.log.plan_time
         is_later = increasing_mask(times)
         return PosesByPlan(times[is_later], self.evaluation.attained[is_later])

@@ -137,7 +137,7 @@ class Evaluation:
 
     @property
     def has_samples(self) -> bool:
-        """Whether anything was logged.
+        """True if the log has at least one sample.
 
         A run may end before the arm reaches the start of its plan.
         """
@@ -145,7 +145,7 @@ class Evaluation:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the arm was simulated."""
+        """True if the arm was simulated."""
         return self.settings.backend.simulated_time
 
     @property
@@ -178,7 +178,7 @@ class Evaluation:
 
     @property
     def outcome(self) -> str:
-        """How the run ended, as far as its directory shows: see `RunDirectory.outcome`."""
+        """The outcome of the run, as far as its directory shows it: see `RunDirectory.outcome`."""
         plan_time = self.log.plan_time
         end = self.plan.trajectory_times[-1]
         has_arrived = self.has_samples and bool(plan_time[-1] >= end - 0.5 * self.plan.period)
@@ -186,7 +186,7 @@ class Evaluation:
 
     @cached_property
     def session(self) -> SessionFigures | None:
-        """What a live session has besides; None for a replay.
+        """The inputs, events and figures of a live session; None for a replay.
 
         Raises:
             NotARun: inputs.jsonl or events.jsonl is missing or broken.
@@ -351,7 +351,7 @@ class Evaluation:
 
     @cached_property
     def errors(self) -> ErrorBudget[ErrorSize]:
-        """How large the tracking error of every sample and its parts are.
+        """Sizes of the tracking error of every sample, and of its parts.
 
         Of long runs it takes a sixth of `budget`'s memory.
         """
@@ -432,7 +432,7 @@ class Evaluation:
 
     @property
     def _is_paused(self) -> NDArray[np.bool_]:
-        """Whether the controller's program is paused at each sample (T,)."""
+        """Mask (T,) of the samples at which the controller's program is paused."""
         return np.isin(self.column("runtime_state"), PAUSE_STATES)
 
     @property

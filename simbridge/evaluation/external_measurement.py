@@ -100,7 +100,7 @@ class RecordedRun:
 
     @property
     def _is_inside(self) -> NDArray[np.bool_]:
-        """Which samples (U,) of the recording are within the run."""
+        """Mask (U,) of the recording's samples within the run."""
         stamps = self.run.log.stamp
         times = self._times
         return (times >= stamps[0]) & (times <= stamps[-1])

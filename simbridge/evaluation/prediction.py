@@ -50,7 +50,7 @@ class PredictionError(Deviations):
 
 @dataclass(frozen=True, eq=False)
 class MotionByPlan:
-    """What an arm attained, by instants of the trajectory.
+    """The motion that an arm attained, by instants of the trajectory.
 
     Attributes:
         times: Strictly increasing instants (K,) of the trajectory, s.

@@ -47,14 +47,14 @@ class SpeedScaling(TypedDict):
 
 
 class Pauses(TypedDict):
-    """How often, and for how long in all, the controller's program was paused."""
+    """Number of pauses of the controller's program, and their total duration, s."""
 
     count: int
     duration_s: float
 
 
 class CommandLead(TypedDict):
-    """How far the commands were ahead of the joints that the servo law predicts, rad."""
+    """Largest lead of the commands over the joints that the servo law predicts, rad."""
 
     max: float
 
@@ -67,7 +67,7 @@ class Uncertainty(TypedDict):
 
 
 class EndedBy(TypedDict):
-    """What ended a run, from evidence (docs/stops.md).
+    """The cause of a run's end, with its evidence (docs/stops.md).
 
     Attributes:
         cause: What ended it.
@@ -83,7 +83,7 @@ class EndedBy(TypedDict):
 
 
 class WhatRan(TypedDict):
-    """What was run, by its settings.
+    """A run in short, by its settings.
 
     Attributes:
         label: Of the user; "" without.
@@ -126,7 +126,7 @@ def what_ran(record: Record) -> WhatRan:
 
 
 class RunFacts(WhatRan):
-    """What every summary holds, also that of a run without a sample.
+    """The facts that every summary holds, also that of a run without a sample.
 
     Attributes:
         plant_model: What follows the commands, in one line.
@@ -160,7 +160,7 @@ class RunFacts(WhatRan):
 
 
 class Judgement(TypedDict):
-    """Whether a run kept its tolerance.
+    """The verdict on a run, by its tolerance.
 
     Attributes:
         tolerance: `{position_m, rotation_rad}` for the RMS of the tracking error; None without.

@@ -25,7 +25,7 @@ LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"
 
 
 class NumberField(NamedTuple):
-    """Where a number, or a vector of numbers, is in a record of bytes.
+    """A number, or a vector of numbers, at a fixed offset in a record of bytes.
 
     Attributes:
         dtype: Its type; a vector's has a shape.

@@ -1,4 +1,4 @@
-"""What a run says of the kinematics that it used: its record, its summary and its words."""
+"""The kinematics of a run: in its record, in its summary, and in words."""
 
 from __future__ import annotations
 

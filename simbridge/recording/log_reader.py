@@ -45,7 +45,7 @@ Columns = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class LogHeader:
-    """What the beginning of a log says.
+    """The facts at the beginning of a log.
 
     Attributes:
         metadata: The facts that the writer was given.
@@ -121,7 +121,7 @@ class _GrowingColumns:
 
     @property
     def empty(self) -> bool:
-        """Whether there was no block yet."""
+        """True until the first block is added."""
         return not self._columns
 
     def add(self, block: Columns) -> None:

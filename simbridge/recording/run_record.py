@@ -45,7 +45,7 @@ Colour = Annotated[list[Intensity], Meta(min_length=3, max_length=3)]
 
 
 class StartRecord(Struct):
-    """Where the plan begins, if that is not on home's branch of the inverse kinematics.
+    """The begin of a plan that is not on home's branch of the inverse kinematics.
 
     Attributes:
         joints: Joint positions (n,), rad or m.
@@ -111,7 +111,7 @@ class ScenarioRecord(Struct, kw_only=True):
 
     @property
     def feeds_forward(self) -> bool:
-        """Whether commands were sent ahead of the setpoints."""
+        """True if commands were sent ahead of the setpoints."""
         return self.feedforward == "on"
 
 
@@ -166,12 +166,12 @@ class RobotRecord(Struct, kw_only=True):
 
     @property
     def is_built_in(self) -> bool:
-        """Whether the arm is one of those in robots/."""
+        """True if the arm is one of those in robots/."""
         return self.name in robot_files() and Path(self.source).name == f"{self.name}.toml"
 
 
 class DifferenceRecord(Struct):
-    """How far two tool poses are apart at most.
+    """The largest difference between the tool poses of two chains.
 
     Attributes:
         position_m: Distance, m.
@@ -220,7 +220,7 @@ class KinematicsRecord(Struct, kw_only=True):
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the chain differs from the model's nominal one."""
+        """True if the chain comes from a calibration, and is not the model's nominal one."""
         return self.dh is not None or self.ros is not None
 
 
@@ -400,7 +400,7 @@ class LiveRecord(Struct, kw_only=True):
 
 
 class MotionRecord(Struct, kw_only=True):
-    """What the records of a run and of a live session have in common.
+    """The tables that the records of a run and of a live session have in common.
 
     Attributes:
         label: The user's name for it.

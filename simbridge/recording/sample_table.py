@@ -27,7 +27,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class RunSamples:
-    """What is exported of a run with T samples of n joints.
+    """The T samples of a run with n joints, with the poses and errors that are exported.
 
     Attributes:
         log: The samples.

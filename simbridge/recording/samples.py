@@ -21,7 +21,7 @@ Flag = TypeVar("Flag")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleFields(Generic[Count, Quantity, Code, Flag]):
-    """What is logged of a control period of an arm of n joints.
+    """The quantities that are logged in a control period of an arm of n joints.
 
     In a log of T samples each field has a row per sample: (T,) for a number, (T, n) for joints,
     (T, 7) for a pose.

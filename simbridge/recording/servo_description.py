@@ -1,4 +1,4 @@
-"""What followed the commands of a run, in words."""
+"""Describes in words the servo that followed the commands of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a live arm is slower than asked, or stands: a name, its subject, a number; none guessed."""
+"""The causes that slow a live arm down, hold it, or refuse its inputs; none is guessed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class NumberForm(NamedTuple):
-    """How the number of a cause is shown.
+    """The unit and format in which the number of a cause is shown.
 
     Attributes:
         factor: From SI units to those that are shown.
@@ -54,7 +54,7 @@ LINGER_S = 0.1
 
 
 class LiveCause(NamedTuple):
-    """Why a live arm is slower than asked, or stands.
+    """A cause that slows a live arm down, holds it, or refuses an input.
 
     Attributes:
         name: One of `NAMES`.
@@ -68,7 +68,7 @@ class LiveCause(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As in `joint_velocity wrist_3 0.93` or `reach 38 mm`."""
+        """The cause as it is shown: `joint_velocity wrist_3 0.93`, or `reach 38 mm`."""
         factor, form = NUMBER_FORMS[self.name]
         subject = self.subject.removesuffix("_joint")
         number = form.format(factor * self.value)

@@ -1,6 +1,6 @@
-"""Where the loop of a live session runs: in the servo process, in a simulation's, or here.
+"""Drives the loop of a live session: in the servo process, in a simulation's, or in this one.
 
-Here it runs step by step, on the clock of the caller.
+In this one it runs step by step, on the clock of the caller.
 """
 
 from __future__ import annotations
@@ -352,7 +352,7 @@ class SteppedDriver(LiveDriver):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether an error has stopped the arm, which `poll` has not reported yet."""
+        """True while an error that has stopped the arm waits for `poll` to report it."""
         return self._stopped is not None
 
     def step(self) -> None:

@@ -101,7 +101,7 @@ class Hindrance:
 
     @property
     def duration(self) -> float:
-        """How long it acted in all, s."""
+        """Total time for which the cause acted, s."""
         return float(np.diff(self.spans).sum())
 
 
@@ -123,7 +123,7 @@ class SessionFigures:
 
     @property
     def missing_periods(self) -> int:
-        """How many periods of its loops are not in the log.
+        """Number of periods of the session's loops that are not in the log.
 
         The states that belong to them never arrived.
         """
@@ -163,7 +163,7 @@ class SessionFigures:
 
     @property
     def hindrances(self) -> list[Hindrance]:
-        """What slowed the arm down, held it or refused its inputs; the longest first."""
+        """The causes that slowed the arm down, held it or refused its inputs; the longest first."""
         if not len(self.log.stamp):
             return []
 

@@ -31,7 +31,7 @@ ROW_HEAD = 7
 
 
 class Fate(IntEnum):
-    """What became of an input."""
+    """The fate of an input in the period that took it; NONE in a period that took none."""
 
     NONE = 0
     ACCEPTED = 1
@@ -65,7 +65,7 @@ class Input(NamedTuple):
 
     @property
     def is_chunk(self) -> bool:
-        """Whether its values are rows with stamps ahead."""
+        """True if the values are rows with stamps ahead."""
         return self.kind in ("follow", "follow_joints")
 
     def row(self) -> Array:

@@ -22,7 +22,7 @@ DISTANCE_FRACTION = 0.97
 
 
 class ServoModel(NamedTuple):
-    """How an arm follows setpoints.
+    """The servo law by which an arm follows setpoints, and when its commands arrive.
 
     Attributes:
         law: The servo law, for whose overshoot the limits leave room.

@@ -86,7 +86,7 @@ class MotionStep(NamedTuple):
 
 
 class InputAnswer(NamedTuple):
-    """What became of an input in this period.
+    """The fate of an input in this period, and the reason if it was refused.
 
     Attributes:
         number: Of the input; 0 if there was no new one.

@@ -1,4 +1,4 @@
-"""What a live motion is made of, and how that reaches the process of its loop."""
+"""The parts that a live motion is made of, and their way to the process of its loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMPILING_PERIODS = 3
 
 @dataclass(frozen=True)
 class MotionSetup:
-    """What a live motion is made of, in the process of its loop.
+    """The parts of which the process of a loop makes its live motion.
 
     Attributes:
         robot: The arm.

@@ -30,7 +30,7 @@ class LivePhase(IntEnum):
 
     @property
     def takes_inputs(self) -> bool:
-        """Whether an input of the present engagement moves the arm."""
+        """True in a phase in which an input of the present engagement moves the arm."""
         return self in (
             LivePhase.ENGAGED,
             LivePhase.TRACKING,
@@ -40,7 +40,7 @@ class LivePhase(IntEnum):
 
 
 class Order(IntEnum):
-    """What is asked of a motion besides inputs."""
+    """An order to a live motion: all that is asked of it besides inputs."""
 
     NONE = 0
     ENGAGE = 1

@@ -1,4 +1,4 @@
-"""What a live session's directory holds besides a run's: inputs.jsonl and events.jsonl.
+"""The files of a live session that a run does not have: inputs.jsonl and events.jsonl.
 
 Both are written while the session goes on.
 """

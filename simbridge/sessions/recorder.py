@@ -1,4 +1,4 @@
-"""What is recorded of a live session: rows of the log, each input, and each change of state."""
+"""Records a live session: rows of the log, each input, and each change of state."""
 
 from __future__ import annotations
 

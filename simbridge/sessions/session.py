@@ -106,7 +106,7 @@ class LiveStatus:
 
 @dataclass
 class _News:
-    """What has happened in the loop since the last look.
+    """The states and periods of the loop since the last look, and its stop if there was one.
 
     Attributes:
         states: Of the arm, oldest first.
@@ -427,7 +427,7 @@ class LiveSession:
 
     @property
     def _has_loop(self) -> bool:
-        """Whether a loop has begun that takes orders."""
+        """True once a loop has begun that takes orders."""
         return self._driver.channel is not None and bool(self._driver.subjects)
 
     def _order(self, order: Order, value: float = 0.0) -> None:

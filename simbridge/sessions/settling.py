@@ -1,4 +1,4 @@
-"""How near a solver gets to a target that stays, and when it gets no nearer."""
+"""Watches a solver's solutions for a target that stays, until they get no nearer to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from a log: whole, cut off, damaged, or of another program."""
+"""The reader of a log: whole files, cut off and damaged ones, and those of other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log's writer puts into the file, and how it fails."""
+"""The writer of a log: the bytes of the file, its chunks and index, and failing disks."""
 
 from __future__ import annotations
 

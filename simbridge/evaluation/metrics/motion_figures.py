@@ -1,4 +1,4 @@
-"""How the arm moved, whatever its target was: use of the joints and their limits, singularities.
+"""Figures of the arm's motion, whatever its target: use of joints and limits, singularities.
 
 Acceleration and jerk are smoothed derivatives of the measured velocity (`samples.derivatives`).
 
@@ -51,7 +51,7 @@ class JointUse(TypedDict):
 
 
 class JointEffort(TypedDict):
-    """What each joint did; quantities that cannot be computed from the samples are None."""
+    """Use of the joints in a run; quantities that cannot be computed from the samples are None."""
 
     velocity: JointUse
     acceleration: JointUse | None
@@ -60,7 +60,7 @@ class JointEffort(TypedDict):
 
 
 class Singularity(TypedDict):
-    """How near to a singularity a run came.
+    """The nearness of a run to singularities.
 
     `share` is the part (0 to 1) of the samples with a singular value below the threshold; the other
     two are the smallest values of the run.
@@ -81,7 +81,7 @@ class NearLimits(TypedDict):
 
 
 class JointSize(NamedTuple):
-    """How large a quantity of one joint was.
+    """The size that a quantity of one joint had in a run.
 
     Attributes:
         peak: Its largest magnitude.

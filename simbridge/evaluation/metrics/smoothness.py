@@ -1,4 +1,4 @@
-"""How smooth a motion was: spectral arc length and log dimensionless jerk of its speed.
+"""Smoothness of a motion: spectral arc length and log dimensionless jerk of its speed.
 
 They are SPARC and LDLJ of S. Balasubramanian, A. Melendez-Calderon, A. Roby-Brami and E. Burdet, On
 the analysis of movement smoothness, 2015. Both are negative; closer to zero is smoother. Neither
