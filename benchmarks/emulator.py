@@ -163,11 +163,10 @@ def _moving_rows(seconds: float) -> list[Row]:
 
 
 def _late_ticks(count: int, seconds: float) -> float:
-    """Return the fraction of late ticks of arms that move, each with a client that takes every
-    tick.
+    """Return the fraction of late ticks of arms that move.
 
     Args:
-        count: Number of arms.
+        count: Number of arms; each has a client that takes every tick.
         seconds: How long, s.
     """
     with contextlib.ExitStack() as stack:

@@ -43,8 +43,13 @@ _CUTOFF = 20.0
 
 
 class _Tuning(NamedTuple):
-    """A row: what is changed, the choices of `live`, the rate of the inputs, Hz, and whether on the
-    emulator, too.
+    """One row of the table.
+
+    Attributes:
+        words: What is changed.
+        choices: The arguments of `live`.
+        rate: The rate of the inputs, Hz.
+        emulated: Whether the row is measured on the emulator, too.
     """
 
     words: str
@@ -159,8 +164,9 @@ def _play(session: simbridge.LiveSession, rate: float, wait: Callable[[float], N
 
 
 def _figures(robot: Robot, out: Path) -> str:
-    """The cells of a row: two delays, the smoothness, the largest acceleration of a joint, and the
-    overshoot.
+    """Return the cells of a row.
+
+    They are two delays, the smoothness, the largest acceleration of a joint, and the overshoot.
     """
     run = RunDirectory.open(out)
     log, inputs = run.log(), read_inputs(out)

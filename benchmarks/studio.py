@@ -1,4 +1,6 @@
-"""The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it
+"""Speed of the studio in a browser.
+
+Measured are the time from a drag to new joint positions, the loop's deadlines, and what the page
 costs at rest.
 
 `python -m benchmarks.studio PORT` serves the page in a process of its own, and prints its address;
@@ -112,8 +114,10 @@ _ARROW = 344.0, 451.0
 
 
 def _drag(page: Any) -> tuple[tuple[float, float], float]:
-    """Drag the goal's frame to and fro by an arrow, and keep it; from when to when, s, and frames
-    drawn a second.
+    """Drag the goal's frame to and fro by an arrow, and keep it grasped.
+
+    Returns:
+        When the drag began and ended, s, and the frames drawn a second.
     """
     page.evaluate(
         "() => { window.drawn = 0;"
@@ -132,10 +136,12 @@ def _drag(page: Any) -> tuple[tuple[float, float], float]:
 
 
 def _moves_from_rest(page: Any) -> list[float]:
-    """Move the grasped arrow again and again while the arm rests; when the page had the drag's
-    events, s.
+    """Move the grasped arrow again and again while the arm rests.
 
     What changes after such a move, changes for it.
+
+    Returns:
+        When the page had the drag's events, s.
     """
     page.evaluate(
         """() => { window.moved = []; const t = () => performance.timeOrigin + performance.now();

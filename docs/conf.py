@@ -1,5 +1,6 @@
-"""The documentation as a site: `make docs` builds it into build/docs, and every warning is an
-error.
+"""The documentation as a site: `make docs` builds it into build/docs.
+
+Every warning is an error.
 
 The pages are the Markdown files of the repository, at their places: they read the same on GitHub,
 and links between them are the same. docs/index.md lists them; its lists are the site's table of
@@ -83,13 +84,15 @@ def add_entrance(app: object, error: Exception | None) -> None:
 def name_aliases(
     app: object, what: str, name: str, of: object, options: object, *parts: str | None
 ) -> tuple[Any, ...]:
-    """A signature and its result; Sphinx prints the representation of an alias in a union, not its
-    name.
+    """Return a signature and its result with the names of aliases.
+
+    Sphinx prints the representation of an alias in a union, not its name.
     """
     return tuple(part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) for part in parts)
 
 
 def setup(app: object) -> None:
+    """Connect the functions above to Sphinx, which calls this."""
     app.connect("autodoc-process-signature", name_aliases)  # type: ignore[attr-defined]
     app.connect("source-read", add_contents)  # type: ignore[attr-defined]
     app.connect("build-finished", add_entrance)  # type: ignore[attr-defined]

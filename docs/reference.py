@@ -46,8 +46,9 @@ def printed_help(*words: str) -> str:
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """A title and a text for each command, each experiment, and the settings of each solver that
-    has some.
+    """Yield titles and texts of help.
+
+    There is one for each command, for each experiment, and for each solver that has settings.
     """
     for name in COMMANDS:
         text = printed_help(name)
@@ -87,8 +88,9 @@ def documented(names: Iterable[str]) -> Iterator[str]:
 
 
 class PublicNames(SphinxDirective):
-    """`public-names PACKAGE ...`: what these packages define, functions first, in alphabetical
-    order.
+    """The directive `public-names PACKAGE ...`, which lists what these packages define.
+
+    Functions come first, each in alphabetical order.
     """
 
     required_arguments, optional_arguments = 1, 99
@@ -100,6 +102,7 @@ class PublicNames(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directives to Sphinx, which calls this."""
     app.add_directive("commands", Commands)
     app.add_directive("public-names", PublicNames)
     return {"parallel_read_safe": True}

@@ -1,7 +1,8 @@
-"""Draw docs/sweep.png: the page of the worked example of docs/sweeps.md; needs chromium, and two
-minutes.
+"""Draw docs/sweep.png, the page of the worked example of docs/sweeps.md.
 
-python -m tools.draw_sweep [DIRECTORY]
+    python -m tools.draw_sweep [DIRECTORY]
+
+It needs chromium, and two minutes.
 """
 
 from __future__ import annotations

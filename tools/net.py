@@ -209,6 +209,7 @@ def command(record: Record, name: str, *arguments: str) -> None:
 
 
 def helps(record: Record) -> None:
+    """Record every help text, and the lists of robots and scenarios."""
     for name in COMMANDS:
         command(record, f"help_{name}", name, "--help")
     for name in ("robots", "scenarios"):
@@ -219,6 +220,8 @@ def helps(record: Record) -> None:
 
 
 def run_case(*arguments: str) -> Callable[[Record], None]:
+    """Return the case of one `simbridge run`: what it prints and the run directory."""
+
     def case(record: Record) -> None:
         out = record.scratch / "out"
         command(record, "terminal", "run", *arguments, "--out", str(out))
@@ -229,6 +232,8 @@ def run_case(*arguments: str) -> Callable[[Record], None]:
 
 
 def check_case(*arguments: str) -> Callable[[Record], None]:
+    """Return the case of one `simbridge check`: its text and its JSON."""
+
     def case(record: Record) -> None:
         command(record, "check", "check", *arguments)
         command(record, "check_json", "check", *arguments, "--json")
@@ -257,6 +262,7 @@ def recording(record: Record) -> None:
 
 
 def exports(record: Record) -> None:
+    """Record what follows a run: exports, figures, a comparison, a replay, an evaluation."""
     out = record.scratch / "out"
     command(record, "run", "run", "square_corners", "--robot", "ur5e", "--out", str(out))
     for kind in ("csv", "parquet", "mat", "tum", "mcap", "bag"):
@@ -288,6 +294,7 @@ def exports(record: Record) -> None:
 
 
 def repeats(record: Record) -> None:
+    """Record a run that is repeated, with its summaries and pages."""
     out = record.scratch / "out"
     command(record, "terminal", "run", "circle", "--repeat", "2", "--out", str(out))
     for path in sorted(out.glob("*.json")):
@@ -297,6 +304,7 @@ def repeats(record: Record) -> None:
 
 
 def sweep(record: Record) -> None:
+    """Record a sweep: its terminal, its table of results and its page."""
     out = record.scratch / "out"
     grid = ("--grid", "solver.kp=5,10", "--grid", "servo-gain=300,2000", "--jobs", "1")
     command(record, "terminal", "sweep", "circle", "step", *grid, "--out", str(out))
@@ -306,6 +314,7 @@ def sweep(record: Record) -> None:
 
 
 def refusals(record: Record) -> None:
+    """Record what is printed for arguments that are refused."""
     cases = {
         "unknown scenario": ("run", "circel"),
         "unknown robot": ("run", "circle", "--robot", "ur11"),
@@ -323,6 +332,7 @@ def refusals(record: Record) -> None:
 
 
 def session(record: Record) -> None:
+    """Record a live session in stepped time that takes every kind of input."""
     from tests.stepped_sessions import every_input, stepped
 
     out = record.scratch / "out"
@@ -354,6 +364,7 @@ URSCRIPTS = {
 
 
 def urscript(record: Record) -> None:
+    """Record where programs in URScript move the emulated arm, and what they print."""
     from tests.emulator.bench import Bench
 
     for name, body in URSCRIPTS.items():
@@ -397,12 +408,14 @@ def fake_link(record: Record) -> None:
 
 
 def identify(record: Record) -> None:
+    """Record what is identified from the recordings of real arms."""
     for path in sorted(RECORDINGS.rglob("*.csv.gz")):
         name = f"{path.parent.name}_{path.name.split('.')[0]}"
         command(record, name, "identify", str(path))
 
 
 def experiments(record: Record) -> None:
+    """Record what two experiments print."""
     command(
         record, "homogenization", "experiment", "homogenization", "--out", str(record.scratch / "a")
     )
@@ -410,6 +423,7 @@ def experiments(record: Record) -> None:
 
 
 def panda_file() -> str:
+    """Return the path of the URDF of an arm by another manufacturer."""
     import pybullet_data
 
     return str(Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf"))
@@ -459,6 +473,7 @@ def record_case(name: str, out: Path) -> tuple[str, float]:
 
 
 def record_all(out: Path, only: str) -> None:
+    """Record the cases whose names match a regular expression, each in a process of its own."""
     names = [name for name, _ in cases() if re.search(only, name)]
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
@@ -493,6 +508,7 @@ def compare(old: Path, new: Path) -> int:
 
 
 def main() -> int:
+    """Record or compare, as the command line says, and return the status to exit with."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

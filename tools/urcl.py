@@ -1,10 +1,9 @@
-"""Builds the tests and examples of Universal Robots' own client library, runs them with the
-emulator, prints a table.
+"""Build and run the tests and examples of Universal Robots' client library with the emulator.
 
-    python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...] [--test
-    PATTERN] [--log DIR]
+    python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...]
+                         [--test PATTERN] [--log DIR]
 
-CHECKOUT is a checkout of Universal_Robots_Client_Library, which is built in its folder build. The
+It prints a table. CHECKOUT is a checkout of Universal_Robots_Client_Library, which is built in its folder build. The
 version is in docs/emulator_fidelity.md. Nothing is fetched.
 
 Some tests listen on the controller's own ports, so the emulator and the tests have a network each:
@@ -65,6 +64,7 @@ ERROR = re.compile(
 
 
 def parse() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--polyscope", default=LATEST)
@@ -245,6 +245,7 @@ def run(
 
 
 def tests_of(program: Path, pattern: str) -> list[str]:
+    """Return the names of a program's tests that match a pattern, as `Suite.test`."""
     listed = subprocess.run(
         [program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
         capture_output=True,
@@ -261,6 +262,7 @@ def tests_of(program: Path, pattern: str) -> list[str]:
 
 
 def main() -> int:
+    """Build the library, run what the options name, and return the status to exit with."""
     options = parse()
     options.checkout, log = options.checkout.resolve(), options.log.resolve()
     folder = options.checkout / "build"

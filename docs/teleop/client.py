@@ -1,8 +1,12 @@
-"""Moves the tool up and down by 2 cm for 4 s, through `simbridge teleop network`. Python's standard
-library only.
+"""Move the tool up and down by 2 cm for 4 s, through `simbridge teleop network`.
 
-simbridge teleop network --backend pybullet        in one terminal python docs/teleop/client.py
-in another; with an address and a token's file if it has one
+It needs Python's standard library only. In one terminal:
+
+    simbridge teleop network --backend pybullet
+
+In another, with an address, and a token's file if the arm has one:
+
+    python docs/teleop/client.py [ADDRESS:PORT [TOKEN_FILE]]
 """
 
 from __future__ import annotations
@@ -71,6 +75,7 @@ class Client:
 
 
 def main() -> int:
+    """Move the tool, and return the status to exit with."""
     host, port, token = "127.0.0.1", 8321, ""
     if len(sys.argv) > 1:
         host, _, number = sys.argv[1].rpartition(":")

@@ -193,7 +193,11 @@ def _check_arm(
     """Check the controller's state, and that its arm is the expected one; see `check_controller`.
 
     Args:
+        survey: What the controller reported.
+        robot: The arm that is expected.
+        cell: The cell file's facts; None if there is none.
         registers: Those that other clients hold; None if unknown.
+        ursim: Whether the controller is expected to be URSim.
     """
     expected = cell or Cell()
     # URSim's serial number is invented.

@@ -48,8 +48,9 @@ class Solution:
 
 
 class Solver(ABC):
-    """Turns target poses into joint positions, one target per step, from its own last joint
-    positions.
+    """A solver turns target poses into joint positions.
+
+    It solves one target per step, from the joint positions of its last step.
 
     Attributes:
         name: As given to `--solver`.

@@ -77,10 +77,9 @@ def as_pose(target: Target) -> Array:
 
 
 def as_poses(targets: Any) -> Array:
-    """Return targets as a read-only array (T, 7) for compiled code, their quaternions of unit
-    length.
+    """Return targets as a read-only array (T, 7) for compiled code.
 
-    They are not copied if they are one already.
+    Their quaternions are of unit length. They are not copied if they are one already.
 
     Args:
         targets: Rows [x y z qx qy qz qw].

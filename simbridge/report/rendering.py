@@ -106,12 +106,12 @@ def link(path: str) -> str:
 
 
 def render(template: str, **content: Any) -> str:
-    """Return a page.
+    r"""Return a page.
 
     Args:
         template: Its file in templates/.
         content: What the template shows. Every text that is not `Markup` is escaped, and what UTF-8
-            cannot hold is shown as \\xff.
+            cannot hold is shown as \xff.
     """
     page = _environment().get_template(template).render(content)
     # Bytes of a file name that are no text.

@@ -76,8 +76,12 @@ def run(
     """Plan a scenario, execute it, record it, and evaluate it.
 
     Args:
-        scenario, robot, solver, options, backend: As for `prepare`.
+        scenario: A `Scenario`, a name, a script or a file; or the directory of a live session.
+        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
+        solver: Made for the robot, or a function (see `CallableSolver`); the scenario's by default.
+        backend: A name in `BACKENDS`.
         out: The run directory to create; one under runs/ by default.
+        options: See `Options`.
         progress: Called with the arm's state once per period.
         ask: Displays facts and asks for confirmation before a real arm moves; without it, only a
             cell file can confirm.

@@ -250,6 +250,7 @@ def finish_session(
 
     Args:
         driver: Its loop, which has ended.
+        directory: The session's run directory, into which both are written.
         error: What ended it early, or stopped the arm last.
         report: Otherwise summary.json says only how it ended.
 

@@ -454,8 +454,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
 
 
 def columns_flag(roles: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> str:
-    """The flag --columns that chooses these columns, to be copied: by their names, or where one of them would have to
-    be quoted, by their numbers."""
+    """Return the flag --columns that chooses these columns, to be copied.
+
+    It names them, or where a name would have to be quoted, gives their numbers.
+    """
     chosen = names if all(map(_PLAIN_NAME.fullmatch, names)) else numbers
     return "--columns " + ",".join(
         f"{role}={name}" for role, name in zip(roles, chosen, strict=True)

@@ -243,7 +243,7 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
 
 
 def _of_day(word: str) -> int:
-    """ns since 1970 of a time in the form of ISO 8601; in UTC unless it says otherwise."""
+    """Return a time in the form of ISO 8601 as ns since 1970; in UTC unless it says otherwise."""
     if not WALL_CLOCK.match(word):
         raise ValueError(word)
     offset = _OFFSET.search(word)

@@ -431,8 +431,10 @@ def _captured(
     frame: str,
     rate: float | None = None,
 ) -> Columns:
-    """The columns of a rigid body with these units; those of time are the first where the rate is known, else the
-    second."""
+    """Return the columns of a rigid body with these units.
+
+    The column of time is the first where the rate is known, else the second.
+    """
     indices = tuple(place for place in places if place is not None)
     roles = POSITION + rotation
     if len(indices) != len(roles):

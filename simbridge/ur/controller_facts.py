@@ -54,7 +54,7 @@ class StateFacts:
 
     @property
     def series(self) -> str:
-        """ "CB3" or "e-Series", as in robots/*.toml."""
+        """The series, "CB3" or "e-Series", as in robots/*.toml."""
         series, _ = tables.series_and_period(self.version[0])
         return series
 
@@ -100,7 +100,7 @@ class ControllerFacts:
 
     @property
     def model(self) -> str | None:
-        """ "UR10", "UR10e", ...; None if unknown."""
+        """The model, such as "UR10" or "UR10e"; None if unknown."""
         return model_name(self.arm.robot_type, self.state.version[0])
 
     @property

@@ -150,7 +150,10 @@ def ur_branches(
     the time of a solution.
 
     Args:
-        lengths, joints, near, slack: See `branches`.
+        lengths: Of the arm, m: see `ClosedFormArm`.
+        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        near: Joint positions (6,), rad.
+        slack: How far out of reach the target may be, m.
         at_boundary: Whether pan and wrist 3 turn within rounding, so that the arm reaches.
         buffers: With the goal.
 
@@ -228,8 +231,9 @@ def pan_angle(px: float, py: float, d4: float, forward: float, near: float) -> f
     """Return the angle of the pan, rad.
 
     Args:
-        px, py: Where the wrist is, m from the pan axis.
-        d4: See `branches`.
+        px: Where the wrist is along x, m from the pan axis.
+        py: Where it is along y, m.
+        d4: The offset along the parallel axes, m.
         forward: How far the wrist stands ahead of the pan axis in the arm's plane, m.
         near: The angle where the wrist, on the axis, leaves it free, rad.
     """
@@ -253,7 +257,9 @@ def wrist_angles(
     Args:
         plane: The goal in the plane of the arm: see `in_plane`.
         pz: Its height, m.
-        a2, a3, d5: See `branches`.
+        a2: Length of the upper arm, m.
+        a3: Length of the forearm, m.
+        d5: Offset of the wrist, m: see `ClosedFormArm`.
         flip: Whether the wrist is flipped (1) or not (0).
         at_boundary: Whether wrist 3 turns within rounding, so that the arm reaches.
         near: The angle of wrist 3 where the wrist leaves it free, rad.
@@ -289,7 +295,10 @@ def planar_branches(
     """Find the solutions of a planar arm for the position of `buffers.goal`.
 
     Args:
-        lengths, joints, near, slack: See `branches`.
+        lengths: Of the arm, m: see `ClosedFormArm`.
+        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        near: Joint positions (2,), rad.
+        slack: How far out of reach the target may be, m.
         buffers: With the goal, the target from the arm's base.
 
     Returns:
@@ -404,7 +413,9 @@ def branches(
     """Find all solutions for a target, nearest first.
 
     Args:
-        lengths, joints, frames: See `ClosedFormArm`.
+        lengths: Of the arm, m: see `ClosedFormArm`.
+        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
         target: Pose (7,); its quaternion need not be of unit length.
         near: Joint positions (n,), rad.
         slack: How far out of reach the target may be, m.
@@ -434,7 +445,9 @@ def follow(
     before.
 
     Args:
-        lengths, joints, frames: See `ClosedFormArm`.
+        lengths: Of the arm, m: see `ClosedFormArm`.
+        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
         targets: Poses (T, 7).
         q: Joint positions (n,), rad, before the first, which become the last ones.
         path: Result: joint positions (T, n), rad.

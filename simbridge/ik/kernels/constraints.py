@@ -176,8 +176,8 @@ def solve_constraints(
     the null space; `drift` reduces the soft cost in the null space.
 
     Args:
-        rows, rank: Of the strict rows, as `independent_rows` left them; their e, in two parts, is
-            in `scratch.wanted`.
+        rows: The number of strict rows; their e, in two parts, is in `scratch.wanted`.
+        rank: The number of independent ones, as `independent_rows` left them.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost
             in rounding.
         gradient: 2 A^T W b (n,), on the same scale.
@@ -193,7 +193,9 @@ def solve_determined(rows: int, rank: int, descent: Descent) -> None:
     """Fill in the motions that as many strict rows as joints determine alone, without a system.
 
     Args:
-        rows, rank, descent: See `solve_constraints`.
+        rows: The number of strict rows.
+        rank: The number of independent ones, which is the number of joints.
+        descent: The motions and the scratch are filled.
     """
     iterate = descent.iterate
     joints = descent.scratch.joints
@@ -217,7 +219,11 @@ def solve_redundant(
     """Fill in the motions from one linear system for them and the Lagrange multipliers.
 
     Args:
-        rows, rank, hessian, gradient, descent: See `solve_constraints`.
+        rows: The number of strict rows.
+        rank: The number of independent ones, fewer than the joints.
+        hessian: 2 A^T W A (n, n); see `solve_constraints`.
+        gradient: 2 A^T W b (n,), on the same scale.
+        descent: The motions and the scratch are filled.
     """
     iterate = descent.iterate
     joints = descent.scratch.joints

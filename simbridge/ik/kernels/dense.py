@@ -227,7 +227,8 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
 
     Args:
         a: The matrix.
-        p, q: Its size.
+        p: The number of its rows.
+        q: The number of its columns.
         left: Result (k, p): a singular vector in each row.
         singular: Result (k,): singular values, falling, within 1e-14 of the largest.
         right: Result (k, q): a singular vector in each row.
@@ -270,7 +271,8 @@ def orthogonalise(vectors: Array, rotation: Array, count: int, length: int) -> N
     Args:
         vectors: The rows (count, length).
         rotation: Result (count, count): the identity, rotated with them.
-        count, length: The size.
+        count: The number of vectors.
+        length: The number of their components.
     """
     for i in range(count):
         for j in range(count):
@@ -287,7 +289,10 @@ def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
     The products of a pair are formed here: a function of their own would be called for each pair.
 
     Args:
-        vectors, rotation, count, length: See `orthogonalise`.
+        vectors: The rows (count, length).
+        rotation: Rotated and swapped with them (count, count).
+        count: The number of vectors.
+        length: The number of their components.
     """
     is_converged = True
     for i in range(count - 1):
@@ -324,7 +329,8 @@ def jacobi_rotation(a: float, b: float, c: float) -> tuple[float, float]:
     """Return cosine and sine of the smaller rotation that makes two vectors orthogonal.
 
     Args:
-        a, b: Their squared lengths.
+        a: The squared length of the first.
+        b: The squared length of the second.
         c: Their scalar product.
     """
     zeta = 0.5 * (b - a) / c

@@ -45,7 +45,8 @@ def wrist_3_angle(xz: float, yz: float, flip: int) -> float:
     """Return the angle of wrist 3, rad.
 
     Args:
-        xz, yz: The components of the goal's x and y axes along the parallel axes.
+        xz: The component of the goal's x axis along the parallel axes.
+        yz: That of its y axis.
         flip: Whether the wrist is flipped (1) or not (0).
     """
     if flip == 0:
@@ -59,8 +60,10 @@ def elbow(
     """Find both postures of two links in a plane.
 
     Args:
-        x, y: The goal, m.
-        a, b: The lengths of the links, m.
+        x: The goal ahead of the first joint, m.
+        y: The goal above it, m.
+        a: The length of the first link, m.
+        b: The length of the second, m.
         near: The first angle where the goal leaves it free, rad.
         slack: How far out of reach the goal may be, m; the links then point to it.
         out: Result (2, 2): rows of the two joint angles, rad.

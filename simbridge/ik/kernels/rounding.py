@@ -5,9 +5,8 @@ into an angle of wrist 3, and a shoulder that is nearly singular turns it into a
 by far more than itself; nearly stretched or folded, an arm may so be put out of reach of a pose
 that it has. Where the wrist's sine is 1e-5 and it stands 1e-7 m before the pan axis, the last digit
 of a target is 1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the goal of the two links.
-Conversely,
-such angles are free: turned by that much they move the tool by no more than rounding. The arm can
-reach with some of them.
+Conversely, such angles are free: turned by that much they move the tool by no more than rounding.
+The arm can reach with some of them.
 """
 
 from __future__ import annotations
@@ -35,9 +34,12 @@ def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: floa
     Where none does, it brings it as near as it gets.
 
     Args:
-        cx, cy: c, m.
-        vx, vy: v, m.
-        a, b: The lengths of the links, m.
+        cx: c along x, m.
+        cy: c along y, m.
+        vx: v along x, m.
+        vy: v along y, m.
+        a: The length of the first link, m.
+        b: The length of the second, m.
     """
     c2 = cx * cx + cy * cy
     v2 = vx * vx + vy * vy
@@ -68,7 +70,8 @@ def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
     """Return how far out of reach the two links' goal is, m, with wrist 3 turned within rounding.
 
     Args:
-        lengths, goal: See `branches`.
+        lengths: Of the arm (4,), m: see `ClosedFormArm`.
+        goal: The target without base and tool (3, 4): see `BranchBuffers`.
         pan: Its angle, rad.
         flip: Whether the wrist is flipped (1) or not (0).
     """
@@ -98,7 +101,8 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     It is one of those that rounding leaves open.
 
     Args:
-        lengths, goal: See `branches`.
+        lengths: Of the arm (4,), m: see `ClosedFormArm`.
+        goal: The target without base and tool (3, 4): see `BranchBuffers`.
         pan: The angle without rounding, rad.
         ahead: How far the wrist stands ahead of the pan axis, m.
         flip: Whether the wrist is flipped (1) or not (0).
@@ -144,7 +148,10 @@ def halve_turns(
     """Try turns of the pan ever nearer to none, and to the one where the offset swings most.
 
     Args:
-        lengths, goal, pan, flip: See `pan_within_rounding`.
+        lengths: Of the arm (4,), m: see `ClosedFormArm`.
+        goal: The target without base and tool (3, 4): see `BranchBuffers`.
+        pan: The angle without rounding, rad.
+        flip: Whether the wrist is flipped (1) or not (0).
         most: The largest turn, rad.
         swing_turn: The turn where the offset swings most, rad.
         missing: How far out of reach the goal is without a turn, m.
