@@ -55,7 +55,7 @@ Cause = Literal[
     "internal_error",
     "unknown",
 ]
-"""What ends a run, as in `ended_by` of summary.json; docs/stops.md says what each looks like."""
+"""A cause that ends a run, as in `ended_by` of summary.json; docs/stops.md describes each."""
 
 
 class SimbridgeError(Exception):

@@ -1,4 +1,4 @@
-"""What is compressed in files, decompressed once and within a limit."""
+"""Decompresses the compressed parts of a file within a limit on their total size."""
 
 from __future__ import annotations
 

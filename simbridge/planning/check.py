@@ -60,7 +60,7 @@ class Peaks:
 
 
 class Remedies(NamedTuple):
-    """What helps against setpoints that are too fast.
+    """Facts of a plan that decide which advice helps against setpoints that are too fast.
 
     Attributes:
         held: Whether the targets are steps of a sampled source, which a lower speed does not make
@@ -101,13 +101,13 @@ class Remedies(NamedTuple):
 
 
 class SetpointRates(NamedTuple):
-    """How fast setpoints change.
+    """Rates at which setpoints change.
 
     Attributes:
-        velocity: Of the joints from each sample to the next (T - 1, n), rad/s.
+        velocity: Joint velocities from each sample to the next (T - 1, n), rad/s.
         jumps: Absolute changes of the velocity at each sample (T, n), rad/s; start and stop
             included.
-        tool_speed: Of the TCP from each sample to the next (T - 1,), m/s.
+        tool_speed: Speed of the TCP from each sample to the next (T - 1,), m/s.
     """
 
     velocity: Array

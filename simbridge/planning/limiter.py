@@ -122,7 +122,7 @@ class Limiter:
 
     @property
     def rests(self) -> bool:
-        """Whether the last setpoint is the desired one, slow enough to stop there at once."""
+        """True if the last setpoint is the goal, reached slowly enough to stop there at once."""
         return bool(
             np.array_equal(self._position, self._goal)
             and np.all(np.abs(self._velocity) <= self._robot.max_velocity_jump)

@@ -1,6 +1,6 @@
-"""How an option is described: one dataclass field.
+"""Describes each option in one place: a field of a dataclass.
 
-Its flag, its help and its record follow from the field.
+The flag, its help text and the entry in settings.toml follow from that field.
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ def read_floor(text: str) -> Floor:
 
 @dataclass(frozen=True)
 class Options:
-    """How a scenario is run. In SI units and radians; the help text of each field describes it.
+    """The options of a run or a check, in SI units and radians.
+
+    The help text of each field describes it.
 
     The first fields are those of `ReadOptions`. A cell describes an installation: its values are
     used where an option is left out, and must not be contradicted.
@@ -297,7 +299,7 @@ class Options:
 
     @property
     def reading(self) -> ReadOptions:
-        """How a file of poses is read, and in which frame its poses are."""
+        """Those of the options that choose how a file of poses is read, and in which frame."""
         names = [option_field.name for option_field in fields(ReadOptions)]
         return ReadOptions(**{name: getattr(self, name) for name in names})
 

@@ -42,7 +42,7 @@ MARGIN_FRACTION = 0.1
 
 
 class AttainableSpace(NamedTuple):
-    """What an arm can attain without a collision.
+    """The space of poses that an arm can attain without a collision.
 
     Attributes:
         solver: Decides what can be reached (`reaching_solver`).

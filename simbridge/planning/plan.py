@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def sent(self) -> Array:
-        """What a backend gets (T, n), rad: wanted joints with feedforward, else setpoints."""
+        """Positions for the backend (T, n), rad: `wanted` with feedforward, else `setpoints`."""
         return self.setpoints if self.wanted is None else self.wanted
 
     @property

@@ -59,7 +59,7 @@ Prediction = Callable[[Array], JointMotion]
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What a plan is made of and made for: options, scenario and robot, resolved.
+    """Everything that a plan is computed from: options, scenario and robot, resolved.
 
     Attributes:
         robot: The arm.
@@ -98,9 +98,9 @@ class PlanContext:
 
     @property
     def predict_lag(self) -> Prediction | None:
-        """What servoj makes of setpoints that are sent as they are.
+        """The prediction of the joint targets that servoj computes if setpoints are the commands.
 
-        None for an ideal servo, and with feedforward: then the arm is checked with the commands
+        None for an ideal servo, and with feedforward: the arm is then checked with the commands
         that it gets.
         """
         return None if self.feeds_forward else self.predict

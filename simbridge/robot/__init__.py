@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 Vector = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
 Task = Literal["pose", "axis", "position"]
-"""What part of a target is asked for, most first."""
+"""The part of a target that a solver is to attain, from the most demanding to the least."""
 
 # The largest arm that is read: movable joints, and shapes of all its links together.
 MAX_JOINTS = 64

@@ -59,7 +59,7 @@ class ArmDrawing(NamedTuple):
 
     @property
     def simplification_note(self) -> str:
-        """How far the meshes are simplified, as a sentence; "" if they are not."""
+        """A sentence with the numbers of triangles if the meshes are simplified; else ""."""
         drawn = sum(len(mesh.triangles) for mesh in self.meshes)
         if drawn == self.triangles:
             return ""

@@ -38,12 +38,12 @@ MAX_ANGLE_RAD = 0.1
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far a frame is from where the nominal arm has it, in the previous frame.
+    """Deviation of a calibrated frame from the nominal one, both relative to the previous frame.
 
     Attributes:
-        name: Of the joint whose frame it is, or "tool0".
-        distance: Between the origins, m.
-        angle: Between the orientations, rad.
+        name: Name of the joint whose frame it is, or "tool0".
+        distance: Distance between the origins, m.
+        angle: Angle between the orientations, rad.
     """
 
     name: str

@@ -51,7 +51,7 @@ def _tables(rules: dict[str, str], example: dict[str, Any], meaning: str) -> Any
 
 @dataclass(frozen=True)
 class Cell:
-    """How one arm is mounted, its payload and the obstacles around it; None where unknown.
+    """One installed arm: its mounting, payload and surrounding obstacles; None where unknown.
 
     The fields describe themselves, in SI units; `source` is the file that the cell was read from.
     docs/cell.md has more.
@@ -169,7 +169,7 @@ class Cell:
 
     @property
     def collision_scene(self) -> CollisionScene:
-        """What the arm must not touch, and the shape of its tool."""
+        """The obstacles that the arm must not touch, and the shape of its tool."""
         floor: float | None
         if self.floor is None:
             floor = 0.0

@@ -1,4 +1,4 @@
-"""What the values of a cell must be, by their kind."""
+"""Requirements on the values of a cell file, by their kind."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ TASK_WORDS = {
     "axis": "the position and the direction of its z axis",
     "position": "the position alone",
 }
-"""What is left of a pose for a task."""
+"""The part of a pose that a task constrains, in words."""
 
 # Distance from the vertical through the base to the flange at home, as a fraction of the span, on
 # UR's arms.

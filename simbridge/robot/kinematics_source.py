@@ -59,7 +59,7 @@ class RobotOfRun(msgspec.Struct):
 
 
 class SettingsOfRun(msgspec.Struct):
-    """What of settings.toml tells which kinematics a run used."""
+    """The tables of settings.toml that say which kinematics a run used."""
 
     robot: RobotOfRun
     kinematics: KinematicsOfRun

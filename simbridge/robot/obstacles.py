@@ -1,4 +1,4 @@
-"""What an arm must not touch, and the shape of its tool, as plain data."""
+"""The obstacles that an arm must not touch, and the shape of its tool, as plain data."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class CollisionScene:
-    """What an arm must not touch, and the shape of its tool.
+    """The obstacles that an arm must not touch, and the shape of its tool.
 
     Attributes:
         floor: Height in base_link of the surface the arm is mounted on, m; None for no floor. The

@@ -144,7 +144,7 @@ class Robot:
 
     @cached_property
     def planar(self) -> bool:
-        """Whether every joint turns about a vertical axis: the tool stays in a horizontal plane."""
+        """True if every joint turns about a vertical axis: the tool stays in a horizontal plane."""
         if self.prismatic.any():
             return False
         vertical_parts = np.abs(self.placements[: self.n, 2, 2])

@@ -99,7 +99,7 @@ class ServojLaw:
 
     @property
     def lag(self) -> float:
-        """How far the joint targets trail a steady motion of the commands, s."""
+        """Delay of the joint targets behind steadily moving commands, s."""
         return self.lookahead - self.cycle
 
     def follow(

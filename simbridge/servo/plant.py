@@ -21,7 +21,7 @@ SHORTEST_CYCLE_S = 1e-4
 
 
 class Plant(msgspec.Struct, frozen=True):
-    """What is known of an arm under servoj.
+    """Parameters of an arm that servoj moves, and the file that they come from.
 
     Attributes:
         gain: Of servoj, 1/s^2.

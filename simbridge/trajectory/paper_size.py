@@ -25,12 +25,12 @@ MAX_PLANAR_SCALE_STEPS = 10
 
 @dataclass(frozen=True)
 class PaperSize:
-    """How large the paper's motions are on an arm, and where.
+    """Size and position of the paper's motions on an arm.
 
     Attributes:
-        scale: That of all lengths and speeds; 1 on a UR10 and on larger arms, in steps of 0.05
+        scale: Factor of all lengths and speeds; 1 on a UR10 and on larger arms, in steps of 0.05
             below; at most 0.5 on a planar arm.
-        centre: That of the square (3,), in base_link, m.
+        centre: Centre of the square (3,), in base_link, m.
         up: 1, or 0 on an arm that cannot leave its plane.
         orientation: The tool's (4,), downwards.
     """

@@ -33,7 +33,7 @@ def _sampling_option(default: Any, help: str, **metadata: Any) -> Any:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a source samples and degrades a path: rate, jitter, dropout, noise, quantisation.
+    """A source that samples and degrades a path: rate, jitter, dropout, noise, quantisation.
 
     They act in this order. The same seed gives the same samples; each part has its own random
     stream, so that changing one part does not change the others. The first sample is never dropped,

@@ -160,7 +160,7 @@ class Trajectory:
 
     @cached_property
     def _instant_tolerance(self) -> float:
-        """How far before a sample an instant counts as the sample's, s."""
+        """Time by which an instant may precede a sample and still count as the sample's, s."""
         # Stamps of seconds since 1970 are rounded to 0.24 us, so two of them may be that far from
         # k * period.
         resolution = 2.0 * float(np.spacing(np.abs(self.times).max()))
