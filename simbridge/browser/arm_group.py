@@ -90,7 +90,7 @@ class ArmGroup:
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """What was drawn last of the arm of the first solver."""
+        """The snapshot of the first solver's arm that was drawn last; None before the first."""
         return self._members[0].snapshot
 
     @property
@@ -100,7 +100,7 @@ class ArmGroup:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing moves."""
+        """True if no arm moves."""
         return all(member.arm.resting for member in self._members)
 
     @property
@@ -112,7 +112,7 @@ class ArmGroup:
 
     @property
     def snapshots(self) -> list[tuple[str, Snapshot]]:
-        """What was drawn last of each arm, with its solver's name."""
+        """The snapshot of each arm that was drawn last, after the name of its solver."""
         snapshots = []
         for member in self._members:
             if member.snapshot is not None:

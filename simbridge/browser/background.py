@@ -1,4 +1,4 @@
-"""What takes long, and is done in a thread in the background of the studio's loop."""
+"""The interface by which a part of the studio runs a long task in a background thread."""
 
 from __future__ import annotations
 

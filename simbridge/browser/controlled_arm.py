@@ -166,7 +166,7 @@ class ControlledArm(StudioArm):
 
     @property
     def resting(self) -> bool:
-        """Whether nothing moves the arm: settings may change, and the studio's loop may sleep."""
+        """True if nothing moves the arm: settings may change, and the studio's loop may sleep."""
         return self.state in STATES_AT_REST
 
     def advance(self, _seconds: float) -> None:

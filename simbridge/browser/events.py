@@ -1,4 +1,4 @@
-"""What happens in a page, on its way to the studio's loop."""
+"""An event of a page, as it is passed to the studio's loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits the arm now, as a sentence."""
+"""Explains in a sentence what limits the arm at present."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Offer(Protocol):
 
     @property
     def description(self) -> str:
-        """What is offered, to follow "it offers"."""
+        """The offered values, as words that follow "it offers"."""
 
     def includes(self, value: Any) -> bool:
         """Return whether a value is offered."""

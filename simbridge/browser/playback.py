@@ -52,12 +52,12 @@ class PlaybackWorkspace(Protocol):
 
 
 class Playback:
-    """What is played, and what it is made from.
+    """Plays runs, comparisons and iterations in the scene, and makes what it plays.
 
     Args:
         workspace: The goal, the start and the setup.
         scenario: What *Play* runs.
-        folder: For the run directories that are not kept.
+        folder: Directory of the runs that are not kept.
 
     Attributes:
         scenario: What *Play* runs.

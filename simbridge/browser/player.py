@@ -53,7 +53,7 @@ class Player:
 
     @property
     def progress(self) -> float:
-        """How much of it was shown, 0 to 1."""
+        """Fraction of the motion that was shown, 0 to 1."""
         return self.now / self.duration if self.duration > 0.0 else 1.0
 
     def advance(self, seconds: float) -> None:

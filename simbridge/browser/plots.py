@@ -84,11 +84,11 @@ class ErrorPlot:
 
 
 class JointPlots:
-    """What each joint uses of its range and of its velocity limit, against time.
+    """Plots of the use of each joint's range and velocity limit, against time.
 
     Args:
-        gui: Of viser.
-        names: Of the joints.
+        gui: Viser's panel.
+        names: Names of the joints.
     """
 
     def __init__(self, gui: viser.GuiApi, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a studio has set: arm, solver, session, run and command line follow from it."""
+"""A studio's settings: arm, solver, session, run and command line follow from them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class StudioSetup:
 
     @property
     def simulated(self) -> bool:
-        """Whether there is no controller."""
+        """True if the arm is simulated, without a controller."""
         return self.backend == SIMULATION
 
     def with_value(self, name: str, value: Any) -> StudioSetup:

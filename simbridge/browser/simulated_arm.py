@@ -86,7 +86,7 @@ class SimulatedStudioArm(StudioArm):
 
     @property
     def resting(self) -> bool:
-        """Whether nothing has changed for a while, so that the clock stands."""
+        """True if nothing has changed for a while: the clock stands still then."""
         is_still = self._unchanged > TIME_TO_REST_S
         return is_still and self._sent == self.goal and not any(self._noise)
 

@@ -1,4 +1,4 @@
-"""What pages show of an instant, as plain numbers."""
+"""The arm and its error at one instant, as plain numbers for the pages."""
 
 from __future__ import annotations
 

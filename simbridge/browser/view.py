@@ -1,4 +1,4 @@
-"""What the pages show besides the scene, as plain data."""
+"""Content of the pages besides the 3D scene, as plain data."""
 
 from __future__ import annotations
 

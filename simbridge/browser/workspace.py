@@ -1,7 +1,7 @@
-"""What the driving page works on: the goal, the start, the setup, and what is played.
+"""The state that the driving page changes: goal, start, setup, and playback.
 
-What takes long happens in the background of the studio's loop, and its result is one more event;
-the arm goes on as it was meanwhile.
+Long tasks run in the background of the studio's loop, and their results arrive as events; the arm
+goes on as it was meanwhile.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class StudioWorkspace:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing moves, and nothing is played."""
+        """True if no arm moves, and nothing is played."""
         return self.playback.player is None and self.arms.resting
 
     @property

@@ -1,4 +1,6 @@
-"""What datagrams mean, in the order in which they come: who drives, and what is dropped. No socket.
+"""Interprets datagrams in order of arrival: which client drives, and which ones are dropped.
+
+It opens no socket.
 
 One client drives, known by its name and address. It gets a number with its engagement, which its
 motions must carry: what was sent before an engagement never moves the arm after it. Anyone with the
@@ -48,10 +50,10 @@ Client = tuple[str, Any]
 
 @dataclass
 class Reply:
-    """What a datagram is answered.
+    """The answer to a datagram.
 
     Attributes:
-        address: Of the client, as the socket gives it.
+        address: The client's address, as the socket gives it.
         client: The client's name; "" where the datagram could not be read.
         seq: The datagram's number.
         error: Why it was dropped or refused; "" if it was not.

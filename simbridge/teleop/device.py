@@ -1,4 +1,4 @@
-"""What every input device has: its readings, what it is told of, and its error."""
+"""The interface of every input device: its readings, its notifications, and its error."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class DeviceCommand:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a device shows at one instant; a part that it does not have keeps its default.
+    """The state of an input device at one instant; a part that it lacks keeps its default.
 
     Attributes:
         axes: Deflection along x (forward), y (left), z (up) and about them, -1 to 1.

@@ -27,10 +27,10 @@ SevenValues: TypeAlias = tuple[float, float, float, float, float, float, float]
 
 
 class ClientMessage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
-    """What every datagram but a stop has.
+    """The fields of every datagram but a stop.
 
     Attributes:
-        client: Who sends it.
+        client: Name of the client that sends it.
         seq: A number that increases from each datagram of a client to its next, over restarts too.
         token: The token that `simbridge teleop network` was given.
     """

@@ -52,7 +52,7 @@ def read_lock(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TeleopOptions:
-    """How readings of a device become motions.
+    """The options that turn the readings of a device into motions.
 
     Values are in SI units and radians; the help text of each field describes it.
 
