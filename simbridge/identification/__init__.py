@@ -1,1 +1,1 @@
-"""What a recording shows of an arm: tuning, delays, kinematics, friction and payload."""
+"""Identifies an arm from a recording: tuning, delays, kinematics, friction and payload."""

@@ -1,4 +1,4 @@
-"""What goes into an identification, and what comes out.
+"""The data that an identification takes, and its result.
 
 The reports of a controller come from a recording of its RTDE outputs or from a run. What is
 identified is printed by `simbridge identify --json`, and written as plant.toml, for `simbridge run
@@ -231,7 +231,7 @@ class FrictionResult(TypedDict):
 
 
 class Identification(TypedDict):
-    """What a recording shows; null what it does not, with the reason under `not_identified`."""
+    """The identified arm; None for what was not identified, its reason in `not_identified`."""
 
     robot: str | None
     cycle_s: float | None

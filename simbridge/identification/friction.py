@@ -55,7 +55,7 @@ class JointFriction(NamedTuple):
 
     @property
     def is_certain(self) -> bool:
-        """Whether the deviations are small enough."""
+        """True if the deviations are small enough for the values to be reported."""
         coulomb, viscous = np.abs(self.values)
         max_deviation = [
             MAX_COULOMB_DEVIATION + MAX_COULOMB_FRACTION * coulomb,

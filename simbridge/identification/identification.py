@@ -1,4 +1,4 @@
-"""What a recording of a controller shows of its arm: servo law, kinematics, payload, friction."""
+"""Identifies an arm from a controller's recording: servo law, kinematics, payload, friction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well an arm's chain reproduces the TCP poses that its controller computed."""
+"""Fits an arm's kinematic chain to the TCP poses that its controller computed."""
 
 from __future__ import annotations
 

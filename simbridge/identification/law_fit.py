@@ -75,7 +75,7 @@ class LawFit:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether servoj accepts the tuning, within a tolerance."""
+        """True if servoj accepts the tuning, within a tolerance."""
         tuning = np.array([1.0 / self.tuning[0], self.tuning[1]])
         low, high = np.transpose([GAIN_RANGE, LOOKAHEAD_RANGE])
         is_high_enough = ((1.0 - RANGE_TOLERANCE) * low <= tuning).all()

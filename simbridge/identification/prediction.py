@@ -1,4 +1,4 @@
-"""How well the servo law predicts a recording, from its first row and the commands of its calls."""
+"""Predicts a recording by the servo law, from its first row and the commands of its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording shows of servoj: its tuning, the timing of its calls, and a prediction."""
+"""Identifies servoj from a recording: its tuning, the timing of its calls, and a prediction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AGREEING_FRACTION = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class CommandFit:
-    """What a recording shows of servoj together with the commands.
+    """Servoj's tuning and calls, as fitted to a recording and the commands that were sent.
 
     Attributes:
         motion: The rows in which servoj ran (T).

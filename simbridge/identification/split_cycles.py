@@ -1,4 +1,4 @@
-"""Whether recorded cycles were split by the end of a call, from how rows follow one another.
+"""Tells from successive rows whether the end of a call split the recorded cycles.
 
 Where every recorded cycle is split alike, single rows fit a wrong tuning exactly. While a command c
 is held, a row's state (q - c, qd) is a 2 x 2 matrix times the state of an earlier row: a product of
@@ -65,11 +65,11 @@ class HeldSpan(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """How the states of rows follow from those of earlier rows.
+    """A linear map from the states of rows to those of later rows.
 
     Attributes:
-        matrix: From the earlier state to the later one (2, 2).
-        misfit: Median of what it leaves of the later states, relative.
+        matrix: Maps the earlier state to the later one (2, 2).
+        misfit: Median of the relative error of the later states.
     """
 
     matrix: Array
@@ -77,12 +77,12 @@ class Transition(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether it explains the rows to rounding."""
+        """True if it explains the rows to rounding."""
         return self.misfit < EXACT_MISFIT
 
     @property
     def tolerance(self) -> float:
-        """How far the matrix of a right explanation may be from this one."""
+        """Largest difference between this matrix and that of a right explanation."""
         return EXACT_MISFITS * self.misfit + MATRIX_ROUNDING if self.is_exact else self.misfit
 
 

@@ -23,7 +23,7 @@ MAX_CHARACTERS = 500
 
 
 class NamedSolver(Protocol):
-    """What is needed of a solver to name it in an error."""
+    """A solver, as far as an error that names it needs one."""
 
     robot: Robot
 

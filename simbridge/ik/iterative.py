@@ -1,4 +1,4 @@
-"""What the iterative solvers share: settings, clamps, restarts, and calls of the compiled loop."""
+"""The base of iterative solvers: settings, clamps, restarts, and calls of the compiled loop."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Rows:
 
     @property
     def vary(self) -> bool:
-        """Whether they depend on the joint positions."""
+        """True if A or b depends on the joint positions."""
         return callable(self.matrix) or callable(self.values)
 
     def at(self, q: Array) -> tuple[Array, Array]:

@@ -63,7 +63,7 @@ class Solver(ABC):
     task: str = "pose"
 
     reliable: ClassVar[bool] = True
-    """Whether `solve` finds what can be reached, without too many iterations."""
+    """True if `solve` finds every reachable pose, and without too many iterations."""
     tries: ClassVar[int] = 20
     """Fixed postures from which `solve` begins again."""
 

@@ -23,7 +23,7 @@ VELOCITY_KEPT = 0.9
 
 
 class Gains(NamedTuple):
-    """What an iteration's gain depends on.
+    """The settings that an iteration's gain depends on.
 
     Attributes:
         dt: Virtual time step, s.

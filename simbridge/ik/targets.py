@@ -1,4 +1,4 @@
-"""What solvers are given: targets and joint positions, checked and compared.
+"""Checks and compares the inputs of solvers: targets and joint positions.
 
 They are checked because compiled code does not check them. A task is the part of the target that a
 solver is to attain:

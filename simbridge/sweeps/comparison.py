@@ -65,7 +65,7 @@ class SweepComparison:
 
     @property
     def headline(self) -> str:
-        """What changed, as a sentence."""
+        """A sentence that says how the figure changed from the first sweep to the second."""
         noun = self.quantity.noun
         equal = sum(pair.second == pair.first for pair in self.pairs)
         if equal == len(self.pairs):

@@ -244,7 +244,7 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """How many points the present workers can make at a time; 1 while there is no worker."""
+        """Number of points that the present workers can make at a time; 1 without a worker."""
         facts = self._ask(
             lambda: self._client.scheduler_info(n_workers=-1), timeout=ANSWER_TIMEOUT_S
         )

@@ -124,7 +124,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a sweep varies, as it is written in Python, in a TOML file, or on the command line.
+    """The variations of a sweep, as given in Python, in a TOML file, or on the command line.
 
     The points are the product of the scenarios, the listed values, the random draws and the seeds;
     or the listed points in place of values and draws. Names and values may be written in several

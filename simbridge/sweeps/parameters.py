@@ -1,7 +1,6 @@
-"""What a sweep may change: options of a simulated run and settings of solvers, named like flags.
+"""A sweep's parameters: options of simulated runs and settings of solvers, named like flags.
 
-Nothing is listed here that the registries of options (`Options`) and settings (`SOLVERS`) do not
-say.
+They follow from the registries of options (`Options`) and settings (`SOLVERS`).
 """
 
 from __future__ import annotations
@@ -224,7 +223,7 @@ def parameter(name: str) -> Parameter:
 
 @dataclass(frozen=True)
 class Choices:
-    """What the values of a point choose.
+    """The arm, solver and options that the values of a point choose.
 
     Attributes:
         robot: A name or a file; None for the cell's, or else ur10.

@@ -39,7 +39,7 @@ class Quantity:
 
     @property
     def noun(self) -> str:
-        """What an error is called in a sentence."""
+        """Name of the error in a sentence."""
         return "tracking error" if self.column == MAIN_FIGURE else "error of the solver"
 
 

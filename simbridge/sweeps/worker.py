@@ -1,4 +1,4 @@
-"""How a worker makes a point: it needs nothing but the point's job."""
+"""Makes a point in a worker, which needs nothing but the point's job."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PLAIN_NUMBERS = (0.0, 1.0, -1.0)
 
 
 class Structure(NamedTuple):
-    """What arms of one kinematic structure share.
+    """A kinematic structure, which several arms may have in common.
 
     Attributes:
         frames: Their frames as rows of four (n + 1, 3, 4), float64, with 0, 1 and -1, and nan for

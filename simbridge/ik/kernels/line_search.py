@@ -1,4 +1,4 @@
-"""How far a step is taken: until it reduces the error as it promised (Armijo's rule)."""
+"""Shortens a step until it reduces the error as predicted (Armijo's rule)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loops of the iterative solvers and the solvers' steps work on, as one record.
+"""The data that the iterative solvers' loops and steps work on, as one record.
 
 It is one record, since each of its arrays by itself would be seven arguments of every function that
 it passes through. Its parts are apart: what a step reads and fills, its scratch, and what the loops
@@ -71,11 +71,11 @@ class Scratch:
     strict: Annotated[Array, "n", "strict"]
     """Strict rows, transposed."""
     wanted: Annotated[Array, 2, "strict"]
-    """What strict rows are to attain, in two parts."""
+    """Desired values of the strict rows, in two parts."""
 
 
 class Search:
-    """What the loops keep from the step: the target, its limits, and where a motion leads."""
+    """Data that only the loops use: the target, limits, and the result of a motion."""
 
     placements: Annotated[Array, "frames", 4, 4]
     """The chain; its last frame is the tool's."""
