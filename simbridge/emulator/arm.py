@@ -60,7 +60,7 @@ class Placement(NamedTuple):
 
     @property
     def is_at_target(self) -> bool:
-        """Whether the flange is at its target."""
+        """True if the flange is at its target, within the tolerances."""
         return self.distance <= TOLERANCE and self.angle <= TOLERANCE
 
 

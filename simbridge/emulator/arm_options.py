@@ -1,4 +1,4 @@
-"""What options say of the emulated arm: its software, posture, speed limits and calibration."""
+"""Reads the options of an emulated arm: software, posture, speed limits and calibration."""
 
 from __future__ import annotations
 

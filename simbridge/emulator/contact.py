@@ -1,4 +1,4 @@
-"""What acts on the tool: pushes, and a table.
+"""The forces that act on the tool: pushes, and contact with a table.
 
 The table is a plane at a height, a spring of 20 N/mm, without friction. The arm itself is rigid:
 under position control a force does not move it. Not modelled: the weight of a payload, contact of

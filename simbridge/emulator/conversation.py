@@ -1,4 +1,4 @@
-"""What is said on a connection, in sentences: for `simbridge emulate --verbose`."""
+"""Describes the messages of a connection in sentences, for `simbridge emulate --verbose`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PRIMARY_HEADER = struct.Struct(">iB")
 
 
 class Conversation:
-    """What is said on one connection.
+    """Describes the messages of one connection.
 
     Args:
-        port: Its standard number.
+        port: Standard number of its port.
     """
 
     def __init__(self, port: int) -> None:

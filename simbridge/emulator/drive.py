@@ -1,4 +1,4 @@
-"""What moves the joints: the present motion, and the limits at which the arm is stopped."""
+"""Moves the joints along the present motion, within limits at which the arm is stopped."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ class Drive:
 
     @property
     def is_halted(self) -> bool:
-        """Whether motions may not go on."""
+        """True while motions may not go on: the arm is paused, stopping or stopped for safety."""
         state = self._state
         is_held = state.runtime_state in (RuntimeState.PAUSED, RuntimeState.STOPPING)
         return state.safety_stop or is_held
 
     @property
     def at_rest(self) -> bool:
-        """Whether a halt has come to its end."""
+        """True if no motion goes on and the joints have stopped, or if the arm is not running."""
         state = self._state
         if state.robot_mode != RobotMode.RUNNING:
             return True

@@ -157,9 +157,9 @@ class Emulator:
 
     @property
     def log(self) -> str:
-        """What the process has printed so far.
+        """The text that the process has printed so far.
 
-        That are errors of programs, and requests that the emulator does not support.
+        It consists of errors of programs, and requests that the emulator does not support.
         """
         if self._log is None:
             return ""

@@ -114,7 +114,7 @@ class Ramp(ArmMotion):
 
     @property
     def is_attained(self) -> bool:
-        """Whether the commanded speed is the one wanted."""
+        """True if the commanded speed is the target speed."""
         return self._commanded is not None and bool((self._commanded == self._wanted).all())
 
     def resume_from(self, q: Array, qd: Array) -> None:

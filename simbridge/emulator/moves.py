@@ -48,13 +48,13 @@ SHORTEST_TIME = 1e-300
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a move goes, and how it ends.
+    """Speed of a move, and the blend at its end.
 
     Attributes:
-        acceleration: rad/s^2 or m/s^2.
-        speed: rad/s or m/s.
-        duration: s; above zero it takes precedence over the speed.
-        radius: Of the blend at its end, m.
+        acceleration: Largest acceleration, rad/s^2 or m/s^2.
+        speed: Largest speed, rad/s or m/s.
+        duration: Duration, s; above zero it takes precedence over the speed.
+        radius: Radius of the blend at its end, m.
     """
 
     acceleration: float
@@ -164,7 +164,7 @@ class PathMove(ArmMotion):
 
     @property
     def blending(self) -> bool:  # type: ignore[override]
-        """Whether the next move may take over."""
+        """True once the next move may take over."""
         if self._entry >= 1.0 or self.done:
             return False
         fraction, _ = self.progress

@@ -1,4 +1,4 @@
-"""What the primary and secondary interfaces send: the robot's state, and messages.
+"""The packages of the primary and secondary interfaces: the robot's state, and messages.
 
 Source: Universal Robots, "Client Interfaces". A primary package is an int32 size, a type and its
 content. A robot state consists of sub-packages of the same form; a message of a time stamp in

@@ -15,7 +15,7 @@ RECORD_LENGTH = 200_000
 
 
 class TickRecord:
-    """What happened to the arm's joints; only the latest ticks and packages are kept.
+    """A record of the arm's joints and inputs; only the latest ticks and packages are kept.
 
     Args:
         n: How many joints the arm has.

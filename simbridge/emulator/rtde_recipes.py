@@ -126,7 +126,7 @@ class InputRecipe:
 
 
 class RtdeRegistry:
-    """What the RTDE clients of a controller share: output recipes, and who writes which input.
+    """The data that the RTDE clients of a controller share: recipes, inputs and their writers.
 
     Attributes:
         controller: The controller.

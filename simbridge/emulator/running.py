@@ -143,7 +143,7 @@ class RunningController:
 
     @property
     def alive(self) -> bool:
-        """Whether it is ticking."""
+        """True while the controller is ticking."""
         return self._thread.is_alive()
 
     def freeze(self, seconds: float) -> None:

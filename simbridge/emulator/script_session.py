@@ -1,4 +1,4 @@
-"""What clients send to the ports 30001 to 30003: programs, and words instead of a program."""
+"""Executes what clients send to ports 30001 to 30003: programs, or words in their place."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class ScriptBuffer:
 
     @property
     def rest(self) -> bytes:
-        """What has arrived of a program that is not complete yet."""
+        """The received part of a program that is not complete yet."""
         return "".join(f"{line}\n" for line in self._lines).encode() + self._rest
 
     def _add_line(self, line: str) -> str:

@@ -1,4 +1,4 @@
-"""What may be set on an emulated controller while it runs (`controller.set`)."""
+"""The settings of an emulated controller that may change while it runs (`controller.set`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller shows its clients: its software version, its state, and events."""
+"""The software version, state and events that a controller shows its clients."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class ControllerEvent:
-    """What the primary interface's clients are to be sent.
+    """An event that the clients of the primary interface are to be told.
 
     Attributes:
         kind: "error" (a program's, with its line and column), "text", "started" and "stopped" (a
@@ -220,7 +220,7 @@ class ControllerState:
 
     @property
     def powered(self) -> bool:
-        """Whether the arm has power."""
+        """True if the arm has power."""
         return self.robot_mode in (
             RobotMode.POWER_ON,
             RobotMode.IDLE,
@@ -237,7 +237,7 @@ class ControllerState:
 
     @property
     def emergency_stop(self) -> bool:
-        """Whether an emergency button is pressed."""
+        """True if an emergency button is pressed."""
         return self.safety_mode in (
             SafetyMode.SYSTEM_EMERGENCY_STOP,
             SafetyMode.ROBOT_EMERGENCY_STOP,
@@ -245,7 +245,7 @@ class ControllerState:
 
     @property
     def safety_stop(self) -> bool:
-        """Whether the safety system keeps the arm from moving."""
+        """True if the safety system keeps the arm from moving."""
         return self.safety_mode not in (SafetyMode.NORMAL, SafetyMode.REDUCED)
 
     @property

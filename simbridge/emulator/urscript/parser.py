@@ -231,7 +231,7 @@ _CONTAINERS = ("program", "block", "parameters", "arguments", "subscript", "keye
 
 
 class Depth(NamedTuple):
-    """How deep a node is nested.
+    """Nesting depth of a node.
 
     Attributes:
         blocks: Definitions, loops and ifs around it.

@@ -233,7 +233,7 @@ class Interpreter:
 
     @property
     def threads(self) -> int:
-        """How many threads are running, the main program included."""
+        """Number of running threads, the main program included."""
         return len(self._threads)
 
     @property
