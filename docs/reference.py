@@ -33,7 +33,7 @@ _SETTINGS = "\n solver options\n"
 
 
 def printed_help(*words: str) -> str:
-    """What the program prints for a command line that ends in --help."""
+    """Return what the program prints for a command line that ends in --help."""
     printed = io.StringIO()
     environment = {**os.environ, "COLUMNS": str(_WIDTH), "NO_COLOR": "1"}
     with (

@@ -1,5 +1,6 @@
-"""What tests share: Hypothesis settings that are repeatable in CI and judge no busy machine, and
-the user's view.
+"""Fixtures and hooks of all tests, and the settings of Hypothesis.
+
+Hypothesis repeats the same examples in CI, and sets no deadline that a busy machine would miss.
 
 The user's view is the command line, called in this process: `cli("run", "square_tracking", ...)`.
 """
@@ -66,9 +67,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What has been imported and collected stays: the garbage collector need not look through it
-    again and again.
-    """
+    """Freeze all imported and collected objects, which the garbage collector need not search."""
     gc.collect()
     gc.freeze()
 
@@ -93,8 +92,9 @@ def pytest_runtest_setup(item):
 
 
 def _host_took_the_cores():
-    """Whether a failure says nothing: no priority keeps real time where the computer stands still
-    meanwhile.
+    """Return whether the host took the cores during the test, so that a failure says nothing.
+
+    No priority keeps real time where the computer stands still meanwhile.
     """
     return _stolen() - _stolen_before > LONGEST_STOLEN
 
@@ -121,7 +121,7 @@ def _kind_of_controller(item):
 
 
 class Answer:
-    """What a command left behind: its exit status, and what it printed where."""
+    """The result of a command: its exit status, and what it printed to stdout and stderr."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
         self.status = status

@@ -23,7 +23,9 @@ from simbridge.robot.pose import Array
 CALIBRATION = Path(__file__).parent / "data" / "ur10e_calibration.toml"
 HOME = load_robot("ur10e").home
 SPEED_LIMITS = load_robot("ur10e").max_velocity.tolist()
-"""Of the arm's data sheet: tests of stops set them, for the safety system's own are higher."""
+"""Joint speed limits of the data sheet, rad/s: tests of stops set them, for the safety system's own
+are higher.
+"""
 UNLOCK_DELAY = 0.5
 """s after a protective stop until it can be unlocked: five at a controller, for which recoveries
 would only wait.
@@ -56,7 +58,7 @@ def _realtime_is_granted() -> bool:
 
 SERVO_PRIORITY = 20
 REALTIME = _realtime_is_granted()
-"""Whether this system grants real-time priorities."""
+"""True if this system grants real-time priorities."""
 EMULATOR_PRIORITY = SERVO_PRIORITY + 10 if REALTIME else 0
 """Above the servo process: an emulated controller keeps its own time, as a real one does. 0: none.
 """
@@ -213,6 +215,6 @@ def tick(controller: Emulator) -> int:
 
 
 def never_moved(controller: Emulator, since: int) -> bool:
-    """Whether the joints have not moved since a tick."""
+    """Return whether the joints have not moved since a tick."""
     q = controller.record(after=since - 1).actual_q
     return bool((q == q[0]).all())

@@ -1,4 +1,4 @@
-"""How much of a property is tried: a few examples in `make test`, many in `make soak`."""
+"""Numbers of examples of a property: a few in `make test`, many in `make soak`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def few_examples(count: int, soak: int = 0) -> Callable[[Test], Test]:
 
 
 def variants(names: Iterable[str], *tested: str) -> list[Any]:
-    """Of the variants of one fact those that `make test` tries; `make soak` tries all."""
+    """Return the variants of one fact as parameters; `make test` tries only those of `tested`."""
     return [
         name if name in tested else pytest.param(name, marks=pytest.mark.soak) for name in names
     ]

@@ -1,4 +1,4 @@
-"""What a test expects of a plan that is refused."""
+"""Expectation of a test that a plan is refused."""
 
 from __future__ import annotations
 

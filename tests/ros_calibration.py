@@ -1,5 +1,6 @@
-"""What ROS makes of a UR arm's Denavit-Hartenberg table, written from ROS's sources and not from
-simbridge's.
+"""ROS's files and transforms for a UR arm's Denavit-Hartenberg table.
+
+They are written from ROS's sources and not from simbridge's.
 
 `printed` follows ur_calibration (Calibration::correctChain and toYaml), `urdf` follows
 ur_description (ur_macro.xacro).

@@ -80,7 +80,7 @@ def extended(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def answers(extended):
-    """What the extended program prints for each command, by its name here. They share one process."""
+    """The output of the extended program for each command, by its name here, from one process."""
     program = """
 import contextlib, io, json, sys
 from simbridge.cli.command_line import main
@@ -121,13 +121,13 @@ json.dump({name: call(*words) for name, words in json.load(sys.stdin).items()}, 
 
 @pytest.fixture(scope="module")
 def summary(answers):
-    """What the run printed."""
+    """The JSON summary that the run printed."""
     return json.loads(answers["run"])
 
 
 @pytest.fixture(scope="module")
 def settings(answers, extended):
-    """What the run was resolved to."""
+    """The resolved settings of the run, read from its settings.toml."""
     return msgspec.toml.decode((extended / "out" / "settings.toml").read_bytes())
 
 

@@ -1,4 +1,4 @@
-"""What is printed is text to the terminal, whatever it contains."""
+"""Printed text never controls the terminal, whatever it contains."""
 
 from __future__ import annotations
 

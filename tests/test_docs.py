@@ -111,7 +111,7 @@ def test_a_command_that_only_looks_runs(line, cli, workplace, monkeypatch):
 
 
 def assumed_names(robot):
-    """What the examples of a page take for granted: an arm, a solver, targets, and a custom library."""
+    """Return the names that the examples of a page use: arm, solver, targets, a custom library."""
     solver = simbridge.ForwardDynamics(robot)
     return {
         "__name__": "example",
@@ -146,7 +146,7 @@ def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
 
 
 class Ending(NamedTuple):
-    """What the table says of an error: its first words, its class, its cause and its exit status."""
+    """An error in the table: its first words, its class, its cause and its exit status."""
 
     words: str
     error: str
@@ -154,7 +154,7 @@ class Ending(NamedTuple):
     status: int
 
     def is_of(self, error, printed, status):
-        """Whether an error that was printed in these words, with this exit status, is this one."""
+        """Return whether an error that was printed so, with this exit status, is this one."""
         pattern = re.escape(self.words).replace(r"\ \.\.\.", ".*").replace(r"\.\.\.", ".*")
         return (self.error, self.cause, self.status) == (
             type(error).__name__, cause_of(error, SeenAtTheEnd()), status

@@ -25,7 +25,7 @@ TIMEOUT = 60.0  # s; they end at once, but the machine may be busy
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process exists and is no zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the built wheel carries, and what it asks for."""
+"""Contents and requirements of the built distributions."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def section():
 
 @pytest.fixture(scope="module")
 def printed(section, tmp_path_factory):
-    """What the script prints."""
+    """The output of the page's script."""
     (code,) = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     script = tmp_path_factory.mktemp("example") / "example.py"
     script.write_text(code)

@@ -377,7 +377,7 @@ def urscript(record: Record) -> None:
 
 
 def fake_link(record: Record) -> None:
-    """What the servo loop sends to a simulated controller, with each kind of trouble."""
+    """Record what the servo loop sends to a simulated controller, with each kind of trouble."""
     from simbridge.backends.streamed_motion import PlanReplay
     from simbridge.errors import SimbridgeError
     from tests.backends import test_servo_loop as fixture

@@ -112,7 +112,7 @@ def build(checkout: Path, log: Path) -> None:
 
 @contextmanager
 def namespaces() -> Iterator[tuple[list[str], list[str]]]:
-    """How to run a command beside the controller, and beside the client: what to put before it."""
+    """Yield the words before a command that run it beside the controller, and the client."""
     with ExitStack() as stack:
         ids, keepers = [], []
         for _ in range(2):

@@ -34,7 +34,7 @@ def in_real_time():
 
 
 class Page:
-    """What a page that drives does, and what the studio shows."""
+    """A driving page: sends events to the studio and waits for what it shows."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
@@ -112,7 +112,7 @@ def opened(tmp_path, monkeypatch):
 
 
 def travel(controller, since):
-    """How far the joint targets went since a tick, rad."""
+    """Return the largest range of a joint target since a tick, rad."""
     return float(np.ptp(controller.record(after=since).target_q, axis=0).max())
 
 

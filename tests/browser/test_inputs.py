@@ -1,4 +1,4 @@
-"""What is done in a page arrives as events in the order in which it was done."""
+"""Inputs in a page arrive as events in the order in which they were made."""
 
 from __future__ import annotations
 

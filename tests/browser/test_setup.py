@@ -1,4 +1,4 @@
-"""What a studio has set, and the command line that follows from it."""
+"""A studio's settings, and the command line that follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages show of an instant."""
+"""The numbers that pages show of an instant."""
 
 from __future__ import annotations
 

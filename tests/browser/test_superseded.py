@@ -9,7 +9,7 @@ from simbridge.browser.superseded import without_superseded
 
 
 def left(*events):
-    """What is left of the events of one page, each a name and a value."""
+    """Return the events of one page, each a name and a value, without superseded ones."""
     return [
         (event.name, event.value)
         for event in without_superseded([PageEvent(1, *event) for event in events])

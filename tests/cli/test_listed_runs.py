@@ -1,4 +1,4 @@
-"""What is listed of a directory, also where files are broken or of another program."""
+"""The age of a run, as the list of runs shows it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Bench:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint has a target speed."""
+        """True if no joint has a target speed."""
         return not self.state.target_qd.any()
 
     def texts(self, kind: str) -> str:

@@ -36,7 +36,7 @@ def write_program(path: Path, *nodes: str, once: bool = True) -> Path:
 
 
 class FakeController:
-    """What the servers use of a `EmulatedController`; `calls` records the calls in order."""
+    """The part of an `EmulatedController` that servers use; `calls` lists the calls in order."""
 
     robot: Robot = load_robot("ur10")
     joint_speed_limits = robot.max_velocity

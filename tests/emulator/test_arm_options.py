@@ -1,4 +1,4 @@
-"""What options say of the emulated arm: its start posture and its speed limits."""
+"""Options of the emulated arm: its start posture and its speed limits."""
 
 from __future__ import annotations
 

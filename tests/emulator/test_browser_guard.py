@@ -114,7 +114,7 @@ def test_only_the_beginning_is_judged():
 
 
 def is_disconnected(host: str, port: int, pieces: list[bytes]) -> bool:
-    """Whether a client that sends these pieces is disconnected."""
+    """Return whether a client that sends these pieces is disconnected."""
     deadline = time.monotonic() + 10.0
     with (
         socket.create_connection((host, port), timeout=10.0) as client,

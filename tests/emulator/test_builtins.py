@@ -56,7 +56,7 @@ def call(controller):
 
 
 def finished(generator: Generator[Any, None, Any]) -> Any:
-    """What a function returns that may have to wait."""
+    """Run a function that may have to wait to its end, and return its value."""
     while True:
         try:
             next(generator)
@@ -65,7 +65,7 @@ def finished(generator: Generator[Any, None, Any]) -> Any:
 
 
 class Thread:
-    """What a function needs of the thread that calls it."""
+    """The part of a calling thread that a built-in function uses."""
 
     def charge(self, cost: int) -> None:
         """Without a budget."""

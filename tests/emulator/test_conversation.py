@@ -1,4 +1,4 @@
-"""What is said on a connection, in sentences."""
+"""The messages of a connection are described in sentences."""
 
 from __future__ import annotations
 

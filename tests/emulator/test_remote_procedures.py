@@ -1,4 +1,4 @@
-"""What a server of remote procedures may send, and how long it may take."""
+"""Limits on the answers of a server of remote procedures, and on the time that it takes."""
 
 from __future__ import annotations
 

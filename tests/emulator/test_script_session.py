@@ -1,4 +1,4 @@
-"""What clients of the primary interface command in words, and the messages that tell them of programs and stops."""
+"""Clients of the primary interface send words as commands, and are told of programs and stops."""
 
 from __future__ import annotations
 

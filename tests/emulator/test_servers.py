@@ -60,7 +60,7 @@ class Plug:
         return data
 
     def waits(self) -> bool:
-        """Whether something is to be read."""
+        """Return whether something is to be read."""
         return bool(select.select([self.sock], [], [], 0.01)[0])
 
     def ask(self, request: bytes, size: int) -> bytes:

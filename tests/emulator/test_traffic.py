@@ -1,4 +1,4 @@
-"""What clients and controller exchange is kept in a file, and shown."""
+"""The messages between clients and controller are kept in a file, and shown."""
 
 from __future__ import annotations
 

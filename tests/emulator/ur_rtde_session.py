@@ -67,7 +67,7 @@ class Session:
             time.sleep(0.002)
 
     def let_pass(self, seconds: float) -> None:
-        """Of the controller's time."""
+        """Wait for a duration on the controller's clock, s."""
         end = self.receive.getTimestamp() + seconds
         self.until(lambda: self.receive.getTimestamp() >= end, "the controller's clock")
 

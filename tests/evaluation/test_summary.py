@@ -22,7 +22,7 @@ def read_summary(run: Path) -> Any:
 
 
 def evo_statistics(metric: Any, reference: Any, attained: Any) -> Any:
-    """What evo's metric makes of two trajectories."""
+    """Return the statistics of evo's metric for two trajectories."""
     metric.process_data((reference, attained))
     return metric.get_all_statistics()
 

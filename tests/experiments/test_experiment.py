@@ -252,7 +252,7 @@ def test_a_directory_that_exists_is_never_overwritten(cli, tmp_path):
 
 @pytest.mark.parametrize("given", [("one={0},other={0}",), ("one={0}", "other={0}")])
 def test_packages_may_be_separated_by_blanks(cli, tmp_path, monkeypatch, without_plots, given):
-    """What a refusal suggests, with commas, is taken as it is."""
+    """A refusal suggests packages with commas between them: that text is accepted as it is."""
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text(load_robot("ur10").urdf)
     words = ("experiment", "homogenization", "--samples", "20", "--robot", "arm.urdf", "--package")

@@ -1,4 +1,4 @@
-"""What is compressed is decompressed within a limit."""
+"""Compressed files are decompressed within a limit."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass
 class Sender:
-    """How a program calls servoj.
+    """A program that calls servoj, with the timing of its calls.
 
     Attributes:
         duration: t of a call, s.

@@ -51,7 +51,7 @@ def test_a_function_works_as_a_solver():
 
 
 class OwnEnd(BaseException):
-    """What a solver may raise that is no Exception."""
+    """An error of a solver that is no Exception."""
 
 
 @pytest.mark.parametrize("error", [OwnEnd, GeneratorExit, SystemExit])

@@ -1,4 +1,4 @@
-"""What a solver reports about its last step."""
+"""The diagnosis that a solver gives of its last step."""
 
 from __future__ import annotations
 

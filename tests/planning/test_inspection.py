@@ -1,4 +1,4 @@
-"""What `simbridge inspect` says of a trajectory: in a table, as JSON, in a picture."""
+"""`simbridge inspect` describes a trajectory in a table, as JSON, in a picture."""
 
 from __future__ import annotations
 

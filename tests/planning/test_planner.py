@@ -326,7 +326,7 @@ def test_limiting_changes_no_good_plan(through):
 
 
 def distances_to_polyline(points, corners):
-    """How far points (K, n) are from the polyline through corners (T, n)."""
+    """Return the distances of points (K, n) from the polyline through corners (T, n)."""
     begin = corners[:-1]
     along = np.diff(corners, axis=0)
     length = np.maximum(np.einsum("tn,tn->t", along, along), 1e-300)

@@ -1,4 +1,4 @@
-"""What several tests of this folder use."""
+"""Robot descriptions that several tests of this folder use."""
 
 from __future__ import annotations
 

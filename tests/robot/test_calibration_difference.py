@@ -1,4 +1,4 @@
-"""How far two calibrations place the same tool apart."""
+"""The largest differences between the tool poses that two calibrations give."""
 
 from __future__ import annotations
 

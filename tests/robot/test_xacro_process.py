@@ -1,6 +1,4 @@
-"""What a xacro or URDF file from anywhere cannot do: never end, fill memory, or read what does not
-belong to it.
-"""
+"""A xacro or URDF file from anywhere cannot run for ever, fill memory, or read foreign files."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def test_a_tolerance_may_fail_all_runs(cli, line, tmp_path, monkeypatch, without
 
 @pytest.fixture
 def interrupted(cli, line, tmp_path, monkeypatch, without_pages):
-    """What was printed, and the directory, of three repeats that Ctrl-C ended in the second."""
+    """The output and directory of three repeats that Ctrl-C ended in the second."""
     whole = PyBulletBackend.stream
     streamed = []
 

@@ -1,5 +1,4 @@
-"""What ends a run besides its motion: signals while it is evaluated or printed, and an end that was
-not seen.
+"""Ends of a run other than that of its motion: signals during its evaluation, and unseen ends.
 
 The arm is simulated: how a session with a controller ends is tested in tests/backends.
 """

@@ -133,8 +133,9 @@ def _ended_by(trial: Trial) -> dict[str, Any] | None:
 
 
 def _stood_still(trial: Trial, begin: int) -> bool:
-    """Whether the emulated controller stood still after a tick: then its states were old, whatever
-    the fault.
+    """Return whether the emulated controller stood still after a tick.
+
+    Its states were old then, whatever the fault.
     """
     with contextlib.suppress(OSError, RuntimeError):
         ticks = int(trial.station.state()["tick"]) - begin

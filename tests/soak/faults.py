@@ -64,7 +64,7 @@ class Trial(ProcessTrial):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run has ended."""
+        """True if the run has ended."""
         return self._ended()
 
     def _moved(self) -> float:

@@ -52,7 +52,7 @@ _CLEAR = 0.015
 
 @dataclass
 class Streamed:
-    """What a stream showed.
+    """The result of a stream.
 
     Attributes:
         stream: Its seed.

@@ -123,7 +123,7 @@ class _Network:
             time.sleep(0.0005)
 
     def _sends_states(self, end: Any) -> bool:
-        """Whether a socket is the controller's end of a connection to port 30004."""
+        """Return whether a socket is the controller's end of a connection to port 30004."""
         port, _, is_client = self._ends[end]
         return port == RTDE and not is_client
 

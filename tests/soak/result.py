@@ -1,4 +1,4 @@
-"""What a trial of the campaign showed."""
+"""The result of a trial of the campaign."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Result:
-    """What a trial showed.
+    """The result of a trial.
 
     Attributes:
         seed: Its seed.

@@ -99,7 +99,7 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
 def _piece(
     station: Station, trial: ProcessTrial, most: np.ndarray, period: float, after: int
 ) -> tuple[dict, int]:
-    """What the record shows from a tick on, and its newest tick."""
+    """Return figures of the record from a tick on, and its newest tick."""
     record = station.record(after - 1)
     sent = np.isfinite(record.setpoint).all(axis=1)
     steps = np.abs(np.diff(record.setpoint, axis=0))[sent[1:] & sent[:-1]] / (period * most)

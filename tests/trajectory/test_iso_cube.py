@@ -13,7 +13,7 @@ CENTRE = (0.6, 0.1, 0.4)
 
 
 def attained(robot, cube):
-    """Whether the closed form has a solution for every corner."""
+    """Return whether the closed form has a solution for every corner."""
     solver = ClosedForm(robot)
     return all(len(solver.branches(np.concatenate([corner, TOOL_DOWN]))) for corner in cube.corners)
 

@@ -1,4 +1,4 @@
-"""What a controller says on its primary interface."""
+"""The messages of a controller on its primary interface."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Caller:
         return count.lines, COSTS.get(name, CALL_COST) + spent, outcome
 
     def parameters(self, name: str) -> list[inspect.Parameter]:
-        """Of a function, without the thread."""
+        """Return the positional parameters of a function, without the thread."""
         parameters = list(inspect.signature(self.functions[name]).parameters.values())[1:]
         return [
             parameter
@@ -170,7 +170,7 @@ class Caller:
         ]
 
     def excessive(self, name: str, arguments: list[object]) -> str:
-        """What a call works beyond what it costs; "" for nothing."""
+        """Return a sentence about a call that works more than it costs; "" for another."""
         lines, cost, outcome = self.work(name, arguments)
         most = {
             "waits": LINES_BEFORE_WAITING + LINES_PER_UNIT * cost,

@@ -66,7 +66,10 @@ def from_box(point, box):
 
 
 def axis_from_box(start, end, box):
-    """Of a segment: the distance is convex along it, so thirds that are farther can be cut off."""
+    """Return the distance of a segment from a box, m.
+
+    It is convex along the segment, so thirds that are farther can be cut off.
+    """
     low = 0.0
     high = 1.0
     for _ in range(120):

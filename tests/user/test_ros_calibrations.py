@@ -38,7 +38,11 @@ TABLE, _ = read_calibration(Path(__file__).parents[1] / "data" / "ur10e_calibrat
 
 
 def difference(robot, frames, q):
-    """Of the flange's pose from (K, 4, 4): m, and as a matrix entry."""
+    """Return the largest differences of the flange's poses from frames (K, 4, 4).
+
+    Returns:
+        Of a coordinate, m, and of an entry of the rotation matrix.
+    """
     mine = np.array([pin.XYZQUATToSE3(pose).homogeneous for pose in tool_path(robot, q)])
     apart = np.abs(mine - frames)
     return apart[:, :3, 3].max(), apart[:, :3, :3].max()

@@ -18,7 +18,7 @@ def bench() -> Bench:
 
 
 def most_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> int:
-    """How often a method is called at most in a tick."""
+    """Return the largest number of calls of a method in a tick."""
     calls = 0
     original = getattr(owner, name)
     most = 0

@@ -1,4 +1,4 @@
-"""What solvers are given: all refuse invalid targets and joint positions, and accept the others."""
+"""All solvers refuse invalid targets and joint positions, and accept the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of all solvers have in common, on Jacobians of every rank and scale."""
+"""Properties of the steps of all solvers, on Jacobians of every rank and scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site that the user visits, and any other client of the studio's port, can do: nothing."""
+"""Neither a site that the user visits nor another client of the studio's port can do anything."""
 
 from __future__ import annotations
 

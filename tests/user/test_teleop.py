@@ -115,7 +115,7 @@ def start(terminal, tmp_path):
 
 
 def plain(seen: bytes) -> str:
-    """What was seen, as one line without colours and movements of the cursor."""
+    """Return terminal output as one line without colours and movements of the cursor."""
     return " ".join(re.sub(r"\x1b\[[0-9;?<>]*[a-zA-Z]", "", seen.decode()).split())
 
 

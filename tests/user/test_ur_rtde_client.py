@@ -30,7 +30,7 @@ def frame(pose):
 
 
 class Seen:
-    """What one session saw, what the emulator recorded meanwhile, and the arm's kinematics by pinocchio."""
+    """The values that a session saw, the emulator's record, and the arm's model in pinocchio."""
 
     def __init__(self, polyscope, directory):
         name, host = (SETUPS | NEWEST)[polyscope]
@@ -64,7 +64,7 @@ class Seen:
         return TURN * data.oMf[self.model.getFrameId("tool0")] * frame(tcp)
 
     def away(self, q, pose, tcp=(0.0,) * 6):
-        """How far the TCP at q is from a pose, m and rad together."""
+        """Return the distance of the TCP at q from a pose, m and rad together."""
         return np.linalg.norm(pin.log6(self.tool(q, tcp).actInv(frame(pose))).vector)
 
     def between(self, ticks):
@@ -132,7 +132,10 @@ def tool_path(seen, moved):
 
 
 def off(path, way):
-    """How far a path (K, 3) leaves the line from its first point along a way (3,), m."""
+    """Return the largest distance of a path (K, 3) from a line, m.
+
+    The line goes through its first point in the direction of a way (3,).
+    """
     return np.linalg.norm(np.cross(path - path[0], way / np.linalg.norm(way)), axis=1).max()
 
 

@@ -37,7 +37,7 @@ class Bench:
             self.errors.append(error)
 
     def run(self, source: str) -> list[Any]:
-        """What a script says in its first tick."""
+        """Run a script for one tick, and return its output."""
         self.begin(source).join()
         Interpreter(self.codes[-1], self.functions, lambda fault: None).tick()
         return self.output

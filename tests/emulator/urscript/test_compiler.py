@@ -1,4 +1,4 @@
-"""What each construct of the language does."""
+"""Each construct of the language does what the manual says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is URScript, what is not, and where."""
+"""The parser accepts URScript, and refuses other text with its position."""
 
 from __future__ import annotations
 

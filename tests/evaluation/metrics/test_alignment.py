@@ -34,7 +34,7 @@ def square(t: Array) -> Array:
 
 
 def recorded(t: Array, marker: Array | None = None, sigma: float = 0.0) -> Array:
-    """What a tracker in FRAME sees of the square at the run's instants t."""
+    """Return the points of the square that a tracker in FRAME sees at the run's instants t."""
     poses = square(t)
     points = poses[:, :3] + pose.rotate(
         poses[:, 3:], np.broadcast_to(np.zeros(3) if marker is None else marker, (len(t), 3))

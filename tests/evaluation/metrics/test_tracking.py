@@ -34,7 +34,13 @@ def circle(t: Array) -> Array:
 
 
 def tracking_summary(t: Array, reference: Any, *poses: Any) -> dict[str, Any]:
-    """Of target, solution, setpoint, attained and, where it is known, predicted poses at the stamps."""
+    """Return the errors and delays of a run at the stamps t.
+
+    Args:
+        t: Stamps (T,), s.
+        reference: Function from instants to poses of the path.
+        poses: Target, solution, setpoint and attained poses, and predicted ones if known.
+    """
     budget = error_budget(reference(t), *poses)
     delays = pipeline_delays(t, reference, (reference(t), *poses[:4]), *poses[4:])
     return {**errors_and_delays(t, reference, poses[3], budget, delays, error_shares(budget))}
