@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 # The smaller part of the golden section.
@@ -36,60 +37,100 @@ def minimize_scalar(
         high: Upper end of the search.
         tolerance: Of the argument; also the smallest step.
     """
-    # The three lowest evaluations so far.
-    best = second = third = FunctionValue(start, function(start))
-    # This step, and the one before it; a golden section counts as the part that it divides.
-    step = 0.0
-    last_step = 0.0
+    at_start = FunctionValue(start, function(start))
+    search = _BrentSearch(low, high, best=at_start, second=at_start, third=at_start)
 
     for _ in range(MAX_EVALUATIONS - 1):
-        middle = 0.5 * (low + high)
-        # The minimum lies between low and high, and both are within two tolerances of the best
-        # point.
-        if abs(best.argument - middle) + 0.5 * (high - low) <= 2.0 * tolerance:
+        if search.is_within(tolerance):
             break
+        argument = search.next_argument(tolerance)
+        search.add(FunctionValue(argument, function(argument)))
 
-        last_but_one_step = last_step
-        last_step = step
-        parabolic_step = _parabolic_step(best, second, third)
+    return search.best.argument
+
+
+@dataclass
+class _BrentSearch:
+    """A search under way.
+
+    Attributes:
+        low: Lower end of the bracket, between whose ends the minimum lies.
+        high: Upper end of the bracket.
+        best: The lowest evaluation so far.
+        second: The second lowest.
+        third: The third lowest.
+        step: The last step from the best argument.
+        last_step: The one before it; a golden section counts as the part that it divides.
+    """
+
+    low: float
+    high: float
+    best: FunctionValue
+    second: FunctionValue
+    third: FunctionValue
+    step: float = 0.0
+    last_step: float = 0.0
+
+    def is_within(self, tolerance: float) -> bool:
+        """Check that both ends of the bracket are within two tolerances of the best argument."""
+        middle = 0.5 * (self.low + self.high)
+        distance = abs(self.best.argument - middle) + 0.5 * (self.high - self.low)
+        return distance <= 2.0 * tolerance
+
+    def next_argument(self, tolerance: float) -> float:
+        """Take the next step, at least as long as the tolerance, and return where it leads."""
+        best = self.best.argument
+        last_but_one_step = self.last_step
+        self.last_step = self.step
+
+        parabolic_step = _parabolic_step(self.best, self.second, self.third)
         # If steps do not halve every second time, the function is no parabola here.
         halves = abs(parabolic_step) < 0.5 * abs(last_but_one_step)
-        if halves and low < best.argument + parabolic_step < high:
-            step = parabolic_step
-            room = min(best.argument + step - low, high - best.argument - step)
-            if room < 2.0 * tolerance:
-                step = math.copysign(tolerance, middle - best.argument)
+        if halves and self.low < best + parabolic_step < self.high:
+            self.step = self._keep_from_ends(parabolic_step, tolerance)
         else:
-            farther_end = high if best.argument < middle else low
-            last_step = farther_end - best.argument
-            step = SMALLER_PART * last_step
+            is_in_lower_half = best < 0.5 * (self.low + self.high)
+            farther_end = self.high if is_in_lower_half else self.low
+            self.last_step = farther_end - best
+            self.step = SMALLER_PART * self.last_step
 
-        long_step = step if abs(step) >= tolerance else math.copysign(tolerance, step)
-        argument = best.argument + long_step
-        trial = FunctionValue(argument, function(argument))
+        if abs(self.step) >= tolerance:
+            return best + self.step
+        return best + math.copysign(tolerance, self.step)
 
-        # The higher of trial and best becomes an end of the bracket.
-        if trial.value <= best.value:
-            if trial.argument >= best.argument:
-                low = best.argument
+    def _keep_from_ends(self, step: float, tolerance: float) -> float:
+        """Return a step, or one towards the middle where it leads too close to an end."""
+        best = self.best.argument
+        room = min(best + step - self.low, self.high - best - step)
+        if room < 2.0 * tolerance:
+            return math.copysign(tolerance, 0.5 * (self.low + self.high) - best)
+        return step
+
+    def add(self, trial: FunctionValue) -> None:
+        """Add an evaluation: the higher one of it and the best becomes an end of the bracket."""
+        if trial.value <= self.best.value:
+            if trial.argument >= self.best.argument:
+                self.low = self.best.argument
             else:
-                high = best.argument
-            third = second
-            second = best
-            best = trial
-            continue
+                self.high = self.best.argument
+            self.third = self.second
+            self.second = self.best
+            self.best = trial
+            return
 
-        if trial.argument < best.argument:
-            low = trial.argument
+        if trial.argument < self.best.argument:
+            self.low = trial.argument
         else:
-            high = trial.argument
-        if trial.value <= second.value or second.argument == best.argument:
-            third = second
-            second = trial
-        elif trial.value <= third.value or third.argument in (best.argument, second.argument):
-            third = trial
+            self.high = trial.argument
 
-    return best.argument
+        # The search begins with one evaluation, which counts as all three.
+        second_is_best = self.second.argument == self.best.argument
+        third_repeats = self.third.argument in (self.best.argument, self.second.argument)
+        if trial.value <= self.second.value or second_is_best:
+            self.third = self.second
+            self.second = trial
+        elif trial.value <= self.third.value or third_repeats:
+            self.third = trial
 
 
 def _parabolic_step(best: FunctionValue, second: FunctionValue, third: FunctionValue) -> float:
