@@ -209,21 +209,39 @@ def find_corners(times: ArrayLike, points: ArrayLike) -> tuple[list[Corner], int
     ambiguous = 0
 
     for first, last in _consecutive_samples(path.turning_samples()):
-        k = first
-        while k <= last:
-            cut_corner = None if k == last else path.cut_corner(k)
-            if cut_corner is not None:
-                path_corners.append(path.corner(cut_corner, k, k + 1))
-                # The next sample is the second turn of this corner.
-                k += 2
-                continue
+        corners_here, ambiguous_here = _corners_of_turns(path, first, last)
+        path_corners += corners_here
+        ambiguous += ambiguous_here
 
-            if path.is_sharp(k):
-                if path.is_certain(k, first, last):
-                    path_corners.append(path.corner(path.points[k], k, k))
-                else:
-                    ambiguous += 1
-            k += 1
+    return path_corners, ambiguous
+
+
+def _corners_of_turns(path: _Polyline, first: int, last: int) -> tuple[list[Corner], int]:
+    """Return the corners among turns at consecutive samples, and the number of ambiguous ones.
+
+    Args:
+        path: Turns at each of the samples, and not at those before and after.
+        first: First of the samples.
+        last: Last of them.
+    """
+    path_corners: list[Corner] = []
+    ambiguous = 0
+
+    k = first
+    while k <= last:
+        cut_corner = None if k == last else path.cut_corner(k)
+        if cut_corner is not None:
+            path_corners.append(path.corner(cut_corner, k, k + 1))
+            # The next sample is the second turn of this corner.
+            k += 2
+            continue
+
+        if path.is_sharp(k):
+            if path.is_certain(k, first, last):
+                path_corners.append(path.corner(path.points[k], k, k))
+            else:
+                ambiguous += 1
+        k += 1
 
     return path_corners, ambiguous
 
