@@ -298,19 +298,9 @@ def make_points(tasks: Iterable[Task], engine: Engine, versions: str) -> Iterato
     executor = engine.open()
     try:
         while True:
-            # Give the workers something to do, until the tasks are used up or the pool breaks.
-            suspects: list[Task] = []
-            while not suspects and len(running) < POINTS_PER_WORKER * engine.workers:
-                task = next(waiting, None)
-                if task is None:
-                    break
-                if task.refused:
-                    yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
-                    continue
-                try:
-                    running[_submit(executor, task, versions)] = task
-                except BrokenExecutor:
-                    suspects.append(task)
+            suspects = yield from _submit_tasks(
+                waiting, running, executor, engine=engine, versions=versions
+            )
             if not running and not suspects:
                 return
 
@@ -330,6 +320,35 @@ def make_points(tasks: Iterable[Task], engine: Engine, versions: str) -> Iterato
                 executor = yield from _retry(suspects, engine, versions)
     finally:
         engine.close(running)
+
+
+def _submit_tasks(
+    waiting: Iterator[Task],
+    running: dict[Future[Result], Task],
+    executor: Executor,
+    *,
+    engine: Engine,
+    versions: str,
+) -> Generator[Made, None, list[Task]]:
+    """Give the workers something to do, until the tasks are used up or the pool breaks.
+
+    Those that are submitted are added to those in flight; those that were refused are yielded.
+
+    Returns:
+        The task at which the pool turned out to be broken, if any.
+    """
+    while len(running) < POINTS_PER_WORKER * engine.workers:
+        task = next(waiting, None)
+        if task is None:
+            break
+        if task.refused:
+            yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
+            continue
+        try:
+            running[_submit(executor, task, versions)] = task
+        except BrokenExecutor:
+            return [task]
+    return []
 
 
 def _submit(executor: Executor, task: Task, versions: str) -> Future[Result]:
