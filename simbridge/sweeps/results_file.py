@@ -86,20 +86,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """
     with open_file(path) as file:
         lines = _TextLines(path, file)
-        reader = csv.reader(lines, strict=True)
         header_length: int | None = None
-        while True:
-            first_line = lines.number + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                if lines.is_cut and first_line == lines.number:
-                    return
-                reason = f"this is not a row of cells: {error}"
-                raise InputFileError(path, reason, line=first_line) from None
-
+        for first_line, cells in _split_rows(path, lines):
             is_blank = not any(cell.strip() for cell in cells)
             if is_blank:
                 continue
@@ -116,6 +104,27 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 )
                 raise InputFileError(path, reason, line=first_line)
             yield first_line, [unprotect(cell) for cell in cells]
+
+
+def _split_rows(path: Path, lines: _TextLines) -> Iterator[tuple[int, list[str]]]:
+    """Split lines into rows of cells, each with the number of its first line.
+
+    Raises:
+        InputFileError: A row has no cells, but not if it is a last one without a line end.
+    """
+    reader = csv.reader(lines, strict=True)
+    while True:
+        first_line = lines.number + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if lines.is_cut and first_line == lines.number:
+                return
+            reason = f"this is not a row of cells: {error}"
+            raise InputFileError(path, reason, line=first_line) from None
+        yield first_line, cells
 
 
 class _TextLines:
