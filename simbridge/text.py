@@ -160,23 +160,12 @@ def make_table(
         bold: The first cells of rows to emphasise.
     """
     from rich.console import Console  # noqa: PLC0415 (only the command line prints tables)
-    from rich.table import Table  # noqa: PLC0415 (likewise)
 
-    def plain_table(titles: Sequence[str]) -> Table:
-        table = Table(box=None, pad_edge=False)
-        for number, (name, title) in enumerate(zip(columns, titles, strict=True)):
-            is_first = number == 0
-            is_text = is_first or name in left
-            justify: Literal["left", "right"] = "left" if is_text else "right"
-            table.add_column(title, justify=justify, no_wrap=not is_first, overflow="fold")
-        for row in rows:
-            # As in `bold`, where it is not broken into lines.
-            name = row[0].replace("\n", "")
-            table.add_row(*row, style="bold" if name in bold else None)
-        return table
+    left_columns = [number for number, name in enumerate(columns) if number == 0 or name in left]
+    bold_rows = [number for number, row in enumerate(rows) if row[0] in bold]
 
     console = Console()
-    table = plain_table(columns)
+    table = _plain_table(columns, rows, left_columns=left_columns, bold_rows=bold_rows)
     unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
     if console.measure(table, options=unlimited).maximum <= console.width:
         return table
@@ -190,8 +179,34 @@ def make_table(
         room -= 2 + width
 
     name_width = max(room, MIN_NAME_WIDTH)
-    rows = [(_break_name(row[0], name_width), *row[1:]) for row in rows]
-    return plain_table(titles)
+    narrow_rows = [(_break_name(row[0], name_width), *row[1:]) for row in rows]
+    return _plain_table(titles, narrow_rows, left_columns=left_columns, bold_rows=bold_rows)
+
+
+def _plain_table(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left_columns: Sequence[int],
+    bold_rows: Sequence[int],
+) -> Table:
+    """Return a table without lines, of which only the first column may be broken into lines.
+
+    Args:
+        titles: Of the columns.
+        rows: Cells, as rich's markup.
+        left_columns: Numbers of the columns that are left-justified.
+        bold_rows: Numbers of the rows to emphasise.
+    """
+    from rich.table import Table  # noqa: PLC0415 (only the command line prints tables)
+
+    table = Table(box=None, pad_edge=False)
+    for number, title in enumerate(titles):
+        justify: Literal["left", "right"] = "left" if number in left_columns else "right"
+        table.add_column(title, justify=justify, no_wrap=number > 0, overflow="fold")
+    for number, row in enumerate(rows):
+        table.add_row(*row, style="bold" if number in bold_rows else None)
+    return table
 
 
 def _break_name(name: str, width: int) -> str:
