@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from simbridge.backends.backend import Backend, Ending, cause_of
 from simbridge.errors import Cause, Interrupted, SimbridgeError, UnforeseenError
@@ -148,48 +149,90 @@ def record_early_end(
         StoppedAtTheEnd: The controller stopped the arm after Ctrl-C.
         UnforeseenError: Instead of an error that is none of simbridge's.
     """
-
-    def record(outcome: str, error: BaseException, reported: SimbridgeError) -> None:
-        directory = unfinished()
-        if directory is None:
-            return
-        reported.run_directory = directory.path
-        # Whatever ended the run may also prevent its evaluation: the first error is the one to
-        # report.
-        try:
-            with contextlib.suppress(Exception):
-                finalize(directory, outcome, tolerance, arm, error)
-        except KeyboardInterrupt:
-            add_aftermath(
-                reported, f"The evaluation was interrupted; {_finish_advice(directory.path)}"
-            )
-
     try:
         yield
     except Interrupted:
         raise
     except KeyboardInterrupt as error:
-        before = _error_before(error)
-        if before is None:
-            stop = stop_at_the_end(arm.ending, f"The run was {describe_signal(error)}.")
-            if stop is not None:
-                record(f"{type(stop).__name__}: {stop}", stop, stop)
-                raise stop from None
-
-        interrupted = explain_interrupt(error, before, arm.ending, subject="run")
-        interrupted.cause = cause_of(before or error, None)
-        outcome: str = interrupted.cause
-        if before is not None:
-            outcome = f"{type(before).__name__}: {before}"
-        record(outcome, before or error, interrupted)
-        raise interrupted from None
+        end = _end_by_signal(error, arm.ending)
+        _record_end_and_directory(end, unfinished(), tolerance, arm=arm)
+        raise end.reported from None
     except Exception as error:
-        reported = reportable_error(error, "run")
-        reported.aftermath = describe_rest(arm.ending)
-        record(f"{type(error).__name__}: {error}", error, reported)
-        if reported is error:
+        end = _end_by_error(error, arm.ending)
+        _record_end_and_directory(end, unfinished(), tolerance, arm=arm)
+        if end.reported is error:
             raise
-        raise reported from error
+        raise end.reported from error
+
+
+class EarlyEnd(NamedTuple):
+    """What ended a run before it was complete.
+
+    Attributes:
+        error: What ended it.
+        outcome: The same as text, for summary.json.
+        reported: The error to raise.
+    """
+
+    error: BaseException
+    outcome: str
+    reported: SimbridgeError
+
+
+def _end_by_signal(error: KeyboardInterrupt, ending: Ending | None) -> EarlyEnd:
+    """Tell apart a signal that ended a run, a stop by the controller and an error before them.
+
+    Args:
+        error: The signal.
+        ending: What was seen of the end.
+    """
+    before = _error_before(error)
+    if before is None:
+        stop = stop_at_the_end(ending, f"The run was {describe_signal(error)}.")
+        if stop is not None:
+            return EarlyEnd(stop, f"{type(stop).__name__}: {stop}", stop)
+
+    interrupted = explain_interrupt(error, before, ending, subject="run")
+    interrupted.cause = cause_of(before or error, None)
+    if before is None:
+        return EarlyEnd(error, interrupted.cause, interrupted)
+    return EarlyEnd(before, f"{type(before).__name__}: {before}", interrupted)
+
+
+def _end_by_error(error: Exception, ending: Ending | None) -> EarlyEnd:
+    """Choose the error to raise, and let it carry whether the arm is at rest."""
+    reported = reportable_error(error, "run")
+    reported.aftermath = describe_rest(ending)
+    return EarlyEnd(error, f"{type(error).__name__}: {error}", reported)
+
+
+def _record_end_and_directory(
+    end: EarlyEnd,
+    directory: RunDirectory | None,
+    tolerance: tuple[float, float] | None,
+    *,
+    arm: Backend,
+) -> None:
+    """Write the summary of a run that ended early, and name its directory in the error.
+
+    Args:
+        end: What ended it.
+        directory: The run's; without one there is nothing to write.
+        tolerance: See `record_early_end`.
+        arm: Where it ran, which has been left.
+    """
+    if directory is None:
+        return
+    end.reported.run_directory = directory.path
+
+    # Whatever ended the run may also prevent its evaluation: the first error is the one to report.
+    try:
+        with contextlib.suppress(Exception):
+            finalize(directory, end.outcome, tolerance, arm, end.error)
+    except KeyboardInterrupt:
+        add_aftermath(
+            end.reported, f"The evaluation was interrupted; {_finish_advice(directory.path)}"
+        )
 
 
 def _error_before(error: BaseException) -> SimbridgeError | None:
