@@ -23,7 +23,7 @@ WATCHDOG_FREQUENCY = 10.0  # Hz
 # Deceleration at the end of the script, rad/s^2: the arm has been braked by then, unless its commands were lost.
 DECELERATION = 4.0
 # Output registers that ur_rtde does not use.
-NUMBER, COUNTER = "output_int_register_22", "output_int_register_23"
+NUMBER_OUTPUT, COUNTER_OUTPUT = "output_int_register_22", "output_int_register_23"
 # The counter of a running script advances within this time, s of the controller's clock.
 _ADVANCES = 0.05
 # One that is paused has counted in one of its last states before, so many at the most being late.
@@ -108,12 +108,12 @@ def _numbers(values: Iterable[float]) -> str:
     return ", ".join(repr(float(value)) for value in values)
 
 
-def random_number() -> int:
+def draw_session_number() -> int:
     """A session's number: never 0, which unused registers have."""
     return 1 + secrets.randbelow(2**31 - 1)
 
 
-class Program(Enum):
+class ProgramOwner(Enum):
     """Whose program a controller runs, or has paused."""
 
     NONE = "none"
@@ -132,7 +132,7 @@ class ProgramWatch:
     """
 
     def __init__(
-        self, number: int, *, uploaded: bool = False, program: Program = Program.UNKNOWN
+        self, number: int, *, uploaded: bool = False, program: ProgramOwner = ProgramOwner.UNKNOWN
     ) -> None:
         self._number, self._uploaded = number, uploaded
         self._counter: int | None = None
@@ -143,18 +143,18 @@ class ProgramWatch:
         self._foreign: float | None = None
         self.program = program
 
-    def follow(self, state: Mapping[str, Any]) -> Program:
+    def follow(self, state: Mapping[str, Any]) -> ProgramOwner:
         """Take the next state; whose program it shows."""
-        now, named = state["timestamp"], state[NUMBER] == self._number
+        now, named = state["timestamp"], state[NUMBER_OUTPUT] == self._number
         playing = state["runtime_state"] == RuntimeState.PLAYING
-        counted = self._counter is not None and state[COUNTER] != self._counter
+        counted = self._counter is not None and state[COUNTER_OUTPUT] != self._counter
         if counted or self._counter is None or not playing:
             self._still = now
         if named or self._counter is None or not playing:
             self._strange = now
-        self._counter = state[COUNTER]
+        self._counter = state[COUNTER_OUTPUT]
         if state["runtime_state"] not in PROGRAM_RUNS:
-            self.program, self._foreign = Program.NONE, None
+            self.program, self._foreign = ProgramOwner.NONE, None
         elif playing:
             self._uncounted = 0 if counted else self._uncounted + 1
             self._foreign = None if named else self._foreign or now
@@ -164,25 +164,25 @@ class ProgramWatch:
             self._uncounted = 0
         return self.program
 
-    def _playing(self, now: float, named: bool, counted: bool) -> Program:
+    def _playing(self, now: float, named: bool, counted: bool) -> ProgramOwner:
         if named and counted:
             self._uploaded = False
-            return Program.OURS
+            return ProgramOwner.OURS
         if named:
-            before = Program.UNKNOWN if self.program is Program.NONE else self.program
-            return Program.OTHER if now - self._still > _ADVANCES else before
+            before = ProgramOwner.UNKNOWN if self.program is ProgramOwner.NONE else self.program
+            return ProgramOwner.OTHER if now - self._still > _ADVANCES else before
         # Ours may not have reached its first statement yet.
         waits = self._uploaded and now - self._strange < _STARTS
-        return Program.UNKNOWN if waits else Program.OTHER
+        return ProgramOwner.UNKNOWN if waits else ProgramOwner.OTHER
 
-    def _paused(self, now: float, named: bool) -> Program:
+    def _paused(self, now: float, named: bool) -> ProgramOwner:
         """Whose program is paused: ours if it counted until then, or was sent and has hardly begun."""
-        if self.program is Program.OURS and (
+        if self.program is ProgramOwner.OURS and (
             self._uncounted > _LATE or not (named or self._uploaded)
         ):
             # Another may have taken its place, too late to show it.
-            return Program.UNKNOWN
-        if self.program in (Program.NONE, Program.UNKNOWN):
+            return ProgramOwner.UNKNOWN
+        if self.program in (ProgramOwner.NONE, ProgramOwner.UNKNOWN):
             begins = self._foreign is None or now - self._foreign < _NAMES_ITSELF
-            return Program.OURS if self._uploaded and begins else Program.UNKNOWN
+            return ProgramOwner.OURS if self._uploaded and begins else ProgramOwner.UNKNOWN
         return self.program

@@ -20,11 +20,12 @@ import numpy as np
 
 from simbridge.backends import preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
-from simbridge.backends.control_script import random_number
+from simbridge.backends.control_script import draw_session_number
 from simbridge.backends.ending import end_session, signals_wait
-from simbridge.backends.loop_process import Silence
-from simbridge.backends.servo_channel import STATE_FIELDS, StateRing, state_at_rest
+from simbridge.backends.loop_process import SilenceWatch
 from simbridge.backends.servo_client import LiveProgram, LoopTiming, ServoProcess
+from simbridge.backends.state_fields import STATE_FIELDS, state_at_rest
+from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
 from simbridge.robot.pose import Array
@@ -99,7 +100,7 @@ class ControllerBackend(Backend):
         self._checked_at = 0.0
         self._first: float | None = None
         self._timing = LoopTiming()
-        self._silence = Silence()
+        self._silence = SilenceWatch()
 
     @property
     def loop(self) -> dict[str, float | int] | None:
@@ -200,13 +201,13 @@ class ControllerBackend(Backend):
         self._refuse_if_stopped()
         process = self._connected(program)
         with self._stop_on_error():
-            path = process.memory("live")
+            path = process.create_memory("live")
             program.create_channel(path)
-            self._ring = process.live_session(path)
+            self._ring = process.begin_session(path)
 
         # The start may take long on a busy computer: silence counts from here.
         self._timing = LoopTiming()
-        self._silence = Silence()
+        self._silence = SilenceWatch()
         return self._ring, process
 
     def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
@@ -228,7 +229,7 @@ class ControllerBackend(Backend):
     def _received(self, state: ArmState) -> ArmState:
         """Remember a state that has arrived."""
         self._last, self._first = state, self._first or state.timestamp
-        self._silence.heard()
+        self._silence.hear()
         return state
 
     def _connected(self, live: LiveProgram | None = None) -> ServoProcess:
@@ -238,7 +239,7 @@ class ControllerBackend(Backend):
         self._ending = None
         self._check_again(payload_may_change=live is not None)
         self._last = self._ring = self._first = None
-        self._config = config = replace(self._config, number=random_number())
+        self._config = config = replace(self._config, number=draw_session_number())
         with self._stop_on_error():
             with signals_wait():  # there is never one without the other
                 self._process, self._messages = (
@@ -298,7 +299,7 @@ class ControllerBackend(Backend):
         """The states of a plan, as they arrive."""
         with self._stop_on_error():
             self._ring = ring = process.replay(setpoints, feedforward=feedforward)
-            self._silence = Silence()
+            self._silence = SilenceWatch()
             done = False
             failure: SimbridgeError | None = None
             while not done and failure is None:
@@ -315,7 +316,7 @@ class ControllerBackend(Backend):
                 for state in ring.new_states(self.period):
                     yield self._received(state)
                     # A slow consumer is not silence of the servo process.
-                    self._silence.heard()
+                    self._silence.hear()
                 if failure is not None:
                     raise failure
                 self._check_silence()
@@ -326,7 +327,7 @@ class ControllerBackend(Backend):
             yield from self._ring.new_states(self.period)
 
     def _check_silence(self) -> None:
-        silent = self._silence.too_long()
+        silent = self._silence.excess()
         if silent:
             timestamp = 0.0 if self._last is None else self._last.timestamp
             raise StaleState(

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from simbridge.backends.backend import Ending
-from simbridge.backends.control_script import Program, ProgramWatch
-from simbridge.backends.servo_channel import STATE_FIELDS, State
+from simbridge.backends.control_script import ProgramOwner, ProgramWatch
 from simbridge.backends.servo_client import ServoProcess
-from simbridge.backends.succession import MAX_STEP
+from simbridge.backends.session_state import SessionState
+from simbridge.backends.state_fields import STATE_FIELDS
+from simbridge.backends.succession import MAX_STEP_S
 from simbridge.ur.arm_state import find_stop
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
@@ -98,7 +99,7 @@ class _Watcher:
         self._host, self._number, self._process = host, number, process
         self._last_seen, self._ending = last_seen, ending
         self._watch: ProgramWatch | None = None
-        self._program = Program.UNKNOWN
+        self._program = ProgramOwner.UNKNOWN
         self._reader: RtdeReader | None = None
         self._states: list[Package] = []
         self._seen_at = 0.0
@@ -125,7 +126,9 @@ class _Watcher:
         if states:
             self._seen_at = time.monotonic()
         for state in states:
-            self._program = Program.UNKNOWN if self._watch is None else self._watch.follow(state)
+            self._program = (
+                ProgramOwner.UNKNOWN if self._watch is None else self._watch.follow(state)
+            )
             self._follow_clock(state["timestamp"])
             self._states = [*self._states[-100:], state]
             if "controller_restarted" in self._ending.shown:
@@ -138,7 +141,10 @@ class _Watcher:
                     f"safety mode {mode_label(state['safety_mode'], SafetyMode)}, "
                     f"robot mode {mode_label(state['robot_mode'], RobotMode)}",
                 )
-            if self._program is Program.OTHER and State.UPLOADING in self._process.reached:
+            if (
+                self._program is ProgramOwner.OTHER
+                and SessionState.UPLOADING in self._process.reached
+            ):
                 self._show("program_replaced", "another program runs on the controller")
 
     def _follow_clock(self, timestamp: float) -> None:
@@ -150,7 +156,7 @@ class _Watcher:
             words = f"its clock went from {self._last_seen:.3f} s to {timestamp:.3f} s"
             self._show("controller_restarted", words)
 
-        if self._states and timestamp - self._states[-1]["timestamp"] <= MAX_STEP:
+        if self._states and timestamp - self._states[-1]["timestamp"] <= MAX_STEP_S:
             self._last_seen = timestamp
 
     def _show(self, cause: str, words: str) -> None:
@@ -162,11 +168,11 @@ class _Watcher:
         """Begins with what the servo process saw of the program until it ended. One that was killed says nothing: then
         it is ours, once it was."""
         reached, program = self._process.reached, self._process.program
-        begun = State.READY in reached
+        begun = SessionState.READY in reached
         if program is None:
-            program = Program.OURS if begun else Program.UNKNOWN
+            program = ProgramOwner.OURS if begun else ProgramOwner.UNKNOWN
         return ProgramWatch(
-            self._number, uploaded=State.UPLOADING in reached and not begun, program=program
+            self._number, uploaded=SessionState.UPLOADING in reached and not begun, program=program
         )
 
     def until_at_rest(self) -> None:
@@ -216,7 +222,7 @@ class _Watcher:
     def _is_ours(self) -> bool:
         """Whether the program is ours right now, and not another that has begun meanwhile."""
         self._follow(0.05)
-        return self._program is Program.OURS
+        return self._program is ProgramOwner.OURS
 
     def _note(self, words: str) -> None:
         if words not in self._ending.evidence:
@@ -234,9 +240,9 @@ class _Watcher:
 
     @property
     def _script_ended(self) -> bool | None:
-        if not self._states or self._program is Program.UNKNOWN:
+        if not self._states or self._program is ProgramOwner.UNKNOWN:
             return None
-        return self._program is not Program.OURS
+        return self._program is not ProgramOwner.OURS
 
     def conclude(self) -> None:
         """Note what was seen last; states that are too old show nothing."""

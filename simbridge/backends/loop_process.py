@@ -100,7 +100,7 @@ class LoopProcess:
             except (OSError, ValueError):  # it has ended, or the pipe was closed
                 return
 
-    def memory(self, name: str) -> Path:
+    def create_memory(self, name: str) -> Path:
         """An anonymous file in memory: the servo process never waits for a disk, and nothing is left when both
         processes have ended, even by SIGKILL."""
         self._shared.append(os.memfd_create(f"simbridge-{name}"))
@@ -205,7 +205,7 @@ class LoopProcess:
             return self._process.wait()
 
 
-def mapped(path: Path | None, count: int) -> Array:
+def map_numbers(path: Path | None, count: int) -> Array:
     """Numbers (count,) in a file, or, without one, in memory of this process alone."""
     if path is None:
         return np.frombuffer(mmap.mmap(-1, 8 * count), dtype=np.float64)
@@ -213,18 +213,18 @@ def mapped(path: Path | None, count: int) -> Array:
         return np.frombuffer(mmap.mmap(file.fileno(), 8 * count), dtype=np.float64)
 
 
-class Silence:
+class SilenceWatch:
     """Notices when nothing is heard from a loop any more."""
 
     def __init__(self) -> None:
         self._before = False
-        self.heard()
+        self.hear()
 
-    def heard(self) -> None:
+    def hear(self) -> None:
         """Something was heard."""
         self._heard = time.monotonic()
 
-    def too_long(self) -> float:
+    def excess(self) -> float:
         """How long nothing was heard, s, if that is too long; else 0. It is only the second time in a row: after the
         first, what came while this program was halted is read."""
         silent = time.monotonic() - self._heard

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simbridge.backends.servo_channel import ServoConfig
+from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.tool_comparison import (
     SAME_COG,
     SAME_MASS,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from simbridge.backends.motion_samples import MotionSamples
 from simbridge.backends.state_supply import StateSupply
-from simbridge.backends.succession import MAX_STEP, check_state, check_succession
+from simbridge.backends.succession import MAX_STEP_S, check_state, check_succession
 from simbridge.robot.pose import Array
 from simbridge.ur.arm_state import find_stop
 from simbridge.ur.errors import ArmNotReady, ImplausibleState, ProgramStopped, StaleState
@@ -143,7 +143,7 @@ class ReceivedStates:
             self.samples.match(self._tick(state), state, arrival)
 
         if is_newer:
-            self.supply.arrived(arrival)
+            self.supply.add_arrival(arrival)
         return is_newer
 
     def check_fresh(self) -> None:
@@ -181,7 +181,7 @@ class ReceivedStates:
 
             # Both computers may have stood still, as when one is a virtual machine on the other.
             step = state["timestamp"] - self.newest["timestamp"]
-            if quiet > STALE_S and MAX_STEP < step < quiet + STALE_S:
+            if quiet > STALE_S and MAX_STEP_S < step < quiet + STALE_S:
                 raise StaleState(self._host, self.newest["timestamp"], quiet) from None
             raise
         return True

@@ -13,9 +13,11 @@ import msgspec
 import numpy as np
 
 from simbridge.backends.backend import ArmState
-from simbridge.backends.control_script import Program
+from simbridge.backends.control_script import ProgramOwner
 from simbridge.backends.loop_process import LoopProcess
-from simbridge.backends.servo_channel import ROWS, ServoConfig, State, StateRing
+from simbridge.backends.servo_config import ServoConfig
+from simbridge.backends.session_state import SessionState
+from simbridge.backends.state_ring import ROWS, StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import (
     ConnectionLost,
@@ -27,7 +29,7 @@ from simbridge.ur.survey import registers_taken, survey
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
-CONNECT_TIMEOUT = 15.0  # s
+CONNECT_TIMEOUT_S = 15.0  # s
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ class ServoProcess(LoopProcess):
             super().__init__(live.module, config.host, "servo")
         self._config = config
         self._live = live
-        self.reached = {State.CONNECTING}
-        self.program: Program | None = None
+        self.reached = {SessionState.CONNECTING}
+        self.program: ProgramOwner | None = None
 
     def connect(self) -> dict[str, Any]:
         """Wait until it is connected to the controller.
@@ -78,7 +80,7 @@ class ServoProcess(LoopProcess):
         """
         setup = None
         if self._live is not None:
-            path = self.memory("setup")
+            path = self.create_memory("setup")
             path.write_bytes(self._live.setup)
             setup = str(path)
         self.send(msgspec.to_builtins(self._config) | {"live": setup})
@@ -100,32 +102,34 @@ class ServoProcess(LoopProcess):
             raise
 
     def _ready(self) -> dict[str, Any]:
-        deadline = time.monotonic() + CONNECT_TIMEOUT
+        deadline = time.monotonic() + CONNECT_TIMEOUT_S
         while (left := deadline - time.monotonic()) > 0.0:
             for event in self.events(left):
                 if event["event"] == "ready":
                     return event
         raise ConnectionLost(
-            self._config.host, REALTIME, f"the control script did not run in {CONNECT_TIMEOUT:g} s"
+            self._config.host,
+            REALTIME,
+            f"the control script did not run in {CONNECT_TIMEOUT_S:g} s",
         )
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
         """Send setpoints (T, n), rad, one per period, or with feedforward what makes the arm follow them; the ring in
         which the state of each appears."""
-        plan = self.memory("setpoints")
+        plan = self.create_memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
         # A controller that scales the speed takes more periods than the plan has.
         return self._play(
             4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward
         )
 
-    def live_session(self, channel: Path) -> StateRing:
+    def begin_session(self, channel: Path) -> StateRing:
         """Begin a live session in which the process makes the setpoints, from the inputs in the channel; it waits to be
         engaged. The ring in which states appear."""
         return self._play(ROWS, do="session", channel=str(channel))
 
     def _play(self, states: int, **request: Any) -> StateRing:
-        path = self.memory("states")
+        path = self.create_memory("states")
         ring = StateRing.create(path, len(self._config.limits.joint_names), states)
         self.send({**request, "ring": str(path), "rows": ring.rows})
         return ring
@@ -133,9 +137,9 @@ class ServoProcess(LoopProcess):
     def _note(self, event: dict[str, Any]) -> None:
         super()._note(event)
         if event["event"] == "state":
-            self.reached.add(State(event["state"]))
+            self.reached.add(SessionState(event["state"]))
         elif event["event"] == "stopped":
-            self.program = Program(event["program"])
+            self.program = ProgramOwner(event["program"])
 
 
 class LoopTiming:

@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from simbridge.backends.control_script import Program, ProgramWatch, control_script
+from simbridge.backends.control_script import ProgramOwner, ProgramWatch, control_script
 from simbridge.backends.loop_process import (
     Parent,
     error_facts,
@@ -38,16 +38,11 @@ from simbridge.backends.loop_process import (
     minimize_latency,
     new_files_allowed,
 )
-from simbridge.backends.servo_channel import (
-    OPTIONAL_FIELDS,
-    STATE_FIELDS,
-    Event,
-    ServoConfig,
-    State,
-    StateRing,
-    next_state,
-)
+from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.session_state import SessionEvent, SessionState, next_state
+from simbridge.backends.state_fields import OPTIONAL_FIELDS, STATE_FIELDS
+from simbridge.backends.state_ring import StateRing
 from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.backends.succession import has_corrupt_number
 from simbridge.backends.tool_watch import ToolWatch
@@ -117,7 +112,7 @@ class RtdeLink:
         forbid_new_files()
 
     @property
-    def program(self) -> Program:
+    def program(self) -> ProgramOwner:
         """Whose program the controller had in the newest state."""
         return self._watch.program
 
@@ -175,7 +170,7 @@ class RtdeLink:
                     stop = errors.ProgramPaused
                 if stop is not None:
                     raise stop(host, *read_modes(state))
-            if self._watch.program is Program.OURS:
+            if self._watch.program is ProgramOwner.OURS:
                 self.keep_alive()
                 return
         raise errors.ScriptNotStarted(host, SCRIPT_TIMEOUT)
@@ -194,7 +189,7 @@ class RtdeLink:
             if self._followed is not None and has_corrupt_number(self._followed, state):
                 continue
             self._followed = state
-            if self._watch.follow(state) is Program.OTHER:
+            if self._watch.follow(state) is ProgramOwner.OTHER:
                 raise errors.ProgramReplaced(self._config.host, *read_modes(state))
         return states
 
@@ -222,16 +217,16 @@ class RtdeLink:
         self._control.stopScript()
 
 
-class Session:
+class ServoSession:
     """One connection to the controller, from the configuration to the stop."""
 
     def __init__(self, config: ServoConfig, parent: Parent) -> None:
         self._config, self._parent = config, parent
         self._link: RtdeLink | None = None
         self._loop: ServoLoop | None = None
-        self._state = State.CONNECTING
+        self._state = SessionState.CONNECTING
 
-    def _on(self, event: Event) -> None:
+    def _change_state(self, event: SessionEvent) -> None:
         """Go to the next state, and report it."""
         before, self._state = self._state, next_state(self._state, event)
         if self._state is not before:
@@ -248,7 +243,7 @@ class Session:
         self._link = link = RtdeLink(config)
         notes = minimize_latency(config.priority)
         idle = link.check_idle()
-        self._on(Event.SENT)
+        self._change_state(SessionEvent.SENT)
         link.upload()
         link.await_script()
         guard = Guard(config.limits, config.period, config.lookahead)
@@ -269,14 +264,14 @@ class Session:
             wait_in_pause=config.wait_in_pause,
             tool=tool,
         )
-        self._on(Event.SCRIPT_RUNS)
+        self._change_state(SessionEvent.SCRIPT_RUNS)
         self._parent.report(event="ready", q=loop.measured.tolist(), notes=notes)
         while True:
             signal.alarm(STUCK_TIMEOUT)
             for request in self._parent.requests():
                 if request["do"] == "stop":
                     return
-                self._take(loop, request)
+                self._handle_request(loop, request)
             if self._parent.gone or _terminated:
                 return
             self._parent.check_alive()
@@ -284,15 +279,15 @@ class Session:
             while tool.changes:
                 payload = tool.changes.popleft()
                 self._parent.report(event="payload", mass=payload.mass, cog=payload.cog)
-            self._on(Event.PAUSE if loop.paused else Event.RESUME)
-            if self._state is State.MOVING and loop.idle:
-                self._on(Event.DONE)
+            self._change_state(SessionEvent.PAUSE if loop.paused else SessionEvent.RESUME)
+            if self._state is SessionState.MOVING and loop.idle:
+                self._change_state(SessionEvent.DONE)
                 self._parent.report(event="done", **self._missed())
 
     def _prepare(self) -> None:
         """What takes long, before the connection: nothing here."""
 
-    def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
+    def _handle_request(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the motion of a request."""
         joints = len(self._config.limits.joint_names)
         with new_files_allowed():
@@ -301,12 +296,12 @@ class Session:
             plan = np.asarray(np.memmap(request["plan"], mode="r"))
         setpoints = plan.view(np.float64).reshape(-1, joints)
         loop.play(PlanReplay(setpoints), ring.write, feedforward=request["feedforward"])
-        self._on(Event.PLAY)
+        self._change_state(SessionEvent.PLAY)
 
     def end(self, failure: BaseException | None) -> None:
         """Brake, then end the script, whatever has happened; a step that fails is reported, unless it did before
         (`failure`), and the next follows."""
-        self._on(Event.END)
+        self._change_state(SessionEvent.END)
         # A controller that no longer answers must not block this process: the alarm's default action ends it.
         signal.alarm(STOP_TIMEOUT)
         for name, step in (("brake", self._brake), ("end the control script", self._stop_script)):
@@ -315,8 +310,8 @@ class Session:
             except Exception as error:
                 if as_text(error) != as_text(failure):
                     self._parent.report(event="failed", step=name, reason=as_text(error))
-        self._on(Event.RESTS)
-        program = Program.UNKNOWN if self._link is None else self._link.program
+        self._change_state(SessionEvent.RESTS)
+        program = ProgramOwner.UNKNOWN if self._link is None else self._link.program
         self._parent.report(event="stopped", program=program.value, **self._missed())
 
     def _missed(self) -> dict[str, int]:
@@ -332,7 +327,7 @@ class Session:
             self._loop.brake()
 
     def _stop_script(self) -> None:
-        if self._link is not None and self._link.program is not Program.OTHER:
+        if self._link is not None and self._link.program is not ProgramOwner.OTHER:
             self._link.stop()
 
 
@@ -344,7 +339,7 @@ def _terminate(*_: object) -> None:
     _terminated = True
 
 
-def main(kind: type[Session] = Session) -> int:
+def main(kind: type[ServoSession] = ServoSession) -> int:
     """Read the configuration from the first line of standard input and serve the parent; returns the exit status."""
     parent = Parent()
     # Ctrl-C is handled by the parent, which then requests a stop.

@@ -14,9 +14,9 @@ import numpy as np
 from simbridge.ur.errors import LateStates
 
 # Over how much time periods are counted, s.
-WINDOW = 2.0
+WINDOW_S = 2.0
 # The share of periods without a setpoint at which a motion ends.
-MAX_SHARE = 0.5
+MAX_UNSENT_FRACTION = 0.5
 # States that are read within this fraction of a period have arrived together: the loop does not look all the time.
 _TOGETHER = 0.5
 
@@ -33,17 +33,17 @@ class StateSupply:
         self._host = host
         self._period = period
         # Of each counted period, whether nothing could be sent in it.
-        self._unsent: deque[bool] = deque(maxlen=round(WINDOW / period))
+        self._unsent: deque[bool] = deque(maxlen=round(WINDOW_S / period))
         self._unsent_count = 0
         # When states arrived within the window, s (host clock).
-        self._arrivals: deque[float] = deque(maxlen=round(2.0 * WINDOW / period))
+        self._arrivals: deque[float] = deque(maxlen=round(2.0 * WINDOW_S / period))
 
-    def arrived(self, now: float) -> None:
+    def add_arrival(self, now: float) -> None:
         """States have arrived together, at a time of the host's clock, s."""
         if self._arrivals and now - self._arrivals[-1] < _TOGETHER * self._period:
             return
         self._arrivals.append(now)
-        while now - self._arrivals[0] > WINDOW:
+        while now - self._arrivals[0] > WINDOW_S:
             self._arrivals.popleft()
 
     def count(self, *, sent: bool) -> None:
@@ -58,8 +58,8 @@ class StateSupply:
         self._unsent_count += not sent
 
         share = self._unsent_count / len(self._unsent)
-        if len(self._unsent) == self._unsent.maxlen and share >= MAX_SHARE:
+        if len(self._unsent) == self._unsent.maxlen and share >= MAX_UNSENT_FRACTION:
             gaps = np.diff(self._arrivals)
-            interval = float(gaps.mean()) if len(gaps) else WINDOW
+            interval = float(gaps.mean()) if len(gaps) else WINDOW_S
             longest = float(gaps.max(initial=0.0))
-            raise LateStates(self._host, share, WINDOW, interval, longest, self._period)
+            raise LateStates(self._host, share, WINDOW_S, interval, longest, self._period)

@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from simbridge.backends.control_script import COUNTER, NUMBER
+from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.ur.errors import ImplausibleState
 from simbridge.ur.rtde import Package
 
 # How far the controller's clock may be ahead of that of the state before, s. States that stay away for 0.1 s end a
 # motion; the last one before may itself have been late by as much.
-MAX_STEP = 0.2
+MAX_STEP_S = 0.2
 # How far a joint may be from where it was in the state before, rad, besides what it moves at twice its largest
 # velocity. What is nearer than this, and cannot be true, is seen by the guard: the arm is not where it was sent.
 MAX_JOINT_STEP = 1.0
@@ -33,7 +33,7 @@ _LARGEST = {
     "actual_current": 1e3,
 }
 _POSITIONS = ("actual_q", "target_q")
-# How far the control script's counter may go on from one state to the next: a count a cycle, for `MAX_STEP`.
+# How far the control script's counter may go on from one state to the next: a count a cycle, for `MAX_STEP_S`.
 MAX_COUNTS = 100
 # Fractions of full speed; a little outside of 0 to 1 is rounding.
 _SCALINGS = ("speed_scaling", "target_speed_fraction")
@@ -81,8 +81,8 @@ def check_succession(
     check_state(host, state)
 
     step = state["timestamp"] - before["timestamp"]
-    if not step <= MAX_STEP:
-        reason = f"{step:.3f} s after the state before, and at most {MAX_STEP:g} s can be"
+    if not step <= MAX_STEP_S:
+        reason = f"{step:.3f} s after the state before, and at most {MAX_STEP_S:g} s can be"
         raise ImplausibleState(host, "timestamp", f"{state['timestamp']:.3f} s", reason)
 
     for field in _POSITIONS:
@@ -96,7 +96,12 @@ def check_succession(
 
     if has_corrupt_number(before, state):
         reason = "although the count of the control script goes on"
-        raise ImplausibleState(host, NUMBER, f"{state[NUMBER]}, which was {before[NUMBER]}", reason)
+        raise ImplausibleState(
+            host,
+            NUMBER_OUTPUT,
+            f"{state[NUMBER_OUTPUT]}, which was {before[NUMBER_OUTPUT]}",
+            reason,
+        )
 
 
 def has_corrupt_number(before: Package, state: Package) -> bool:
@@ -104,7 +109,7 @@ def has_corrupt_number(before: Package, state: Package) -> bool:
 
     Another program in its place does not count at all, or counts from the beginning.
     """
-    if state.get(NUMBER) == before.get(NUMBER):
+    if state.get(NUMBER_OUTPUT) == before.get(NUMBER_OUTPUT):
         return False
-    counts: int = state[COUNTER] - before[COUNTER]
-    return before[COUNTER] > MAX_COUNTS and 0 < counts <= MAX_COUNTS
+    counts: int = state[COUNTER_OUTPUT] - before[COUNTER_OUTPUT]
+    return before[COUNTER_OUTPUT] > MAX_COUNTS and 0 < counts <= MAX_COUNTS

@@ -178,11 +178,11 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     )
 
     consequence = "A run would take longer, and jerk"
-    if unsent >= state_supply.MAX_SHARE:
+    if unsent >= state_supply.MAX_UNSENT_FRACTION:
         consequence = "A run would end (late_states)"
     fix = (
         f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD_S:g} ms ahead of the "
-        f"newest state, and where half of the periods of {state_supply.WINDOW:g} s have none, a "
+        f"newest state, and where half of the periods of {state_supply.WINDOW_S:g} s have none, a "
         "run ends. Use a cable, no Wi-Fi, VPN or tunnel."
     )
     return warning(name, seen, fix, unless=unsent <= MAX_UNSENT)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends.loop_process import mapped
+from simbridge.backends.loop_process import map_numbers
 from simbridge.robot.pose import Array
 from simbridge.sessions.causes import LiveCause, cause_of_row, cause_row
 from simbridge.sessions.inputs import Fate, Input, longest_row
@@ -101,7 +101,7 @@ class LiveChannel:
 
     def __init__(self, path: Path | None, n: int) -> None:
         self._n = n
-        numbers = mapped(path, _length(n))
+        numbers = map_numbers(path, _length(n))
 
         # How many inputs were posted, and how many periods were written.
         self._counts = numbers[:COUNT_WORDS].view(np.int64)

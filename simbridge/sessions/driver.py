@@ -15,10 +15,10 @@ from typing import Any, cast
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
 from simbridge.backends.controller_backend import ControllerBackend
-from simbridge.backends.loop_process import LoopProcess, Silence, reconstruct_error
+from simbridge.backends.loop_process import LoopProcess, SilenceWatch, reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_client import LiveProgram, LoopTiming
+from simbridge.backends.state_ring import ROWS, StateRing
 from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
@@ -241,7 +241,7 @@ class SimulationDriver(LiveDriver):
         super().__init__(setup)
         self._priority = priority
         self._timing = LoopTiming()
-        self._silence = Silence()
+        self._silence = SilenceWatch()
         # The timestamp of the newest state, s.
         self._newest = 0.0
 
@@ -255,9 +255,9 @@ class SimulationDriver(LiveDriver):
         self._process = process
 
         # The memory that both processes see.
-        setup_file = process.memory("setup")
-        channel_file = process.memory("channel")
-        ring_file = process.memory("states")
+        setup_file = process.create_memory("setup")
+        channel_file = process.create_memory("channel")
+        ring_file = process.create_memory("states")
         setup_file.write_bytes(pickled)
         self.channel = LiveChannel.create(channel_file, joints)
         self.ring = StateRing.create(ring_file, joints, ROWS)
@@ -289,19 +289,19 @@ class SimulationDriver(LiveDriver):
         except BaseException:
             self.end()
             raise
-        self._silence = Silence()
+        self._silence = SilenceWatch()
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         for state in states:
             self._timing.add(state)
-            self._silence.heard()
+            self._silence.hear()
             self._newest = state.timestamp
         if self._process is None:
             return None
 
         stopped: SimbridgeError | None = None
         try:
-            silent = self._silence.too_long()
+            silent = self._silence.excess()
             if silent:
                 # It would not answer a request to stop.
                 self._process.kill()

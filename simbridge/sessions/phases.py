@@ -1,7 +1,7 @@
 """The phases of a live session, and what changes them; drawn in docs/live.md.
 
 They refine the states `ready`, `moving` and `paused` of a session with a controller, which are in
-backends/servo_channel.py.
+backends/session_state.py.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.backends.loop_process import Parent, error_facts, minimize_latency, new_files_allowed
-from simbridge.backends.servo_channel import Event, StateRing
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.servo_process import Session, leave, main
+from simbridge.backends.servo_process import ServoSession, leave, main
+from simbridge.backends.session_state import SessionEvent
+from simbridge.backends.state_ring import StateRing
 from simbridge.errors import GuardViolation
 from simbridge.ik.faults import solver_failure
 from simbridge.lifeline import end_with_parent
@@ -32,7 +33,7 @@ from simbridge.sessions.stepped_arm import SteppedArm
 MISSED_FRACTION = 0.5
 
 
-class LiveServoSession(Session):
+class LiveServoSession(ServoSession):
     """A session whose setpoints come from a live motion."""
 
     def _prepare(self) -> None:
@@ -43,13 +44,13 @@ class LiveServoSession(Session):
         self._live: LiveLoop | None = None
 
     def run(self) -> None:
-        """See `Session.run`."""
+        """See `ServoSession.run`."""
         try:
             super().run()
         except KeyboardInterrupt as error:
             raise solver_failure(self._solver_name, error) from error
 
-    def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
+    def _handle_request(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the session, or pass on an order."""
         if self._live is not None:
             self._live.requests.append(OrderRequest.of_message(request))
@@ -72,7 +73,7 @@ class LiveServoSession(Session):
         )
         self._parent.report(event="session", subjects=list(self._motion.subjects))
         loop.play(self._live, ring.write, feedforward=config.feedforward)
-        self._on(Event.PLAY)
+        self._change_state(SessionEvent.PLAY)
 
 
 def _serve(parent: Parent) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState
-from simbridge.backends.servo_channel import StateRing
+from simbridge.backends.state_ring import StateRing
 from simbridge.errors import GuardViolation
 from simbridge.planning.options import Options
 from simbridge.robot.pose import Array

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.control_script import (
-    COUNTER,
-    NUMBER,
-    Program,
+    COUNTER_OUTPUT,
+    NUMBER_OUTPUT,
+    ProgramOwner,
     ProgramWatch,
     control_script,
-    random_number,
+    draw_session_number,
 )
 
 OURS, OTHER = 4711, 815
@@ -28,8 +28,8 @@ def states(*parts, period=0.002):
             yield {
                 "runtime_state": runtime,
                 "timestamp": count * period,
-                NUMBER: number,
-                COUNTER: counter,
+                NUMBER_OUTPUT: number,
+                COUNTER_OUTPUT: counter,
             }
 
 
@@ -43,23 +43,29 @@ def seen(*parts, uploaded=False):
 @pytest.mark.parametrize(
     ("parts", "program"),
     [
-        (((STOPPED, 0, 0, 5),), Program.NONE),
-        (((STOPPED, 0, 0, 5), (PLAYING, OURS, 1, 5)), Program.OURS),
-        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500)), Program.OURS),
-        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 1, 5)), Program.OURS),
-        (((PLAYING, OURS, 1, 5), (STOPPED, OURS, 0, 5)), Program.NONE),
+        (((STOPPED, 0, 0, 5),), ProgramOwner.NONE),
+        (((STOPPED, 0, 0, 5), (PLAYING, OURS, 1, 5)), ProgramOwner.OURS),
+        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500)), ProgramOwner.OURS),
+        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 1, 5)), ProgramOwner.OURS),
+        (((PLAYING, OURS, 1, 5), (STOPPED, OURS, 0, 5)), ProgramOwner.NONE),
         # Registers keep their values after a program has ended.
-        (((PLAYING, OURS, 1, 5), (STOPPED, OURS, 0, 5), (PLAYING, OURS, 0, 500)), Program.OTHER),
-        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 500)), Program.OTHER),
-        (((PLAYING, OTHER, 1, 500),), Program.OTHER),
-        (((PLAYING, OTHER, 1, 500), (PAUSED, OTHER, 0, 5)), Program.OTHER),
-        (((PLAYING, OURS, 0, 2),), Program.UNKNOWN),
+        (
+            ((PLAYING, OURS, 1, 5), (STOPPED, OURS, 0, 5), (PLAYING, OURS, 0, 500)),
+            ProgramOwner.OTHER,
+        ),
+        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 500)), ProgramOwner.OTHER),
+        (((PLAYING, OTHER, 1, 500),), ProgramOwner.OTHER),
+        (((PLAYING, OTHER, 1, 500), (PAUSED, OTHER, 0, 5)), ProgramOwner.OTHER),
+        (((PLAYING, OURS, 0, 2),), ProgramOwner.UNKNOWN),
         # Another program that took the place of ours and was paused before its missing count could show it.
-        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 4), (PAUSED, OURS, 0, 50)), Program.UNKNOWN),
+        (
+            ((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 4), (PAUSED, OURS, 0, 50)),
+            ProgramOwner.UNKNOWN,
+        ),
         # After a pause the count may begin a cycle late.
-        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 0, 1)), Program.OURS),
+        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 0, 1)), ProgramOwner.OURS),
         # Our number alone proves nothing.
-        (((PAUSED, OURS, 0, 50),), Program.UNKNOWN),
+        (((PAUSED, OURS, 0, 50),), ProgramOwner.UNKNOWN),
     ],
 )
 def test_a_program_is_ours_if_it_has_our_number_and_its_counter_advances(parts, program):
@@ -67,24 +73,24 @@ def test_a_program_is_ours_if_it_has_our_number_and_its_counter_advances(parts, 
 
 
 def test_what_is_paused_before_its_first_cycle_is_ours_right_after_the_upload():
-    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is Program.OURS
-    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)) is Program.UNKNOWN
+    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is ProgramOwner.OURS
+    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)) is ProgramOwner.UNKNOWN
 
 
 def test_what_played_with_another_number_for_long_and_is_paused_is_not_taken_for_ours_after_an_upload():
     assert (
         seen((STOPPED, 0, 0, 5), (PLAYING, OTHER, 0, 100), (PAUSED, OTHER, 0, 50), uploaded=True)
-        is Program.UNKNOWN
+        is ProgramOwner.UNKNOWN
     )
     assert (
         seen((STOPPED, 0, 0, 5), (PLAYING, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True)
-        is Program.OURS
+        is ProgramOwner.OURS
     )
 
 
 def test_what_is_paused_when_nobody_can_say_more_is_ours_if_it_was_ours_and_has_our_number():
-    for number, program in ((OURS, Program.OURS), (OTHER, Program.UNKNOWN)):
-        watch = ProgramWatch(OURS, program=Program.OURS)
+    for number, program in ((OURS, ProgramOwner.OURS), (OTHER, ProgramOwner.UNKNOWN)):
+        watch = ProgramWatch(OURS, program=ProgramOwner.OURS)
         assert [watch.follow(state) for state in states((PAUSED, number, 0, 3))][-1] is program
 
 
@@ -97,18 +103,18 @@ def test_what_is_paused_when_nobody_can_say_more_is_ours_if_it_was_ours_and_has_
             st.integers(1, 40),
         )
     ),
-    st.sampled_from(Program),
+    st.sampled_from(ProgramOwner),
 )
 def test_a_program_with_another_number_is_never_taken_for_ours_once_it_has_played(parts, before):
     watch = ProgramWatch(OURS, program=before)
     followed = [watch.follow(state) for state in states((PLAYING, OTHER, 1, 2), *parts)]
-    assert Program.OURS not in followed
+    assert ProgramOwner.OURS not in followed
 
 
 @given(st.lists(st.tuples(st.just(PLAYING), st.just(OTHER), st.integers(0, 1), st.integers(1, 40))))
 def test_a_program_that_plays_with_another_number_is_not_ours_after_an_upload(parts):
     watch = ProgramWatch(OURS, uploaded=True)
-    assert all(watch.follow(state) is not Program.OURS for state in states(*parts))
+    assert all(watch.follow(state) is not ProgramOwner.OURS for state in states(*parts))
 
 
 def test_the_script_arms_its_watchdog_before_anything_else():
@@ -117,5 +123,5 @@ def test_the_script_arms_its_watchdog_before_anything_else():
 
 
 def test_numbers_differ_and_are_never_what_an_unused_register_has():
-    assert len({random_number() for _ in range(1000)}) > 990
-    assert min(random_number() for _ in range(1000)) > 0
+    assert len({draw_session_number() for _ in range(1000)}) > 990
+    assert min(draw_session_number() for _ in range(1000)) > 0

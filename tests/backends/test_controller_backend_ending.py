@@ -13,7 +13,7 @@ import pytest
 
 import simbridge
 from simbridge.backends import controller_backend as controller
-from simbridge.backends.servo_channel import StateRing
+from simbridge.backends.state_ring import StateRing
 from simbridge.emulator.handle import Emulator
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options

@@ -10,9 +10,9 @@ import pytest
 
 from simbridge.backends import ending
 from simbridge.backends.backend import Ending
-from simbridge.backends.control_script import COUNTER, NUMBER, Program
+from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT, ProgramOwner
 from simbridge.backends.ending import end_session, signals_wait
-from simbridge.backends.servo_channel import State
+from simbridge.backends.session_state import SessionState
 from simbridge.ur.errors import ConnectionLost
 
 HOST, N = "192.0.2.1", 6
@@ -23,8 +23,8 @@ AT_REST = {
     "runtime_state": 1,
     "actual_qd": [0.0] * N,
     "target_qd": [0.0] * N,
-    NUMBER: 0,
-    COUNTER: 0,
+    NUMBER_OUTPUT: 0,
+    COUNTER_OUTPUT: 0,
 }
 
 
@@ -35,8 +35,8 @@ class FakeProcess:
         self,
         asking=lambda: None,
         stopping=lambda: None,
-        program=Program.NONE,
-        reached=frozenset(State),
+        program=ProgramOwner.NONE,
+        reached=frozenset(SessionState),
     ):
         self.failures, self.program, self.reached = [], program, reached
         self.ask_to_stop, self.stop = asking, stopping
@@ -135,12 +135,12 @@ def test_an_arm_that_moves_until_the_end_is_not_at_rest(controller):
     assert ended(FakeProcess()).arm_at_rest is False
 
 
-PAUSED_OURS = {"runtime_state": 4, NUMBER: 1, "states": 10**6}
+PAUSED_OURS = {"runtime_state": 4, NUMBER_OUTPUT: 1, "states": 10**6}
 
 
 def test_a_paused_script_of_ours_is_stopped_by_the_dashboard(controller, dashboard):
     controller(**PAUSED_OURS)
-    assert ended(FakeProcess(program=Program.OURS)).script_ended is False
+    assert ended(FakeProcess(program=ProgramOwner.OURS)).script_ended is False
     assert set(dashboard.asked) == {"stop"}
 
 
@@ -152,7 +152,7 @@ def test_a_servo_process_that_was_killed_leaves_no_paused_script(controller, das
 
 def test_a_paused_program_that_may_be_anothers_is_left_alone(controller, dashboard):
     controller(**PAUSED_OURS)
-    found = ended(FakeProcess(program=Program.UNKNOWN))
+    found = ended(FakeProcess(program=ProgramOwner.UNKNOWN))
     assert dashboard.asked == [] and found.script_ended is not True
 
 
@@ -161,9 +161,9 @@ def test_a_program_that_takes_the_place_of_ours_while_the_dashboard_answers_is_l
 ):
     reader = controller(**PAUSED_OURS)
     dashboard.connecting = staticmethod(
-        lambda: reader.changes.update({"runtime_state": 2, NUMBER: 5})
+        lambda: reader.changes.update({"runtime_state": 2, NUMBER_OUTPUT: 5})
     )
-    found = ended(FakeProcess(program=Program.OURS))
+    found = ended(FakeProcess(program=ProgramOwner.OURS))
     assert dashboard.asked == [] and found.script_ended is True
 
 
@@ -179,7 +179,7 @@ def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashb
     monkeypatch.setattr(
         ending.socket, "create_connection", lambda *_args, **_named: failing("refused")()
     )
-    found = ended(FakeProcess(program=Program.OURS))
+    found = ended(FakeProcess(program=ProgramOwner.OURS))
     assert set(dashboard.asked) == {"stop"}
     assert any("the dashboard did not stop the control script" in line for line in found.evidence)
     assert any(
@@ -189,9 +189,12 @@ def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashb
 
 
 def test_a_program_that_ran_before_ours_was_sent_has_not_replaced_it(controller):
-    controller(states=10**6, runtime_state=2, **{NUMBER: 5})
-    assert ended(FakeProcess(program=Program.UNKNOWN, reached={State.CONNECTING})).shown == []
-    assert ended(FakeProcess(program=Program.OURS)).shown == ["program_replaced"]
+    controller(states=10**6, runtime_state=2, **{NUMBER_OUTPUT: 5})
+    assert (
+        ended(FakeProcess(program=ProgramOwner.UNKNOWN, reached={SessionState.CONNECTING})).shown
+        == []
+    )
+    assert ended(FakeProcess(program=ProgramOwner.OURS)).shown == ["program_replaced"]
 
 
 @pytest.mark.parametrize("state", [1, 5])

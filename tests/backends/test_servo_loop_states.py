@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge.backends.control_script import COUNTER, NUMBER
+from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.backends.servo_loop import FORGET_S
-from simbridge.backends.state_supply import WINDOW
+from simbridge.backends.state_supply import WINDOW_S
 from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.servo import law as servo_law
 from simbridge.servo.feedforward import BRAKING
@@ -75,7 +75,7 @@ def test_a_replay_in_long_bursts_ends_by_name(interval):
     assert error.fraction >= 0.5
     assert error.interval == pytest.approx(interval, rel=0.05)
     assert error.longest == pytest.approx(interval, rel=0.05)
-    assert bench.clock.now >= WINDOW
+    assert bench.clock.now >= WINDOW_S
 
 
 def test_bursts_end_a_replay_on_a_cb3_too():
@@ -223,18 +223,20 @@ def test_a_clock_that_goes_on_while_both_computers_stand_still_is_stale():
 
 def counting(tick):
     """The registers of a control script that counts each tick."""
-    return {NUMBER: 77, COUNTER: 1000 + tick}
+    return {NUMBER_OUTPUT: 77, COUNTER_OUTPUT: 1000 + tick}
 
 
 def test_another_number_of_a_control_script_whose_count_goes_on_is_refused():
     changes = {tick: counting(tick) for tick in range(500)}
-    bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER: 78}})
+    bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER_OUTPUT: 78}})
 
-    assert bench.ends_in(ImplausibleState, PlanReplay(PLAN)).field == NUMBER
+    assert bench.ends_in(ImplausibleState, PlanReplay(PLAN)).field == NUMBER_OUTPUT
 
 
 def test_another_control_script_that_counts_from_the_beginning_is_no_corrupt_state():
-    changes = {tick: counting(tick) for tick in range(BAD)} | {BAD: {NUMBER: 78, COUNTER: 1}}
+    changes = {tick: counting(tick) for tick in range(BAD)} | {
+        BAD: {NUMBER_OUTPUT: 78, COUNTER_OUTPUT: 1}
+    }
     bench = Bench(PERIOD, changes=changes)
 
     bench.run(PlanReplay(PLAN))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.servo_channel import ROWS, StateRing
+from simbridge.backends.state_ring import ROWS, StateRing
 
 N = 6
 PERIOD = 0.002

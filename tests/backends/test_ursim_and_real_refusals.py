@@ -147,7 +147,7 @@ def test_where_nothing_listens_the_error_names_the_port_and_how_to_start_ursim(r
 def test_a_port_that_falls_silent_before_the_first_motion_is_named_within_the_connect_deadline(
     port, e_series, monkeypatch
 ):
-    monkeypatch.setattr(servo_client, "CONNECT_TIMEOUT", 3.0)
+    monkeypatch.setattr(servo_client, "CONNECT_TIMEOUT_S", 3.0)
     begin = tick(e_series)
     with UrsimBackend(ROBOT, options(e_series)) as arm:
         e_series.do("mute", port=port)

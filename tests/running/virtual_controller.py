@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.state_ring import ROWS, StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array

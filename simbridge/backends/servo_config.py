@@ -1,0 +1,46 @@
+"""The configuration of a servo process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simbridge.planning.guard import ArmLimits
+
+
+@dataclass(frozen=True)
+class ServoConfig:
+    """How the servo process uses a controller; the first line on its standard input.
+
+    Attributes:
+        host: The controller.
+        period: Control period, s.
+        limits: The arm's limits.
+        lookahead: servoJ's, s.
+        gain: servoJ's, 1/s^2.
+        feedforward: Whether a replay is the motion that the arm is to make, for which the servo law
+            is inverted.
+        follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
+        wait_in_pause: Wait while the program is paused at the pendant; otherwise end.
+        tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), configured on the controller;
+            None leaves it.
+        payload: Mass, kg, configured on the controller; None leaves it.
+        payload_cog: Its centre of gravity in tool0, m.
+        priority: Real-time priority of the servo process; 0 for the default scheduler.
+        number: The session's, which the control script carries.
+        live: The file of the pickled `MotionSetup` of a live session.
+    """
+
+    host: str
+    period: float
+    limits: ArmLimits
+    lookahead: float
+    gain: float
+    feedforward: bool
+    follow_scaling: bool
+    wait_in_pause: bool
+    tcp: tuple[float, ...] | None
+    payload: float | None
+    payload_cog: tuple[float, ...] | None
+    priority: int
+    number: int = 0
+    live: str | None = None

@@ -1,0 +1,71 @@
+"""The quantities that are read of a controller in each of its states."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from simbridge.backends.backend import ArmState
+from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
+from simbridge.backends.tool_watch import TOOL_FIELDS
+from simbridge.robot.pose import Array
+from simbridge.ur.rtde import Package
+
+# The RTDE outputs that are read of every state.
+STATE_FIELDS = (
+    "timestamp",
+    "actual_q",
+    "actual_qd",
+    "actual_current",
+    "target_q",
+    "target_qd",
+    "target_qdd",
+    "speed_scaling",
+    "target_speed_fraction",
+    "robot_mode",
+    "safety_mode",
+    "safety_status_bits",
+    "runtime_state",
+    NUMBER_OUTPUT,
+    COUNTER_OUTPUT,
+    *TOOL_FIELDS,
+)
+# A run can do without these, which older versions do not have: its record then does not show the
+# servo law. What a version does not report of the tool is not watched.
+OPTIONAL_FIELDS = (
+    "target_qd",
+    "target_qdd",
+)
+
+
+def state_at_rest(package: Package) -> ArmState:
+    """Return a controller's state outside of a motion, as if where the arm is had been sent to it.
+
+    Args:
+        package: What the controller reported, with `STATE_FIELDS`.
+    """
+    q = _constant_vector(package["actual_q"])
+    return ArmState(
+        sequence=0,
+        host_monotonic=time.monotonic(),
+        timestamp=package["timestamp"],
+        plan_time=0.0,
+        q=q,
+        qd=_constant_vector(package["actual_qd"]),
+        effort=_constant_vector(package["actual_current"]),
+        controller_target=_constant_vector(package["target_q"]),
+        command=q,
+        speed_scaling=package["speed_scaling"] * package["target_speed_fraction"],
+        robot_mode=package["robot_mode"],
+        safety_mode=package["safety_mode"],
+        runtime_state=package["runtime_state"],
+    )
+
+
+def _constant_vector(values: Sequence[float]) -> Array:
+    """Return an array (n,) that cannot be written to."""
+    vector = np.array(values)
+    vector.setflags(write=False)
+    return vector

@@ -1,0 +1,137 @@
+"""The ring of states that the servo process and its parent share.
+
+The servo process must never wait for its parent, so nothing here locks. States go to the parent
+through a ring of rows that the parent reads when it has time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simbridge.backends.backend import ArmState
+from simbridge.backends.loop_process import map_numbers
+from simbridge.robot.pose import Array
+
+# Two minutes at 500 Hz: a parent that is delayed by less misses no state.
+ROWS = 65_536
+
+# What a row holds: numbers of `ArmState`, the plan's time in periods; then vectors (n,) of it.
+NUMBERS = (
+    "sequence",
+    "plan_time",
+    "host_sent",
+    "host_monotonic",
+    "timestamp",
+    "speed_scaling",
+    "robot_mode",
+    "safety_mode",
+    "runtime_state",
+)
+INTEGERS = ("sequence", "robot_mode", "safety_mode", "runtime_state")
+VECTORS = (
+    "q",
+    "qd",
+    "effort",
+    "controller_target",
+    "controller_target_velocity",
+    "controller_target_acceleration",
+    "command",
+)
+
+# Words of 8 bytes with which the file begins, and which of them counts the rows written.
+HEAD_WORDS = 64
+WRITTEN_WORD = 0
+
+
+class StateRing:
+    """A mapped file with a ring of states.
+
+    Args:
+        path: The file, made by `create`; None for memory of this process alone.
+        joints: Number of joints n.
+        rows: Number of states kept until they are overwritten.
+
+    Attributes:
+        rows: The same.
+    """
+
+    def __init__(self, path: Path | None, joints: int, rows: int) -> None:
+        self._joints = joints
+        self.rows = rows
+
+        words = map_numbers(path, _word_count(joints, rows))
+        self._rows = words[HEAD_WORDS:].reshape(rows, -1)
+        self._counts = words[:HEAD_WORDS].view(np.int64)
+        # States that this process has read.
+        self._read = 0
+
+    @staticmethod
+    def create(path: Path, joints: int, states: int) -> StateRing:
+        """Make the file, large enough for so many states or for two minutes, whichever is less."""
+        rows = min(states, ROWS)
+        # Written in full: no page has to be allocated while the arm is servoed.
+        path.write_bytes(bytes(8 * _word_count(joints, rows)))
+        return StateRing(path, joints, rows)
+
+    @property
+    def written(self) -> int:
+        """Number of states written so far."""
+        return int(self._counts[WRITTEN_WORD])
+
+    @property
+    def last_timestamp(self) -> float:
+        """The controller's clock at the newest state, s; 0 before the first."""
+        newest = self._rows[(self.written - 1) % self.rows]
+        return float(newest[NUMBERS.index("timestamp")])
+
+    def write(self, numbers: tuple[float, ...], vectors: tuple[Array, ...]) -> None:
+        """Add a state (called by the servo process).
+
+        Args:
+            numbers: In the order of `NUMBERS`.
+            vectors: Each (n,), in the order of `VECTORS`.
+        """
+        count = int(self._counts[WRITTEN_WORD])
+        row = self._rows[count % self.rows]
+        row[: len(NUMBERS)] = numbers
+        row[len(NUMBERS) :] = np.concatenate(vectors)
+        self._counts[WRITTEN_WORD] = count + 1
+
+    def new_states(self, period: float) -> Iterator[ArmState]:
+        """Return the states since the last call, oldest first, without overwritten ones.
+
+        It is called by the parent.
+
+        Args:
+            period: Control period, s.
+        """
+        while self._read < self.written:
+            self._read = max(self._read, self.written - self.rows + 1)
+            row = self._rows[self._read % self.rows].copy()
+            # It was overwritten during the copy.
+            if self._read <= self.written - self.rows:
+                continue
+            self._read += 1
+            yield self._state(row, period)
+
+    def _state(self, row: Array, period: float) -> ArmState:
+        """Return the state in a row; period: s."""
+        row.setflags(write=False)
+        numbers = row[: len(NUMBERS)].tolist()
+        vectors = row[len(NUMBERS) :].reshape(len(VECTORS), self._joints)
+
+        fields: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
+        for name in INTEGERS:
+            fields[name] = int(fields[name])
+        fields["plan_time"] *= period
+        fields.update(zip(VECTORS, vectors, strict=True))
+        return ArmState(**fields)
+
+
+def _word_count(joints: int, rows: int) -> int:
+    """Return the size of the file in words of 8 bytes."""
+    return HEAD_WORDS + rows * (len(NUMBERS) + len(VECTORS) * joints)
