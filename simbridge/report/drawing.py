@@ -107,7 +107,7 @@ def drawing_style(*, paper: bool = False) -> AbstractContextManager[None]:
 
 
 class Drawing:
-    """A figure.
+    """A matplotlib figure of a fixed size, written as SVG or PDF.
 
     Args:
         width: CSS pixels; the page may scale it down.

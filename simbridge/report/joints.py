@@ -41,7 +41,7 @@ MAX_JACOBIANS = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class JointQuantity:
     """A quantity of a joint over time.
 
     Attributes:
@@ -69,7 +69,7 @@ class Quantity:
 
     @property
     def known(self) -> bool:
-        """Whether any value is finite."""
+        """True if any value is finite."""
         return math.isfinite(self.range[0])
 
     @property
@@ -93,9 +93,9 @@ class Quantity:
 
     @property
     def near(self) -> bool:
-        """Whether a limit came near.
+        """True if a limit came near.
 
-        That is by a twentieth of the range of positions, and by a tenth of any other limit.
+        Near is a twentieth of the range of positions, and a tenth of any other limit.
         """
         if self.name != "position":
             return self.share is not None and self.share >= NEAR_LIMIT
@@ -114,8 +114,8 @@ class Quantity:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
-    """A joint of the arm.
+class JointResult:
+    """The motion and the errors of a joint of the arm.
 
     Attributes:
         name: As in the robot's description.
@@ -130,22 +130,22 @@ class Joint:
 
     name: str
     prismatic: bool
-    position: Quantity
-    velocity: Quantity
-    effort: Quantity
+    position: JointQuantity
+    velocity: JointQuantity
+    effort: JointQuantity
     following: Statistics
     moved: Statistics
     turned: Statistics
 
 
-def joints(evaluation: Evaluation) -> list[Joint]:
+def joints(evaluation: Evaluation) -> list[JointResult]:
     """Return every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
     log = evaluation.log
     displacements, rotations = joint_contributions(evaluation)
     result = []
     for i, name in enumerate(log.joint_names):
         following_error = np.abs(evaluation.column("setpoint")[:, i] - log.position[:, i])
-        joint = Joint(
+        joint = JointResult(
             name=name,
             prismatic=evaluation.settings.kinematics.prismatic[i],
             position=_position(evaluation, i),
@@ -160,11 +160,11 @@ def joints(evaluation: Evaluation) -> list[Joint]:
     return result
 
 
-def _position(evaluation: Evaluation, joint: int) -> Quantity:
+def _position(evaluation: Evaluation, joint: int) -> JointQuantity:
     """Return the position of a joint, with its setpoint."""
     robot = evaluation.settings.robot
     scale, unit = _scale(evaluation, joint)
-    return Quantity(
+    return JointQuantity(
         name="position",
         unit=unit,
         values=partial(_column, evaluation, "position", joint, scale),
@@ -174,11 +174,11 @@ def _position(evaluation: Evaluation, joint: int) -> Quantity:
     )
 
 
-def _velocity(evaluation: Evaluation, joint: int) -> Quantity:
+def _velocity(evaluation: Evaluation, joint: int) -> JointQuantity:
     """Return the velocity of a joint."""
     limit = _finite_limit(evaluation.settings.robot.max_velocity[joint])
     scale, unit = _scale(evaluation, joint)
-    return Quantity(
+    return JointQuantity(
         name="velocity",
         unit=f"{unit}/s",
         values=partial(_column, evaluation, "velocity", joint, scale),
@@ -187,7 +187,7 @@ def _velocity(evaluation: Evaluation, joint: int) -> Quantity:
     )
 
 
-def _effort(evaluation: Evaluation, joint: int) -> Quantity:
+def _effort(evaluation: Evaluation, joint: int) -> JointQuantity:
     """Return the torque, force or current of a joint."""
     record = evaluation.settings
     limit = _finite_limit(record.robot.max_effort[joint])
@@ -201,7 +201,7 @@ def _effort(evaluation: Evaluation, joint: int) -> Quantity:
         unit = "N"
     else:
         name = "torque"
-    return Quantity(
+    return JointQuantity(
         name=name,
         unit=unit,
         values=partial(_column, evaluation, "effort", joint, 1.0),
@@ -247,7 +247,7 @@ def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
     return displacements, rotations
 
 
-def largest_contributor(joints: Sequence[Joint]) -> str:
+def largest_contributor(joints: Sequence[JointResult]) -> str:
     """Return which joint's following error moves the tool most, in a sentence."""
     worst = max(joints, key=lambda joint: joint.moved["rms"])
     displacement = worst.moved["rms"]
@@ -259,7 +259,7 @@ def largest_contributor(joints: Sequence[Joint]) -> str:
     )
 
 
-def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
+def joint_chart(joint: JointResult, stamps: Array, number: int) -> Markup:
     """Return position, velocity and torque over time, with the limits that come near.
 
     Args:
@@ -276,7 +276,7 @@ def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
     return chart.html(chart.svg(f"joint{number}", label, WIDTH))
 
 
-def _panel(quantity: Quantity, stamps: Array) -> Panel:
+def _panel(quantity: JointQuantity, stamps: Array) -> Panel:
     """Return the axes of a quantity: what was measured and, where it is known, what was sent."""
     values = quantity.values()
     if quantity.setpoint is None:
@@ -294,7 +294,7 @@ def _panel(quantity: Quantity, stamps: Array) -> Panel:
     return Panel(title, lines, (low, high), unit, limits=limits, remark=_remark(quantity))
 
 
-def _axis_range(quantity: Quantity, curves: Array) -> tuple[float, float, list[float]]:
+def _axis_range(quantity: JointQuantity, curves: Array) -> tuple[float, float, list[float]]:
     """Return what an axis shows from and to, and the limits within that.
 
     Args:
@@ -326,7 +326,7 @@ def _axis_range(quantity: Quantity, curves: Array) -> tuple[float, float, list[f
     return low - margin, high + margin, limits
 
 
-def _remark(quantity: Quantity) -> str:
+def _remark(quantity: JointQuantity) -> str:
     """Return how near the limit came, in a few words."""
     if not quantity.known:
         return "no data"

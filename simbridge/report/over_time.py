@@ -1,7 +1,4 @@
-"""What the pages draw over time.
-
-The tracking error and its parts, the contour error and the lag, the control loop.
-"""
+"""Drawings over time: errors and their parts, contour error and lag, the control loop."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.charts import decimated_path, path_map
 from simbridge.report.drawing import Drawing, as_written, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
-from simbridge.report.rendering import Figure
+from simbridge.report.rendering import CaptionedDrawing
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 
@@ -111,7 +111,7 @@ Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Frame:
-    """What the axes of a view show, in mm.
+    """The rectangle that the axes of a view show, mm.
 
     Attributes:
         limits: Of both axes, relative to their origin.
@@ -209,7 +209,7 @@ def three_views(
     stamps: Array,
     columns: Mapping[str, Array] | None = None,
     marks: Sequence[tuple[Array, str]] = (),
-) -> list[Figure]:
+) -> list[CaptionedDrawing]:
     """Draw paths from above, from the side and from the front.
 
     Args:
@@ -235,7 +235,7 @@ def three_views(
 
         drawn = drawing.svg(f"view-{view.letters}", _view_label(view, paths, columns))
         mapped = path_map(drawn, drawing.to_pixels(axes, points[shown]), stamps[shown], values)
-        figures.append(Figure(view.title, mapped, frame.notes))
+        figures.append(CaptionedDrawing(view.title, mapped, frame.notes))
     return figures
 
 
@@ -305,7 +305,7 @@ def draw_view(
     return drawing, axes, frame
 
 
-def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
+def error_map(reference: Array, error: Array, stamps: Array) -> CaptionedDrawing:
     """Draw the reference, coloured by the tracking error.
 
     Args:
@@ -327,7 +327,9 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     )
     drawn = drawing.svg("map", label, paper=True)
     mapped = path_map(drawn, drawing.to_pixels(axes, points[shown]), stamps[shown], columns)
-    return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
+    return CaptionedDrawing(
+        f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes
+    )
 
 
 def draw_error_map(
@@ -479,7 +481,7 @@ class WorstSample:
 
 def worst_sample(
     evaluation: Evaluation, reference: Array, setpoint: Array, *, attained: Array
-) -> Figure:
+) -> CaptionedDrawing:
     """Draw the neighbourhood of the worst sample, a few errors wide.
 
     It is drawn in the view that shows the error best.
@@ -516,7 +518,7 @@ def worst_sample(
     if has_dots:
         period = f"{plain(evaluation.plan.period * 1e3)}{NO_BREAK}ms"
         notes.append(f"One dot per sample, every {period}.")
-    return Figure(caption, drawing.svg("worst", label), notes)
+    return CaptionedDrawing(caption, drawing.svg("worst", label), notes)
 
 
 def _find_worst(

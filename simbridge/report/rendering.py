@@ -48,8 +48,8 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A drawing with what is written around it.
+class CaptionedDrawing:
+    """A drawing of a page with the text around it.
 
     Attributes:
         caption: Above it.

@@ -20,7 +20,7 @@ from simbridge.report.joints import joint_chart, joints, largest_contributor
 from simbridge.report.over_time import contour_chart, errors_over_time, loop_chart
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.paths import DrawnPath, error_map, three_views, worst_sample
-from simbridge.report.rendering import Figure, LegendEntry, render
+from simbridge.report.rendering import CaptionedDrawing, LegendEntry, render
 from simbridge.report.repeat_command import repeat_command
 from simbridge.report.session import session_part
 from simbridge.report.settings_list import all_settings, important_settings
@@ -134,7 +134,7 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     stamps = evaluation.log.stamp
     run_joints = joints(evaluation)
     joint_figures = [
-        Figure(joint.name, joint_chart(joint, stamps, number))
+        CaptionedDrawing(joint.name, joint_chart(joint, stamps, number))
         for number, joint in enumerate(run_joints)
     ]
 

@@ -27,7 +27,7 @@ HOLDS = {
 """The target between two samples, in words."""
 
 ANSWERS_TO_LIMITS = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
-"""What happens to setpoints past a limit, in words."""
+"""Treatments of setpoints past a limit, in words."""
 
 
 def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.report.drawing import Drawing, drawing_style, few_ticks, plain_numbers
 from simbridge.report.palette import REFERENCE, RUNS
-from simbridge.report.rendering import Figure, render
+from simbridge.report.rendering import CaptionedDrawing, render
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.ranked_points import QUANTITIES, Quantity, rank_points
@@ -167,7 +167,7 @@ def comparison_page(comparison: SweepComparison) -> str:
     )
 
 
-def _draw_pairs(comparison: SweepComparison) -> Figure:
+def _draw_pairs(comparison: SweepComparison) -> CaptionedDrawing:
     """Draw the second figure of each point over the first, and the line on which they are equal."""
     first_name, second_name = comparison.names
     scale = comparison.quantity.scale
@@ -192,7 +192,7 @@ def _draw_pairs(comparison: SweepComparison) -> Figure:
 
         title = f"{comparison.quantity.title} of each point"
         svg = drawing.svg("pairs", f"{title}. {comparison.headline}")
-        return Figure(title, svg, ["Below the line the second sweep is better."])
+        return CaptionedDrawing(title, svg, ["Below the line the second sweep is better."])
 
 
 def comparison_rows(comparison: SweepComparison) -> list[tuple[str, ...]]:

@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
 from simbridge.report.drawing import Drawing, as_written, few_ticks, plain_numbers
 from simbridge.report.palette import REFERENCE, RUNS
-from simbridge.report.rendering import Figure
+from simbridge.report.rendering import CaptionedDrawing
 from simbridge.robot.pose import Array
 from simbridge.sweeps.ranked_points import (
     ERROR,
@@ -62,7 +62,9 @@ class ParallelAxis(NamedTuple):
     labels: list[str]
 
 
-def draw_figures(points: RankedPoints, fronts: Mapping[str, Sequence[Row]]) -> list[Figure]:
+def draw_figures(
+    points: RankedPoints, fronts: Mapping[str, Sequence[Row]]
+) -> list[CaptionedDrawing]:
     """Draw all figures of the page.
 
     Args:
@@ -81,7 +83,7 @@ def known_quantities(points: RankedPoints) -> list[Quantity]:
     ]
 
 
-def _draw_over_parameters(points: RankedPoints) -> list[Figure]:
+def _draw_over_parameters(points: RankedPoints) -> list[CaptionedDrawing]:
     """Draw the figures over the parameters that differ."""
     if not points.rows or not (points.axes or points.labels):
         return []
@@ -112,7 +114,7 @@ def _draw_over_parameters(points: RankedPoints) -> list[Figure]:
 
 def _draw_lines(
     points: RankedPoints, quantity: Quantity, svg_name: str, *, has_notes: bool
-) -> Figure:
+) -> CaptionedDrawing:
     """Draw each family's median over one parameter, with the spread of its points.
 
     Args:
@@ -146,7 +148,7 @@ def _draw_lines(
         notes.append("Lines: the median; shaded: from the smallest to the largest of the seeds.")
     if has_notes and len(families) > MAX_LINES:
         notes.append(f"{MAX_LINES} of {len(families)} families are drawn.")
-    return Figure(quantity.title, drawing.svg(svg_name, label), notes)
+    return CaptionedDrawing(quantity.title, drawing.svg(svg_name, label), notes)
 
 
 def _draw_family(
@@ -177,7 +179,7 @@ def _draw_family(
     return low + high
 
 
-def _draw_maps(points: RankedPoints) -> list[Figure]:
+def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
     """Draw the median of the error over two parameters: a map for each family."""
     x_name, y_name = points.axes
     xs = sorted({number(row, x_name) for row in points.rows})
@@ -205,7 +207,9 @@ def _draw_maps(points: RankedPoints) -> list[Figure]:
         notes = []
         if np.isnan(values).any():
             notes.append("White: refused, failed, or not asked for.")
-        figures.append(Figure(title, drawing.svg(f"map{index}", label, paper=True), notes))
+        figures.append(
+            CaptionedDrawing(title, drawing.svg(f"map{index}", label, paper=True), notes)
+        )
     return figures
 
 
@@ -268,7 +272,7 @@ def _draw_map(
     return drawing
 
 
-def _draw_parallel(points: RankedPoints) -> Figure:
+def _draw_parallel(points: RankedPoints) -> CaptionedDrawing:
     """Draw each point as a line over all parameters to its error, the best on top."""
     step = math.ceil(len(points.rows) / MAX_DRAWN)
     rows = points.rows[::step]
@@ -305,7 +309,7 @@ def _draw_parallel(points: RankedPoints) -> Figure:
         )
     title = f"{points.error.title} over {len(names)} parameters"
     label = f"{title}: {significant(errors[0])} to {significant(errors[-1])}"
-    return Figure(title, drawing.svg("parallel", label, paper=True), notes)
+    return CaptionedDrawing(title, drawing.svg("parallel", label, paper=True), notes)
 
 
 def _parallel_axes(
@@ -337,7 +341,7 @@ def _parallel_axes(
     return parallel_axes
 
 
-def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Figure:
+def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> CaptionedDrawing:
     """Draw the error against smoothness or effort.
 
     Args:
@@ -383,7 +387,7 @@ def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Figure
     )
     title = f"Tracking error, RMS (mm), against {name}"
     label = f"{title}: {significant(min(errors))} to {significant(max(errors))} mm. {note}"
-    return Figure(title, drawing.svg(f"front-{name}", label), [note])
+    return CaptionedDrawing(title, drawing.svg(f"front-{name}", label), [note])
 
 
 def _is_logarithmic(low: float, high: float) -> bool:
