@@ -1,4 +1,4 @@
-"""Imported once by the process from which the processes of `ProcessTrial` are forked."""
+"""The process from which those of `ProcessTrial` are forked imports this once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from simbridge.cli import command_line, run_command, run_tables  # noqa: F401
 from simbridge.running import repeating, runner  # noqa: F401
 from simbridge.running.run_setup import prepare
 
+# Compile, or load, the kernels that every run needs.
 for _robot in ("ur10", "ur10e"):
-    # Compiles, or loads, the kernels that every run needs.
     prepare("square_tracking", robot=_robot)

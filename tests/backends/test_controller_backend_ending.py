@@ -24,7 +24,13 @@ from simbridge.running.runner import execute
 from simbridge.ur.controller_messages import ControllerMessages
 from simbridge.ur.errors import ModelMismatch
 from simbridge.ur.tables import DASHBOARD, SECONDARY
-from tests.backends.trial import PATIENCE, ProcessTrial, gone, line, servo_process_of
+from tests.backends.trial import (
+    PATIENCE,
+    ProcessTrial,
+    find_servo_process,
+    process_ends,
+    write_line,
+)
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -38,7 +44,9 @@ STOPS = [
 
 
 def trial(controller, directory, *flags, duration=2.0):
-    return ProcessTrial(controller, directory, line(directory, duration), *ON_E_SERIES, *flags)
+    return ProcessTrial(
+        controller, directory, write_line(directory, duration), *ON_E_SERIES, *flags
+    )
 
 
 def plays(controller):
@@ -50,7 +58,7 @@ def plays(controller):
 
 def check_end(trial, cause, status=2):
     """What every end has in common; the run's `ended_by`."""
-    found, message = trial.end()
+    found, message = trial.wait_for_end()
     assert found == status, message
     ended_by = trial.summary()["ended_by"]
     assert ended_by["cause"] == cause, ended_by
@@ -84,7 +92,7 @@ def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(
     e_series, tmp_path, stop, cause, delay
 ):
     with trial(e_series, tmp_path) as run:
-        run.connecting()
+        run.wait_until_connecting()
         plays(e_series)
         time.sleep(delay)
         stop_by(e_series, stop)
@@ -96,7 +104,7 @@ def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(
 @SOAK
 def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path):
     with trial(e_series, tmp_path) as run:
-        run.streaming()
+        run.wait_until_streaming()
         e_series.do("mute", port=DASHBOARD)
         e_series.do("protective_stop")
         try:
@@ -112,7 +120,7 @@ def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path)
 @pytest.mark.parametrize("delay", [0.0, pytest.param(0.1, marks=SOAK)])
 def test_a_servo_process_killed_while_the_script_starts_leaves_no_script(e_series, tmp_path, delay):
     with trial(e_series, tmp_path) as run:
-        run.connecting()
+        run.wait_until_connecting()
         plays(e_series)
         time.sleep(delay)
         os.kill(run.servo, signal.SIGKILL)
@@ -122,7 +130,7 @@ def test_a_servo_process_killed_while_the_script_starts_leaves_no_script(e_serie
 def test_remote_control_that_is_switched_off_before_the_script_runs_is_named(e_series, tmp_path):
     begin = e_series.state()["tick"]
     with trial(e_series, tmp_path) as run:
-        run.connecting()
+        run.wait_until_connecting()
         e_series.do("remote_control", on=False)
         ended_by = check_end(run, "remote_control_lost")
         assert ended_by["at_s"] is None
@@ -135,7 +143,7 @@ def test_remote_control_that_is_switched_off_before_the_script_runs_is_named(e_s
 def planned(controller, directory, backend):
     """A plan for this controller."""
     options = Options(cell=Cell(host=controller.host, robot="ur10e"), **realtime_options())
-    return prepare(line(directory), robot="ur10e", backend=backend, options=options)
+    return prepare(write_line(directory), robot="ur10e", backend=backend, options=options)
 
 
 def check_refused_for(what, prepared, controller, directory):
@@ -226,10 +234,10 @@ def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(
     e_series, tmp_path, then, stop
 ):
     with trial(e_series, tmp_path) as run:
-        run.streaming()
+        run.wait_until_streaming()
         stop_by(e_series, stop)
         AFTER_THE_STOP[then](run)
-        status, _ = run.end()
+        status, _ = run.wait_for_end()
         assert status in (2, 130)
         assert run.summary()["ended_by"]["cause"] == "protective_stop"
         assert e_series.state()["runtime_state"] == "STOPPED"
@@ -256,11 +264,11 @@ def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(
     e_series, tmp_path, delay
 ):
     with trial(e_series, tmp_path) as run:
-        run.streaming()
+        run.wait_until_streaming()
         start_another_program(e_series)
         time.sleep(delay)
         e_series.do("protective_stop")
-        status, message = run.end()
+        status, message = run.wait_for_end()
     assert status == 2 and run.summary()["ended_by"]["arm_at_rest"], message
     try:
         assert e_series.state()["runtime_state"] == "PAUSED"
@@ -273,13 +281,13 @@ def test_another_program_that_was_paused_while_our_connection_was_made_is_left_a
     e_series, tmp_path
 ):
     with trial(e_series, tmp_path) as run:
-        run.connecting()
+        run.wait_until_connecting()
         os.kill(run.servo, signal.SIGSTOP)
         start_another_program(e_series)
         e_series.wait_for("runtime_state", "PLAYING")
         e_series.do("pause_program")
         os.kill(run.servo, signal.SIGCONT)
-        status, message = run.end()
+        status, message = run.wait_for_end()
     assert status == 2 and "program is paused" in message and "not touched" in message, message
     try:
         assert e_series.state()["runtime_state"] == "PAUSED"
@@ -289,10 +297,10 @@ def test_another_program_that_was_paused_while_our_connection_was_made_is_left_a
 
 def test_another_program_that_replaces_ours_is_named_and_left_alone(e_series, tmp_path):
     with trial(e_series, tmp_path, duration=3.0) as run:
-        run.streaming()
+        run.wait_until_streaming()
         with socket.create_connection((e_series.host, 30002)) as client:
             client.sendall(OTHER)
-            status, message = run.end()
+            status, message = run.wait_for_end()
             assert status == 2 and "not touched" in message
             ended_by = run.summary()["ended_by"]
             assert (ended_by["cause"], ended_by["arm_at_rest"]) == ("program_replaced", True)
@@ -303,7 +311,7 @@ def test_another_program_that_replaces_ours_is_named_and_left_alone(e_series, tm
 def test_a_paused_program_is_waited_for_and_the_plan_goes_on_from_rest(e_series, tmp_path):
     begin = tick(e_series)
     with trial(e_series, tmp_path) as run:
-        run.streaming()
+        run.wait_until_streaming()
         e_series.do("pause_program")
         time.sleep(1.0)
         e_series.do("play_program")
@@ -316,7 +324,7 @@ def test_a_paused_program_is_waited_for_and_the_plan_goes_on_from_rest(e_series,
 @SOAK
 def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
     with trial(e_series, tmp_path, "--on-pause", "stop") as run:
-        run.streaming()
+        run.wait_until_streaming()
         e_series.do("pause_program")
         check_end(run, "program_paused")
 
@@ -327,7 +335,7 @@ def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
 )
 def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
     with trial(e_series, tmp_path) as run:
-        run.streaming()
+        run.wait_until_streaming()
         run.signal(number)
         check_end(run, cause, status=128 + number)
 
@@ -335,7 +343,7 @@ def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
 @SOAK
 def test_what_a_halted_program_missed_is_logged_when_ctrl_c_ends_it(e_series, tmp_path):
     with trial(e_series, tmp_path) as run:
-        run.streaming()
+        run.wait_until_streaming()
         run.signal(signal.SIGSTOP)
         time.sleep(0.6)
         tick = run.tick()
@@ -351,7 +359,11 @@ def run_from_python(host, directory):
     options = Options(cell=Cell(host=host, robot="ur10e"), **realtime_options())
     try:
         simbridge.run(
-            line(directory), robot="ur10e", backend="ursim", out=directory / "run", options=options
+            write_line(directory),
+            robot="ur10e",
+            backend="ursim",
+            out=directory / "run",
+            options=options,
         )
     except Interrupted as error:
         assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
@@ -365,7 +377,7 @@ def run_from_python(host, directory):
 def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path, number, cause):
     program = functools.partial(run_from_python, directory=tmp_path)
     with ProcessTrial(e_series, tmp_path, program=program) as run:
-        run.streaming()
+        run.wait_until_streaming()
         run.signal(number)
         tick = run.tick()
         ended_by = check_end(run, cause, status=128 + number)
@@ -377,13 +389,13 @@ def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, 
     started, begin = [], tick(e_series)
 
     def interrupted(host):
-        started.append(servo_process_of(os.getpid()))
+        started.append(find_servo_process(os.getpid()))
         signal.raise_signal(signal.SIGINT)
         return ControllerMessages(host)
 
     monkeypatch.setattr(controller, "ControllerMessages", interrupted)
     assert run_from_python(e_series.host, tmp_path) == 130
-    assert gone(started[0]) and never_moved(e_series, begin)
+    assert process_ends(started[0]) and never_moved(e_series, begin)
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
 
 
@@ -404,9 +416,9 @@ def test_what_came_while_the_program_was_held_up_is_read_before_it_counts_as_sil
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
     with trial(e_series, tmp_path, duration=3.0) as run:
-        run.streaming()
+        run.wait_until_streaming()
         run.signal(signal.SIGSTOP)
-        assert gone(run.servo)
+        assert process_ends(run.servo)
         nothing_moves(e_series)
         run.signal(signal.SIGCONT)
         check_end(run, "parent_lost")

@@ -17,7 +17,7 @@ import pytest
 import simbridge
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from tests.backends.trial import ProcessTrial, Trial, gone, line
+from tests.backends.trial import ProcessTrial, Trial, process_ends, write_line
 from tests.controllers import HOME, move, realtime_options, run_secondary_program
 
 # Faster tests cover these, too: test_servo_loop shows how a stop or a lost connection ends the
@@ -64,11 +64,11 @@ def stop_and_end(trial):
 def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
     fault, outcome, message_part, e_series, tmp_path
 ):
-    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
-        trial.streaming()
+    with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
+        trial.wait_until_streaming()
         fault(trial)
         tick = trial.tick()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 2
         if outcome == "ConnectionLost" and "was killed by SIGSEGV" in message:
             # ur_rtde sometimes crashes when its connection is dropped: then that is what ended the run.
@@ -86,11 +86,11 @@ def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
 def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
     call, what, e_series, tmp_path
 ):
-    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES, "--payload", "1.0") as trial:
-        trial.streaming()
+    with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES, "--payload", "1.0") as trial:
+        trial.wait_until_streaming()
         run_secondary_program(trial.controller, call)
         tick = trial.tick()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         trial.check_rest(tick)
 
     assert status == 2
@@ -101,11 +101,11 @@ def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
 def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_it(
     e_series, tmp_path
 ):
-    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
-        trial.streaming()
+    with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
+        trial.wait_until_streaming()
         tick = trial.tick()
         trial.controller.do("freeze", seconds=2.0)
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 2
         assert trial.summary()["outcome"].startswith("StaleState: ")
         waited = int(message.partition(" ms,")[0].rpartition(" ")[2])
@@ -115,11 +115,11 @@ def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_i
 
 
 def test_when_the_controller_is_killed_the_log_keeps_what_it_had_sent(e_series, tmp_path):
-    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
-        trial.streaming()
+    with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
+        trial.wait_until_streaming()
         killed = time.monotonic()
         trial.controller.kill()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 2 and "Lost the controller" in message
         trial.check_nothing_is_left()
         assert trial.log().host_monotonic[-1] >= killed - 0.5
@@ -127,11 +127,11 @@ def test_when_the_controller_is_killed_the_log_keeps_what_it_had_sent(e_series, 
 
 
 def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_series, tmp_path):
-    with ProcessTrial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
-        trial.streaming()
+    with ProcessTrial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
+        trial.wait_until_streaming()
         trial.signal(signal.SIGKILL)
         tick = trial.tick()
-        trial.end()
+        trial.wait_for_end()
         trial.check_nothing_is_left()
         trial.check_rest(tick)
         assert not trial.log().complete
@@ -142,14 +142,16 @@ def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_se
 def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
     if moment == "approaching":
         move(cb3, HOME + np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    with ProcessTrial(cb3, tmp_path, line(tmp_path), *ON_CB3) as trial:
-        {"connecting": trial.connecting, "approaching": trial.moving}.get(moment, trial.streaming)()
+    with ProcessTrial(cb3, tmp_path, write_line(tmp_path), *ON_CB3) as trial:
+        {"connecting": trial.wait_until_connecting, "approaching": trial.wait_until_moving}.get(
+            moment, trial.wait_until_streaming
+        )()
         trial.signal(signal.SIGINT)
         if moment == "stopping":
             time.sleep(0.02)
             trial.signal(signal.SIGINT)
         tick = trial.tick()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 130 and "nterrupted" in message
         trial.check_nothing_is_left()
         if moment == "connecting":
@@ -163,11 +165,11 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
 def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_nothing(
     cb3, tmp_path
 ):
-    with ProcessTrial(cb3, tmp_path, line(tmp_path), *ON_CB3) as trial:
-        trial.streaming()
+    with ProcessTrial(cb3, tmp_path, write_line(tmp_path), *ON_CB3) as trial:
+        trial.wait_until_streaming()
         trial.signal(signal.SIGTSTP)
         tick = trial.tick()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 128 + signal.SIGTSTP and "nterrupted" in message
         ended_by = trial.summary()["ended_by"]
         assert (ended_by["cause"], ended_by["arm_at_rest"]) == ("interrupted", True)
@@ -180,13 +182,13 @@ def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_no
 
 @pytest.mark.soak
 def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e_series, tmp_path):
-    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
-        trial.streaming()
+    with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
+        trial.wait_until_streaming()
         for fraction in (0.3, 0.0, 1.0):
             trial.controller.do("slider", fraction=fraction)
             trial.controller.wait_for("speed_scaling", fraction)
             time.sleep(0.4)
-        assert trial.end() == (0, "")
+        assert trial.wait_for_end() == (0, "")
         trial.check_nothing_is_left()
         summary, log = trial.summary(), trial.log()
     assert summary["outcome"] == "completed" and summary["speed_scaling"]["min"] == 0.0
@@ -206,11 +208,11 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e
 
 
 def test_a_run_that_requires_full_speed_is_stopped_by_the_speed_slider(cb3, tmp_path):
-    with Trial(cb3, tmp_path, line(tmp_path), *ON_CB3, "--on-scaling", "stop") as trial:
-        trial.streaming()
+    with Trial(cb3, tmp_path, write_line(tmp_path), *ON_CB3, "--on-scaling", "stop") as trial:
+        trial.wait_until_streaming()
         trial.controller.do("slider", fraction=0.3)
         tick = trial.tick()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 2 and "--on-scaling follow" in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)
@@ -238,16 +240,16 @@ def move_down(host):
 
 def test_when_the_program_of_a_session_is_halted_the_arm_comes_to_rest(e_series, tmp_path):
     with ProcessTrial(e_series, tmp_path, program=move_down) as trial:
-        trial.streaming()
+        trial.wait_until_streaming()
         trial.signal(signal.SIGSTOP)
         tick = trial.tick()
 
         # While the parent is suspended and cannot do anything.
-        assert gone(trial.servo)
+        assert process_ends(trial.servo)
         trial.check_rest(tick, logged=False)
 
         trial.signal(signal.SIGCONT)
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 1
         assert message.startswith("ParentLost: ")
-        assert gone(trial.servo)
+        assert process_ends(trial.servo)

@@ -42,7 +42,7 @@ def run(circle, controller, directory, *flags):
     with Trial(
         controller, directory, circle, "--robot", "ur10e", "--backend", "ursim", *flags
     ) as trial:
-        assert trial.end() == (0, "")
+        assert trial.wait_for_end() == (0, "")
     return trial.summary()
 
 
@@ -92,9 +92,9 @@ def test_with_feedforward_only_the_links_delay_is_left(circle, e_series, tmp_pat
 def test_ctrl_c_brakes_within_the_acceleration_limit(feedforward, circle, e_series, tmp_path):
     flags = ("--robot", "ur10e", "--backend", "ursim", "--feedforward", feedforward)
     with ProcessTrial(e_series, tmp_path, circle, *flags) as trial:
-        trial.streaming()
+        trial.wait_until_streaming()
         begin = trial.tick()
         trial.signal(signal.SIGINT)
-        assert trial.end()[0] == 130
+        assert trial.wait_for_end()[0] == 130
         trial.check_rest(begin)
         assert np.abs(accelerations(e_series, begin)).max() <= MAX_ACCELERATION

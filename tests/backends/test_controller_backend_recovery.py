@@ -14,7 +14,7 @@ from simbridge.ur.errors import (
     ProtectiveStop,
     SafeguardStop,
 )
-from tests.backends.trial import line
+from tests.backends.trial import write_line
 from tests.controllers import never_moved, realtime_options
 
 PERIOD = 0.008
@@ -49,7 +49,7 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(
     controller, fault = cb3, dict(fault)
     controller.set(on_protective_stop=fault.pop("on_protective_stop", "pause"))
     ready = prepare(
-        line(tmp_path),
+        write_line(tmp_path),
         robot="ur10",
         options=Options(host=cb3.host, **realtime_options()),
         backend="ursim",

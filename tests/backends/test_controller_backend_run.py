@@ -20,7 +20,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import JOINT_LAG
-from tests.backends.trial import Trial, line
+from tests.backends.trial import Trial, write_line
 from tests.controllers import REALTIME_FLAGS, tick
 
 SERVOJ = 11
@@ -87,7 +87,7 @@ def recording(request, controllers, tmp_path_factory):
     controller = controllers.ready(kind)
     begin = tick(controller)
     with Trial(controller, directory, scenario, "--backend", "ursim", "--robot", robot) as trial:
-        assert trial.end() == (0, "")
+        assert trial.wait_for_end() == (0, "")
     return Recording(robot, scenario, trial.out, controller.record(after=begin))
 
 
@@ -182,7 +182,7 @@ def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path
         *REALTIME_FLAGS,
         *given,
     ]
-    answer = cli("run", line(tmp_path, 0.5), *flags, "--out", tmp_path / "run")
+    answer = cli("run", write_line(tmp_path, 0.5), *flags, "--out", tmp_path / "run")
     assert answer.status == 0, answer.err
     state = e_series.state()
     assert state["payload"] == 1.25

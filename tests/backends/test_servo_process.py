@@ -11,7 +11,7 @@ import pytest
 
 from simbridge.backends.servo_process import send_without_delay
 from simbridge.recording.run_directory import RunDirectory
-from tests.backends.trial import ProcessTrial, line
+from tests.backends.trial import ProcessTrial, write_line
 from tests.controllers import REALTIME, SERVO_PRIORITY
 
 HOST = "192.0.2.7"
@@ -26,9 +26,9 @@ def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over
 ):
     core = max(os.sched_getaffinity(0))
     run = ("--robot", "ur10", "--backend", "ursim")
-    with ProcessTrial(cb3, tmp_path, line(tmp_path), *run) as trial:
+    with ProcessTrial(cb3, tmp_path, write_line(tmp_path), *run) as trial:
         os.sched_setaffinity(trial.pid, {core})
-        trial.streaming()
+        trial.wait_until_streaming()
         policies = {
             int(thread): (
                 os.sched_getscheduler(int(thread)),
@@ -37,7 +37,7 @@ def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over
             for thread in os.listdir(f"/proc/{trial.servo}/task")
         }
         assert os.sched_getaffinity(trial.servo) == {core}
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
     assert status == 0, message
     assert trial.summary()["outcome"] == "completed"
     assert policies.pop(trial.servo) == (os.SCHED_FIFO, SERVO_PRIORITY)
@@ -67,14 +67,14 @@ def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
 
 def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3, tmp_path):
     with ProcessTrial(
-        cb3, tmp_path, line(tmp_path), "--robot", "ur10", "--backend", "ursim"
+        cb3, tmp_path, write_line(tmp_path), "--robot", "ur10", "--backend", "ursim"
     ) as trial:
-        trial.streaming()
+        trial.wait_until_streaming()
         for _ in range(4):
             trial.signal(signal.SIGINT)
             trial.controller.do("state")
         tick = trial.tick()
-        status, message = trial.end()
+        status, message = trial.wait_for_end()
         assert status == 130 and "nterrupted" in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)

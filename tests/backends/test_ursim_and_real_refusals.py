@@ -29,7 +29,7 @@ from simbridge.ur.errors import (
     RemoteControlDisabled,
 )
 from tests import ros_calibration
-from tests.backends.trial import line
+from tests.backends.trial import write_line
 from tests.controllers import (
     HOME,
     REALTIME_FLAGS,
@@ -59,7 +59,7 @@ def refused(cli, monkeypatch, tmp_path):
     )
 
     def run(*arguments: object) -> SimbridgeError:
-        answer = cli("run", line(tmp_path), *arguments, "--out", tmp_path / "run")
+        answer = cli("run", write_line(tmp_path), *arguments, "--out", tmp_path / "run")
         assert answer.status == 2 and answer.out == ""
         assert str(errors[0]) in answer.message and "\n\n" not in answer.err.strip()
         left = tmp_path.rglob(".*")
@@ -259,7 +259,7 @@ def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(
     given = (*REALTIME_FLAGS, "--yes", "--cell", cell(tmp_path), "--out", tmp_path / "run")
     answer = cli(
         "run",
-        line(tmp_path, 1.0),
+        write_line(tmp_path, 1.0),
         "--robot",
         "ur10e",
         "--backend",

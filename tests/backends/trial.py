@@ -1,4 +1,4 @@
-"""A trial: `simbridge run` on an emulated controller while a test interferes, and what must hold when it has ended."""
+"""A run on an emulated controller while a test interferes, and what must hold when it has ended."""
 
 from __future__ import annotations
 
@@ -44,35 +44,51 @@ def scenario(robot: Robot) -> Scenario:
 PATIENCE = 180.0  # s
 # A joint slower than this is at rest.
 REST = 1e-3  # rad/s
+# A joint that has moved this far has done so for more than half a second.
 WELL_UNDER_WAY = 0.08  # rad
+# By how much a log may end before the arm is stopped.
+LOG_LATENESS = 0.5  # s
 
-# Processes that run the command line are forked from one that has imported it and compiled its kernels.
+# Processes that run the command line are forked from one that has imported it and compiled its
+# kernels.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.backends.preload"])
 
 
-def line(directory: Path, duration: float = 2.0) -> Path:
-    """Write the scenario."""
+def write_line(directory: Path, duration: float = 2.0) -> Path:
+    """Write the scenario of a straight line, and return its file.
+
+    Args:
+        directory: Its directory.
+        duration: Duration of the motion, s.
+    """
     path = directory / "line.py"
     path.write_text(LINE.format(duration=duration))
     return path
 
 
-def gone(pid: int) -> bool:
-    """Wait until a process has ended; it may still have to be reaped."""
+def process_ends(pid: int) -> bool:
+    """Wait until a process has ended, and return whether it has; it may still have to be reaped."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
-                return True
+            status = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
+            return True
+        # The state follows the name, which is in parentheses: Z is a zombie, X is dead.
+        state = status.rpartition(")")[2].split()[0]
+        if state in "ZX":
             return True
         time.sleep(0.01)
     return False
 
 
-def servo_process_of(pid: int) -> int | None:
-    """The servo process that a process has started, of a replay or of a live session; None without one."""
+def find_servo_process(pid: int) -> int | None:
+    """Return the servo process that a process has started, of a replay or of a live session.
+
+    Returns:
+        Its id; None without one.
+    """
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
@@ -86,40 +102,49 @@ class Trial:
     """A run on an emulated controller, in a thread of this process.
 
     Args:
-        controller: Running and ready.
+        controller: A running controller that is ready.
         directory: Holds the run when it has ended.
-        arguments: Of `simbridge run`, in addition to --host and --out.
+        arguments: Arguments of `simbridge run` in addition to --host and --out.
+
+    Attributes:
+        controller: The controller.
+        directory: The directory.
+        out: The run directory.
+        pid: The process that runs.
+        servo: Its servo process, from `wait_until_connecting` on.
     """
 
+    servo: int
+
     def __init__(self, controller: Emulator, directory: Path, *arguments: str | Path) -> None:
-        self.controller, self.directory, self.out = controller, directory, directory / "run"
+        self.controller = controller
+        self.directory = directory
+        self.out = directory / "run"
+
+        # Where the arm's targets were at the beginning (n,), rad, and at which tick.
         state = controller.state()
-        self._begin, self._first_tick = np.array(state["target_q"]), state["tick"]
-        words = (
-            "simbridge",
-            "run",
-            *arguments,
-            *REALTIME_FLAGS,
-            "--host",
-            controller.host,
-            "--out",
-            self.out,
-        )
-        self._arguments = [str(word) for word in words]
+        self._begin = np.array(state["target_q"])
+        self._first_tick = state["tick"]
+
+        command = ("simbridge", "run", *arguments, *REALTIME_FLAGS)
+        destination = ("--host", controller.host, "--out", self.out)
+        self._arguments = [str(argument) for argument in (*command, *destination)]
         self._start()
 
     def _start(self) -> None:
+        """Start the run."""
         self.pid = os.getpid()
         self._errors = io.StringIO()
         self._thread = threading.Thread(target=self._run_here, daemon=True)
         self._thread.start()
 
     def _run_here(self) -> None:
+        """Run the command line in this thread, and keep its status and what it prints."""
         with (
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(self._errors),
             temporary_files_in(self.directory),
-            mock.patch.object(run_ending, "write_report", _no_report),
+            mock.patch.object(run_ending, "write_report", _write_no_report),
         ):
             self._status = command_line.main(self._arguments[1:])
 
@@ -134,85 +159,119 @@ class Trial:
     ) -> None:
         self._thread.join(PATIENCE)
 
-    def _ended(self) -> bool:
+    @property
+    def has_ended(self) -> bool:
+        """True if the run has ended."""
         return not self._thread.is_alive()
 
     def _wait(self) -> tuple[int, str]:
+        """Wait for the end of the run, and return its exit status and what it wrote to stderr."""
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the run did not end"
         return self._status, self._errors.getvalue()
 
-    def _until(self, what: Callable[[], Any], name: str) -> Any:
+    def _wait_for(self, read: Callable[[], Any], name: str) -> Any:
+        """Wait until a value is true, and return it.
+
+        Args:
+            read: Returns the value.
+            name: Its name, if it never is.
+        """
         deadline = time.monotonic() + PATIENCE
-        while not (found := what()):
-            if self._ended() or time.monotonic() > deadline:
+        while True:
+            value = read()
+            if value:
+                return value
+            if self.has_ended or time.monotonic() > deadline:
                 raise AssertionError(f"no {name}: {self._wait()}")
             time.sleep(0.005)
-        return found
 
-    def connecting(self) -> None:
+    def joint_travel(self) -> float:
+        """Return how far the joint targets are from where they began, rad: the largest."""
+        target = np.array(self.controller.state()["target_q"])
+        return float(np.abs(target - self._begin).max())
+
+    def wait_until_connecting(self) -> None:
         """Wait until the servo process exists."""
-        self.servo = int(self._until(lambda: servo_process_of(self.pid), "servo process"))
+        self.servo = int(self._wait_for(lambda: find_servo_process(self.pid), "servo process"))
 
-    def moving(self, by: float = 0.01) -> None:
+    def wait_until_moving(self, by: float = 0.01) -> None:
         """Wait until a joint has moved that far, rad."""
-        self.connecting()
-        self._until(
-            lambda: np.abs(np.array(self.controller.state()["target_q"]) - self._begin).max() > by,
-            "motion",
-        )
+        self.wait_until_connecting()
+        self._wait_for(lambda: self.joint_travel() > by, "motion")
 
-    def streaming(self) -> None:
+    def wait_until_streaming(self) -> None:
         """Wait until the plan has been streamed for more than half a second."""
-        self.moving(WELL_UNDER_WAY)
+        self.wait_until_moving(WELL_UNDER_WAY)
 
     def tick(self) -> int:
-        """The controller's current tick."""
+        """Return the controller's current tick."""
         return int(self.controller.state()["tick"])
 
-    def end(self) -> tuple[int, str]:
-        """Wait for the end: exit status, and the message, which is one paragraph without a traceback."""
+    def wait_for_end(self) -> tuple[int, str]:
+        """Wait for the end of the run, whose message is one paragraph without a traceback.
+
+        Returns:
+            The exit status, and the message as one line.
+        """
         status, errors = self._wait()
         assert "Traceback" not in errors, errors
         assert "\n\n" not in errors.strip()
         return status, " ".join(errors.split())
 
     def check_nothing_is_left(self) -> None:
-        """The servo process, the last to hold the shared memory, has ended; no file is left except the run's."""
-        assert gone(self.servo)
+        """Check that the servo process has ended and that no file is left except the run's.
+
+        The servo process is the last to hold the shared memory.
+        """
+        assert process_ends(self.servo)
         assert list(self.directory.rglob(".*")) == []
 
     def log(self) -> LogColumns:
-        """The log."""
+        """Return the log, whose samples are in order."""
         log = RunDirectory.open(self.out).log()
-        assert len(log.index) and (np.diff(log.index) >= 1).all()
+        assert len(log.index)
+        assert (np.diff(log.index) >= 1).all()
         return log
 
     def summary(self) -> dict[str, Any]:
-        """summary.json."""
+        """Return the contents of summary.json."""
         return RunDirectory.open(self.out).summary()
 
     def check_rest(self, tick: int, within: float = 0.5, *, logged: bool = True) -> None:
-        """The arm came to rest within a time of the controller's clock (s) after a tick and has stayed at rest; the log
-        goes on until half a second before that tick, or later."""
+        """Check that the arm has come to rest soon after a tick and has stayed at rest.
+
+        Args:
+            tick: The tick.
+            within: The longest time from the tick until the arm is at rest, s of the controller's
+                clock.
+            logged: If the log must go on until half a second before the tick, or later.
+        """
         state = self.controller.state()
         period = state["timestamp"] / state["tick"]
         while self.tick() < tick + (within + 0.3) / period:
             time.sleep(0.01)
+
         record = self.controller.record(after=self._first_tick)
         speed = np.abs(np.diff(record.actual_q, axis=0)).max(axis=1) / period
-        assert record.tick[1:][speed > REST][-1] <= tick + within / period
+        moving_ticks = record.tick[1:][speed > REST]
+        assert moving_ticks[-1] <= tick + within / period
+
         if logged:
-            # If two setpoints arrive in one tick, only the later is in force: so the nearest is searched.
+            # If two setpoints arrive in one tick, only the later is in force: so the nearest is
+            # searched.
             distance = np.linalg.norm(record.setpoint - self.log().setpoint[-1], axis=1)
-            assert record.tick[np.nanargmin(distance)] >= tick - 0.5 / period
+            last_logged_tick = record.tick[np.nanargmin(distance)]
+            assert last_logged_tick >= tick - LOG_LATENESS / period
 
 
 class ProcessTrial(Trial):
     """A run on an emulated controller, in a process of its own, for tests that send it signals.
 
     Args:
-        controller, directory, arguments: As for `Trial`.
+        controller: A running controller that is ready.
+        directory: Holds the run when it has ended.
+        arguments: Arguments of `simbridge run` in addition to --host and --out.
         program: Called with the controller's address in the process, instead of `simbridge run`.
     """
 
@@ -252,7 +311,8 @@ class ProcessTrial(Trial):
             self._process.kill()
         self._process.join()
 
-    def _ended(self) -> bool:
+    @property
+    def has_ended(self) -> bool:
         return not self._process.is_alive()
 
     def _wait(self) -> tuple[int, str]:
@@ -265,8 +325,8 @@ class ProcessTrial(Trial):
         os.kill(self.pid, number)
 
 
-def _no_report(*_: object) -> None:
-    """Instead of the page, which takes most of a short run's time."""
+def _write_no_report(*_: object) -> None:
+    """Do nothing, instead of writing the page, which takes most of a short run's time."""
 
 
 def _run_in_process(
@@ -276,20 +336,33 @@ def _run_in_process(
     errors: Path,
     program: Callable[[str], int] | None,
 ) -> None:
+    """Run the command line, or a program, in this process and end it.
+
+    Args:
+        arguments: The command line.
+        host: The controller's address.
+        directory: Holds its temporary files.
+        errors: Takes what is written to stderr.
+        program: Called with the address instead of the command line.
+    """
     with errors.open("wb") as file:
         os.dup2(file.fileno(), 2)
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 1)
-    os.environ["TMPDIR"] = tempfile.tempdir = str(directory)
-    run_ending.write_report = _no_report
+
+    os.environ["TMPDIR"] = str(directory)
+    tempfile.tempdir = str(directory)
+    run_ending.write_report = _write_no_report
+
     sys.argv = arguments
     sys.exit(main() if program is None else program(host))
 
 
 @contextlib.contextmanager
 def temporary_files_in(directory: Path) -> Iterator[None]:
-    """Temporary files of this process and its children are made in a directory."""
-    before, tempfile.tempdir = tempfile.tempdir, str(directory)
+    """Make the temporary files of this process and its children in a directory."""
+    before = tempfile.tempdir
+    tempfile.tempdir = str(directory)
     os.environ["TMPDIR"] = str(directory)
     try:
         yield

@@ -18,7 +18,7 @@ from rich.console import Console
 from simbridge.cli.progress_line import ASCII_BARS, BARS, ProgressLine, sparkline
 from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
-from tests.backends.trial import line as line_from_home
+from tests.backends.trial import write_line
 from tests.controllers import REALTIME_FLAGS
 
 # `simbridge` without the pages of a run, which take most of its time.
@@ -110,7 +110,7 @@ def test_the_line_continues_after_the_operators_answer(
 ) -> None:
     flags = ("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, *REALTIME_FLAGS)
     text = seen_on_a_terminal(
-        line_from_home(tmp_path, 0.5), *flags, "--out", tmp_path / "run", answer="yes"
+        write_line(tmp_path, 0.5), *flags, "--out", tmp_path / "run", answer="yes"
     )
 
     before, after = text.split("Type yes to confirm: ")

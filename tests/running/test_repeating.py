@@ -23,7 +23,7 @@ from simbridge.running import run_ending
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
-from tests.backends.trial import line as line_from_home
+from tests.backends.trial import write_line
 from tests.controllers import REALTIME_FLAGS, realtime_options
 
 pytestmark = pytest.mark.shares_setup
@@ -453,9 +453,7 @@ def test_controllers_return_to_the_start(cli, e_series, tmp_path, without_pages)
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
 
-    answer = cli(
-        "run", line_from_home(tmp_path, 0.5), "--repeat", 2, "--out", out, *flags, "--json"
-    )
+    answer = cli("run", write_line(tmp_path, 0.5), "--repeat", 2, "--out", out, *flags, "--json")
 
     assert answer.status == 0, answer.err
 
@@ -479,9 +477,7 @@ def test_the_operator_confirms_once(calibrated, tmp_path, without_pages):
 
     options = Options(host=calibrated.host, **realtime_options())
     # A long approach needs another confirmation.
-    prepared = prepare(
-        line_from_home(tmp_path, 0.5), robot="ur10e", options=options, backend="real"
-    )
+    prepared = prepare(write_line(tmp_path, 0.5), robot="ur10e", options=options, backend="real")
     finished = repeat(prepared, 2, out=tmp_path / "out", ask=operator)
 
     assert finished.summary["completed"] == 2

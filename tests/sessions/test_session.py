@@ -29,7 +29,7 @@ from simbridge.robot.kinematics import tool_frame
 from simbridge.sessions.record import read_events, read_inputs
 from simbridge.sessions.session import NotEngaged
 from simbridge.ur.errors import StaleState
-from tests.backends.trial import gone
+from tests.backends.trial import process_ends
 
 # None of them looks at a page, which takes a second to draw.
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -432,7 +432,7 @@ def test_the_loop_of_a_killed_program_ends(tmp_path, number):
         loop = int(program.stdout.readline())
         program.send_signal(number)
         try:
-            assert gone(loop)
+            assert process_ends(loop)
         finally:
             program.kill()
 

@@ -26,7 +26,7 @@ from simbridge.backends.received_states import STALE_S
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
-from tests.backends.trial import line
+from tests.backends.trial import write_line
 from tests.soak.faults import FAULTS, JUMP, LOCAL, REPLACED, Fault, Trial, with_jumping_clock
 from tests.soak.hostile_solver import HANGS, SLOW, hostile_solver
 from tests.soak.result import Result
@@ -71,12 +71,12 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
         flags += ["--solver", _solver(hostile, chance, robot, directory)]
     program = with_jumping_clock(directory) if JUMP in (fault.name for fault in wanted) else None
     faults, in_motion = [], False
-    scenario = line(directory, RUN_SECONDS)
+    scenario = write_line(directory, RUN_SECONDS)
     with Trial(station, directory, scenario, *flags, program=program) as trial:  # type: ignore[arg-type]
         trial.station, trial.chance = station, chance
         if not hostile:
             with contextlib.suppress(AssertionError):
-                trial.connecting()
+                trial.wait_until_connecting()
         trial.during(phase, delays[0])
         for fault, delay in zip(wanted, [*delays[1:], 0.0], strict=False):
             moving = phase in ("approach", "streaming") and not trial.has_ended
@@ -89,7 +89,7 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
             time.sleep(delay)
         result.faults = [fault.name for fault in faults] or ["none"]
         try:
-            _, message = trial.end()
+            _, message = trial.wait_for_end()
         except AssertionError as error:
             result.violations.append(f"the run did not end in one paragraph: {error}"[:2000])
             return result

@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from simbridge.__main__ import main
 from tests.backends.trial import PATIENCE, ProcessTrial
 from tests.controllers import run_secondary_program
@@ -50,9 +48,9 @@ class Trial(ProcessTrial):
         begin = {
             "starting": lambda: True,
             "script starts": lambda: self.controller.state()["runtime_state"] == "PLAYING",
-            "approach": lambda: self._moved() > 0.002,
-            "streaming": lambda: self._moved() > 0.05,
-            "ending": lambda: self._moved() > 0.15,
+            "approach": lambda: self.joint_travel() > 0.002,
+            "streaming": lambda: self.joint_travel() > 0.05,
+            "ending": lambda: self.joint_travel() > 0.15,
         }[phase]
         deadline = time.monotonic() + PATIENCE
         while not self.has_ended and time.monotonic() < deadline:
@@ -61,14 +59,6 @@ class Trial(ProcessTrial):
                     break
             time.sleep(0.002)
         time.sleep(seconds)
-
-    @property
-    def has_ended(self) -> bool:
-        """True if the run has ended."""
-        return self._ended()
-
-    def _moved(self) -> float:
-        return float(np.abs(np.array(self.controller.state()["target_q"]) - self._begin).max())
 
 
 @dataclass
@@ -125,7 +115,7 @@ def _servo(
     number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0
 ) -> Callable[[Trial], None]:
     def act(trial: Trial) -> None:
-        trial.connecting()
+        trial.wait_until_connecting()
         os.kill(trial.servo, number)
         if then is not None:
             time.sleep(after)

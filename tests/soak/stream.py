@@ -68,7 +68,7 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
         with Trial(
             station, directory, scenario, "--robot", robot_name, "--backend", "ursim"
         ) as trial:  # type: ignore[arg-type]
-            trial.connecting()
+            trial.wait_until_connecting()
             while not trial.has_ended:
                 begin = time.monotonic()
                 while not trial.has_ended and time.monotonic() - begin < EVERY:
@@ -77,7 +77,7 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
                 with results.open("a") as file:
                     file.write(json.dumps(piece) + "\n")
                 violations += piece["violations"]
-            status, message = trial.end()
+            status, message = trial.wait_for_end()
             summary = trial.summary() if status == 0 else {}
             ended = {
                 "status": status,

@@ -28,7 +28,7 @@ from simbridge.ur.errors import (
     ProtectiveStop,
     ToolChanged,
 )
-from tests.backends.trial import gone
+from tests.backends.trial import process_ends
 from tests.controllers import (
     HOME,
     SPEED_LIMITS,
@@ -52,7 +52,7 @@ def live(controller, out, **options):
     with simbridge.live("ursim", host=controller.host, out=out, **options) as session:
         yield session
         pid = session._driver._process.pid
-    assert gone(pid)
+    assert process_ends(pid)
     assert controller.state()["runtime_state"] == "STOPPED"
     assert not controller.state()["moving"]
 
