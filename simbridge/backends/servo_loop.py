@@ -90,7 +90,7 @@ class ServoLoop:
         StaleState: No state came.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the later ones by keyword)
         self,
         link: ControllerLink,
         guard: Guard,

@@ -93,10 +93,10 @@ class DrawnArm:
         return ArmScene(
             self._scene,
             f"{self._name}/{name}",
-            robot.placements,
-            robot.prismatic,
-            list(record_bodies(robot).values()),
-            draw_arm(robot).meshes,
+            placements=robot.placements,
+            prismatic=robot.prismatic,
+            shapes=list(record_bodies(robot).values()),
+            meshes=draw_arm(robot).meshes,
             colour=colour,
             opacity=opacity,
         )

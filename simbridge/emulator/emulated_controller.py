@@ -101,7 +101,7 @@ class EmulatedController:
         on_event: Called with what the primary interface's clients are to be sent.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the later ones by keyword)
         self,
         robot: Robot,
         profile: Profile,

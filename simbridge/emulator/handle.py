@@ -61,7 +61,7 @@ class Emulator:
         EmulatorError: On entering: it cannot start. On leaving: it has ended because of a bug.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (a public call, by keyword)
         self,
         robot: str = EmulatorOptions.robot,
         *,

@@ -94,7 +94,7 @@ def _candidate_ranges(call: Counts, index: Array, last: int) -> tuple[Counts, Co
     return np.clip(lowest, 0, last).astype(np.int64), np.clip(highest, 0, last).astype(np.int64)
 
 
-def search_calls(
+def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     commands: Array,
     setpoints: Array,
     weight: Array,

@@ -38,15 +38,15 @@ class ArmScene:
         frame: The arm's root, which moves or hides the whole.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the later ones by keyword)
         self,
         scene: viser.SceneApi,
         name: str,
+        *,
         placements: Array,
         prismatic: Iterable[bool],
         shapes: Sequence[Sequence[ShapeRecord]] = (),
         meshes: Sequence[DrawnMesh] = (),
-        *,
         colour: Rgb | None = None,
         opacity: float = 1.0,
     ) -> None:

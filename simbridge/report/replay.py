@@ -61,7 +61,14 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
         placements, prismatic = evaluation.chain
         shapes = list((evaluation.settings.shapes or {}).values())
         drawing = evaluation.directory.meshes()
-        arm = ArmScene(server.scene, "/arm", placements, prismatic, shapes, drawing.meshes)
+        arm = ArmScene(
+            server.scene,
+            "/arm",
+            placements=placements,
+            prismatic=prismatic,
+            shapes=shapes,
+            meshes=drawing.meshes,
+        )
 
         edges = _draw_paths(server, evaluation)
         _set_view(server, evaluation)

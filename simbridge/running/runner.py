@@ -62,7 +62,7 @@ class Run:
         return Evaluation.of(RunDirectory.open(self.directory))
 
 
-def run(
+def run(  # noqa: PLR0913 (a public call, by keyword)
     scenario: Scenario | str | os.PathLike[str],
     *,
     robot: Robot | str | os.PathLike[str] | None = None,

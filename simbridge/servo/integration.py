@@ -20,7 +20,7 @@ def compiled_integrate() -> Callable[..., None]:
     return kernel_of(integrate, "servo law")
 
 
-def integrate(
+def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     commands: Array,
     previous: Array,
     call: float,

@@ -51,7 +51,7 @@ from simbridge.sessions.session import LiveSession
 from simbridge.ur.controller_facts import ControllerFacts
 
 
-def live(
+def live(  # noqa: PLR0913 (a public call, by keyword)
     backend: str = SIMULATION,
     *,
     robot: Robot | str | os.PathLike[str] | None = None,

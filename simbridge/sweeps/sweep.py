@@ -119,7 +119,7 @@ class Sweep:
         return Results(self.directory / RESULTS).rows(names or None, self.identities)
 
 
-def sweep(
+def sweep(  # noqa: PLR0913 (a public call, by keyword)
     scenarios: AnyPath | Sequence[AnyPath],
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,

@@ -242,7 +242,7 @@ def pan_angle(px: float, py: float, d4: float, forward: float, near: float) -> f
     return math.atan2(py, px) + math.atan2(d4, forward)
 
 
-def wrist_angles(
+def wrist_angles(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     plane: tuple[float, float, float, float, float, float, float, float],
     pz: float,
     a2: float,
@@ -400,7 +400,7 @@ def find_branches(
     return k
 
 
-def branches(
+def branches(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     lengths: Array,
     joints: Array,
     frames: Array,
@@ -429,7 +429,7 @@ def branches(
     return find_branches(lengths, joints, frames, target, near, slack, allocate_buffers(out, notes))
 
 
-def follow(
+def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     lengths: Array,
     joints: Array,
     frames: Array,

@@ -339,7 +339,7 @@ def jacobi_rotation(a: float, b: float, c: float) -> tuple[float, float]:
     return cosine, cosine * tangent
 
 
-def rotate(
+def rotate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     vectors: Array, i: int, j: int, length: int, ix: float, iy: float, jx: float, jy: float
 ) -> None:
     """Replace rows x = i and y = j by ix x + iy y and jx x + jy y."""

@@ -65,7 +65,7 @@ def compiled_loop(
     return kernel(program, "track", f"{solver} for this kinematic structure")
 
 
-def track(
+def track(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     settings: Any,
     descents: Any,
     iterations: int,

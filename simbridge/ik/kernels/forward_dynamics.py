@@ -295,7 +295,7 @@ def accumulate(
         copy(q, out[t])
 
 
-def solve(
+def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     placements: Array,
     q0: Array,
     starts: Array,

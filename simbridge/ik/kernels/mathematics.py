@@ -188,7 +188,7 @@ def shorten(x: float, y: float, z: float, largest: float) -> tuple[float, float,
 
 
 @opaque(outputs=3)
-def axis_turn(
+def axis_turn(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     ax: float,
     ay: float,
     az: float,
@@ -217,7 +217,7 @@ def axis_turn(
 
 
 @opaque(outputs=3)
-def rotation_vector(
+def rotation_vector(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     d00: float,
     d01: float,
     d02: float,
