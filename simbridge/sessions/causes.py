@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -44,6 +45,12 @@ NUMBER_FORMS = {
     "loop": NumberForm(1.0, "{:.2f} s"),
 }
 NAMES = tuple(NUMBER_FORMS)
+# Causes that are recorded of a period: the strongest.
+MAX_CAUSES = 3
+# Numbers in the row of a cause: the indices of its name and its subject, and its value.
+NUMBERS_PER_CAUSE = 3
+# The row that stands for no cause.
+NO_CAUSE = (-1.0, -1.0, 0.0)
 # Causes for which the arm brakes or stands; the others slow it down, or refuse an input.
 STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
 # A loop that has begun no period for this long, s, stands still: on a controller the script's
@@ -75,21 +82,37 @@ class LiveCause(NamedTuple):
         return " ".join(part for part in (self.name, subject, number) if part)
 
 
-def cause_row(cause: LiveCause, subjects: dict[str, int]) -> tuple[float, float, float]:
-    """Return a cause as numbers.
+def index_subjects(names: Sequence[str]) -> dict[str, int]:
+    """Return the index of each name that subjects of causes may have; the first of equal names."""
+    indices: dict[str, int] = {}
+    for index, name in enumerate(names):
+        indices.setdefault(name, index)
+    return indices
+
+
+def cause_rows(
+    causes: Sequence[LiveCause], subjects: Mapping[str, int]
+) -> list[tuple[float, float, float]]:
+    """Return the causes of a period as `MAX_CAUSES` rows of numbers.
 
     Args:
-        cause: The cause.
+        causes: The strongest first; more than `MAX_CAUSES` are cut off.
         subjects: The index of each name that subjects may have.
 
     Returns:
-        The indices of name and subject, the latter -1 without one, and the value.
+        The indices of name and subject, the latter -1 without one, and the value; `NO_CAUSE` in
+        the rows that remain.
     """
-    return float(NAMES.index(cause.name)), float(subjects.get(cause.subject, -1)), cause.value
+    rows = []
+    for cause in causes[:MAX_CAUSES]:
+        name_index = float(NAMES.index(cause.name))
+        subject_index = float(subjects.get(cause.subject, -1))
+        rows.append((name_index, subject_index, cause.value))
+    return rows + [NO_CAUSE] * (MAX_CAUSES - len(rows))
 
 
 def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> LiveCause | None:
-    """Return the cause of such numbers; None where the index of the name is negative."""
+    """Return the cause of a row as `cause_rows` makes it; None for `NO_CAUSE`."""
     name_index, subject_index, value = row
     if not name_index >= 0.0:
         return None
@@ -110,10 +133,10 @@ class LingeringCauses:
     def update(self, now: float, causes: list[LiveCause]) -> tuple[LiveCause, ...]:
         """Return the causes that act now, s, and after them those that did a moment ago."""
         acting = {(cause.name, cause.subject) for cause in causes}
-        recent = [
-            (time, cause)
-            for time, cause in self._named
-            if now - time < LINGER_S and (cause.name, cause.subject) not in acting
-        ]
+        recent = []
+        for time, cause in self._named:
+            if now - time < LINGER_S and (cause.name, cause.subject) not in acting:
+                recent.append((time, cause))
+
         self._named = [(now, cause) for cause in causes] + recent
         return tuple(cause for _, cause in self._named)

@@ -16,7 +16,13 @@ import numpy as np
 
 from simbridge.backends.loop_process import map_numbers
 from simbridge.robot.pose import Array
-from simbridge.sessions.causes import LiveCause, cause_of_row, cause_row
+from simbridge.sessions.causes import (
+    MAX_CAUSES,
+    NUMBERS_PER_CAUSE,
+    LiveCause,
+    cause_of_row,
+    cause_rows,
+)
 from simbridge.sessions.inputs import Fate, Input, longest_row
 from simbridge.sessions.phases import LivePhase, Order
 
@@ -26,9 +32,7 @@ HEAD_WORDS = 8
 SLOT_COUNT = 4
 # Periods kept for the record: more than two minutes at 500 Hz.
 ROW_COUNT = 65_536
-# Causes that are recorded of a period: the strongest.
-MAX_CAUSES = 3
-# The numbers in a row, and what they are read as.
+# The fields of a period that are one number, at the begin of its row, and their types.
 SCALARS: dict[str, Callable[..., Any]] = {
     "index": int,
     "now": float,
@@ -41,7 +45,10 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "speed": float,
     "solver": float,
 }
-NO_CAUSE = (-1.0, -1.0, 0.0)
+# The numbers of a period's causes, which follow in its row.
+CAUSE_NUMBERS = MAX_CAUSES * NUMBERS_PER_CAUSE
+# The numbers of a pose, of which one follows the causes: the target.
+POSE_NUMBERS = 7
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,12 @@ class Period:
     Attributes:
         index: Counts the periods of a loop, from 0.
         now: The loop's clock, s.
-        rate: Share of full speed: see `LiveMotion.step`.
+        rate: Fraction of full speed: see `LiveMotion.step`.
         engagement: Its number.
         order: What was asked besides inputs.
         number, fate: Of the input taken in this period; 0 if none was.
         phase: After the period.
-        speed: Share of the wanted step that was made.
+        speed: Fraction of the wanted step that was made.
         solver: How long solver, limiter and checks took, s; nan where that does not count.
         causes: What slowed the arm down; the first three.
         target: Pose (7,).
@@ -82,7 +89,9 @@ class Period:
 def _length(n: int) -> int:
     """Return how many numbers are in the memory for n joints: counts, slots and rows."""
     slots = SLOT_COUNT * (1 + longest_row(n))
-    rows = ROW_COUNT * (len(SCALARS) + 3 * MAX_CAUSES + 7 + 2 * n)
+    # Target, then solution and setpoint of n joints each.
+    row = len(SCALARS) + CAUSE_NUMBERS + POSE_NUMBERS + 2 * n
+    rows = ROW_COUNT * row
     return HEAD_WORDS + slots + rows
 
 
@@ -106,7 +115,7 @@ class LiveChannel:
         # How many inputs were posted, and how many periods were written.
         self._counts = numbers[:COUNT_WORDS].view(np.int64)
         self.solving = numbers[COUNT_WORDS : COUNT_WORDS + 1]
-        # Of each slot: how many numbers the input has, and these.
+        # A slot holds how many numbers its input has, and these.
         slots_end = HEAD_WORDS + SLOT_COUNT * (1 + longest_row(n))
         self._slots = numbers[HEAD_WORDS:slots_end].reshape(SLOT_COUNT, -1)
         self._rows = numbers[slots_end:].reshape(ROW_COUNT, -1)
@@ -149,17 +158,16 @@ class LiveChannel:
             period: The period; more than `MAX_CAUSES` causes are cut off.
             subjects: The index of each name that subjects of causes may have.
         """
-        causes = [cause_row(cause, subjects) for cause in period.causes[:MAX_CAUSES]]
-        causes += [NO_CAUSE] * (MAX_CAUSES - len(causes))
-
+        # Fill the row in: scalars, causes, arrays.
         count = int(self._counts[1])
         row = self._rows[count % ROW_COUNT]
         scalars_end = len(SCALARS)
-        causes_end = scalars_end + 3 * MAX_CAUSES
+        causes_end = scalars_end + CAUSE_NUMBERS
         row[:scalars_end] = [getattr(period, name) for name in SCALARS]
-        row[scalars_end:causes_end] = np.ravel(causes)
+        row[scalars_end:causes_end] = np.ravel(cause_rows(period.causes, subjects))
         row[causes_end:] = np.concatenate([period.target, period.solution, period.setpoint])
-        # What is counted is complete.
+
+        # Publish it last: the parent reads only rows that are counted.
         self._counts[1] = count + 1
 
     def periods(self, subjects: tuple[str, ...]) -> Iterator[Period]:
@@ -193,20 +201,22 @@ class LiveChannel:
     def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
         """Return the period of a row of numbers."""
         scalars_end = len(SCALARS)
-        causes_end = scalars_end + 3 * MAX_CAUSES
+        causes_end = scalars_end + CAUSE_NUMBERS
 
         fields = {}
         for (name, kind), value in zip(SCALARS.items(), row[:scalars_end].tolist(), strict=True):
             fields[name] = kind(value)
 
         causes = []
-        for numbers in row[scalars_end:causes_end].reshape(-1, 3).tolist():
+        cause_numbers = row[scalars_end:causes_end].reshape(MAX_CAUSES, NUMBERS_PER_CAUSE)
+        for numbers in cause_numbers.tolist():
             name_index, subject_index, value = numbers
             cause = cause_of_row((name_index, subject_index, value), subjects)
             if cause is not None:
                 causes.append(cause)
 
-        target, solution, setpoint = np.split(row[causes_end:], (7, 7 + self._n))
+        array_ends = (POSE_NUMBERS, POSE_NUMBERS + self._n)
+        target, solution, setpoint = np.split(row[causes_end:], array_ends)
         return Period(
             **fields, causes=tuple(causes), target=target, solution=solution, setpoint=setpoint
         )

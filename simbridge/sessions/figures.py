@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simbridge.recording.samples import LogColumns
 from simbridge.robot.pose import Array
-from simbridge.sessions.causes import NAMES, LiveCause
+from simbridge.sessions.causes import MAX_CAUSES, NAMES, NUMBERS_PER_CAUSE, LiveCause
 from simbridge.sessions.inputs import Fate
 from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, latencies
@@ -153,8 +153,12 @@ class SessionFigures:
         for stamp, number in zip(self.log.stamp.tolist(), numbers, strict=True):
             name = LivePhase(number).shown
             end = stamp + self.period
+
+            # Idle periods are not logged: a gap is one between two engagements.
             if phases and stamp - phases[-1][1] > 0.5 * self.period:
                 phases.append((phases[-1][1], stamp, LivePhase.IDLE.shown))
+
+            # A sample in the last state prolongs it.
             if phases and phases[-1][2] == name:
                 phases[-1] = (phases[-1][0], end, name)
             else:
@@ -167,7 +171,7 @@ class SessionFigures:
         if not len(self.log.stamp):
             return []
 
-        # The names behind the numbers of the log.
+        # The log holds names by their indices in the lists that the first loop began with.
         began: Mapping[str, Any] = {}
         for event in self.events:
             if event["event"] == "began":
@@ -176,17 +180,20 @@ class SessionFigures:
         cause_names = began.get("causes") or NAMES
         subject_names = began.get("subjects", ())
 
-        # Of each sample up to three causes: the indices of name and subject, and the value.
-        causes = self.log.live["causes"].reshape(-1, 3, 3)
-        names = causes[:, :, 0]
-        subjects = causes[:, :, 1]
+        # The causes of each of T samples: indices of name and subject, and values (T, MAX_CAUSES).
+        causes = self.log.live["causes"].reshape(-1, MAX_CAUSES, NUMBERS_PER_CAUSE)
+        name_indices = causes[:, :, 0]
+        subject_indices = causes[:, :, 1]
         values = causes[:, :, 2]
-        is_cause = names >= 0
-        pairs = set(zip(names[is_cause].tolist(), subjects[is_cause].tolist(), strict=True))
+        is_cause = name_indices >= 0
+        pairs = zip(
+            name_indices[is_cause].tolist(), subject_indices[is_cause].tolist(), strict=True
+        )
 
+        # One hindrance for each name with a subject.
         hindrances = []
-        for name_index, subject_index in sorted(pairs):
-            acts = (names == name_index) & (subjects == subject_index)
+        for name_index, subject_index in sorted(set(pairs)):
+            acts = (name_indices == name_index) & (subject_indices == subject_index)
             name = cause_names[int(name_index)]
             subject = ""
             if 0 <= subject_index < len(subject_names):
@@ -197,12 +204,14 @@ class SessionFigures:
         return sorted(hindrances, key=lambda hindrance: -hindrance.duration)
 
     def _spans(self, is_marked: NDArray[np.bool_]) -> Array:
-        """Return from when to when samples are marked (K, 2), as stamps in s."""
-        begins = self.log.stamp[is_marked]
-        gap_ends = np.flatnonzero(np.diff(begins) > MAX_GAP_S) + 1
-        first = np.concatenate([[0], gap_ends])
-        last = np.concatenate([gap_ends, [len(begins)]]) - 1
-        return np.stack([begins[first], begins[last] + self.period], axis=1)
+        """Return begin and end (K, 2) of the spans of marked samples (T,), as stamps in s."""
+        stamps = self.log.stamp[is_marked]
+
+        # The marked samples before which there is a gap; a sample lasts for a period.
+        after_gaps = np.flatnonzero(np.diff(stamps) > MAX_GAP_S) + 1
+        first = np.concatenate([[0], after_gaps])
+        last = np.concatenate([after_gaps, [len(stamps)]]) - 1
+        return np.stack([stamps[first], stamps[last] + self.period], axis=1)
 
     def stamps(self, instants: Sequence[float]) -> Array:
         """Return instants (K,), s of the clock of inputs and events, as stamps of the log, s."""

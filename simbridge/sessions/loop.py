@@ -16,7 +16,7 @@ import numpy as np
 from simbridge.robot.pose import Array
 from simbridge.scheduling import WaitingTime
 from simbridge.servo.feedforward import SCALING_RAMP
-from simbridge.sessions.causes import STANDSTILL, LiveCause
+from simbridge.sessions.causes import STANDSTILL, LiveCause, index_subjects
 from simbridge.sessions.channel import LiveChannel, Period
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.phases import LivePhase, Order
@@ -92,8 +92,10 @@ class LiveLoop:
         self._other_payload = other_payload
         # How long this thread had to wait for a core.
         self._waiting = WaitingTime()
+        # The motion marks in the channel that its solver is at work, for the parent to see.
         motion.solving = channel.solving
-        self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
+        # The index of each name that subjects of causes may have.
+        self._subjects = index_subjects(motion.subjects)
 
         self.requests: deque[OrderRequest] = deque()
         # The number of the next period, from 0, and when the last one began, s.

@@ -16,7 +16,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LiveSample
 from simbridge.robot.conversion import floats
 from simbridge.running.run_samples import measured_fields
-from simbridge.sessions.causes import NAMES, STOPS, cause_row
+from simbridge.sessions.causes import NAMES, STOPS, cause_rows, index_subjects
 from simbridge.sessions.channel import Period
 from simbridge.sessions.inputs import Fate, Input
 from simbridge.sessions.phases import LivePhase, Order
@@ -119,7 +119,7 @@ class LiveRecorder:
             subjects: The names that subjects of causes may have.
         """
         self.event(at, "began", causes=list(NAMES), subjects=list(subjects))
-        self._subjects = {name: index for index, name in reversed([*enumerate(subjects)])}
+        self._subjects = index_subjects(subjects)
         self._waiting.clear()
         # Their states will not come any more.
         for record in self._used.values():
@@ -226,8 +226,7 @@ class LiveRecorder:
     def _sample(self, period: Period, state: ArmState) -> LiveSample:
         """Return the sample of a period and its state."""
         self._stamp = self._stamp_of(state)
-        causes = [cause_row(cause, self._subjects) for cause in period.causes]
-        causes += [(-1.0, -1.0, 0.0)] * (3 - len(causes))
+        causes = cause_rows(period.causes, self._subjects)
         return LiveSample(
             index=self._samples,
             stamp=self._stamp,
