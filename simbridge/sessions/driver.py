@@ -157,8 +157,12 @@ def driver_for(
         raise InvalidParameter(
             "realtime", False, f"left out: a controller ({backend}) has a clock of its own"
         )
-    lead = replace(options, feedforward="on" if setup.options.lead else "off")
-    controller_backend = cast(ControllerBackend, backend_class(backend)(arm, lead, ask=ask))
+    # Feedforward is what a session calls lead: the servo process inverts the servo law.
+    servo_options = replace(options, feedforward="on" if setup.options.lead else "off")
+    controller_backend = cast(
+        ControllerBackend, backend_class(backend)(arm, servo_options, ask=ask)
+    )
+    # The controller must still be the same when the loop begins.
     controller_backend.planned_for = controller
     return ControllerDriver(setup, controller_backend)
 

@@ -100,9 +100,11 @@ def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> Non
 
     with SteppedArm(setup, motion, channel, ring, time.monotonic) as arm:
         parent.report(event="session", subjects=list(motion.subjects), notes=notes)
+        # When the period begins, s, and how many began too late.
         deadline = time.monotonic()
         missed = 0
         while not parent.gone:
+            # Take what the parent asks for.
             for request in parent.requests():
                 if request["do"] == "stop":
                     parent.report(
@@ -112,18 +114,20 @@ def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> Non
                 arm.loop.requests.append(OrderRequest.of_message(request))
             parent.check_alive()
 
+            # A refused setpoint stops the arm, and the loop goes on: it can be engaged again.
             try:
                 arm.step()
             except GuardViolation as error:
                 parent.report(**(error_facts(error) | {"event": "refused"}))
 
-            # A loop that is late goes on from the period that is due now.
+            # Wait for the next period. A loop that is late begins at once with the newest of the
+            # periods that are due, and those that are due by then count as missed.
             deadline += setup.period
             lateness = time.monotonic() - deadline
             if lateness > MISSED_FRACTION * setup.period:
-                skipped = max(1, math.ceil(lateness / setup.period))
-                missed += skipped
-                deadline += (skipped - 1) * setup.period
+                due = max(1, math.ceil(lateness / setup.period))
+                missed += due
+                deadline += (due - 1) * setup.period
             time.sleep(max(0.0, deadline - time.monotonic()))
 
 

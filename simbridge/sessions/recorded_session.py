@@ -335,37 +335,39 @@ def _brake_at_end(plan: Plan, robot: Robot) -> Plan:
 
     A record may end in motion, as that of a session that was killed.
     """
-    step = BRAKING_FRACTION * robot.max_acceleration * plan.period
     velocity = np.zeros(robot.n)
     if plan.samples > 1:
         velocity = (plan.setpoints[-1] - plan.setpoints[-2]) / plan.period
 
-    # Brake all joints along the last velocity; the fastest one needs longest.
+    # Brake all joints in proportion, the fastest one by the largest change in a period, rad/s.
+    max_change = BRAKING_FRACTION * robot.max_acceleration * plan.period
     setpoint = plan.setpoints[-1]
     braking_setpoints = []
     fastest = float(np.abs(velocity).max())
     while fastest > 0.0:
-        velocity = max(0.0, 1.0 - step / fastest) * velocity
+        velocity = max(0.0, 1.0 - max_change / fastest) * velocity
         setpoint = setpoint + velocity * plan.period
         braking_setpoints.append(setpoint)
         fastest = float(np.abs(velocity).max())
-    more = np.array(braking_setpoints).reshape(-1, robot.n)
 
+    # Append them; meanwhile the target stays where it was.
+    count = len(braking_setpoints)
+    braking = np.array(braking_setpoints).reshape(count, robot.n)
+    elapsed = plan.period * np.arange(1, count + 1)
     path = plan.trajectory
-    later = plan.period * np.arange(1, len(more) + 1)
     longer_path = replace(
         path,
-        times=np.concatenate([path.times, path.times[-1] + later]),
-        poses=np.concatenate([path.poses, np.repeat(path.poses[-1:], len(more), axis=0)]),
+        times=np.concatenate([path.times, path.times[-1] + elapsed]),
+        poses=np.concatenate([path.poses, np.repeat(path.poses[-1:], count, axis=0)]),
     )
     times = plan.trajectory_times
     return replace(
         plan,
         trajectory=longer_path,
-        trajectory_times=np.concatenate([times, times[-1] + later]),
-        solution=np.concatenate([plan.solution, more]),
-        setpoints=np.concatenate([plan.setpoints, more]),
-        limited=np.concatenate([plan.limited, np.ones(len(more), dtype=bool)]),
+        trajectory_times=np.concatenate([times, times[-1] + elapsed]),
+        solution=np.concatenate([plan.solution, braking]),
+        setpoints=np.concatenate([plan.setpoints, braking]),
+        limited=np.concatenate([plan.limited, np.ones(count, dtype=bool)]),
     )
 
 

@@ -160,11 +160,11 @@ class LiveSession:
         self._out = out
         self._report = report
 
-        # Begins and ends the loop; nothing waits for a disk under it.
+        # Held while the loop begins or ends; who holds it never waits for a disk.
         self._control_lock = threading.RLock()
-        # Writes the record. Inputs take neither this nor the one before.
+        # Held while the record is written. Who gives an input takes neither of these two.
         self._record_lock = threading.RLock()
-        # Between the caller's threads only.
+        # Held while an input is posted: the caller's threads take turns.
         self._input_lock = threading.Lock()
 
         # The numbers of the newest input and of the engagement, from 1.
@@ -180,9 +180,9 @@ class LiveSession:
         # The newest state of the arm, and what stopped it last.
         self._state: ArmState | None = None
         self._error: SimbridgeError | None = None
-        # What made the record impossible: the arm must not go on without.
+        # What made the record impossible: the arm must not go on without one.
         self._failure: BaseException | None = None
-        # The error of these that the caller was told last.
+        # That one of these two errors which the caller was told last: each is raised once.
         self._raised: BaseException | None = None
         # Whether the session has ended, and what ended it early.
         self._ended = False
@@ -208,9 +208,10 @@ class LiveSession:
     def __enter__(self) -> LiveSession:
         if self._record is not None:
             raise NotEngaged("a session can be entered once; create another")
+        # Signals end the session from here on, until `__exit__` has written everything.
         self._signals = contextlib.ExitStack()
 
-        # What has been entered is left again if a later step fails.
+        # If a step fails, the steps before it are undone.
         with contextlib.ExitStack() as undo:
             undo.enter_context(self._signals)
             self._signals.enter_context(end_on_signals())
@@ -220,12 +221,15 @@ class LiveSession:
             self._driver.open()
             undo.callback(self._driver.end)
 
+            # The run directory, with what is known before the arm moves.
             record = self._make_record()
             self._directory = RunDirectory.create(self._out, record.scenario.name)
             self._directory.write_settings(record)
             self._directory.write_meshes(drawing)
             names = tuple(self.robot.joint_names)
             self._record = LiveRecorder(self._directory, names, self.period, log_facts(record))
+
+            # All steps have succeeded: there is nothing to undo.
             undo.pop_all()
 
         # A stepped session is recorded by what moves its clock.
@@ -515,8 +519,8 @@ class LiveSession:
         Args:
             kind: Of the input.
             raw_values: As they came from the caller.
-            convert: Returns them as numbers, or raises why they are none.
-            facts: Other fields of `Input`.
+            convert: Returns them as numbers, or raises the error that refuses them.
+            facts: Further fields of `Input`.
 
         Raises:
             NotEngaged: The session has ended.
@@ -546,9 +550,12 @@ class LiveSession:
             record = input_record(item)
             channel = self._driver.channel
             if channel is None:
+                # No loop runs, which would refuse it.
                 record.fate = "rejected"
                 record.why = "not_engaged"
                 record.received = sent
+
+            # Recorded first: the loop may take it at once, and the recorder then looks for it.
             self._recorder.add_input(record)
             if channel is not None:
                 channel.post(item)
