@@ -63,12 +63,12 @@ class PairStep(NamedTuple):
     residuals: Array
 
 
-class Start(NamedTuple):
+class InitialTuning(NamedTuple):
     """A tuning that the final fit may begin from.
 
     Attributes:
-        quartile: A quarter of the searched rows leave less than this, rad.
-        pair: X and Y.
+        quartile: Lower quartile of the searched rows' residuals, rad.
+        pair: X, s^2, and Y, s.
     """
 
     quartile: float
@@ -133,7 +133,7 @@ def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array,
     return path.index[segment] + fraction, np.linalg.norm(setpoints - projection, axis=1)
 
 
-def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) -> Start:
+def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) -> InitialTuning:
     """Return the best tuning that begins from a grid of tunings.
 
     Args:
@@ -155,7 +155,7 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
     ]
     grid.sort(key=median_distance)
 
-    best: Start | None = None
+    best: InitialTuning | None = None
     for grid_pair in grid[:MAX_STARTS]:
         pair = grid_pair
         for percentile in PERCENTILES:
@@ -163,7 +163,7 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
 
         quartile = float(np.percentile(fit.residuals, 25.0))
         if best is None or quartile < best.quartile:
-            best = Start(quartile, pair)
+            best = InitialTuning(quartile, pair)
         if quartile < ROUNDING:
             break
     assert best is not None
