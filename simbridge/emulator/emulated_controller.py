@@ -18,7 +18,7 @@ from simbridge.emulator.drive import STOPPING_RATE, Drive
 from simbridge.emulator.motions import Hold, Servo
 from simbridge.emulator.record import TickRecord
 from simbridge.emulator.scripts import is_secondary, program_name
-from simbridge.emulator.secondary import Program, SecondaryPrograms
+from simbridge.emulator.secondary import EmulatedProgram, SecondaryPrograms
 from simbridge.emulator.settings import Settings, state_values
 from simbridge.emulator.state import ControllerEvent, ControllerState, Profile
 from simbridge.emulator.watchdog import Watchdog
@@ -61,7 +61,9 @@ DEFAULT_MODEL = ("UR10", 2)
 
 # Makes a program from its controller, a script's source, and a callback for its fault (message,
 # line, column).
-ProgramFactory = Callable[["EmulatedController", str, Callable[[str, int, int], None]], Program]
+ProgramFactory = Callable[
+    ["EmulatedController", str, Callable[[str, int, int], None]], EmulatedProgram
+]
 
 
 class EmulatedController:
@@ -148,7 +150,7 @@ class EmulatedController:
         self._release_requested = False
 
         # The program: whether its start was announced, and whether the last one was stopped.
-        self.program: Program | None = None
+        self.program: EmulatedProgram | None = None
         self.program_name = ""
         self._make_program = make_program
         self._is_announced = False
@@ -204,7 +206,7 @@ class EmulatedController:
         setpoint = motion.setpoint if isinstance(motion, Servo) else None
         self.record.add(state.tick, setpoint, target_q=state.target_q, actual_q=state.actual_q)
 
-    def _tick_program(self, program: Program) -> None:
+    def _tick_program(self, program: EmulatedProgram) -> None:
         """Run the program for a tick, announce its start, and end it at its own end."""
         if program.ready and not self._is_announced:
             self._is_announced = True
@@ -285,7 +287,7 @@ class EmulatedController:
         """
         self.on_event(ControllerEvent("error", message, line, column, program=program))
 
-    def _start(self, source: str) -> Program:
+    def _start(self, source: str) -> EmulatedProgram:
         """Return a program of a script."""
         on_fault = functools.partial(self._fault, program=program_name(source))
         return self._make_program(self, source, on_fault)

@@ -37,12 +37,12 @@ _MOVING = frozenset(
 )
 
 
-class Program(Protocol):
-    """A program that advances with every tick.
+class EmulatedProgram(Protocol):
+    """A program of the emulated controller, which advances with every tick.
 
     Attributes:
-        running: Until it ends.
-        ready: Whether it has been compiled.
+        running: True until it ends.
+        ready: True once it has been compiled.
     """
 
     running: bool
@@ -72,14 +72,17 @@ class SecondaryPrograms:
     """
 
     def __init__(
-        self, start: Callable[[str], Program], on_fault: Callable[[str], None], period: float
+        self,
+        start: Callable[[str], EmulatedProgram],
+        on_fault: Callable[[str], None],
+        period: float,
     ) -> None:
         self._start = start
         self._on_fault = on_fault
         # Scripts that wait.
         self._queue: deque[str] = deque()
         # The program that runs, and for how many ticks.
-        self._program: Program | None = None
+        self._program: EmulatedProgram | None = None
         self._ticks = 0
         self._max_ticks = round(MAX_DURATION / period)
 
