@@ -17,7 +17,7 @@ from simbridge.backends.control_script import ProgramOwner
 from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.session_state import SessionState
-from simbridge.backends.state_ring import ROWS, StateRing
+from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import (
     ConnectionLost,
@@ -126,7 +126,7 @@ class ServoProcess(LoopProcess):
     def begin_session(self, channel: Path) -> StateRing:
         """Begin a live session in which the process makes the setpoints, from the inputs in the channel; it waits to be
         engaged. The ring in which states appear."""
-        return self._play(ROWS, do="session", channel=str(channel))
+        return self._play(MAX_ROWS, do="session", channel=str(channel))
 
     def _play(self, states: int, **request: Any) -> StateRing:
         path = self.create_memory("states")

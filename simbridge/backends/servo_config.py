@@ -9,25 +9,25 @@ from simbridge.planning.guard import ArmLimits
 
 @dataclass(frozen=True)
 class ServoConfig:
-    """How the servo process uses a controller; the first line on its standard input.
+    """A controller, and how the servo process uses it; the first line on its standard input.
 
     Attributes:
-        host: The controller.
+        host: The controller's address.
         period: Control period, s.
         limits: The arm's limits.
-        lookahead: servoJ's, s.
-        gain: servoJ's, 1/s^2.
+        lookahead: Lookahead time of servoJ, s.
+        gain: Gain of servoJ, 1/s^2.
         feedforward: Whether a replay is the motion that the arm is to make, for which the servo law
             is inverted.
         follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
         wait_in_pause: Wait while the program is paused at the pendant; otherwise end.
-        tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), configured on the controller;
-            None leaves it.
+        tcp: TCP in tool0 (6,), x y z (m) rx ry rz (rotation vector, rad), configured on the
+            controller; None leaves it.
         payload: Mass, kg, configured on the controller; None leaves it.
-        payload_cog: Its centre of gravity in tool0, m.
+        payload_cog: Its centre of gravity in tool0 (3,), m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
-        number: The session's, which the control script carries.
-        live: The file of the pickled `MotionSetup` of a live session.
+        number: The number of the session, which the control script carries.
+        live: The file of the pickled `MotionSetup` of a live session; None for plans.
     """
 
     host: str

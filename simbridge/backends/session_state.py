@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class SessionState(Enum):
-    """How far a session with a controller has come."""
+    """A state of a session with a controller."""
 
     CONNECTING = "connecting"
     UPLOADING = "uploading"
@@ -19,7 +19,10 @@ class SessionState(Enum):
 
 
 class SessionEvent(Enum):
-    """What changes the state of a session. Whatever goes wrong, in whatever state, is END."""
+    """An event that changes the state of a session.
+
+    Whatever goes wrong, in whatever state, is END.
+    """
 
     SENT = "the control script is sent"
     SCRIPT_RUNS = "the control script runs"
@@ -32,6 +35,7 @@ class SessionEvent(Enum):
     VERIFIED = "the controller was looked at"
 
 
+# The state that follows a state after an event.
 TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
     (SessionState.CONNECTING, SessionEvent.SENT): SessionState.UPLOADING,
     (SessionState.UPLOADING, SessionEvent.SCRIPT_RUNS): SessionState.READY,
@@ -52,5 +56,5 @@ TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
 
 
 def next_state(state: SessionState, event: SessionEvent) -> SessionState:
-    """Return the state after an event; one that has no meaning in a state does not change it."""
+    """Return the state after an event; an event without a meaning in a state does not change it."""
     return TRANSITIONS.get((state, event), state)

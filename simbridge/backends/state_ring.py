@@ -16,10 +16,12 @@ from simbridge.backends.backend import ArmState
 from simbridge.backends.loop_process import map_numbers
 from simbridge.robot.pose import Array
 
-# Two minutes at 500 Hz: a parent that is delayed by less misses no state.
-ROWS = 65_536
+# The largest number of states that are kept, two minutes at 500 Hz: a parent that is delayed by
+# less misses none.
+MAX_ROWS = 65_536
 
-# What a row holds: numbers of `ArmState`, the plan's time in periods; then vectors (n,) of it.
+# A row holds the numbers of an `ArmState`, then its vectors (n,), all as 8-byte floats. The time in
+# the plan is in periods there.
 NUMBERS = (
     "sequence",
     "plan_time",
@@ -31,7 +33,13 @@ NUMBERS = (
     "safety_mode",
     "runtime_state",
 )
-INTEGERS = ("sequence", "robot_mode", "safety_mode", "runtime_state")
+# Those of the numbers that an `ArmState` has as integers.
+INTEGERS = (
+    "sequence",
+    "robot_mode",
+    "safety_mode",
+    "runtime_state",
+)
 VECTORS = (
     "q",
     "qd",
@@ -42,8 +50,9 @@ VECTORS = (
     "command",
 )
 
-# Words of 8 bytes with which the file begins, and which of them counts the rows written.
+# The file begins with so many words of 8 bytes, before the first row.
 HEAD_WORDS = 64
+# The word among them that counts the rows written.
 WRITTEN_WORD = 0
 
 
@@ -56,7 +65,7 @@ class StateRing:
         rows: Number of states kept until they are overwritten.
 
     Attributes:
-        rows: The same.
+        rows: Number of states kept, the same.
     """
 
     def __init__(self, path: Path | None, joints: int, rows: int) -> None:
@@ -66,13 +75,19 @@ class StateRing:
         words = map_numbers(path, _word_count(joints, rows))
         self._rows = words[HEAD_WORDS:].reshape(rows, -1)
         self._counts = words[:HEAD_WORDS].view(np.int64)
-        # States that this process has read.
+        # Number of states that this process has read.
         self._read = 0
 
     @staticmethod
     def create(path: Path, joints: int, states: int) -> StateRing:
-        """Make the file, large enough for so many states or for two minutes, whichever is less."""
-        rows = min(states, ROWS)
+        """Make the file, large enough for all states or for two minutes, whichever is less.
+
+        Args:
+            path: Where it is to be.
+            joints: Number of joints n.
+            states: Number of states that will be written.
+        """
+        rows = min(states, MAX_ROWS)
         # Written in full: no page has to be allocated while the arm is servoed.
         path.write_bytes(bytes(8 * _word_count(joints, rows)))
         return StateRing(path, joints, rows)
@@ -89,7 +104,7 @@ class StateRing:
         return float(newest[NUMBERS.index("timestamp")])
 
     def write(self, numbers: tuple[float, ...], vectors: tuple[Array, ...]) -> None:
-        """Add a state (called by the servo process).
+        """Add a state; it is called by the servo process.
 
         Args:
             numbers: In the order of `NUMBERS`.
@@ -102,7 +117,7 @@ class StateRing:
         self._counts[WRITTEN_WORD] = count + 1
 
     def new_states(self, period: float) -> Iterator[ArmState]:
-        """Return the states since the last call, oldest first, without overwritten ones.
+        """Yield the states since the last call, oldest first, without overwritten ones.
 
         It is called by the parent.
 
@@ -110,16 +125,22 @@ class StateRing:
             period: Control period, s.
         """
         while self._read < self.written:
+            # The row that is written next is not read: the writer may be at it.
             self._read = max(self._read, self.written - self.rows + 1)
             row = self._rows[self._read % self.rows].copy()
-            # It was overwritten during the copy.
+            # Meanwhile the writer may have come round, and the copy be of two states.
             if self._read <= self.written - self.rows:
                 continue
             self._read += 1
             yield self._state(row, period)
 
     def _state(self, row: Array, period: float) -> ArmState:
-        """Return the state in a row; period: s."""
+        """Return the state that a row holds.
+
+        Args:
+            row: Numbers and vectors; the state keeps it.
+            period: Control period, s.
+        """
         row.setflags(write=False)
         numbers = row[: len(NUMBERS)].tolist()
         vectors = row[len(NUMBERS) :].reshape(len(VECTORS), self._joints)

@@ -18,7 +18,7 @@ from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.backends.loop_process import LoopProcess, SilenceWatch, reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_client import LiveProgram, LoopTiming
-from simbridge.backends.state_ring import ROWS, StateRing
+from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
@@ -264,7 +264,7 @@ class SimulationDriver(LiveDriver):
         ring_file = process.create_memory("states")
         setup_file.write_bytes(pickled)
         self.channel = LiveChannel.create(channel_file, joints)
-        self.ring = StateRing.create(ring_file, joints, ROWS)
+        self.ring = StateRing.create(ring_file, joints, MAX_ROWS)
         process.send(
             {
                 "live": str(setup_file),
@@ -350,7 +350,7 @@ class SteppedDriver(LiveDriver):
         motion = self.setup.motion()
         joints = self.setup.robot.n
         self.channel = LiveChannel(None, joints)
-        self.ring = StateRing(None, joints, ROWS)
+        self.ring = StateRing(None, joints, MAX_ROWS)
         self.subjects = motion.subjects
         self._arm = SteppedArm(self.setup, motion, self.channel, self.ring).__enter__()
 

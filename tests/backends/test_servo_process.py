@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import socket
 
 import pytest
 
-from simbridge.backends.servo_process import send_without_delay
 from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, write_line
 from tests.controllers import REALTIME, SERVO_PRIORITY
@@ -42,27 +39,6 @@ def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over
     assert trial.summary()["outcome"] == "completed"
     assert policies.pop(trial.servo) == (os.SCHED_FIFO, SERVO_PRIORITY)
     assert policies and set(policies.values()) == {(os.SCHED_FIFO, SERVO_PRIORITY + 1)}
-
-
-def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_server(("127.0.0.1", 0)) as other,
-    ):
-        port = server.getsockname()[1]
-        with (
-            socket.create_connection(("127.0.0.1", port)) as commands,
-            socket.create_connection(other.getsockname()) as unrelated,
-            contextlib.ExitStack() as of_this_computer,
-        ):
-            for end in socket.socketpair():  # their peers have no port
-                of_this_computer.enter_context(end)
-            before = os.listdir("/dev/fd")
-            send_without_delay(port)
-            assert os.listdir("/dev/fd") == before
-            assert commands.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-            assert not unrelated.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-            commands.sendall(b"still connected")
 
 
 def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.state_ring import ROWS, StateRing
+from simbridge.backends.state_ring import MAX_ROWS, StateRing
 
 N = 6
 PERIOD = 0.002
@@ -122,8 +122,8 @@ def test_a_state_overwritten_while_it_is_read_is_skipped(pair):
 
 
 def test_a_ring_is_no_larger_than_two_minutes_need(pair, tmp_path):
-    ring, _ = pair(10 * ROWS)
-    assert ring.rows == ROWS >= 120 / PERIOD
+    ring, _ = pair(10 * MAX_ROWS)
+    assert ring.rows == MAX_ROWS >= 120 / PERIOD
     assert (tmp_path / "ring0").stat().st_size < 40e6
 
 

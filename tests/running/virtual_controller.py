@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.state_ring import ROWS, StateRing
+from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
@@ -54,7 +54,7 @@ class VirtualController(SteppedDriver):
         guard = Guard(robot, setup.period, law.lookahead)
         self.channel, self.subjects = LiveChannel(None, robot.n), motion.subjects
         memory = os.memfd_create("simbridge-states")
-        self.ring = StateRing.create(Path(f"/proc/self/fd/{memory}"), robot.n, ROWS)
+        self.ring = StateRing.create(Path(f"/proc/self/fd/{memory}"), robot.n, MAX_ROWS)
         os.close(memory)
         self.loop_ = ServoLoop(self.link, guard, "arm", law, clock=clock)
         motion.rest_at(self.loop_.measured)
