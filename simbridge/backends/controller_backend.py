@@ -21,7 +21,8 @@ import numpy as np
 from simbridge.backends import preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
 from simbridge.backends.control_script import draw_session_number
-from simbridge.backends.ending import end_session, signals_wait
+from simbridge.backends.deferred_signals import defer_signals
+from simbridge.backends.ending import end_session
 from simbridge.backends.loop_process import SilenceWatch
 from simbridge.backends.servo_client import LiveProgram, LoopTiming, ServoProcess
 from simbridge.backends.state_fields import STATE_FIELDS, state_at_rest
@@ -241,7 +242,7 @@ class ControllerBackend(Backend):
         self._last = self._ring = self._first = None
         self._config = config = replace(self._config, number=draw_session_number())
         with self._stop_on_error():
-            with signals_wait():  # there is never one without the other
+            with defer_signals():  # there is never one without the other
                 self._process, self._messages = (
                     ServoProcess(config, live),
                     ControllerMessages(self.host),
@@ -354,7 +355,7 @@ class ControllerBackend(Backend):
         """See `Backend.stop`; there is one way in which a session ends (`ending.py`), and no signal interrupts it."""
         process = self._process
         if process is not None:
-            with signals_wait():
+            with defer_signals():
                 last_seen = self._checked_at if self._last is None else self._last.timestamp
                 self._ending = Ending(at_s=self._time_of_setpoints())
                 end_session(self.host, self._config.number, process, last_seen, self._ending)

@@ -11,7 +11,8 @@ import pytest
 from simbridge.backends import ending
 from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT, ProgramOwner
-from simbridge.backends.ending import end_session, signals_wait
+from simbridge.backends.deferred_signals import defer_signals
+from simbridge.backends.ending import end_session
 from simbridge.backends.session_state import SessionState
 from simbridge.ur.errors import ConnectionLost
 
@@ -66,7 +67,7 @@ def controller(monkeypatch):
     def shows(**changes):
         reader = FakeReader(**changes)
         monkeypatch.setattr(ending, "RtdeReader", lambda *_args, **_named: reader)
-        monkeypatch.setattr(ending, "VERIFY_TIMEOUT", 0.4)
+        monkeypatch.setattr(ending, "VERIFY_TIMEOUT_S", 0.4)
         return reader
 
     return shows
@@ -94,7 +95,7 @@ def dashboard(monkeypatch):
             asked.append("stop")
 
     monkeypatch.setattr(ending, "DashboardClient", FakeDashboard)
-    monkeypatch.setattr(ending, "WATCHDOG_TIME", 0.05)
+    monkeypatch.setattr(ending, "WATCHDOG_TIME_S", 0.05)
     FakeDashboard.asked = asked
     return FakeDashboard
 
@@ -235,7 +236,7 @@ def test_a_signal_waits_until_the_session_has_ended(controller, number):
     before = signal.signal(number, handle)
     done = []
     try:
-        with pytest.raises(KeyboardInterrupt), signals_wait():
+        with pytest.raises(KeyboardInterrupt), defer_signals():
             signal.pthread_kill(threading.get_ident(), number)
             done.append(ended(FakeProcess()))
         assert signal.getsignal(number) is handle
