@@ -15,7 +15,7 @@ import numpy as np
 
 from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.drive import STOPPING_RATE, Drive
-from simbridge.emulator.motions import Hold, Servo
+from simbridge.emulator.motions import Hold, ServojMotion
 from simbridge.emulator.record import TickRecord
 from simbridge.emulator.scripts import is_secondary, program_name
 from simbridge.emulator.secondary import EmulatedProgram, SecondaryPrograms
@@ -203,7 +203,7 @@ class EmulatedController:
         self._settle()
 
         motion = self.drive.motion
-        setpoint = motion.setpoint if isinstance(motion, Servo) else None
+        setpoint = motion.setpoint if isinstance(motion, ServojMotion) else None
         self.record.add(state.tick, setpoint, target_q=state.target_q, actual_q=state.actual_q)
 
     def _tick_program(self, program: EmulatedProgram) -> None:
@@ -551,8 +551,8 @@ class EmulatedController:
             gain: 1/s^2.
         """
         motion = self.drive.motion
-        if not isinstance(motion, Servo):
-            motion = Servo(
+        if not isinstance(motion, ServojMotion):
+            motion = ServojMotion(
                 self.state.target_q,
                 self.state.target_qd,
                 self.period,

@@ -227,7 +227,7 @@ class ToolSpeed(Ramp):
         return target
 
 
-class Servo(ArmMotion):
+class ServojMotion(ArmMotion):
     """servoj: the servo law of UR's controllers, until another motion follows.
 
     Args:
