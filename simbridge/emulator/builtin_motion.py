@@ -14,7 +14,7 @@ from simbridge.emulator.builtin_state import ControllerFunctions
 from simbridge.emulator.compliance import ForceMode, ForceTask, Freedrive
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.joint_torque import JointTorque
-from simbridge.emulator.motions import ArmMotion, Hold, JointSpeed, Ramp, ToolSpeed
+from simbridge.emulator.motions import ArmMotion, HoldMotion, JointSpeed, Ramp, ToolSpeed
 from simbridge.emulator.moves import CircleMove, JointMove, Pace, PathMove, ToolMove
 from simbridge.emulator.state import ControllerEvent
 from simbridge.emulator.urscript.arguments import (
@@ -107,7 +107,7 @@ class MotionFunctions(ControllerFunctions):
         finally:
             # The motion of a killed thread ends with it; one that is done stands at its target.
             if drive.motion is motion and not (motion.done or motion.blending):
-                drive.motion = Hold()
+                drive.motion = HoldMotion()
 
     def _previous_move(self) -> PathMove | None:
         """Return the move that the next one blends with."""

@@ -9,7 +9,7 @@ import numpy as np
 from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.compliance import ForceMode, Freedrive
 from simbridge.emulator.contact import Contact
-from simbridge.emulator.motions import ArmMotion, Hold
+from simbridge.emulator.motions import ArmMotion, HoldMotion
 from simbridge.emulator.moves import PathMove
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerState
@@ -88,7 +88,7 @@ class Drive:
         self._robot = robot
         self._arm = arm
         self._period = period
-        self.motion: ArmMotion = Hold()
+        self.motion: ArmMotion = HoldMotion()
         self.rate = 1.0
         self.contact = Contact(state)
         self.force_mode: ForceMode | None = None
@@ -113,7 +113,7 @@ class Drive:
         """End force mode and the program's motion: the arm stays where it is."""
         if self.force_mode is not None:
             self.force_mode = None
-            self.motion = Hold()
+            self.motion = HoldMotion()
 
     def release_force_mode(self) -> None:
         """End force mode, but not the program's motion.
@@ -179,7 +179,7 @@ class Drive:
 
     def _braked_joints(self, q: Array, qd: Array) -> Array:
         """Return the next targets (n,), rad, of joints that brake without a path."""
-        return Hold(STOP_ACCELERATION).step(q, qd, dt=self._period, scaling=1.0)
+        return HoldMotion(STOP_ACCELERATION).step(q, qd, dt=self._period, scaling=1.0)
 
     def _next_target(self) -> tuple[Array, Array | None]:
         """Return the joints' target (n,), rad, and their speed (n,), rad/s, if it is known."""

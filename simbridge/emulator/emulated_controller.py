@@ -15,7 +15,7 @@ import numpy as np
 
 from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.drive import STOPPING_RATE, Drive
-from simbridge.emulator.motions import Hold, ServojMotion
+from simbridge.emulator.motions import HoldMotion, ServojMotion
 from simbridge.emulator.record import TickRecord
 from simbridge.emulator.scripts import is_secondary, program_name
 from simbridge.emulator.secondary import EmulatedProgram, SecondaryPrograms
@@ -236,7 +236,7 @@ class EmulatedController:
             state.limiter_scaling = drive.rate
 
         if state.runtime_state == RuntimeState.STOPPING and drive.at_rest:
-            drive.motion = Hold()
+            drive.motion = HoldMotion()
             drive.rate = 1.0
             if self.program is None:
                 state.runtime_state = RuntimeState.STOPPED
@@ -318,7 +318,7 @@ class EmulatedController:
         state.runtime_state = RuntimeState.STOPPING if is_moving else RuntimeState.STOPPED
         # The functions of the program have let go of its motion, but it slows down along its path.
         goes_on = motion.done or (is_moving and motion.has_path)
-        self.drive.motion = motion if goes_on else Hold()
+        self.drive.motion = motion if goes_on else HoldMotion()
 
     def stop_program(self) -> bool:
         """Stop the program; the arm comes to rest.

@@ -81,7 +81,7 @@ def approach_velocity(qd: Array, target: Array, max_change: float) -> Array:
     return qd + change * (max_change / largest)
 
 
-class Hold(ArmMotion):
+class HoldMotion(ArmMotion):
     """Brake to rest and stay.
 
     Args:
