@@ -14,7 +14,7 @@ from simbridge.cli import terminal
 from simbridge.cli.flags import InspectFlags
 from simbridge.cli.run_command import choose_options
 from simbridge.console import Terminal
-from simbridge.planning.inspection import Facts, Spread
+from simbridge.planning.inspection import Spread, TrajectoryFacts
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.placement import flag_of
 from simbridge.planning.planner import nearest_placement
@@ -57,7 +57,7 @@ def inspect(flags: InspectFlags) -> int:
     return 0
 
 
-def _show(facts: Facts, *, gaps_are_treated: bool) -> None:
+def _show(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> None:
     """Show the facts of a trajectory, one per line, within 80 columns."""
     console = Terminal()
     console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
@@ -79,7 +79,7 @@ def _show(facts: Facts, *, gaps_are_treated: bool) -> None:
         )
 
 
-def _rows(facts: Facts, *, gaps_are_treated: bool) -> list[tuple[str, str]]:
+def _rows(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> list[tuple[str, str]]:
     """Return the facts as pairs of a name and a text with its unit.
 
     Args:
@@ -108,7 +108,7 @@ def _rows(facts: Facts, *, gaps_are_treated: bool) -> list[tuple[str, str]]:
     return rows
 
 
-def _rate(facts: Facts, rate: float) -> str:
+def _rate(facts: TrajectoryFacts, rate: float) -> str:
     """Say how often samples come, and how steadily.
 
     Args:
@@ -121,7 +121,7 @@ def _rate(facts: Facts, rate: float) -> str:
     return text
 
 
-def _gaps(facts: Facts, *, gaps_are_treated: bool) -> str:
+def _gaps(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> str:
     """Say how many gaps there are, where the longest is, and whether a run refuses them."""
     if not facts.gaps:
         return "none"

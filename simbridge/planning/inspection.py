@@ -31,7 +31,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TrajectoryFacts:
     """A trajectory in numbers (SI units).
 
     Attributes:
@@ -81,7 +81,7 @@ class Facts:
 
 def inspect(
     trajectory: Trajectory, solver: Solver | None = None
-) -> tuple[Facts, NDArray[np.bool_] | None]:
+) -> tuple[TrajectoryFacts, NDArray[np.bool_] | None]:
     """Measure a trajectory, and what an arm can attain of it.
 
     Args:
@@ -110,7 +110,7 @@ def inspect(
     if solver is not None:
         reach, attained = measure_reach(trajectory, solver)
 
-    facts = Facts(
+    facts = TrajectoryFacts(
         source=trajectory.source,
         samples=len(trajectory.times),
         duration_s=trajectory.duration,
