@@ -22,7 +22,7 @@ from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
 
 # X and Y.
-Pair = tuple[float, float]
+TuningPair = tuple[float, float]
 
 # Rows in which the arm moves that a fit needs.
 MIN_ROWS = 20
@@ -58,7 +58,7 @@ class PairStep(NamedTuple):
         residuals: Of each row (R,), rad, after the step.
     """
 
-    pair: Pair
+    pair: TuningPair
     deviation: Array
     residuals: Array
 
@@ -72,7 +72,7 @@ class InitialTuning(NamedTuple):
     """
 
     quartile: float
-    pair: Pair
+    pair: TuningPair
 
 
 def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
@@ -142,7 +142,7 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
         coarse: Of some commands, to sort the grid.
     """
 
-    def median_distance(pair: Pair) -> float:
+    def median_distance(pair: TuningPair) -> float:
         """Return the median distance of the setpoints from the coarse path, rad."""
         setpoints = rows.setpoints(1.0 / pair[0], pair[1])
         projections, _ = coarse.project(setpoints, coarse.nearest(setpoints))
@@ -171,8 +171,8 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
 
 
 def _iterate(
-    rows: TargetMotion, path: CommandPath, pair: Pair, percentile: float
-) -> tuple[Pair, Tuning]:
+    rows: TargetMotion, path: CommandPath, pair: TuningPair, percentile: float
+) -> tuple[TuningPair, Tuning]:
     """Project on the nearest segments, fit the components normal to them, and repeat.
 
     Args:
@@ -220,7 +220,9 @@ def _normal_component(vectors: Array, direction: Array) -> Array:
     return normal
 
 
-def _improve_pair(x: Array, y: Array, target: Array, *, start: Pair, percentile: float) -> PairStep:
+def _improve_pair(
+    x: Array, y: Array, target: Array, *, start: TuningPair, percentile: float
+) -> PairStep:
     """Make one reweighted least-squares step for X x + Y y = target, with Cauchy weights a row.
 
     Args:
