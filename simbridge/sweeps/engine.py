@@ -89,7 +89,7 @@ class OtherVersions(SimbridgeError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Task:
+class PointTask:
     """A point to be made.
 
     Attributes:
@@ -278,7 +278,7 @@ class Cluster:
 Engine = Cores | Cluster
 
 
-def make_points(tasks: Iterable[Task], engine: Engine, versions: str) -> Iterator[Made]:
+def make_points(tasks: Iterable[PointTask], engine: Engine, versions: str) -> Iterator[Made]:
     """Make points, and yield each as it is made.
 
     At most POINTS_PER_WORKER points for each worker are in flight; no further task is drawn before
@@ -294,7 +294,7 @@ def make_points(tasks: Iterable[Task], engine: Engine, versions: str) -> Iterato
         ClusterUnreachable: The scheduler was lost.
     """
     waiting = iter(tasks)
-    running: dict[Future[Result], Task] = {}
+    running: dict[Future[Result], PointTask] = {}
     executor = engine.open()
     try:
         while True:
@@ -323,13 +323,13 @@ def make_points(tasks: Iterable[Task], engine: Engine, versions: str) -> Iterato
 
 
 def _submit_tasks(
-    waiting: Iterator[Task],
-    running: dict[Future[Result], Task],
+    waiting: Iterator[PointTask],
+    running: dict[Future[Result], PointTask],
     executor: Executor,
     *,
     engine: Engine,
     versions: str,
-) -> Generator[Made, None, list[Task]]:
+) -> Generator[Made, None, list[PointTask]]:
     """Give the workers something to do, until the tasks are used up or the pool breaks.
 
     Those that are submitted are added to those in flight; those that were refused are yielded.
@@ -351,13 +351,13 @@ def _submit_tasks(
     return []
 
 
-def _submit(executor: Executor, task: Task, versions: str) -> Future[Result]:
+def _submit(executor: Executor, task: PointTask, versions: str) -> Future[Result]:
     return executor.submit(work, task.packed, versions, task.out)
 
 
 def _collect(
-    running: dict[Future[Result], Task], engine: Engine
-) -> Generator[Made, None, list[Task]]:
+    running: dict[Future[Result], PointTask], engine: Engine
+) -> Generator[Made, None, list[PointTask]]:
     """Yield the points that are done, and remove them from those in flight.
 
     Returns:
@@ -376,7 +376,7 @@ def _collect(
 
 
 def _retry(
-    suspects: Iterable[Task], engine: Engine, versions: str
+    suspects: Iterable[PointTask], engine: Engine, versions: str
 ) -> Generator[Made, None, Executor]:
     """Make points again, one at a time, so that a worker's death shows which of them kills it.
 

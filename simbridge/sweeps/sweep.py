@@ -26,7 +26,7 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
 from simbridge.running.signals import describe_signal, end_on_signals, signal_number
-from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
+from simbridge.sweeps.engine import Cluster, Cores, Engine, PointTask, make_points
 from simbridge.sweeps.grid import Grid, Point
 from simbridge.sweeps.identity import digest, made_by
 from simbridge.sweeps.job import CannotTravel, forget_files, job_of
@@ -261,7 +261,7 @@ class _Making:
             self.state.count(point, row)
             self._report()
 
-    def _missing_tasks(self, *, keeps_runs: bool) -> Iterator[Task]:
+    def _missing_tasks(self, *, keeps_runs: bool) -> Iterator[PointTask]:
         """Resolve all points of the grid, and yield a task for each that has no row yet."""
         for point in self.grid:
             task = _resolve(point, self.grid.plan_only)
@@ -296,7 +296,7 @@ class _Making:
         for identity, out in directories.items():
             if not (out / "summary.json").is_file():
                 job = job_of(self.results.point(identity))
-                tasks.append(Task(identity, job.pack(), out))
+                tasks.append(PointTask(identity, job.pack(), out))
 
         self.state.last = None
         self.state.keeping = len(tasks)
@@ -369,7 +369,7 @@ def _lock_directory(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _resolve(point: Point, plan_only: bool) -> Task:
+def _resolve(point: Point, plan_only: bool) -> PointTask:
     """Return a point as a task; where its values do not go together, a task that is refused."""
     try:
         job = job_of(point, plan_only=plan_only)
@@ -377,8 +377,8 @@ def _resolve(point: Point, plan_only: bool) -> Task:
         raise
     except SimbridgeError as error:
         identity = digest(made_by(), point.scenario, point.values, plan_only)
-        return Task(identity, b"", refused=str(error))
-    return Task(job.identity, job.pack())
+        return PointTask(identity, b"", refused=str(error))
+    return PointTask(job.identity, job.pack())
 
 
 def _check_values(grid: Grid) -> None:

@@ -658,7 +658,7 @@ def test_a_broken_pool_costs_no_point(line):
             return Broken() if self.opened == 1 else InThisProcess()
 
     packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).pack()
-    tasks = [engine.Task(f"{number}", packed) for number in range(3)]
+    tasks = [engine.PointTask(f"{number}", packed) for number in range(3)]
     results = list(engine.make_points(tasks, Pools(1), made_by()))
 
     assert [(identity, result.outcome) for identity, result, _ in results] == [
