@@ -45,7 +45,7 @@ MAX_CLIENTS = 256
 MAX_BUTTONS = 64
 
 # Name, and address as the socket gives it.
-Client = tuple[str, Any]
+ClientIdentity = tuple[str, Any]
 
 
 @dataclass
@@ -90,12 +90,12 @@ class DatagramExchange:
         # still send.
         self._last_engagement = random.randrange(1, 2**31)
         # The client that drives, and whether its engagement is under way.
-        self._driver: Client | None = None
+        self._driver: ClientIdentity | None = None
         self._engaging = False
         # When the driving client was heard last, s.
         self._heard = 0.0
         # The largest number of each client's datagrams.
-        self._newest: dict[Client, int] = {}
+        self._newest: dict[ClientIdentity, int] = {}
         self._buttons: frozenset[str] = frozenset()
         # What was asked for since the last reading.
         self._requests: list[Request] = []
@@ -210,7 +210,7 @@ class DatagramExchange:
             "dropped": dict(self.dropped),
         }
 
-    def _forget_oldest_client(self, client: Client) -> None:
+    def _forget_oldest_client(self, client: ClientIdentity) -> None:
         """Keep the number of known clients bounded, and the driver and a client among them."""
         if len(self._newest) <= MAX_CLIENTS:
             return
@@ -219,7 +219,9 @@ class DatagramExchange:
                 del self._newest[candidate]
                 return
 
-    def _handle(self, message: ClientMessage, client: Client, reply: Reply, now: float) -> None:
+    def _handle(
+        self, message: ClientMessage, client: ClientIdentity, reply: Reply, now: float
+    ) -> None:
         """Act on a message with the token that came in order."""
         is_driver = client == self._driver
         if is_driver:
@@ -260,7 +262,7 @@ class DatagramExchange:
         if len(buttons) <= MAX_BUTTONS:
             self._buttons = frozenset(buttons)
 
-    def _engage(self, client: Client, reply: Reply, now: float) -> None:
+    def _engage(self, client: ClientIdentity, reply: Reply, now: float) -> None:
         """Let a client drive, unless another one does and was heard lately."""
         if self._driver is not None and client != self._driver:
             if self._engaging or now - self._heard <= MAX_SILENCE_S:
