@@ -10,7 +10,7 @@ import pinocchio as pin
 import viser
 
 from simbridge.browser.inputs import PanelInputs
-from simbridge.browser.offers import EventRefused, UnitQuaternion, Vector, check_offered
+from simbridge.browser.offers import EventRefused, NumberVector, UnitQuaternion, check_offered
 from simbridge.report.arm_scene import wxyz
 from simbridge.robot.pose import Array
 
@@ -71,7 +71,7 @@ class GoalFrame:
         if event.client_id is None:
             return
         try:
-            check_offered("drag", self.handle.position, Vector(3))
+            check_offered("drag", self.handle.position, NumberVector(3))
             check_offered("drag", self.handle.wxyz, UnitQuaternion())
         except EventRefused as error:
             self._inputs.refuse(error)
@@ -92,8 +92,8 @@ class GoalFrame:
     async def _send_click(self, event: viser.SceneClickEvent) -> None:
         """Send where a click meets the plane: the goal, or with a second one the start."""
         try:
-            check_offered("click", event.ray_origin, Vector(3))
-            check_offered("click", event.ray_direction, Vector(3))
+            check_offered("click", event.ray_origin, NumberVector(3))
+            check_offered("click", event.ray_direction, NumberVector(3))
         except EventRefused as error:
             self._inputs.refuse(error)
             return

@@ -76,7 +76,7 @@ class TextChoice:
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberRange:
     """A finite number between two bounds."""
 
     low: float = -MAX_NUMBER
@@ -94,7 +94,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Vector:
+class NumberVector:
     """A fixed count of finite numbers."""
 
     count: int
@@ -118,7 +118,7 @@ class UnitQuaternion:
         return "unit quaternions"
 
     def includes(self, value: Any) -> bool:
-        if not Vector(4).includes(value):
+        if not NumberVector(4).includes(value):
             return False
         return abs(math.hypot(*value) - 1.0) <= MAX_QUATERNION_ERROR
 
@@ -138,7 +138,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Switch:
+class OnOff:
     """On or off."""
 
     @property
@@ -170,17 +170,17 @@ def offer_of(handle: Any) -> Offer:
     if isinstance(handle, viser.GuiDropdownHandle | viser.GuiButtonGroupHandle):
         return TextChoice(tuple(handle.options))
     if isinstance(handle, viser.GuiSliderHandle):
-        return Number(handle.min, handle.max)
+        return NumberRange(handle.min, handle.max)
     if isinstance(handle, viser.GuiNumberHandle):
         low = -MAX_NUMBER if handle.min is None else handle.min
         high = MAX_NUMBER if handle.max is None else handle.max
-        return Number(low, high)
+        return NumberRange(low, high)
     if isinstance(handle, viser.GuiVector3Handle):
-        return Vector(3)
+        return NumberVector(3)
     if isinstance(handle, viser.GuiTextHandle):
         return Text()
     if isinstance(handle, viser.GuiCheckboxHandle):
-        return Switch()
+        return OnOff()
     raise TypeError(
         f"What does a {type(handle).__name__} offer? Say so in simbridge/browser/offers.py."
     )

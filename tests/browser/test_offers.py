@@ -10,12 +10,12 @@ import viser
 
 from simbridge.browser.offers import (
     EventRefused,
-    Number,
-    Switch,
+    NumberRange,
+    NumberVector,
+    OnOff,
     Text,
     TextChoice,
     UnitQuaternion,
-    Vector,
     check_offered,
     offer_of,
 )
@@ -24,7 +24,7 @@ NAN = math.nan
 INF = math.inf
 
 CHOICE = TextChoice(("circle", "line"))
-SPEED = Number(0, 100)
+SPEED = NumberRange(0, 100)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ SPEED = Number(0, 100)
         (SPEED, 0),
         (SPEED, 100.0),
         (SPEED, 100.0 + 1e-8),
-        (Number(), -1e9),
-        (Vector(3), (0.0, 1, -2.5)),
+        (NumberRange(), -1e9),
+        (NumberVector(3), (0.0, 1, -2.5)),
         (UnitQuaternion(), (1.0, 0.0, 0.0, 0.0)),
         (UnitQuaternion(), (0.5, -0.5, 0.5, 0.5001)),
         (Text(), ""),
         (Text(), "runs/größe-1"),
-        (Switch(), True),
+        (OnOff(), True),
     ],
 )
 def test_what_is_offered_is_accepted(offer, value):
@@ -62,17 +62,17 @@ def test_what_is_offered_is_accepted(offer, value):
         (SPEED, True),
         (SPEED, 2**70),
         (SPEED, None),
-        (Number(), NAN),
-        (Number(), 1e308),
-        (Number(), 2**2000),
-        (Number(), b"1"),
-        (Vector(3), (0.0, 0.0)),
-        (Vector(3), (0.0,) * 4),
-        (Vector(3), (NAN, 0.0, 0.0)),
-        (Vector(3), (INF, 0.0, 0.0)),
-        (Vector(3), "abc"),
-        (Vector(3), 1.0),
-        (Vector(3), {"x": 1, "y": 2, "z": 3}),
+        (NumberRange(), NAN),
+        (NumberRange(), 1e308),
+        (NumberRange(), 2**2000),
+        (NumberRange(), b"1"),
+        (NumberVector(3), (0.0, 0.0)),
+        (NumberVector(3), (0.0,) * 4),
+        (NumberVector(3), (NAN, 0.0, 0.0)),
+        (NumberVector(3), (INF, 0.0, 0.0)),
+        (NumberVector(3), "abc"),
+        (NumberVector(3), 1.0),
+        (NumberVector(3), {"x": 1, "y": 2, "z": 3}),
         (UnitQuaternion(), (2.0, 0.0, 0.0, 0.0)),
         (UnitQuaternion(), (0.0,) * 4),
         (UnitQuaternion(), (NAN,) * 4),
@@ -81,8 +81,8 @@ def test_what_is_offered_is_accepted(offer, value):
         (Text(), "nul\0"),
         (Text(), 1),
         (Text(), b"bytes"),
-        (Switch(), 1),
-        (Switch(), "on"),
+        (OnOff(), 1),
+        (OnOff(), "on"),
     ],
 )
 def test_anything_else_is_refused(offer, value):
@@ -103,11 +103,11 @@ def test_anything_else_is_refused(offer, value):
             TextChoice(("Play", "Stop")),
         ),
         (MagicMock(spec=viser.GuiSliderHandle, min=0, max=100), SPEED),
-        (MagicMock(spec=viser.GuiNumberHandle, min=None, max=None), Number()),
-        (MagicMock(spec=viser.GuiNumberHandle, min=1, max=None), Number(low=1)),
-        (MagicMock(spec=viser.GuiVector3Handle), Vector(3)),
+        (MagicMock(spec=viser.GuiNumberHandle, min=None, max=None), NumberRange()),
+        (MagicMock(spec=viser.GuiNumberHandle, min=1, max=None), NumberRange(low=1)),
+        (MagicMock(spec=viser.GuiVector3Handle), NumberVector(3)),
         (MagicMock(spec=viser.GuiTextHandle), Text()),
-        (MagicMock(spec=viser.GuiCheckboxHandle), Switch()),
+        (MagicMock(spec=viser.GuiCheckboxHandle), OnOff()),
     ],
 )
 def test_the_offer_follows_from_the_handle(handle, offer):
