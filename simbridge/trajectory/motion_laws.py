@@ -20,12 +20,12 @@ from simbridge.trajectory.parameters import check_positive
 
 
 @dataclass(frozen=True)
-class Motion:
-    """A motion along a path.
+class TravelProfile:
+    """The arc length that a motion has covered over time.
 
     Attributes:
-        duration: s.
-        travelled: Arc lengths (K,) in m at instants (K,) from 0 to the duration.
+        duration: Duration of the motion, s.
+        travelled: Returns the arc lengths (K,), m, at instants (K,), s, from 0 to the duration.
     """
 
     duration: float
@@ -36,8 +36,8 @@ class MotionLaw(ABC):
     """A relation between arc length and time."""
 
     @abstractmethod
-    def over(self, length: float) -> Motion:
-        """Return the motion over a length, m."""
+    def over(self, length: float) -> TravelProfile:
+        """Return the profile of a motion over a length, m."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class ConstantSpeed(MotionLaw):
     def __post_init__(self) -> None:
         check_positive(speed=self.speed)
 
-    def over(self, length: float) -> Motion:
-        return Motion(length / self.speed, lambda t: self.speed * t)
+    def over(self, length: float) -> TravelProfile:
+        return TravelProfile(length / self.speed, lambda t: self.speed * t)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Trapezoid(MotionLaw):
     def __post_init__(self) -> None:
         check_positive(speed=self.speed, acceleration=self.acceleration)
 
-    def over(self, length: float) -> Motion:
+    def over(self, length: float) -> TravelProfile:
         peak = min(self.speed, math.sqrt(self.acceleration * length))
         ramp = peak / self.acceleration
         duration = ramp + length / peak
@@ -78,7 +78,7 @@ class Trapezoid(MotionLaw):
             falling = 0.5 * self.acceleration * (ramp**2 - np.minimum(remaining, ramp) ** 2)
             return rising + level + falling
 
-        return Motion(duration, travelled)
+        return TravelProfile(duration, travelled)
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,14 @@ class MinimumJerk(MotionLaw):
     def __post_init__(self) -> None:
         check_positive(speed=self.speed)
 
-    def over(self, length: float) -> Motion:
+    def over(self, length: float) -> TravelProfile:
         duration = 1.875 * length / self.speed
 
         def travelled(t: Array) -> Array:
             x = np.clip(t / duration, 0.0, 1.0)
             return length * x**3 * (10.0 + x * (6.0 * x - 15.0))
 
-        return Motion(duration, travelled)
+        return TravelProfile(duration, travelled)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class SlowInSlowOut(MotionLaw):
         if self.ramp > 0.5:
             raise InvalidParameter("ramp", self.ramp, "at most a half, as both ends have one")
 
-    def over(self, length: float) -> Motion:
+    def over(self, length: float) -> TravelProfile:
         ramp_length = self.ramp * length
         slow_length = self.slowest * ramp_length
         slow_speed = self.slowest * self.speed
@@ -153,4 +153,4 @@ class SlowInSlowOut(MotionLaw):
         def travelled(t: Array) -> Array:
             return np.where(t <= middle, first_half(t), length - first_half(2.0 * middle - t))
 
-        return Motion(2.0 * middle, travelled)
+        return TravelProfile(2.0 * middle, travelled)
