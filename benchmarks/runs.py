@@ -37,7 +37,7 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_samples import PlanSamples
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
-from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
+from simbridge.sweeps.engine import Cluster, Cores, Engine, PointTask, make_points
 from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.results import RESULTS
 from simbridge.sweeps.sweep import sweep
@@ -341,7 +341,7 @@ def _sweep_time(scenario: str, **arguments: Any) -> float:
 
 def _overhead(engine: Engine) -> float:
     """Return the time of a point that does nothing, ms: it is the engine's."""
-    tasks: Sequence[Task] = [Task(f"{k}", b"") for k in range(ENGINE_TASKS)]
+    tasks: Sequence[PointTask] = [PointTask(f"{k}", b"") for k in range(ENGINE_TASKS)]
     points = make_points(tasks, engine, made_by())
     next(points)
     begin = time.perf_counter()
