@@ -24,7 +24,8 @@ from simbridge.backends.control_script import draw_session_number
 from simbridge.backends.deferred_signals import defer_signals
 from simbridge.backends.ending import end_session
 from simbridge.backends.loop_process import SilenceWatch
-from simbridge.backends.servo_client import LiveProgram, LoopTiming, ServoProcess
+from simbridge.backends.loop_timing import LoopTiming
+from simbridge.backends.servo_client import LiveProgram, ServoProcess
 from simbridge.backends.state_fields import STATE_FIELDS, state_at_rest
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError

@@ -1,9 +1,8 @@
-"""The parent's end of the servo process: start it, send requests, receive events, measure its timing, end it."""
+"""The parent's end of the servo process: start it, send requests, receive events, end it."""
 
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import ProgramOwner
 from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.servo_config import ServoConfig
@@ -21,6 +19,7 @@ from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import (
     ConnectionLost,
+    ControllerError,
     RegistersInUse,
     RemoteControlDisabled,
     ScriptNotStarted,
@@ -29,7 +28,12 @@ from simbridge.ur.survey import registers_taken, survey
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
-CONNECT_TIMEOUT_S = 15.0  # s
+CONNECT_TIMEOUT_S = 15.0
+
+# Room in the ring for the states of a plan: a controller that scales the speed takes more periods
+# than the plan has.
+STATES_PER_SETPOINT = 4
+EXTRA_STATES = 4096
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class ServoProcess(LoopProcess):
 
     Attributes:
         reached: The states of the session that it has reported.
-        program: Whose program the controller had when it ended.
+        program: Whose program the controller had when it ended; None before.
     """
 
     def __init__(self, config: ServoConfig, live: LiveProgram | None = None) -> None:
@@ -78,57 +82,96 @@ class ServoProcess(LoopProcess):
         Raises:
             ControllerError: Why it could not connect.
         """
-        setup = None
+        setup_file = None
         if self._live is not None:
             path = self.create_memory("setup")
             path.write_bytes(self._live.setup)
-            setup = str(path)
-        self.send(msgspec.to_builtins(self._config) | {"live": setup})
+            setup_file = str(path)
+        self.send(msgspec.to_builtins(self._config) | {"live": setup_file})
         self.keep_alive()
+
         try:
-            return self._ready()
+            return self._await_ready()
         except (ConnectionLost, ScriptNotStarted):
             self._process.kill()
-            # ur_rtde does not report which of its connections failed.
-            found = survey(self._config.host)
-            for silent in found.lost.values():
-                raise silent from None
-            # It ignores a script that is uploaded in local control, and says nothing.
-            if found.dashboard is not None and found.dashboard.remote_control is False:
-                raise RemoteControlDisabled(self._config.host) from None
-            taken = registers_taken(self._config.host)
-            if taken:
-                raise RegistersInUse(self._config.host, taken) from None
-            raise
+            cause = self._find_cause()
+            if cause is None:
+                raise
+            raise cause from None
 
-    def _ready(self) -> dict[str, Any]:
+    def _await_ready(self) -> dict[str, Any]:
+        """Return the event that the control script runs.
+
+        Raises:
+            ConnectionLost: It did not come in time.
+        """
         deadline = time.monotonic() + CONNECT_TIMEOUT_S
-        while (left := deadline - time.monotonic()) > 0.0:
-            for event in self.events(left):
+        while True:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0.0:
+                break
+            for event in self.events(remaining):
                 if event["event"] == "ready":
                     return event
-        raise ConnectionLost(
-            self._config.host,
-            REALTIME,
-            f"the control script did not run in {CONNECT_TIMEOUT_S:g} s",
-        )
+
+        reason = f"the control script did not run in {CONNECT_TIMEOUT_S:g} s"
+        raise ConnectionLost(self._config.host, REALTIME, reason)
+
+    def _find_cause(self) -> ControllerError | None:
+        """Return why the process could not connect, as the controller's ports show it.
+
+        Returns:
+            None if they show nothing.
+        """
+        host = self._config.host
+
+        # ur_rtde does not report which of its connections failed.
+        ports = survey(host)
+        for lost in ports.lost.values():
+            return lost
+
+        # A controller ignores a script that is uploaded in local control, and says nothing.
+        if ports.dashboard is not None and ports.dashboard.remote_control is False:
+            return RemoteControlDisabled(host)
+
+        registers = registers_taken(host)
+        if registers:
+            return RegistersInUse(host, registers)
+        return None
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
-        """Send setpoints (T, n), rad, one per period, or with feedforward what makes the arm follow them; the ring in
-        which the state of each appears."""
+        """Send setpoints, one a period.
+
+        Args:
+            setpoints: Joint positions (T, n), rad.
+            feedforward: Send what makes the arm follow them instead.
+
+        Returns:
+            The ring in which the state of each setpoint appears.
+        """
         plan = self.create_memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
-        # A controller that scales the speed takes more periods than the plan has.
-        return self._play(
-            4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward
-        )
+        states = STATES_PER_SETPOINT * len(setpoints) + EXTRA_STATES
+        return self._play(states, do="replay", plan=str(plan), feedforward=feedforward)
 
     def begin_session(self, channel: Path) -> StateRing:
-        """Begin a live session in which the process makes the setpoints, from the inputs in the channel; it waits to be
-        engaged. The ring in which states appear."""
+        """Begin a live session, in which the process makes the setpoints; it waits to be engaged.
+
+        Args:
+            channel: The file with the channel of inputs.
+
+        Returns:
+            The ring in which states appear.
+        """
         return self._play(MAX_ROWS, do="session", channel=str(channel))
 
     def _play(self, states: int, **request: Any) -> StateRing:
+        """Send a request for a motion, with a new ring for its states.
+
+        Args:
+            states: How many there may be.
+            request: Its fields, apart from those of the ring.
+        """
         path = self.create_memory("states")
         ring = StateRing.create(path, len(self._config.limits.joint_names), states)
         self.send({**request, "ring": str(path), "rows": ring.rows})
@@ -140,53 +183,3 @@ class ServoProcess(LoopProcess):
             self.reached.add(SessionState(event["state"]))
         elif event["event"] == "stopped":
             self.program = ProgramOwner(event["program"])
-
-
-class LoopTiming:
-    """Timing of a servo loop, collected from the states of a stream: 24 bytes a sample."""
-
-    def __init__(self) -> None:
-        self._sequence, self._sent, self._received = array("q"), array("d"), array("d")
-        self._missed = {"missed_deadlines": 0, "missed_states": 0}
-
-    def add(self, state: ArmState) -> None:
-        """Add a state."""
-        self._sequence.append(state.sequence)
-        self._sent.append(state.host_sent)
-        self._received.append(state.host_monotonic)
-
-    def add_counts(self, event: dict[str, Any]) -> None:
-        """Take the counts of missed deadlines and states from an event of the servo process."""
-        self._missed |= {name: int(event[name]) for name in self._missed if name in event}
-
-    def summary(self) -> dict[str, float | int] | None:
-        """As in summary.json's `loop`; None before the second setpoint that followed a state.
-
-        A period is the time between two consecutive setpoints. The age of a state is the time from its arrival to a
-        setpoint that was sent when it was the newest one.
-        """
-        sequence, sent, received = (
-            np.array(self._sequence),
-            np.array(self._sent),
-            np.array(self._received),
-        )
-        newest = np.searchsorted(received, sent[1:], side="right") - 1
-        counted = (np.diff(sequence) == 1) & (newest >= 0)
-        if not counted.any():
-            return None
-        ages = (sent[1:] - received[newest])[counted]
-        return {
-            **period_figures(np.diff(sent)[counted]),
-            **self._missed,
-            "state_age_mean_s": float(ages.mean()),
-        }
-
-
-def period_figures(periods: Array) -> dict[str, float]:
-    """Mean, deviation, 99.9 % and largest of measured periods (K,), s, as in summary.json's `loop`."""
-    return {
-        "period_mean_s": float(periods.mean()),
-        "period_std_s": float(periods.std()),
-        "period_p999_s": float(np.quantile(periods, 0.999)),
-        "period_max_s": float(periods.max()),
-    }

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.backends.servo_client import period_figures
+from simbridge.backends.loop_timing import summarize_periods
 from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer
@@ -137,7 +137,7 @@ def _run_ur_rtde(host: str, seconds: float) -> dict[str, float]:
     with client("simbridge.bench.servo", host, seconds, quiet=True) as streaming:
         output, _ = streaming.communicate()
     periods = json.loads(output.splitlines()[-1])
-    return period_figures(np.array(periods))
+    return summarize_periods(np.array(periods))
 
 
 Figures = Mapping[str, float | int]

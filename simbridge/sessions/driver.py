@@ -16,8 +16,9 @@ from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
 from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.backends.loop_process import LoopProcess, SilenceWatch, reconstruct_error
+from simbridge.backends.loop_timing import LoopTiming
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.backends.servo_client import LiveProgram, LoopTiming
+from simbridge.backends.servo_client import LiveProgram
 from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simbridge.backends.backend import ArmState
-from simbridge.backends.servo_client import LoopTiming
+from simbridge.backends.loop_timing import LoopTiming
 
 NONE = np.zeros(6)
 STATE = ArmState(0, 0.0, 0.0, 0.0, NONE, NONE, NONE, NONE, NONE)
