@@ -162,9 +162,11 @@ class _Followed(Aim):
 
     def _next(self, now: float, timeout: float) -> Array:
         """Return the filtered value of this period; watch the solutions anew if it has moved."""
-        raw = self._held.at(now, timeout) if self._chunk is None else self._chunk.at(now)
-        self._newest = self._filter.next(raw)
+        unfiltered = self._held.at(now, timeout) if self._chunk is None else self._chunk.at(now)
+        self._newest = self._filter.next(unfiltered)
 
+        # It has moved if it differs from the value whose solutions are watched, not from the last
+        # one: slow motions count, too.
         if self._watched is None:
             self.has_changed = True
         else:

@@ -92,6 +92,8 @@ class ApproachLimit:
             cartesian: Whether the motion is asked for as poses or twists: only then singularities
                 count.
         """
+        # The numbers of all dangers (K,), and their floors. The next step usually begins where this
+        # one ends.
         before = self._numbers(q)
         after = self._numbers(proposed)
         self._known_q = proposed
@@ -99,21 +101,25 @@ class ApproachLimit:
         floors = np.full(len(after), MARGIN)
         floors[-1] = SINGULAR_FLOOR
 
-        # What the step takes away, and what it may.
+        # What the step takes away of each.
+        lost = before - after
+        if not cartesian:
+            lost[-1] = 0.0
+
+        # What it may take away: a fraction of what is above the floor, and some to slide along it.
         above = np.maximum(before - floors, 0.0)
         sliding = (
             SLIDING_FRACTION
             * float(np.abs(proposed - q).max())
             * np.minimum(above / SLIDING_HEIGHT, 1.0)
         )
-        lost = before - after
         allowed = np.maximum(above - SLIDING_HEIGHT, 0.0) * self._fraction + sliding
-        if not cartesian:
-            lost[-1] = 0.0
+
+        # By which factor each danger shortens the step; where nothing is lost there is no quotient.
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lost > allowed + ROUNDING, allowed / lost, 1.0)
 
-        # Name what shortens it.
+        # Name the dangers that shorten it, by two thresholds.
         slow = np.flatnonzero(factors < UNNAMED_FACTOR).tolist()
         self._named = {i for i in slow if factors[i] < NAMED_FACTOR or i in self._named}
         strongest_first = sorted(self._named, key=lambda i: factors[i])

@@ -136,8 +136,8 @@ class SessionFigures:
         # whatever was before.
         begins_anew = np.isin(live["order"][1:], (Order.ENGAGE, Order.PAUSE))
         after_idle = live["phase"][:-1] == LivePhase.IDLE
-        has_gap = ~(begins_anew | after_idle) & (steps > 1)
-        return int((steps[has_gap] - 1).sum())
+        lacks_periods = ~(begins_anew | after_idle) & (steps > 1)
+        return int((steps[lacks_periods] - 1).sum())
 
     @property
     def phases(self) -> list[tuple[float, float, str]]:

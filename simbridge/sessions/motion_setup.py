@@ -92,7 +92,8 @@ class MotionSetup:
         if isinstance(solver, str):
             solver = build_solver(self.robot, solver)
 
-        # Everything that a motion calls is compiled by one that is thrown away.
+        # Everything that a motion calls is compiled by one that is thrown away, with an input for
+        # poses, for twists and for joints. Each comes before the one before it is stale.
         trial = self.make_motion(solver)
         trial.order(Order.ENGAGE, engagement=1)
         home_pose = trial.step(0.0).target

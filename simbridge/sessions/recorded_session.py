@@ -129,28 +129,37 @@ class RecordedSession:
         cell_file = None if self.record.cell is None else self.record.cell.file
         if options.cell is None and cell_file:
             options = replace(options, cell=load_cell(cell_file))
+
+        # The servo is the session's: options always name one, so that it cannot be seen whether
+        # the user did. Of the other options, the session completes those that are not set.
         recorded = self._recorded_options(options, backend)
-        # The servo is the session's, since options always name one; of the others those that are
-        # not set.
         servo = recorded.pop("servo", options.servo)
-        missing = {
-            name: value for name, value in recorded.items() if getattr(options, name) in (None, ())
-        }
+        missing = {}
+        for name, value in recorded.items():
+            if getattr(options, name) in (None, ()):
+                missing[name] = value
         return replace(options, **missing, servo=servo)
 
     def _recorded_options(self, options: Options, backend: str) -> dict[str, Any]:
-        """Return the session's options that apply beside those of a run."""
+        """Return the session's options that those of a run leave open.
+
+        Args:
+            options: Of the run.
+            backend: Of the run, by its name.
+        """
         floor = self.record.scenario.floor
         robot = self.record.robot
         recorded: dict[str, Any] = {
             "period": self.record.backend.period,
             "floor": "none" if floor is None else floor,
         }
+        # A cell says itself what is mounted on the arm.
         if options.cell is None:
             recorded["tcp"] = tuple(robot.tcp) if any(robot.tcp) else ()
             recorded["payload"] = robot.payload or None
         if backend != SLOW_BACKEND:
             recorded["max_tool_speed"] = robot.max_tool_speed
+        # Any kinematics, and any tuning of the servo, that the run names replace the session's.
         if options.kinematics_source is None and self.record.kinematics.is_calibrated:
             recorded["kinematics"] = self.path
         if options.plant is None and options.servo_gain is None and options.servo_lookahead is None:
@@ -219,12 +228,13 @@ class RecordedSession:
         for k, stamp in enumerate(log.stamp.tolist()):
             now = float(live["now"][k])
             if live["order"][k] == Order.ENGAGE:
-                # Another solver may need longer to come to rest.
+                # Another solver may need longer to come to rest: use the time before it is engaged.
                 while motion.phase is LivePhase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
                     stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
             _repeat_order(motion, log, k)
 
+            # The input that this period took, if any.
             number = int(live["input"][k])
             if number and number not in inputs:
                 warnings.warn(

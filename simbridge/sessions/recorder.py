@@ -123,8 +123,7 @@ class LiveRecorder:
         self._waiting.clear()
         # Their states will not come any more.
         for record in self._used.values():
-            record.index = None
-            record.command = None
+            _forget_period(record)
         self._used.clear()
         self._first_timestamp = None
 
@@ -189,22 +188,23 @@ class LiveRecorder:
         index = round(state.plan_time / self._period)
         period = self._waiting.pop(index, None)
 
-        # States of earlier periods will not come any more.
+        # States come in order: those of earlier periods were missed.
         for missed in [i for i in self._waiting if i < index]:
             del self._waiting[missed]
-            record = self._used.pop(missed, None)
-            if record is not None:
-                record.command = None
-                record.index = None
+            missed_input = self._used.pop(missed, None)
+            if missed_input is not None:
+                _forget_period(missed_input)
         if period is None:
             return
 
-        record = self._used.pop(index, None)
-        if record is not None:
-            record.index = self._samples
-            record.command = state.host_sent
+        # The input that this period used first has its sample, and its command was sent.
+        used_input = self._used.pop(index, None)
+        if used_input is not None:
+            used_input.index = self._samples
+            used_input.command = state.host_sent
             if np.isfinite(state.host_sent):
-                self._latencies.append(state.host_sent - record.sent)
+                self._latencies.append(state.host_sent - used_input.sent)
+
         self._log.write(self._sample(period, state))
         self._samples += 1
 
@@ -252,25 +252,26 @@ class LiveRecorder:
     def _flush_inputs(self, *, final: bool) -> None:
         """Write the inputs whose fate is known, in order.
 
-        Those before one that was taken are superseded.
-
         Args:
             final: Whether nothing follows, so that all are written.
         """
-        count = 0
+        # All up to the last one whose fate is known: the loop takes the newest input, so those
+        # before one that it took are superseded.
+        settled_count = 0
         for i, record in enumerate(self._unwritten):
             # One without a number was refused at once.
             is_settled = record.received is not None or not record.number
             if final or is_settled:
-                count = i + 1
+                settled_count = i + 1
 
-        for _ in range(count):
+        # Of them, those before the first whose command has not been seen yet.
+        for _ in range(settled_count):
             record = self._unwritten[0]
             awaits_state = record.index == AWAITS_STATE
             if not final and awaits_state and record.fate != "rejected":
-                # Its command has not been seen yet.
                 break
             if awaits_state:
+                # A rejected input has no sample; nor has one whose state never came.
                 record.index = None
             self._inputs.write(self._unwritten.popleft())
         self._inputs.flush()
@@ -285,6 +286,12 @@ class LiveRecorder:
             self._inputs.close()
             self._events.close()
             self._log.close()
+
+
+def _forget_period(record: InputRecord) -> None:
+    """Note that the state of the period that used an input first will not come."""
+    record.index = None
+    record.command = None
 
 
 def _cause_of_change(period: Period) -> str:

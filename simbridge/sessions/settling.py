@@ -59,7 +59,10 @@ class SolutionWatch:
             solution: Joint positions (n,), rad.
             residual: How far it is from the target, m and rad.
         """
-        distance = residual[0] + LEVER * residual[1]
+        translation, angle = residual
+        distance = translation + LEVER * angle
+
+        # Note the nearest solution so far, if it is clearly nearer than the last one.
         if self._nearest is None:
             self._begin = now
             self._mark_time = now
@@ -67,9 +70,10 @@ class SolutionWatch:
             self._nearest = solution
             self._distance = distance
             self._nearest_time = now
-            self._translation = residual[0]
-            self._unreached = max(residual[0] / REACHED_DISTANCE, residual[1] / REACHED_ANGLE)
+            self._translation = translation
+            self._unreached = max(translation / REACHED_DISTANCE, angle / REACHED_ANGLE)
 
+        # Give up where the approach has been slow for long.
         if now - self._mark_time > PATIENCE_S:
             approach = self._mark - self._distance
             is_slow = approach < min(MIN_APPROACH_FRACTION * self._mark, MIN_APPROACH)
@@ -78,6 +82,7 @@ class SolutionWatch:
             self._mark = self._distance
             self._mark_time = now
 
+        # Where no solution came nearer for a while, the nearest one holds.
         self._is_stuck = self.final is not None or now - self._nearest_time > PATIENCE_S
         return self._nearest if self._is_stuck else solution
 
