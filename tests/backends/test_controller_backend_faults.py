@@ -20,7 +20,7 @@ from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, Trial, process_ends, write_line
 from tests.controllers import HOME, move, realtime_options, run_secondary_program
 
-# Faster tests cover these, too: test_servo_loop shows how a stop or a lost connection ends the
+# Faster tests cover these, too: test_servo_loop_stops shows how a stop or a lost connection ends the
 # stream, test_controller_backend_recovery and test_ursim_and_real_refusals on a controller;
 # test_servo_process shows a stop that is interrupted.
 SOAK = pytest.mark.soak

@@ -1,4 +1,4 @@
-"""What the servo loop makes of states that come in bursts, that cannot be, or that show another tool."""
+"""States that come to the servo loop in bursts, that cannot be, or that show another tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simbridge.ur.errors import (
     ToolChanged,
 )
 from tests.backends.fake_link import VirtualClock
-from tests.backends.test_servo_loop import HOME, Bench, Nap, glide, speeds
+from tests.backends.servo_bench import HOME, Bench, Nap, glide
 
 PERIOD = 0.002
 PLAN = glide(500, period=PERIOD)
@@ -29,13 +29,13 @@ LONG_PLAN = glide(3000, speed=0.1, period=PERIOD)
 
 
 def in_bursts(interval, period=PERIOD):
-    """The delays of states that arrive together every so many seconds."""
+    """Return the delays of states that arrive together every so many seconds."""
     together = round(interval / period)
     return lambda tick: period * (together - 1 - tick % together)
 
 
 class Moving:
-    """A live motion, which never ends; each period is a step at the rate it is asked for."""
+    """A live motion, which never ends; each period it makes a step at the requested rate."""
 
     finished = False
     slows_in_gaps = True
@@ -70,7 +70,7 @@ def test_short_bursts_extend_a_replay_by_its_missed_periods(interval):
 def test_a_replay_in_long_bursts_ends_by_name(interval):
     bench = Bench(PERIOD, delay=in_bursts(interval))
 
-    error = bench.ends_in(LateStates, PlanReplay(LONG_PLAN), slots=3000)
+    error = bench.run_until_error(LateStates, PlanReplay(LONG_PLAN), slots=3000)
 
     assert error.fraction >= 0.5
     assert error.interval == pytest.approx(interval, rel=0.05)
@@ -81,7 +81,7 @@ def test_a_replay_in_long_bursts_ends_by_name(interval):
 def test_bursts_end_a_replay_on_a_cb3_too():
     bench = Bench(0.008, delay=in_bursts(0.048, 0.008))
 
-    error = bench.ends_in(LateStates, PlanReplay(glide(2000, speed=0.1)), slots=2000)
+    error = bench.run_until_error(LateStates, PlanReplay(glide(2000, speed=0.1)), slots=2000)
 
     assert error.period == 0.008
 
@@ -89,7 +89,9 @@ def test_bursts_end_a_replay_on_a_cb3_too():
 def test_bursts_end_a_live_motion_by_name():
     bench = Bench(PERIOD, delay=in_bursts(0.05))
 
-    assert bench.ends_in(LateStates, Moving(), slots=3000).fraction >= 0.5
+    error = bench.run_until_error(LateStates, Moving(), slots=3000)
+
+    assert error.fraction >= 0.5
 
 
 def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
@@ -100,10 +102,12 @@ def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
     assert min(motion.rates[2000:]) > 0.4
 
 
-def test_a_gap_takes_from_a_live_motion_its_share_of_the_speed_that_it_has():
+def test_a_gap_slows_a_live_motion_in_proportion():
     motion = Moving()
     bench = Bench(
-        PERIOD, changes={100: {"target_speed_fraction": 0.5}}, freezes={600: 0.008 + FORGET_S / 2.0}
+        PERIOD,
+        changes={100: {"target_speed_fraction": 0.5}},
+        freezes={600: 0.008 + FORGET_S / 2.0},
     )
 
     bench.run(motion, 1000)
@@ -128,7 +132,7 @@ def test_periods_of_a_pause_do_not_count():
     assert bench.loop.paused
 
 
-def test_a_minute_of_good_states_after_a_bad_second_does_not_end_a_motion():
+def test_good_states_after_a_bad_second_end_nothing():
     burst = in_bursts(0.05)
     bench = Bench(PERIOD, delay=lambda tick: burst(tick) if tick < 400 else 0.0)
 
@@ -158,52 +162,51 @@ IMPOSSIBLE = [
     ("target_speed_fraction", 1e5),
 ]
 IMPOSSIBLE_CASES = pytest.mark.parametrize(
-    ("field", "value"), IMPOSSIBLE, ids=lambda it: str(it)[:24]
+    ("field", "value"), IMPOSSIBLE, ids=lambda value: str(value)[:24]
 )
 
 
 @IMPOSSIBLE_CASES
-def test_a_state_that_cannot_be_is_refused_by_name(field, value):
+def test_an_impossible_state_is_refused_by_name(field, value):
     bench = Bench(PERIOD, corrupted={BAD: {field: value}})
 
-    error = bench.ends_in(ImplausibleState, PlanReplay(PLAN))
+    error = bench.run_until_error(ImplausibleState, PlanReplay(PLAN))
 
     assert error.field == field
     assert all(sent.tick < BAD for sent in bench.link.sent)
 
 
 @IMPOSSIBLE_CASES
-def test_after_a_state_that_cannot_be_the_arm_is_braked(field, value):
+def test_after_an_impossible_state_the_arm_is_braked(field, value):
     bench = Bench(PERIOD, law=ServojLaw(PERIOD), corrupted={BAD: {field: value}})
-    bench.ends_in(ImplausibleState, PlanReplay(PLAN))
+    bench.run_until_error(ImplausibleState, PlanReplay(PLAN))
 
     bench.loop.brake()
 
-    motion = np.array([motion.qdd for motion in bench.link.motions[BAD:]])
     assert np.abs(bench.link.motions[-1].qd).max() < 1e-2
-    assert np.abs(motion).max() <= 1.01 * BRAKING
+    assert bench.accelerations[BAD:].max() <= 1.01 * BRAKING
 
 
-def test_the_arm_is_braked_without_any_further_state_that_can_be():
+def test_the_arm_is_braked_without_another_valid_state():
     future = {tick: {"timestamp": 5000.0} for tick in range(BAD, BAD + 500)}
     bench = Bench(PERIOD, law=ServojLaw(PERIOD), corrupted=future)
-    bench.ends_in(ImplausibleState, PlanReplay(PLAN))
+    bench.run_until_error(ImplausibleState, PlanReplay(PLAN))
 
     bench.loop.brake()
 
     assert np.abs(bench.link.motions[-1].qd).max() < 1e-2
 
 
-def test_a_stop_that_was_seen_is_named_although_states_that_cannot_be_follow():
+def test_a_stop_is_named_although_impossible_states_follow():
     bench = Bench(
         PERIOD, changes={BAD: {"safety_mode": 3}}, corrupted={BAD + 1: {"timestamp": 5000.0}}
     )
     bench.link._delay = lambda tick: PERIOD if tick == BAD else 0.0
 
-    bench.ends_in(ProtectiveStop, PlanReplay(PLAN))
+    bench.run_until_error(ProtectiveStop, PlanReplay(PLAN))
 
 
-def test_a_clock_that_goes_on_while_both_computers_stand_still_is_stale():
+def test_a_clock_that_goes_on_during_a_standstill_is_stale():
     later = {tick: {"timestamp": tick * PERIOD + 0.5} for tick in range(BAD, BAD + 500)}
     bench = Bench(PERIOD, freezes={BAD: 0.5}, corrupted=later)
     bench.play(PlanReplay(PLAN))
@@ -222,21 +225,22 @@ def test_a_clock_that_goes_on_while_both_computers_stand_still_is_stale():
 
 
 def counting(tick):
-    """The registers of a control script that counts each tick."""
+    """Return the registers of a control script that counts each tick."""
     return {NUMBER_OUTPUT: 77, COUNTER_OUTPUT: 1000 + tick}
 
 
-def test_another_number_of_a_control_script_whose_count_goes_on_is_refused():
+def test_another_number_of_a_counting_script_is_refused():
     changes = {tick: counting(tick) for tick in range(500)}
     bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER_OUTPUT: 78}})
 
-    assert bench.ends_in(ImplausibleState, PlanReplay(PLAN)).field == NUMBER_OUTPUT
+    error = bench.run_until_error(ImplausibleState, PlanReplay(PLAN))
+
+    assert error.field == NUMBER_OUTPUT
 
 
-def test_another_control_script_that_counts_from_the_beginning_is_no_corrupt_state():
-    changes = {tick: counting(tick) for tick in range(BAD)} | {
-        BAD: {NUMBER_OUTPUT: 78, COUNTER_OUTPUT: 1}
-    }
+def test_another_script_that_counts_anew_is_no_corrupt_state():
+    changes = {tick: counting(tick) for tick in range(BAD)}
+    changes[BAD] = {NUMBER_OUTPUT: 78, COUNTER_OUTPUT: 1}
     bench = Bench(PERIOD, changes=changes)
 
     bench.run(PlanReplay(PLAN))
@@ -256,11 +260,11 @@ def test_a_clock_that_goes_back_for_good_is_stale():
     back = {tick: {"timestamp": (tick - BAD) * PERIOD} for tick in range(BAD, BAD + 200)}
     bench = Bench(PERIOD, corrupted=back)
 
-    bench.ends_in(StaleState, PlanReplay(PLAN))
+    bench.run_until_error(StaleState, PlanReplay(PLAN))
 
 
 @pytest.mark.parametrize("lost", [10, 40, 48])
-def test_states_that_are_lost_for_less_than_a_tenth_of_a_second_end_nothing(lost):
+def test_a_short_loss_of_states_ends_nothing(lost):
     bench = Bench(PERIOD, delay=lambda tick: None if BAD <= tick < BAD + lost else 0.0)
 
     bench.run(PlanReplay(PLAN))
@@ -269,7 +273,7 @@ def test_states_that_are_lost_for_less_than_a_tenth_of_a_second_end_nothing(lost
 
 
 @pytest.mark.parametrize("feedforward", [False, True])
-def test_the_loop_compiles_nothing_however_long_it_was_suspended(feedforward, monkeypatch):
+def test_a_suspended_loop_compiles_nothing(feedforward, monkeypatch):
     monkeypatch.setattr(servo_law, "compiled_integrate", lambda: pytest.fail("the loop compiles"))
     bench = Bench(PERIOD, clock=VirtualClock(Nap(3.0, at=100)))
 
@@ -292,21 +296,24 @@ OTHER_TCP = {"tcp_offset": (0.0, 0.0, 0.05, 0.0, 0.0, 0.0)}
 def test_another_tcp_ends_a_replay_by_name():
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: OTHER_TCP})
 
-    error = bench.ends_in(ToolChanged, PlanReplay(PLAN))
+    error = bench.run_until_error(ToolChanged, PlanReplay(PLAN))
 
-    assert (error.what, error.actual.split()[2]) == ("TCP", "50.0")
+    assert error.what == "TCP"
+    assert error.actual.split()[2] == "50.0"
     assert bench.link.sent[-1].tick == 99
 
 
 def test_another_tcp_ends_a_live_motion_by_name():
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: OTHER_TCP})
 
-    assert bench.ends_in(ToolChanged, Moving()).what == "TCP"
+    error = bench.run_until_error(ToolChanged, Moving())
+
+    assert error.what == "TCP"
 
 
 def test_after_another_tcp_the_arm_is_braked():
     bench = Bench(PERIOD, law=ServojLaw(PERIOD), changes={0: NO_TOOL, 200: OTHER_TCP})
-    bench.ends_in(ToolChanged, PlanReplay(PLAN))
+    bench.run_until_error(ToolChanged, PlanReplay(PLAN))
 
     bench.loop.brake()
 
@@ -324,10 +331,12 @@ def test_after_another_tcp_the_arm_is_braked():
 def test_another_payload_ends_a_replay_by_name(change, what):
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: change})
 
-    assert bench.ends_in(ToolChanged, PlanReplay(PLAN)).what == what
+    error = bench.run_until_error(ToolChanged, PlanReplay(PLAN))
+
+    assert error.what == what
 
 
-def test_a_live_motion_goes_on_with_another_payload_and_it_is_kept():
+def test_a_live_motion_keeps_each_payload():
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: {"payload": 2.5}, 200: {"payload": 1.0}})
 
     bench.run(Moving(), 300)
@@ -335,7 +344,7 @@ def test_a_live_motion_goes_on_with_another_payload_and_it_is_kept():
     assert [payload.mass for payload in bench.loop.tool.changes] == [2.5, 1.0]
 
 
-def test_another_payload_is_another_until_it_is_the_first_again():
+def test_another_payload_lasts_until_the_first_returns():
     bench = Bench(PERIOD, changes={0: NO_TOOL, 100: {"payload": 2.5}})
     bench.run(Moving(), 150)
     assert bench.loop.tool.has_other_payload
@@ -347,7 +356,7 @@ def test_another_payload_is_another_until_it_is_the_first_again():
     assert not bench.loop.tool.has_other_payload
 
 
-def test_a_tool_that_the_controller_does_not_report_is_not_watched():
+def test_a_tool_that_is_not_reported_is_not_watched():
     bench = Bench(PERIOD)
 
     bench.run(PlanReplay(PLAN))
@@ -360,7 +369,9 @@ def test_a_live_session_goes_on_with_another_payload():
     assert not PlanReplay.payload_may_change
 
 
-def test_speeds_of_the_wire_are_those_of_the_plan_between_bursts():
-    bench = Bench(PERIOD, delay=in_bursts(0.016)).run(PlanReplay(PLAN))
+def test_bursts_do_not_make_the_wire_faster_than_the_plan():
+    bench = Bench(PERIOD, delay=in_bursts(0.016))
 
-    assert np.abs(speeds(bench)).max() <= 0.3 + 1e-9
+    bench.run(PlanReplay(PLAN))
+
+    assert np.abs(bench.speeds).max() <= 0.3 + 1e-9
