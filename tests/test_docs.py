@@ -21,9 +21,9 @@ import pytest
 import tyro
 
 import simbridge
-from simbridge.backends import ursim_and_real
 from simbridge.backends.backend import Ending as SeenAtTheEnd
 from simbridge.backends.backend import cause_of
+from simbridge.backends.operator_confirmation import confirm_motion
 from simbridge.cli.error_reporting import print_error
 from simbridge.cli.option_flags import command_type
 from simbridge.errors import (
@@ -205,7 +205,9 @@ def refused_setpoint():
 def unconfirmed(ask):
     """The error of a motion that nobody, or an operator, does not confirm."""
     with pytest.raises(errors.NotConfirmed) as raised:
-        ursim_and_real.confirm(FACTS, simbridge.load_robot("ur10e"), None, (), ask, yes=False)
+        confirm_motion(
+            FACTS, simbridge.load_robot("ur10e"), None, more_facts=(), ask=ask, cell_confirms=False
+        )
     return raised.value
 
 

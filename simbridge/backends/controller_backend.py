@@ -21,6 +21,8 @@ import numpy as np
 from simbridge.backends import preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
 from simbridge.backends.control_script import draw_session_number
+from simbridge.backends.controller_arm import complete_arm
+from simbridge.backends.controller_options import controller_host, resolve_options, servo_config
 from simbridge.backends.deferred_signals import defer_signals
 from simbridge.backends.ending import end_session
 from simbridge.backends.loop_process import SilenceWatch
@@ -65,25 +67,25 @@ class ControllerBackend(Backend):
     @classmethod
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
         """See `Backend.resolve`: the arm as its controller describes it."""
-        host = preflight.controller_host(options.host, cls.default_host)
+        host = controller_host(options.host, cls.default_host)
         facts = preflight.identify_controller(
             host, robot, options.cell, period=options.period, ursim=cls.ursim
         )
         cell = options.cell
-        arm = preflight.with_calibration(
+        arm = complete_arm(
             robot,
             facts,
             chooses_kinematics=options.kinematics_source is not None,
             replaces_calibration=cell is not None and cell.calibration is not None,
         )
-        return facts, arm, preflight.resolve_options(facts, options, cls.tool_speed_limit)
+        return facts, arm, resolve_options(facts, options, cls.tool_speed_limit)
 
     def __init__(
         self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
     ) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
-        self.host = preflight.controller_host(options.host, self.default_host)
-        self._config = preflight.servo_config(self.host, robot, options)
+        self.host = controller_host(options.host, self.default_host)
+        self._config = servo_config(self.host, robot, options)
         # The installation around the arm, and whether its file confirms for the operator.
         self._cell = options.cell
         self._cell_confirms = options.yes
@@ -113,13 +115,13 @@ class ControllerBackend(Backend):
         return self._ending
 
     def __enter__(self) -> ControllerBackend:
-        facts = self._ready()
+        facts = self._ensure_ready()
         self.planned_for = self.planned_for or facts
-        self._confirm(facts, self._plan_facts, yes=self._cell_confirms)
+        self._confirm(facts, self._plan_facts, cell_confirms=self._cell_confirms)
         return self
 
     @abstractmethod
-    def _confirm(self, facts: ControllerFacts, more: Facts, *, yes: bool) -> None:
+    def _confirm(self, facts: ControllerFacts, more_facts: Facts, *, cell_confirms: bool) -> None:
         """Ask whether the arm may move, or let its cell file answer (yes), if somebody has to confirm that."""
 
     def _identify(self) -> ControllerFacts:
@@ -127,7 +129,7 @@ class ControllerBackend(Backend):
             self.host, self.robot, self._cell, period=self.period, ursim=self.ursim
         )
 
-    def _ready(self) -> ControllerFacts:
+    def _ensure_ready(self) -> ControllerFacts:
         """The controller's facts, once it is identified and ready to move."""
         facts = self._identify()
         preflight.check_ready(facts, follow_scaling=self._config.follow_scaling)
@@ -143,7 +145,7 @@ class ControllerBackend(Backend):
         self._refuse_if_stopped()
         goal = np.asarray(q, dtype=float)
         begin = self.read().q if self._process is None or self._last is None else self._last.command
-        path = self._approach(begin, goal)
+        path = self._plan_approach(begin, goal)
         process = self._connected()
         # The servo lags behind its setpoints: hold the last one until the arm has caught up.
         settling = math.ceil((0.2 + 10.0 * self._config.lookahead) / self.period)
@@ -153,7 +155,7 @@ class ControllerBackend(Backend):
             pass
         self._check_start(goal)
 
-    def _approach(self, begin: Array, goal: Array) -> Array:
+    def _plan_approach(self, begin: Array, goal: Array) -> Array:
         preflight.check_turns(self.host, self.robot, begin, goal)
         return plan_approach(
             self.robot,
@@ -383,7 +385,9 @@ class ControllerBackend(Backend):
             NotConfirmed: The operator did not confirm.
         """
         self.stop()
-        facts = self._ready()
-        self._confirm(facts, (("stopped by", str(self._stopped_by or "nothing")),), yes=False)
+        facts = self._ensure_ready()
+        self._confirm(
+            facts, (("stopped by", str(self._stopped_by or "nothing")),), cell_confirms=False
+        )
         self._stopped_by = None
         self._last = None

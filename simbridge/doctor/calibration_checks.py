@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.preflight import SAME_FLANGE
+from simbridge.backends.controller_arm import SAME_FLANGE
 from simbridge.doctor.findings import Finding, failure, success, unknown
 from simbridge.errors import InvalidParameter
 from simbridge.robot.calibration import calibrate, deviations

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.backends.preflight import docker_command
+from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
-from simbridge.backends.ursim_and_real import mounting_text
+from simbridge.backends.ursim_startup import docker_command
 from simbridge.doctor.findings import Finding, failure, success, unknown, warning
 from simbridge.quoting import quoted
 from simbridge.resources import robot_files

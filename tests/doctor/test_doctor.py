@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from simbridge.backends.preflight import docker_command
+from simbridge.backends.ursim_startup import docker_command
 from simbridge.doctor.doctor import check_controller
 from simbridge.doctor.findings import Finding, failure, show, success, warning
 from simbridge.robot import load_robot

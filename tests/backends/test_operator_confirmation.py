@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simbridge.backends.ursim_and_real import confirm, confirm_approach
+from simbridge.backends.operator_confirmation import confirm_approach, confirm_motion
 from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.running.run_setup import prepare
@@ -39,7 +39,7 @@ class Operator:
 
 def test_the_operator_sees_arm_tool_mounting_slider_and_plan():
     operator = Operator(True)
-    confirm(FACTS, UR10E, None, PLAN, operator, yes=False)
+    confirm_motion(FACTS, UR10E, None, more_facts=PLAN, ask=operator, cell_confirms=False)
     assert "UR10e" in operator.question
     shown = operator.shown
     assert "20261234567" in shown["arm"] and "192.0.2.7" in shown["arm"]
@@ -54,7 +54,9 @@ def test_the_operator_sees_that_commands_are_sent_ahead(line):
     operator = Operator(True)
     for feedforward in ("off", "on"):
         prepared = prepare(line, robot="ur10e", options=Options(feedforward=feedforward))
-        confirm(FACTS, UR10E, None, plan_facts(prepared), operator, yes=False)
+        confirm_motion(
+            FACTS, UR10E, None, more_facts=plan_facts(prepared), ask=operator, cell_confirms=False
+        )
         assert ("feedforward" in operator.shown) == (feedforward == "on")
     assert "lead the arm by up to" in operator.shown["feedforward"]
 
@@ -66,67 +68,71 @@ def test_what_the_software_does_not_report_is_shown_as_such():
         state=replace(FACTS.state, payload=None),
         dashboard=replace(FACTS.dashboard, serial_number=None),
     )
-    confirm(unreported, UR10E, None, (), operator, yes=False)
+    confirm_motion(unreported, UR10E, None, more_facts=(), ask=operator, cell_confirms=False)
     assert "not reported" in operator.shown["payload"] and "unknown" in operator.shown["arm"]
 
 
 def test_the_mounting_of_the_cell_is_shown():
     operator = Operator(True)
-    confirm(FACTS, UR10E, Cell(mounting="ceiling"), (), operator, yes=False)
+    confirm_motion(
+        FACTS, UR10E, Cell(mounting="ceiling"), more_facts=(), ask=operator, cell_confirms=False
+    )
     assert operator.shown["mounting"].startswith("ceiling")
 
 
 def test_asked_again_the_operator_sees_only_new_facts():
     operator = Operator(True)
-    confirm_approach(LONG, 2.0, UR10E, operator)
+    confirm_approach(LONG, UR10E, period=2.0, ask=operator)
     assert operator.shown == {"largest joint motion": "elbow_joint: 90 degrees", "duration": "4 s"}
     with pytest.raises(NotConfirmed, match="Nothing was moved"):
-        confirm_approach(LONG, 2.0, UR10E, Operator(False))
+        confirm_approach(LONG, UR10E, period=2.0, ask=Operator(False))
 
 
 def test_a_short_approach_needs_no_second_confirmation():
-    confirm_approach(LONG[:2], 2.0, UR10E, None)
+    confirm_approach(LONG[:2], UR10E, period=2.0, ask=None)
 
 
 def test_without_confirmation_nothing_moves():
     with pytest.raises(NotConfirmed, match="Nothing was moved"):
-        confirm(FACTS, UR10E, CELL, PLAN, Operator(False), yes=False)
+        confirm_motion(
+            FACTS, UR10E, CELL, more_facts=PLAN, ask=Operator(False), cell_confirms=False
+        )
 
 
 def test_without_a_terminal_nothing_is_confirmed():
     with pytest.raises(NotConfirmed, match="--yes and a cell file"):
-        confirm(FACTS, UR10E, CELL, PLAN, None, yes=False)
+        confirm_motion(FACTS, UR10E, CELL, more_facts=PLAN, ask=None, cell_confirms=False)
 
 
 def test_a_matching_cell_file_confirms_and_the_operator_is_not_asked():
     operator = Operator(False)
     with pytest.warns(UserWarning, match="mounting, floor, was not compared"):
-        confirm(FACTS, UR10E, CELL, PLAN, operator, yes=True)
+        confirm_motion(FACTS, UR10E, CELL, more_facts=PLAN, ask=operator, cell_confirms=True)
     assert not operator.question
 
 
 def test_a_cell_file_does_not_confirm_a_long_approach():
     with pytest.raises(NotConfirmed, match="the cell file cannot") as refused:
-        confirm_approach(LONG, 2.0, UR10E, None)
+        confirm_approach(LONG, UR10E, period=2.0, ask=None)
     assert "elbow_joint: 90 degrees" in str(refused.value) and "--yes" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["serial_number", "tcp", "payload", "mounting"])
 def test_an_incomplete_cell_file_does_not_confirm(name):
     with pytest.raises(NotConfirmed, match=name):
-        confirm(
+        confirm_motion(
             FACTS,
             UR10E,
             replace(CELL, **{"payload_cog": None, name: None}),
-            PLAN,
-            Operator(True),
-            yes=True,
+            more_facts=PLAN,
+            ask=Operator(True),
+            cell_confirms=True,
         )
 
 
 def test_yes_without_a_cell_file_confirms_nothing():
     with pytest.raises(NotConfirmed, match="serial_number, tcp, payload, mounting"):
-        confirm(FACTS, UR10E, None, PLAN, Operator(True), yes=True)
+        confirm_motion(FACTS, UR10E, None, more_facts=PLAN, ask=Operator(True), cell_confirms=True)
 
 
 @pytest.mark.parametrize(
@@ -142,14 +148,21 @@ def test_yes_without_a_cell_file_confirms_nothing():
 )
 def test_a_cell_file_of_another_arm_or_tool_does_not_confirm(changes, what):
     with pytest.raises(ModelMismatch) as refused:
-        confirm(FACTS, UR10E, replace(CELL, **changes), PLAN, Operator(True), yes=True)
+        confirm_motion(
+            FACTS,
+            UR10E,
+            replace(CELL, **changes),
+            more_facts=PLAN,
+            ask=Operator(True),
+            cell_confirms=True,
+        )
     assert refused.value.what == what
 
 
 def test_a_cell_file_does_not_confirm_what_the_controller_does_not_report():
     silent = replace(FACTS, dashboard=replace(FACTS.dashboard, serial_number=None))
     with pytest.raises(ModelMismatch, match="unknown"):
-        confirm(silent, UR10E, CELL, PLAN, Operator(True), yes=True)
+        confirm_motion(silent, UR10E, CELL, more_facts=PLAN, ask=Operator(True), cell_confirms=True)
     silent = replace(FACTS, state=replace(FACTS.state, payload=None))
     with pytest.raises(ModelMismatch, match="unknown"):
-        confirm(silent, UR10E, CELL, PLAN, Operator(True), yes=True)
+        confirm_motion(silent, UR10E, CELL, more_facts=PLAN, ask=Operator(True), cell_confirms=True)

@@ -1,0 +1,94 @@
+"""Start URSim, UR's simulator of a controller: its container, its power, and after a stop."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import time
+
+from simbridge.robot.robot import Robot
+from simbridge.ur.controller_facts import ControllerFacts
+from simbridge.ur.dashboard import DashboardClient
+from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError
+from simbridge.ur.tables import DASHBOARD, PRIMARY, RTDE
+
+# URSim may still be booting, s.
+POWER_TIMEOUT_S = 30.0
+# How long to wait between two looks at the robot mode, s.
+MODE_POLL_S = 0.05
+# A controller refuses to be unlocked in the first five seconds after a protective stop, s.
+UNLOCK_TIMEOUT_S = 7.0
+# How long to wait between two attempts to unlock, s.
+UNLOCK_PAUSE_S = 0.1
+
+# The ports of URSim's screen: by VNC, and in a browser.
+SCREEN_PORTS = ("5900", "6080")
+
+
+def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
+    """Return the command that starts URSim for an arm.
+
+    Args:
+        robot: The arm.
+        host: The address it is expected at. At a loopback address only this computer can reach it;
+            any other is that of another computer, whose ports must be open.
+    """
+    address = "127.0.0.1" if host == "localhost" else host
+    published_at = f"{address}:" if address.startswith("127.") else ""
+    model = robot.title.removesuffix("e").upper()
+    image = "ursim_cb3" if robot.series == "CB3" else "ursim_e-series"
+
+    arguments = ["docker", "run", "--rm", "-it", "-e", f"ROBOT_MODEL={model}"]
+    for port in (*SCREEN_PORTS, DASHBOARD, f"{PRIMARY}-{RTDE}"):
+        arguments += ["-p", f"{published_at}{port}:{port}"]
+    arguments.append(f"universalrobots/{image}")
+    return shlex.join(arguments)
+
+
+def power_up(facts: ControllerFacts) -> None:
+    """Power URSim on and release its brakes; does nothing when it is ready.
+
+    Args:
+        facts: The facts that identify it as URSim.
+
+    Raises:
+        ArmNotReady: It did not become ready within `POWER_TIMEOUT_S`.
+        ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard refused.
+    """
+    assert facts.ursim, "only URSim is ever powered on"
+    with DashboardClient(facts.host) as dashboard:
+        if dashboard.robot_mode() == "RUNNING":
+            return
+        dashboard.power_on()
+        _await_mode(dashboard, facts, "IDLE", "RUNNING")
+        dashboard.brake_release()
+        _await_mode(dashboard, facts, "RUNNING")
+
+
+def _await_mode(dashboard: DashboardClient, facts: ControllerFacts, *modes: str) -> None:
+    """Wait until the robot mode is one of some; raise `ArmNotReady` if it does not become one."""
+    deadline = time.monotonic() + POWER_TIMEOUT_S
+    while dashboard.robot_mode() not in modes:
+        if time.monotonic() > deadline:
+            raise ArmNotReady(facts.host, *facts.state.modes)
+        time.sleep(MODE_POLL_S)
+
+
+def unlock(host: str) -> None:
+    """Unlock a protective stop of URSim as soon as the controller allows it.
+
+    Raises:
+        ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard refused.
+    """
+    with DashboardClient(host) as dashboard:
+        deadline = time.monotonic() + UNLOCK_TIMEOUT_S
+        while dashboard.safety_status() == "PROTECTIVE_STOP":
+            # The message about the stop may be closed already.
+            with contextlib.suppress(ControllerError):
+                dashboard.close_safety_popup()
+            try:
+                dashboard.unlock_protective_stop()
+            except CommandRefused:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(UNLOCK_PAUSE_S)
