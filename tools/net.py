@@ -380,7 +380,7 @@ def fake_link(record: Record) -> None:
     """Record what the servo loop sends to a simulated controller, with each kind of trouble."""
     from simbridge.backends.streamed_motion import PlanReplay
     from simbridge.errors import SimbridgeError
-    from tests.backends import test_servo_loop as fixture
+    from tests.backends.servo_bench import Bench, glide
 
     troubles: dict[str, dict[str, Any]] = {
         "none": {},
@@ -396,10 +396,10 @@ def fake_link(record: Record) -> None:
     }
     for period in (0.008, 0.002):
         for trouble, options in troubles.items():
-            bench = fixture.Bench(period, **options)
+            bench = Bench(period, **options)
             ending = "completed"
             try:
-                bench.run(PlanReplay(fixture.glide(200, period=period)))
+                bench.run(PlanReplay(glide(200, period=period)))
             except SimbridgeError as error:
                 ending = f"{type(error).__name__}: {error}"
             name = f"{trouble.replace(' ', '_')}_{period}"
