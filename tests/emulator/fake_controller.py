@@ -1,4 +1,7 @@
-"""A controller that only counts its ticks and records calls, and servers around it or around a real one."""
+"""A controller that only counts its ticks and records calls.
+
+Servers stand around it or around a real one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 
 def write_program(path: Path, *nodes: str, once: bool = True) -> Path:
     """Write a program of the pendant, with these nodes in its main program."""
-    main = f'<MainProgram runOnlyOnce="{str(once).lower()}"><children>{"".join(nodes)}</children></MainProgram>'
+    main = (
+        f'<MainProgram runOnlyOnce="{str(once).lower()}"><children>{"".join(nodes)}</children>'
+        "</MainProgram>"
+    )
     text = (
         f'<URProgram name="{path.stem}"><children><InitVariablesNode/>{main}</children></URProgram>'
     )
@@ -175,7 +181,10 @@ def stand(
     run: bool = False,
     controller: EmulatedController | None = None,
 ) -> Iterator[Stand]:
-    """Servers on free ports by default, with a clock if `run` is set; a bug in the emulator fails the test."""
+    """Servers on free ports by default, with a clock if `run` is set.
+
+    A bug in the emulator fails the test.
+    """
     served = Stand(
         controller or FakeController(polyscope), host, ANY_PORTS if ports is None else ports
     )

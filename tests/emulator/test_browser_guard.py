@@ -1,4 +1,7 @@
-"""A web page's request to a port of the emulator ends the connection, and nothing of it is carried out."""
+"""A web page's request to a port of the emulator ends the connection.
+
+Nothing of it is carried out.
+"""
 
 from __future__ import annotations
 

@@ -317,7 +317,10 @@ def run(source: str, ticks: int) -> EmulatedController:
 
 def test_torque_accelerates_as_the_model():
     torque = [0.0, 0.0, 0.0, 0.0, 0.0, 5.0]
-    source = f"def f():\n i = 0\n while i < 50:\n  direct_torque({torque})\n  i = i + 1\n end\n sleep(1)\nend\n"
+    source = (
+        f"def f():\n i = 0\n while i < 50:\n  direct_torque({torque})\n  i = i + 1\n end\n"
+        " sleep(1)\nend\n"
+    )
     moving = run(source, 40)
     ended = run(source, 200)
     mass = pin.crba(ROBOT.model, ROBOT.model.createData(), ROBOT.home)
@@ -333,7 +336,10 @@ def test_torque_accelerates_as_the_model():
 
 
 def test_friction_slows_a_joint_without_torque_and_its_compensation_less():
-    push = "def f():\n i = 0\n while i < 25:\n  direct_torque([0, 0, 0, 0, 0, 9], %s)\n  i = i + 1\n end\n"
+    push = (
+        "def f():\n i = 0\n while i < 25:\n  direct_torque([0, 0, 0, 0, 0, 9], %s)\n  i = i + 1\n"
+        " end\n"
+    )
     coast = f" while i < 425:\n  direct_torque({SIX}, %s)\n  i = i + 1\n end\nend\n"
     for flag, seconds in (("True", COMPENSATED_TIME), ("False", FRICTION_TIME)):
         source = (push + coast) % (flag, flag)
@@ -403,7 +409,8 @@ def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():
 
 def test_ethernet_ip_data_has_the_labels_that_were_defined():
     source = (
-        'h = eip_writer_factory("101", 8)\nh.define_bit(0, 1, "on")\nh.define_int16_array(2, 3, "axes")\n'
+        'h = eip_writer_factory("101", 8)\nh.define_bit(0, 1, "on")\n'
+        'h.define_int16_array(2, 3, "axes")\n'
         'h.write(struct(on=True))\nr = h.read(["on", "axes"])\n'
         'write_output_integer_register(0, length(r.axes))\nh.read("none")\n'
     )
@@ -473,7 +480,8 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
     assert sorted(listed["accepted without effect"]) == sorted(without_effect)
     assert not known.keys() & set(listed["unknown"])
 
-    # Kept apart from the table and from the code, so that a function that is lost from both is missed here.
+    # Kept apart from the table and from the code, so that a function that is lost from both is
+    # missed here.
     collected = Path(__file__).with_name("script_manual.txt").read_text().splitlines()[1:]
 
     assert set(" ".join(collected).split()) <= {name for names in listed.values() for name in names}
@@ -482,8 +490,14 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
 @pytest.mark.parametrize(
     "call_text",
     [
-        "get_inverse_kin_has_solution(pose=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
-        "get_inverse_kin(x=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
+        (
+            "get_inverse_kin_has_solution(pose=pose, qnear=q, maxPositionError=0.001, "
+            "maxOrientationError=0.01, tcp=p0)"
+        ),
+        (
+            "get_inverse_kin(x=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, "
+            "tcp=p0)"
+        ),
         "wrench_trans(T_from_to=p0, w_from=q)",
         "is_within_safety_limits(pose=pose, qnear=q)",
         'to_num(str="3")',
@@ -503,7 +517,8 @@ def test_arguments_have_the_manuals_names(call_text):
 
 def test_a_function_without_effect_says_so_once_in_the_log(caplog):
     fault_of(
-        "def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n"
+        "def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n"
+        "  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n"
     )
 
     assert [record.getMessage() for record in caplog.records] == [

@@ -1,4 +1,7 @@
-"""Forces on the emulated tool: pushes, a table, force mode, freedrive, the force sensor, protective stops."""
+"""Forces on the emulated tool.
+
+Pushes, a table, force mode and freedrive; what the sensor reads, and protective stops.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +176,10 @@ def test_a_push_is_a_contact_in_any_direction(bench):
 def force_mode(
     wrench: str = "[0, 0, -20, 0, 0, 0]", limit: float = 0.03, frame: str = f"p{SIX}"
 ) -> str:
-    return f"force_mode({frame}, [0, 0, 1, 0, 0, 0], {wrench}, 2, [0.05, 0.05, {limit}, 0.1, 0.1, 0.1])"
+    return (
+        f"force_mode({frame}, [0, 0, 1, 0, 0, 0], {wrench}, 2, [0.05, 0.05, {limit}, 0.1, 0.1, "
+        "0.1])"
+    )
 
 
 def test_force_mode_attains_its_force(bench):
@@ -323,7 +329,8 @@ def test_excessive_force_stops_the_arm(bench):
 
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
 
-    # The joint that the force loads most, of what it can hold: the torque is the force times its lever about the axis.
+    # The joint that the force loads most, of what it can hold: the torque is the force times its
+    # lever about the axis.
     force, step = np.array([0.0, 0.0, 151.0]), 1e-6
     arm, q = bench.controller.arm, bench.state.actual_q
     levers = [
@@ -357,7 +364,8 @@ def test_overloaded_joint_leaves_its_path(bench):
 
 
 def test_unreachable_line_ends_with_urs_code(bench):
-    # At the edge of the reach no joint is too fast before there are no joints at all; from home one is (A1, above).
+    # At the edge of the reach no joint is too fast before there are no joints at all; from home one
+    # is (A1, above).
     bench.load(
         "movej([0, -1.5, 0.02, -1.5, -1.57, 0], a=5, v=3)",
         "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.3, 0, 0, 0]), a=1, v=1)",
@@ -371,7 +379,10 @@ def test_unreachable_line_ends_with_urs_code(bench):
     ("program", "code"),
     [
         (
-            "servoj([q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]], gain=2000, lookahead_time=0.03)\nsleep(1)",
+            (
+                "servoj([q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]], gain=2000, "
+                "lookahead_time=0.03)\nsleep(1)"
+            ),
             (204, 1),
         ),
         ("speedj([0, 0, 0, 0, 0, 3.0], 10.0, 60)", (150, 0)),

@@ -1,4 +1,7 @@
-"""The controller without its network. Its ticks are called directly, so nothing waits for real time."""
+"""The controller without its network.
+
+Its ticks are called directly, so nothing waits for real time.
+"""
 
 from __future__ import annotations
 
@@ -305,12 +308,18 @@ def test_servoj_ends_at_its_last_setpoint(bench):
         "i = 0",
         "while i < 500:",
         "i = i + 1",
-        "servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)",
+        (
+            "servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], t=0.002, "
+            "lookahead_time=0.03, gain=2000)"
+        ),
         "end",
         "i = 0",
         "while i < 500:",
         "i = i + 1",
-        "servoj([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)",
+        (
+            "servoj([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, "
+            "gain=2000)"
+        ),
         "end",
     )
     bench.finish()
@@ -560,7 +569,10 @@ def test_the_servo_refuses_what_the_model_refuses(bench):
 
 
 def far() -> dict[str, list[float]]:
-    """A UR10e whose joint 3 is tilted by 0.08 degrees against joint 2: their common normal is 440 m away."""
+    """A UR10e whose joint 3 is tilted by 0.08 degrees against joint 2.
+
+    Their common normal is 440 m away.
+    """
     away = 440.0
     tilt = 0.6127 / away
     return {
@@ -582,7 +594,10 @@ def near() -> dict[str, list[float]]:
 
 
 def product(dh: dict[str, list[float]], q: np.ndarray) -> np.ndarray:
-    """The flange (4, 4) in the pendant's base: Rz(q + theta) Tz(d) Tx(a) Rx(alpha), joint by joint."""
+    """Return the flange (4, 4) in the pendant's base.
+
+    It is the product of Rz(q + theta) Tz(d) Tx(a) Rx(alpha), joint by joint.
+    """
     frame = np.eye(4)
     for angle, a, d, alpha in zip(
         q + np.array(dh["theta"]), dh["a"], dh["d"], dh["alpha"], strict=True

@@ -111,7 +111,8 @@ def test_blend_from_movej_is_smooth(bench, goal):
     fast = np.flatnonzero(speeds(places(bench)) > 0.05)
 
     assert fast[0] < 50 and len(fast) == fast[-1] - fast[0] + 1 and fast[-1] > len(change) - 50
-    # rad/s in a tick: 0.002 of the moves (a=1.0); the change of speed in the blend is spread over all of its time.
+    # rad/s in a tick: 0.002 of the moves (a=1.0); the change of speed in the blend is spread over
+    # all of its time.
     assert change.max() < (0.0026 if move == "movej" else 0.0053)
 
 

@@ -24,7 +24,10 @@ ROBOT = load_robot("ur10e")
 WAYPOINT = """<Waypoint type="Fixed" name="W"><motionParameters {}/>
     <position><JointAngles angles="0.1, -1.5, 1.5, -1.5, -1.5, 0.2"/></position></Waypoint>"""
 SLEEP = '<Wait type="Sleep"><waitTime>0.01</waitTime></Wait>'
-SET = '<Set type="DigitalOutput"><pin referencedName="digital_out[{}]"/><digitalValue>1</digitalValue></Set>'
+SET = (
+    '<Set type="DigitalOutput"><pin referencedName="digital_out[{}]"/>'
+    "<digitalValue>1</digitalValue></Set>"
+)
 CAP = '<Contributed strategyProgramNodeType="Grip" strategyURCapName="Gripper"/>'
 
 

@@ -198,7 +198,8 @@ def test_the_package_holds_the_state_in_the_requested_order(
     controller.state.output_int[7] = -5
     controller.state.digital_outputs = 1 << 17
     client.outputs(
-        "actual_q,timestamp,output_bit_registers0_to_31,output_bit_register_64,safety_status_bits,runtime_state,"
+        "actual_q,timestamp,output_bit_registers0_to_31,output_bit_register_64,safety_status_bits,"
+        "runtime_state,"
         "output_int_register_7,actual_digital_output_bits,robot_status_bits,robot_mode"
     )
     client.start()
@@ -313,7 +314,10 @@ def test_version_one_has_no_output_recipes(
 def test_inputs_are_written_at_once_and_recorded(
     client: Client, controller: FakeController
 ) -> None:
-    names = "input_int_register_0,input_double_register_5,input_bit_register_64,input_bit_registers0_to_31,"
+    names = (
+        "input_int_register_0,input_double_register_5,input_bit_register_64,"
+        "input_bit_registers0_to_31,"
+    )
 
     assert client.inputs(names) == (1, "INT32,DOUBLE,BOOL,UINT32")
 
@@ -397,7 +401,8 @@ def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(
     client: Client, controller: FakeController
 ) -> None:
     client.inputs(
-        "standard_analog_output_mask,standard_analog_output_type,standard_analog_output_0,standard_analog_output_1"
+        "standard_analog_output_mask,standard_analog_output_type,standard_analog_output_0,"
+        "standard_analog_output_1"
     )
     client.send(1, ">BBdd", 0b11, 0b10, 0.5, 0.25)
 

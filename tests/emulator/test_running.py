@@ -294,13 +294,17 @@ def test_an_address_that_others_can_reach_is_printed() -> None:
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """A fake emulator process: it reports that it is ready, prints many lines, and ends with a status."""
+    """A fake emulator process.
+
+    It reports that it is ready, prints many lines, and ends with a status.
+    """
 
     def make(status: int) -> Emulator:
         program = tmp_path / "python"
         program.write_text(
             f"#!{sys.executable}\nimport sys\nprint('{READY}.')\n"
-            f"for i in range(20000): print('a line of many', i)\nprint('the last words')\nsys.exit({status})\n"
+            "for i in range(20000): print('a line of many', i)\nprint('the last words')\n"
+            f"sys.exit({status})\n"
         )
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))

@@ -54,7 +54,10 @@ class Bench:
             self.controller.tick()
 
     def packages(self) -> list[tuple[int, bytes]]:
-        """Type and content of every package so far: a message's content begins with its own type."""
+        """Type and content of every package so far.
+
+        A message's content begins with its own type.
+        """
         stream = b"".join(self._sent)
         texts = []
         while stream:

@@ -16,7 +16,10 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
 COUNT = "write_output_integer_register(0, read_output_integer_register(0) + 1)"
-MOVE = "def main():\n  q = get_target_joint_positions()\n  q[0] = q[0] + 1.0\n  movej(q)\n  sleep(100)\nend\n"
+MOVE = (
+    "def main():\n  q = get_target_joint_positions()\n  q[0] = q[0] + 1.0\n  movej(q)\n"
+    "  sleep(100)\nend\n"
+)
 
 
 class Bench:
@@ -31,7 +34,7 @@ class Bench:
         self.q: list[np.ndarray] = []
 
     def hear(self, event: ControllerEvent) -> None:
-        """Keep what is not about the begin and end of the main program, nor about the safety mode."""
+        """Keep what is about neither the main program's begin and end nor the safety mode."""
         if event.kind not in ("started", "stopped", "safety mode"):
             self.messages.append((event.kind, event.text, event.line))
 

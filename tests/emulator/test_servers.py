@@ -554,7 +554,8 @@ def test_ur_rtde_receives_a_custom_recipe() -> None:
         served.controller.state.output_double[12] = 0.125
         assert run(f"""
             from rtde_receive import RTDEReceiveInterface
-            r = RTDEReceiveInterface("{HOST}", 50.0, ["timestamp", "output_double_register_12", "runtime_state"])
+            names = ["timestamp", "output_double_register_12", "runtime_state"]
+            r = RTDEReceiveInterface("{HOST}", 50.0, names)
             print(r.getOutputDoubleRegister(12), r.getRuntimeState(), r.isConnected())
         """) == ["0.125 1 True"]
 
@@ -564,7 +565,12 @@ def test_ur_rtde_writes_inputs() -> None:
         assert run(f"""
             from rtde_io import RTDEIOInterface
             io = RTDEIOInterface("{HOST}")
-            print(io.setSpeedSlider(0.5), io.setStandardDigitalOut(3, True), io.setInputDoubleRegister(18, 2.5))
+            results = [
+                io.setSpeedSlider(0.5),
+                io.setStandardDigitalOut(3, True),
+                io.setInputDoubleRegister(18, 2.5),
+            ]
+            print(*results)
         """) == ["True True True"]
         assert eventually(lambda: served.controller.state.input_double[18] == 2.5)
         assert served.controller.state.speed_slider == 0.5
@@ -580,12 +586,14 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, tmp_path: Path) -> No
             from dashboard_client import DashboardClient
             d = DashboardClient("{HOST}")
             d.connect()
-            for name in ("polyscopeVersion", "robotmode", "programState", "getLoadedProgram", "getRobotModel",
-                         "safetymode", "running", "isProgramSaved", "isInRemoteControl"):
+            for name in ("polyscopeVersion", "robotmode", "programState", "getLoadedProgram",
+                         "getRobotModel", "safetymode", "running", "isProgramSaved",
+                         "isInRemoteControl"):
                 print(getattr(d, name)())
             d.loadURP("weld.urp")
-            for name in ("play", "pause", "stop", "powerOff", "powerOn", "brakeRelease", "unlockProtectiveStop",
-                         "closePopup", "closeSafetyPopup", "restartSafety", "safetystatus"):
+            for name in ("play", "pause", "stop", "powerOff", "powerOn", "brakeRelease",
+                         "unlockProtectiveStop", "closePopup", "closeSafetyPopup",
+                         "restartSafety", "safetystatus"):
                 getattr(d, name)()
             d.popup("hello")
             d.addToLog("hello")
@@ -608,7 +616,10 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, tmp_path: Path) -> No
         assert output[9:] == ["Loaded program: /programs/weld.urp"] + ["20261234567"] * (
             polyscope != "3.15"
         )
-        names = "play_program pause_program stop_program power_off power_on brake_release unlock_protective_stop"
+        names = (
+            "play_program pause_program stop_program power_off power_on brake_release "
+            "unlock_protective_stop"
+        )
         assert [call[0] for call in served.controller.calls] == [
             *names.split(),
             "close_popup",

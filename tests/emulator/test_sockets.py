@@ -1,4 +1,7 @@
-"""A program that connects to a server, as UR's External Control does: lines, strings, numbers, timeouts, no server."""
+"""A program connects to a server, as UR's External Control does.
+
+It reads lines, strings and numbers, with timeouts; or there is no server.
+"""
 
 from __future__ import annotations
 

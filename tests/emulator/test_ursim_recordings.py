@@ -1,7 +1,10 @@
-"""The emulator repeats what was recorded from URSim. The recordings have no licence, so they are not in the repository.
+"""The emulator repeats what was recorded from URSim.
 
-A UR5e at 125 Hz, every fourth cycle of its controller: a movej, and three rotations about the standing TCP, by speedl
-commands that someone gave by hand. Speeds and times of the commands are read from the ramps of the recorded speed.
+The recordings have no licence, so they are not in the repository.
+
+A UR5e at 125 Hz, every fourth cycle of its controller: a movej, and three rotations about the
+standing TCP, by speedl commands that someone gave by hand. Speeds and times of the commands are
+read from the ramps of the recorded speed.
 """
 
 from __future__ import annotations
@@ -64,7 +67,10 @@ class Bench:
         self.controller.program.compilation.join()
 
     def rows(self, count: int, late: int = 0) -> np.ndarray:
-        """Targets (count, 6) at the end of every fourth cycle, the first after `4 - late` cycles."""
+        """Return targets (count, 6) at the end of every fourth cycle.
+
+        The first is that after `4 - late` cycles.
+        """
         rows = []
         for i in range(count):
             for _ in range(ROW - late if i == 0 else ROW):
@@ -102,9 +108,12 @@ def test_a_movej_is_the_recorded_one():
 
 
 def twists(rotation: np.ndarray) -> list[tuple[int, np.ndarray, float]]:
-    """The commands behind a tool's angular velocity (rows, 3): cycle from the first row, target (3,), rad/s^2.
+    """Return the commands behind a tool's angular velocity (rows, 3).
 
-    The velocity is straight between the times of the commands and of the targets reached; straight pieces meet there.
+    A command is its cycle from the first row, its target (3,), and rad/s^2.
+
+    The velocity is straight between the times of the commands and of the targets reached; straight
+    pieces meet there.
     """
     slope = np.diff(rotation, axis=0)
     new = np.abs(np.diff(slope, axis=0)).max(axis=1) > 2e-5
@@ -126,7 +135,10 @@ def twists(rotation: np.ndarray) -> list[tuple[int, np.ndarray, float]]:
 
 
 def repeated(recording: Recording, first: int, last: int) -> tuple[Bench, np.ndarray]:
-    """The bench after rows first..last of a recorded rotation, and the differences of its targets (rows, 6), rad."""
+    """Return the bench after rows first..last of a recorded rotation.
+
+    With it the differences of its targets (rows, 6), rad.
+    """
     q = recording.joints("target_q")[first : last + 1]
     commands = twists(recording.rotation[first : last + 1])
     bench, lines = Bench(q[0]), []

@@ -1,8 +1,8 @@
 """A session of the unmodified ur_rtde with a controller; writes its observations as JSON.
 
-`python ur_rtde_session.py HOST POLYSCOPE FILE NICENESS`. A separate process: ur_rtde holds Python's lock while it
-waits, and a fault in it ends its process. Times are the controller's own, so that a busy machine changes only the
-wall-clock time.
+`python ur_rtde_session.py HOST POLYSCOPE FILE NICENESS`. A separate process: ur_rtde holds Python's
+lock while it waits, and a fault in it ends its process. Times are the controller's own, so that a
+busy machine changes only the wall-clock time.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ class Session:
 
     def go_on(self) -> dict[str, Any]:
         """Upload the script again, and move."""
-        # What cleared the registers went over another connection than the script, and may arrive after it.
+        # What cleared the registers went over another connection than the script, and may arrive
+        # after it.
         self.let_pass(0.2)
         returned, begin = self.upload_again(), self.tick()
         moved = self.control.moveJ(WAYPOINTS[0], 3.0, 10.0)
@@ -363,7 +364,10 @@ class Session:
         self.seen["after servoC"] = self.go_on()
 
     def calls(self) -> None:
-        """Calls of which what ur_rtde does depends on the version, or surprises (docs/emulator.md)."""
+        """Make calls whose effect in ur_rtde depends on its version, or surprises.
+
+        See docs/emulator.md.
+        """
         self.home()
         self.seen["matrices"] = {
             name: self.answered(getattr(self.control, name))
@@ -422,7 +426,8 @@ class Session:
 
 def main() -> None:
     host, polyscope, path, niceness = sys.argv[1:]
-    # No real-time priority: ur_rtde waits in a loop without a pause, for what another thread of it must receive.
+    # No real-time priority: ur_rtde waits in a loop without a pause, for what another thread of it
+    # must receive.
     os.nice(int(niceness))
     session = Session(host, polyscope)
     parts = (

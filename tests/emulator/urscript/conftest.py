@@ -25,7 +25,10 @@ VERSIONS = {"3.15": (3, 15, 8, 106339), "5.12": (5, 12, 6, 1102099), "5.25": (5,
 
 
 class Script:
-    """A program and its output. `say(...)` in it collects arguments, `wait(n)` blocks for n ticks."""
+    """A program and its output.
+
+    In it `say(...)` collects arguments, and `wait(n)` blocks for n ticks.
+    """
 
     def __init__(self, source: str, budget: int = 10_000, **builtins: Callable[..., Any]) -> None:
         self.output: list[Any] = []
@@ -78,12 +81,15 @@ def evaluate() -> Callable[[str], Any]:
 
 @pytest.fixture(scope="session")
 def control_scripts() -> dict[str, str]:
-    """The script that the installed ur_rtde uploads to controllers of each version: caught on its way."""
+    """Return the script that the installed ur_rtde uploads, for each version of controllers."""
     return {name: _catch_script(version) for name, version in VERSIONS.items()}
 
 
 def _catch_script(version: tuple[int, int, int, int]) -> str:
-    """A minimal controller, to which ur_rtde, in a separate process that is then killed, uploads its script."""
+    """Return the script that ur_rtde uploads to a minimal controller.
+
+    ur_rtde runs in a separate process, which is then killed.
+    """
     received, complete = bytearray(), threading.Event()
 
     def script_port(connection: socket.socket) -> None:

@@ -1,4 +1,7 @@
-"""Scripts are compiled in a process of their own, within limits; what is wrong with them comes back with its place."""
+"""Scripts are compiled in a process of their own, within limits.
+
+What is wrong with them comes back with its place.
+"""
 
 from __future__ import annotations
 

@@ -176,7 +176,8 @@ def test_lists_are_values(script: Any) -> None:
 
 def test_a_function_cannot_change_what_its_caller_passed(script: Any) -> None:
     program = script(
-        "def f(p):\n p[0] = p[0] * 10\n return p\nend\nq = p[1,2,3,4,5,6]\nr = f(q)\nsay(q[0], r[0])"
+        "def f(p):\n p[0] = p[0] * 10\n return p\nend\nq = p[1,2,3,4,5,6]\nr = f(q)\n"
+        "say(q[0], r[0])"
     )
 
     assert program.run() == [(1.0, 10.0)]
@@ -194,7 +195,8 @@ def test_an_element_of_a_matrix_can_be_assigned(script: Any) -> None:
 
 def test_pythons_keywords_and_built_in_names_are_ordinary_names(script: Any) -> None:
     program = script(
-        "async = 1\ndir = 2\nsum = 3\ntype = 4\ntime = 5\np = 6\nlambda = 7\nNone = 8\n_t = 9\n_b = 10\n"
+        "async = 1\ndir = 2\nsum = 3\ntype = 4\ntime = 5\np = 6\nlambda = 7\nNone = 8\n_t = 9\n"
+        "_b = 10\n"
         "say(async + dir + sum + type + time + p + lambda + None + _t + _b)"
     )
 
@@ -203,7 +205,8 @@ def test_pythons_keywords_and_built_in_names_are_ordinary_names(script: Any) -> 
 
 def test_pythons_keywords_are_ordinary_names_of_parameters_and_functions(script: Any) -> None:
     program = script(
-        "def lambda(async, class=2):\n return async - class\nend\nsay(lambda(5))\nsay(lambda(class=1, async=3))"
+        "def lambda(async, class=2):\n return async - class\nend\nsay(lambda(5))\n"
+        "say(lambda(class=1, async=3))"
     )
 
     assert program.run() == [3, 2]
@@ -322,7 +325,8 @@ def test_a_function_without_return_returns_nothing(script: Any) -> None:
 
 def test_functions_call_themselves(script: Any) -> None:
     program = script(
-        "def fib(n):\n if n < 2:\n return n\n end\n return fib(n - 1) + fib(n - 2)\nend\nsay(fib(10))"
+        "def fib(n):\n if n < 2:\n return n\n end\n return fib(n - 1) + fib(n - 2)\nend\n"
+        "say(fib(10))"
     )
 
     assert program.run(20) == [55]
@@ -362,7 +366,10 @@ def test_built_in_result_becomes_a_script_value(script: Any) -> None:
 
 @pytest.mark.parametrize(("n", "word"), [(0, "zero"), (1, "one"), (2, "two"), (5, "many")])
 def test_if_elif_else_takes_the_first_that_holds(script: Any, n: int, word: str) -> None:
-    branches = 'if n == 0: say("zero") elif n == 1: say("one") elif n == 2: say("two") else: say("many") end'
+    branches = (
+        'if n == 0: say("zero") elif n == 1: say("one") elif n == 2: say("two") else: say("many") '
+        "end"
+    )
 
     assert script(f"n = {n} {branches}").run() == [word]
 
@@ -373,7 +380,8 @@ def test_an_if_may_do_nothing(script: Any) -> None:
 
 def test_while_break_and_continue(script: Any) -> None:
     program = script(
-        "i = 0\nwhile True:\n i = i + 1\n if i == 2:\n continue\n elif i > 4:\n break\n end\n say(i)\nend\nsay(99)"
+        "i = 0\nwhile True:\n i = i + 1\n if i == 2:\n continue\n elif i > 4:\n break\n end\n"
+        " say(i)\nend\nsay(99)"
     )
 
     assert program.run() == [1, 3, 4, 99]
@@ -495,7 +503,10 @@ def test_random_lies_between_0_and_1(evaluate: Evaluate) -> None:
 
 
 def test_members_of_structs_are_assigned(script: Any) -> None:
-    source = "s = struct(a=1, q=[1, 2])\nt = s\nt.a = 5\nt.q[0] = 7\nsay(s.a)\nsay(t.a)\nsay(s.q)\nsay(t.q)"
+    source = (
+        "s = struct(a=1, q=[1, 2])\nt = s\nt.a = 5\nt.q[0] = 7\nsay(s.a)\nsay(t.a)\nsay(s.q)\n"
+        "say(t.q)"
+    )
 
     assert script(source).run() == [1, 5, (1, 2), (7, 2)]
 
@@ -536,7 +547,10 @@ def test_a_lists_methods_change_its_variable_only(
             [((1, 1), (2,)), ((), ())],
         ),
         (
-            "n = 0\ndef g():\n n = n + 1\n return 0\nend\nq = [[1]]\nq[g()].append(2)\nq[g()][g()] = 8\nsay(n)\nsay(q)",
+            (
+                "n = 0\ndef g():\n n = n + 1\n return 0\nend\nq = [[1]]\nq[g()].append(2)\n"
+                "q[g()][g()] = 8\nsay(n)\nsay(q)"
+            ),
             [3, ((8, 2),)],
         ),
     ],
@@ -552,7 +566,10 @@ def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(
 
 
 def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> None:
-    source = "def f(a):\n if a:\n  return\n  b = 1\n end\n say(2)\n return\n say(3)\nend\nf(True)\nf(False)\nsay(4)"
+    source = (
+        "def f(a):\n if a:\n  return\n  b = 1\n end\n say(2)\n return\n say(3)\nend\nf(True)\n"
+        "f(False)\nsay(4)"
+    )
 
     assert script(source).run(2) == [2, 4]
     assert script("def f():\n return [1,\n 2]\nend\nsay(f())").run(2) == [(1, 2)]
@@ -569,7 +586,10 @@ def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
 
 
 def test_method_changes_a_nested_list(script: Any) -> None:
-    source = "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\nsay(s.q)"
+    source = (
+        "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\n"
+        "say(s.q)"
+    )
 
     assert script(source).run() == [(1, 2), (1, 2, 3), (1, 2)]
 

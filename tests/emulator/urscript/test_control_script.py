@@ -23,7 +23,10 @@ VERSIONS = ["3.15", "5.12", "5.25"]
 
 
 class Registers:
-    """The functions that the script needs for its handshake and for servoJ; each call is recorded."""
+    """The functions that the script needs for its handshake and for servoJ.
+
+    Each call is recorded.
+    """
 
     def __init__(self) -> None:
         self.input_int = [0] * 48

@@ -1,4 +1,6 @@
-"""Every construct of the language: one example of it does what it should, and broken it is refused with its place.
+"""Every construct of the language.
+
+One example of it does what it should, and broken it is refused with its place.
 
 The grammar itself says whether a construct is missing here.
 """
@@ -29,11 +31,17 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
     "kill": ("thread t():\n  sync()\n  say(0)\nend\nh = run t()\nkill h\nsync()\nsay(8)", [8]),
     "critical section": ("enter_critical\nsay(9)\nexit_critical", [9]),
     "if, elif, else": (
-        "x = 3\nif x == 1:\n  say(1)\nelif x == 2:\n  say(2)\nelif x == 3:\n  say(3)\nelse:\n  say(4)\nend",
+        (
+            "x = 3\nif x == 1:\n  say(1)\nelif x == 2:\n  say(2)\nelif x == 3:\n  say(3)\nelse:\n"
+            "  say(4)\nend"
+        ),
         [3],
     ),
     "while, break, continue": (
-        "i = 0 while True:\n i = i + 1\n if i == 2:\n  continue\n end\n if i > 3:\n  break\n end\n say(i)\nend",
+        (
+            "i = 0 while True:\n i = i + 1\n if i == 2:\n  continue\n end\n if i > 3:\n  break\n"
+            " end\n say(i)\nend"
+        ),
         [1, 3],
     ),
     "halt": ("say(1)\nhalt\nsay(2)", [1]),
@@ -46,7 +54,10 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
     "lists": ("say([1, 2.5, [3]])\nsay([])", [(1, 2.5, (3,)), ()]),
     "poses": ("say(p[1, 2, 3, 4, 5, 6])", [Pose([1, 2, 3, 4, 5, 6])]),
     "indexing": (
-        "q = [[1, 2], [3, 4]]\nsay(q[1])\nsay(q[1][0])\nsay(q[0, 1])\np = p[1, 2, 3, 4, 5, 6]\nsay(p[2])",
+        (
+            "q = [[1, 2], [3, 4]]\nsay(q[1])\nsay(q[1][0])\nsay(q[0, 1])\n"
+            "p = p[1, 2, 3, 4, 5, 6]\nsay(p[2])"
+        ),
         [(3, 4), 3, 2, 3.0],
     ),
     "assignment to an element": ("q = [1, 2]\nq[0] = 5\nsay(q)", [(5, 2)]),

@@ -281,7 +281,10 @@ def test_any_words_compile_or_are_refused(words: list[str]) -> None:
 
 
 def test_text_commands_keep_the_lines() -> None:
-    source = '# prepare\npower on\nset robotmode run\n\nstop program\ndef prog():\n  x = "power on"\n  y = = 2\nend'
+    source = (
+        '# prepare\npower on\nset robotmode run\n\nstop program\ndef prog():\n  x = "power on"\n'
+        "  y = = 2\nend"
+    )
     error = refusal(source)
 
     assert (error.line, error.column) == (8, 7)

@@ -43,7 +43,8 @@ def test_a_function_that_calls_a_blocking_one_blocks_too(script: Any) -> None:
 
 def test_threads_take_turns_in_every_tick(script: Any) -> None:
     program = script(
-        'thread t():\n while True:\n say("t")\n sync()\n end\nend\nrun t()\nwhile True:\n say("m")\n sync()\nend'
+        'thread t():\n while True:\n say("t")\n sync()\n end\nend\nrun t()\nwhile True:\n'
+        ' say("m")\n sync()\nend'
     )
 
     assert program.run(2) == ["m", "t", "m", "t"]
@@ -71,7 +72,8 @@ def test_join_waits_for_the_end_of_a_thread(script: Any) -> None:
 
 def test_kill_ends_a_thread_wherever_it_is(script: Any) -> None:
     program = script(
-        "thread t():\n while True:\n say(1)\n sync()\n end\nend\nh = run t()\nwait(2)\nkill h\nsay(2)\nwait(9)"
+        "thread t():\n while True:\n say(1)\n sync()\n end\nend\nh = run t()\nwait(2)\nkill h\n"
+        "say(2)\nwait(9)"
     )
 
     assert program.run(5) == [1, 1, 2]
@@ -80,7 +82,8 @@ def test_kill_ends_a_thread_wherever_it_is(script: Any) -> None:
 
 def test_kill_of_zero_and_of_an_ended_thread_is_harmless(script: Any) -> None:
     program = script(
-        "thread t():\nend\nglobal h = 0\nkill h\njoin h\nh = run t()\njoin h\nkill h\nkill h\njoin h\nsay(h != 0)"
+        "thread t():\nend\nglobal h = 0\nkill h\njoin h\nh = run t()\njoin h\nkill h\nkill h\n"
+        "join h\nsay(h != 0)"
     )
 
     assert program.run(3) == [True]
@@ -193,7 +196,8 @@ def test_work_of_a_tick_is_counted(script: Any) -> None:
     counts = []
     for budget in (1000, 2000):
         program = script(
-            "global n = 0\nthread t():\n while True:\n n = n + 1\n end\nend\nrun t()\nsync()\nsync()\nsay(n)"
+            "global n = 0\nthread t():\n while True:\n n = n + 1\n end\nend\nrun t()\nsync()\n"
+            "sync()\nsay(n)"
         )
         program.interpreter.budget = budget
         counts.append(program.run(3)[0])
@@ -204,7 +208,8 @@ def test_work_of_a_tick_is_counted(script: Any) -> None:
 
 def test_an_endless_loop_does_not_starve_the_other_threads(script: Any) -> None:
     program = script(
-        "thread t():\n while True:\n end\nend\nrun t()\nrun t()\ni = 0\nwhile i < 5:\n say(i)\n i = i + 1\n sync()\nend"
+        "thread t():\n while True:\n end\nend\nrun t()\nrun t()\ni = 0\nwhile i < 5:\n say(i)\n"
+        " i = i + 1\n sync()\nend"
     )
 
     assert program.run(5) == [0, 1, 2, 3, 4]
@@ -480,7 +485,8 @@ def test_recursion_over_several_functions_is_a_fault(script: Any) -> None:
 
 def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
     program = script(
-        f"def f(n):\n if n == 0:\n return 0\n end\n return f(n - 1) + 1\nend\nsay(f({MAX_DEPTH - 1}))"
+        "def f(n):\n if n == 0:\n return 0\n end\n return f(n - 1) + 1\nend\n"
+        f"say(f({MAX_DEPTH - 1}))"
     )
 
     assert program.run(50) == [MAX_DEPTH - 1]
@@ -627,7 +633,8 @@ def test_whatever_nesting_the_parser_accepts_can_be_run(script: Any) -> None:
     body = f"{blocks}say({expression})\nreturn True\n{'end ' * 39}"
 
     program = script(
-        f"def f(x):\n return True\nend\ndef g(n):\n {body}\n return g(n)\nend\nx = 0\ng(0)\n{branches}say(3)"
+        f"def f(x):\n return True\nend\ndef g(n):\n {body}\n return g(n)\nend\nx = 0\ng(0)\n"
+        f"{branches}say(3)"
     )
 
     assert program.run(50) == [True, 3]
