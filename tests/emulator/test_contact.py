@@ -177,8 +177,8 @@ def force_mode(
     wrench: str = "[0, 0, -20, 0, 0, 0]", limit: float = 0.03, frame: str = f"p{SIX}"
 ) -> str:
     return (
-        f"force_mode({frame}, [0, 0, 1, 0, 0, 0], {wrench}, 2, [0.05, 0.05, {limit}, 0.1, 0.1, "
-        "0.1])"
+        f"force_mode({frame}, [0, 0, 1, 0, 0, 0], {wrench}, 2, "
+        f"[0.05, 0.05, {limit}, 0.1, 0.1, 0.1])"
     )
 
 

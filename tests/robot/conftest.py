@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+INERTIAL = (
+    '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    "</inertial>"
+)
 
 
 @pytest.fixture
@@ -19,7 +22,8 @@ def scara(tmp_path):
     parent = "base_link"
     for name, (kind, at, limit) in zip("abcd", [*joints, ("revolute", "0 0 0", 3.0)], strict=True):
         text += (
-            f'<link name="{name}">{INERTIAL}</link><joint name="to_{name}" type="{kind}"><parent link="{parent}"/>'
+            f'<link name="{name}">{INERTIAL}</link><joint name="to_{name}" type="{kind}">'
+            f'<parent link="{parent}"/>'
             f'<child link="{name}"/><origin xyz="{at}"/><axis xyz="0 0 1"/>'
             f'<limit lower="{-limit}" upper="{limit}" velocity="2" effort="900"/></joint>'
         )

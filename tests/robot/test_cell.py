@@ -1,4 +1,7 @@
-"""A cell as data: gravity from its mounting, its collision scene, and the same errors from Python."""
+"""A cell as data.
+
+Gravity from its mounting, its collision scene, and the same errors from Python.
+"""
 
 from __future__ import annotations
 

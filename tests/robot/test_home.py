@@ -71,7 +71,10 @@ def test_a_given_home_moves_no_scenario(seven):
 
 def test_gravity_follows_a_tilted_base(tmp_path):
     path = tmp_path / "wall.urdf"
-    wall = '<link name="wall"/><joint name="m" type="fixed"><parent link="wall"/><child link="base_link"/>'
+    wall = (
+        '<link name="wall"/><joint name="m" type="fixed"><parent link="wall"/>'
+        '<child link="base_link"/>'
+    )
     path.write_text(
         GOOD.replace("</robot>", f'{wall}<origin rpy="0 1.5707963267948966 0"/></joint></robot>')
     )
@@ -86,10 +89,14 @@ def test_gravity_follows_a_tilted_base(tmp_path):
 def test_base_and_tip_cut_out_an_arm(tmp_path):
     path = tmp_path / "two.urdf"
     finger = (
-        f'<link name="finger">{INERTIAL}</link><joint name="grip" type="prismatic"><parent link="tool0"/>'
-        '<child link="finger"/><axis xyz="0 1 0"/><limit lower="0.01" upper="0.04" velocity="1" effort="1"/></joint>'
-        f'<link name="other">{INERTIAL}</link><joint name="follower" type="prismatic"><parent link="tool0"/>'
-        '<child link="other"/><axis xyz="0 1 0"/><limit lower="0" upper="1" velocity="1" effort="1"/>'
+        f'<link name="finger">{INERTIAL}</link><joint name="grip" type="prismatic">'
+        '<parent link="tool0"/>'
+        '<child link="finger"/><axis xyz="0 1 0"/>'
+        '<limit lower="0.01" upper="0.04" velocity="1" effort="1"/></joint>'
+        f'<link name="other">{INERTIAL}</link><joint name="follower" type="prismatic">'
+        '<parent link="tool0"/>'
+        '<child link="other"/><axis xyz="0 1 0"/>'
+        '<limit lower="0" upper="1" velocity="1" effort="1"/>'
         '<mimic joint="grip" multiplier="-2" offset="0.005"/></joint></robot>'
     )
     path.write_text(GOOD.replace("</robot>", finger))

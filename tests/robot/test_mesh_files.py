@@ -1,4 +1,7 @@
-"""Meshes from anywhere: what has no hull, or harms the library that reads it, is refused by name."""
+"""Meshes from anywhere.
+
+What has no hull, or harms the library that reads it, is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,8 @@ def arm(folder, content, *, tag="collision", scale="1 1 1", at="0 0 0", name="pa
     path = folder / "arm.urdf"
     geometry = f'<origin xyz="{at}"/><geometry><mesh filename="{name}" scale="{scale}"/></geometry>'
     path.write_text(
-        f'<robot name="a"><link name="base_link"/><link name="l">{INERTIAL}<{tag}>{geometry}</{tag}></link>'
+        '<robot name="a"><link name="base_link"/>'
+        f'<link name="l">{INERTIAL}<{tag}>{geometry}</{tag}></link>'
         f"{JOINT.format('j', 'base_link', 'l')}</robot>"
     )
     return path
@@ -163,18 +167,23 @@ HOSTILE = {
         for x, y in zip("bcdefghij", "abcdefghi", strict=True)
     )
     + b"]><COLLADA>&j;</COLLADA>",
-    "header.ply": b"ply\nformat binary_little_endian 1.0\nelement vertex 9999999999\nproperty double x\nend_header\n",
+    "header.ply": (
+        b"ply\nformat binary_little_endian 1.0\nelement vertex 9999999999\nproperty double x\n"
+        b"end_header\n"
+    ),
     "nothing.txt": b"",
 }
 
 
-COLLADA = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1"><library_geometries>
-<geometry id="g"><mesh><source id="s"><float_array id="a" count="9">0 0 0 1 0 0 0 1 NUMBER</float_array>
+COLLADA = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<library_geometries><geometry id="g"><mesh><source id="s">
+<float_array id="a" count="9">0 0 0 1 0 0 0 1 NUMBER</float_array>
 <technique_common><accessor source="#a" count="3" stride="3"><param name="X" type="float"/>
 <param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common></source>
 <vertices id="v"><input semantic="POSITION" source="#s"/></vertices><triangles count="1">
-<input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles></mesh></geometry></library_geometries>
-<library_visual_scenes><visual_scene id="w"><node id="nan"><instance_geometry url="#g"/></node></visual_scene>
+<input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles></mesh></geometry>
+</library_geometries><library_visual_scenes><visual_scene id="w">
+<node id="nan"><instance_geometry url="#g"/></node></visual_scene>
 </library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
 
 

@@ -67,7 +67,10 @@ def test_scale_and_origin_apply_to_every_mesh(tmp_path):
 
 def test_each_missing_package_is_noted(tmp_path):
     path = arm(tmp_path, "package://one/a.stl")
-    base = '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/></geometry></visual></link>'
+    base = (
+        '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/>'
+        "</geometry></visual></link>"
+    )
     path.write_text(path.read_text().replace('<link name="base_link"/>', base))
 
     notes = read_urdf(path).notes
@@ -82,7 +85,8 @@ def test_a_missing_mesh_is_one_note(tmp_path):
     (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl")).notes
 
     assert note == (
-        "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is no such file; say "
+        "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is "
+        "no such file; say "
         "where its package is with --package nowhere=DIR."
     )
 
@@ -110,7 +114,8 @@ def test_hulls_are_as_far_apart_as_meshes(tmp_path):
     box(tmp_path / "urdf" / "part.stl", (0.2, 0.2, 0.2))
     text = arm(tmp_path, "part.stl").read_text()
     second = (
-        f'<link name="m">{INERTIAL}</link>{JOINT.format("k", "l", "m")}<link name="n">{INERTIAL}<visual>'
+        f'<link name="m">{INERTIAL}</link>{JOINT.format("k", "l", "m")}'
+        f'<link name="n">{INERTIAL}<visual>'
         f'<origin xyz="0.5 0 0"/><geometry><mesh filename="part.stl"/></geometry></visual></link>'
         f"{JOINT.format('o', 'm', 'n')}</robot>"
     )

@@ -53,7 +53,8 @@ def test_all_missing_packages_are_named_at_once(tmp_path):
         f'<xacro:include filename="$(find {name})/a.xacro"/>' for name in ("one", "other", "one")
     )
     path.write_text(
-        f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}<!-- $(find gone) --></robot>'
+        f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}<!-- $(find gone) -->'
+        "</robot>"
     )
 
     with pytest.raises(

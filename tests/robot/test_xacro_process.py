@@ -244,7 +244,10 @@ def test_a_program_is_not_started(arm, tmp_path):
     # is written.
     system = "g.gi_frame.f_back.f_back.f_back.f_globals['os'].system"
     generator = f"({system}('touch {tmp_path / 'started'}') for g in generators)"
-    expression = f"[str(g) for generators in [[]] for _ in [generators.append({generator})] for g in generators[0]]"
+    expression = (
+        f"[str(g) for generators in [[]] for _ in [generators.append({generator})] for g in "
+        "generators[0]]"
+    )
 
     with pytest.raises(InputFileError, match="an expression uses gi_frame"):
         evaluate(arm, expression)
@@ -295,7 +298,10 @@ def test_the_child_ends_with_its_parent(arm, tmp_path):
     assert not runs()
 
 
-ENTITIES = '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'
+ENTITIES = (
+    '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    '<robot name="&b;"/>'
+)
 
 
 def test_urdf_entities_are_refused_by_line(tmp_path):

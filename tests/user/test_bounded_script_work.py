@@ -1,4 +1,6 @@
-"""No built-in function of URScript holds up a tick for long, whatever its arguments; and a signal ends the emulator.
+"""No built-in function of URScript holds up a tick for long, whatever its arguments.
+
+A signal ends the emulator all the same.
 
 Work is counted in executed lines of Python, not in time.
 """
@@ -26,8 +28,8 @@ from simbridge.emulator.urscript.values import Pose, Struct
 from tests.controllers import loopback
 from tests.emulator.bench import Bench
 
-# Lines that a call may execute for each unit that it costs: a tick's budget of 10,000 units is then a million lines at
-# most, and far less in fact.
+# Lines that a call may execute for each unit that it costs: a tick's budget of 10,000 units is then
+# a million lines at most, and far less in fact.
 LINES_PER_UNIT = 100
 # Lines of a call that waits for the next tick, such as a move, which is planned first.
 LINES_BEFORE_WAITING = 3_000
@@ -119,7 +121,10 @@ class Caller:
             controller.without_effect(name)
 
     def work(self, name: str, arguments: list[object]) -> tuple[int, int, str]:
-        """Lines and cost of a call until it first waits or ends, and whether it "waits", "returns" or "fails"."""
+        """Return lines and cost of a call until it first waits or ends.
+
+        The third result says which: "waits", "returns" or "fails".
+        """
         self.interpreter.budget_left[0] = BUDGET
         thread = self.interpreter._main
         outcome = "returns"
@@ -210,7 +215,10 @@ def test_every_call_with_one_hostile_argument_costs_what_it_works(caller):
 
 
 def run_motion(name: str, arguments: list[object]) -> None:
-    """Run a program of one call for ten ticks; what it raises beyond a fault of the program is a bug."""
+    """Run a program of one call for ten ticks.
+
+    What it raises beyond a fault of the program is a bug.
+    """
     texts = [literal(argument) for argument in arguments]
     if None in texts:
         return

@@ -33,7 +33,10 @@ def ur10e():
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory, run_without_page):
-    """Runs the scenario `step` in PyBullet on a UR10e with more flags; returns the exit status and the directory."""
+    """Runs the scenario `step` in PyBullet on a UR10e with more flags.
+
+    Returns the exit status and the directory.
+    """
 
     def call(*flags):
         out = tmp_path_factory.mktemp("runs") / "run"
@@ -79,7 +82,8 @@ def test_an_arms_own_kinematics_evaluate_its_run(calibrated_run, ur10e) -> None:
         expected = flange(joints)
         assert np.abs(poses[:, :3] - expected[:, :3]).max() < 1e-11
         assert np.abs(np.abs((poses[:, 3:] * expected[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
-    # The plan was solved for this arm: by the table it ends on the target; the nominal arm misses it by 1 mm.
+    # The plan was solved for this arm: by the table it ends on the target; the nominal arm misses
+    # it by 1 mm.
     misses = [
         poses[-1, :3] - run.reference[-1, :3]
         for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))

@@ -70,7 +70,10 @@ def test_check_names_the_box(cli, lab):
 
 
 def test_a_plane_across_the_path_is_named(cli, lab):
-    plane = '[[keep_out_planes]]\nname = "curtain"\npoint = [0.9, 0.0, 0.0]\nnormal = [-1.0, 0.0, 0.0]\n'
+    plane = (
+        '[[keep_out_planes]]\nname = "curtain"\npoint = [0.9, 0.0, 0.0]\n'
+        "normal = [-1.0, 0.0, 0.0]\n"
+    )
 
     assert "the plane 'curtain'" in cli("check", "square_tracking", "--cell", lab(plane)).message
 
@@ -130,7 +133,8 @@ def test_a_live_arm_stops_before_a_box(tmp_path):
 
 def test_a_cell_replaces_its_flags(cli, lab, line, tmp_path, without_pages):
     cell = lab(
-        'robot = "ur10e"\ntcp = [0, 0, 0.1, 0, 0, 0]\npayload = 2\npayload_cog = [0, 0, 0.05]\nmounting = "ceiling"\n'
+        'robot = "ur10e"\ntcp = [0, 0, 0.1, 0, 0, 0]\npayload = 2\npayload_cog = [0, 0, 0.05]\n'
+        'mounting = "ceiling"\n'
     )
 
     assert cli("run", line, "--cell", cell, "--out", tmp_path / "run", "--json").status == 0

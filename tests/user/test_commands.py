@@ -40,7 +40,8 @@ from simbridge.trajectory import square
 
 
 def scenario(robot):
-    return Scenario(square(side=0.05, centre=(0.7, 0.164, 0.3)), description="A small square [of 5 cm]")
+    targets = square(side=0.05, centre=(0.7, 0.164, 0.3))
+    return Scenario(targets, description="A small square [of 5 cm]")
 
 
 if __name__ == "__main__":

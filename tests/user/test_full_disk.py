@@ -42,7 +42,8 @@ def disk(tmp_path):
         mounted = mount("-t", "tmpfs", "-o", f"size={size}", "none", folder)
         if mounted.returncode:
             pytest.skip(
-                f"a small file system cannot be mounted: {mounted.stderr.strip() or 'only root can'}"
+                "a small file system cannot be mounted: "
+                f"{mounted.stderr.strip() or 'only root can'}"
             )
         return folder
 

@@ -1,6 +1,9 @@
-"""Hostile clients of the whole emulator: each is answered or disconnected, and a well-behaved client misses no tick.
+"""Hostile clients of the whole emulator.
 
-Ticks are counted, not timed: the stream's timestamps are consecutive multiples of the control period.
+Each is answered or disconnected, and a well-behaved client misses no tick.
+
+Ticks are counted, not timed: the stream's timestamps are consecutive multiples of the control
+period.
 """
 
 from __future__ import annotations

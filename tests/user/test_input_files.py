@@ -149,10 +149,16 @@ def test_a_cell_has_a_bounded_number_of_obstacles(tmp_path: Path) -> None:
 
 
 def body(name: str, kind: str, parent: str) -> str:
-    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    inertia = (
+        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        "</inertial>"
+    )
     limit = '<axis xyz="0 0 1"/><limit lower="-1" upper="1" velocity="1" effort="1"/>'
     ends = f'<parent link="{parent}"/><child link="{name}"/>'
-    return f'<link name="{name}">{inertia}</link><joint name="to_{name}" type="{kind}">{ends}{limit}</joint>'
+    return (
+        f'<link name="{name}">{inertia}</link>'
+        f'<joint name="to_{name}" type="{kind}">{ends}{limit}</joint>'
+    )
 
 
 @pytest.mark.parametrize(

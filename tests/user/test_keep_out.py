@@ -60,7 +60,10 @@ def ends(robot, q, length=0.6):
 
 
 def from_box(point, box):
-    """Distance of a point from a solid box: how far it is beyond its faces, seen along its edges."""
+    """Return the distance of a point from a solid box.
+
+    It is how far the point is beyond its faces, seen along its edges.
+    """
     local = pin.exp3(np.array(box.rotation)).T @ (point - np.array(box.centre))
     return float(np.linalg.norm(np.maximum(np.abs(local) - 0.5 * np.array(box.size), 0.0)))
 

@@ -1,4 +1,7 @@
-"""A directory may come from anywhere: a link in it under a name that simbridge writes is replaced, never followed."""
+"""A directory may come from anywhere.
+
+A link in it under a name that simbridge writes is replaced, never followed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A Panda with its gripper, from PyBullet's own data: a branched tree, fingers off the chain, meshes, seven joints."""
+"""A Panda with its gripper, from PyBullet's own data.
+
+It is a branched tree, with fingers off the chain, meshes and seven joints.
+"""
 
 from __future__ import annotations
 

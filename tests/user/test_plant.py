@@ -168,7 +168,8 @@ def test_impossible_feedforward_has_a_reason(cli, flags, reasons):
 def test_a_flag_wins_over_a_plant_file(run, cli, short, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text(
-        "[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.0005\n[joint_servo]\nlag_s = 0.001\n"
+        "[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.0005\n[joint_servo]\n"
+        "lag_s = 0.001\n"
         '[payload]\nmass_kg = 1.0\n[source]\nrecording = "arm.csv"\n'
     )
 
@@ -197,7 +198,8 @@ def test_a_flag_wins_over_a_plant_file(run, cli, short, tmp_path):
 def test_a_plants_uncertainty_reaches_the_error(cli, line, tmp_path, without_pages):
     plant = tmp_path / "plant.toml"
     plant.write_text(
-        "[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 0.0\nlookahead_s = 0.004\n"
+        "[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 0.0\n"
+        "lookahead_s = 0.004\n"
     )
 
     def summary(name, *flags):

@@ -217,9 +217,9 @@ def test_all_ambiguous_columns_are_named(write) -> None:
     path = write(wrench, "t,x,y,z,qx,qy,qz,qw,tx,ty,tz")
 
     assert (
-        "is x: x, tx; y: y, ty; z: z, tz; rename the others, or choose: --columns x=NAME,y=NAME,z=NAME"
-        in refusal(path)
-    )
+        "is x: x, tx; y: y, ty; z: z, tz; rename the others, or choose: "
+        "--columns x=NAME,y=NAME,z=NAME"
+    ) in refusal(path)
     assert_same(read_trajectory(path, columns="x=x,y=y,z=z"))
 
 
@@ -288,9 +288,11 @@ def test_fields_in_quotation_marks_are_read(write) -> None:
     assert_same(read_trajectory(write(quoted, '"timestamp","px","py","pz","ox","oy","oz","ow"')))
 
 
-ECHO = "%time,field.header.seq,field.header.stamp,field.header.frame_id,field.pose.position.x,field.pose.position.y,"
-ECHO += "field.pose.position.z,field.pose.orientation.x,field.pose.orientation.y,field.pose.orientation.z,"
-ECHO += "field.pose.orientation.w"
+ECHO = (
+    "%time,field.header.seq,field.header.stamp,field.header.frame_id,field.pose.position.x,"
+    "field.pose.position.y,field.pose.position.z,field.pose.orientation.x,field.pose.orientation.y,"
+    "field.pose.orientation.z,field.pose.orientation.w"
+)
 
 
 def test_rostopic_echo_has_stamps_and_frame(write) -> None:
@@ -389,8 +391,11 @@ def test_topic_paths_in_names_are_known(write) -> None:
 
 
 def test_odometry_means_its_pose(write) -> None:
-    header = "stamp,pose.pose.position.x,pose.pose.position.y,pose.pose.position.z,pose.pose.orientation.x,"
-    header += "pose.pose.orientation.y,pose.pose.orientation.z,pose.pose.orientation.w,twist.twist.linear.x"
+    header = (
+        "stamp,pose.pose.position.x,pose.pose.position.y,pose.pose.position.z,"
+        "pose.pose.orientation.x,pose.pose.orientation.y,pose.pose.orientation.z,"
+        "pose.pose.orientation.w,twist.twist.linear.x"
+    )
 
     assert_same(read_trajectory(write([[*row, 9.0] for row in rows(NS / 1e9)], header)))
 
@@ -770,7 +775,10 @@ def motive(names=("Tool",), unit="Millimeters", kind="Quaternion", label=",Type"
                     groups.append(group),
                     axes.append(axis),
                 )
-    about = "Format Version,1.23,Take Name,Take 1,Capture Frame Rate,120.000000,Export Frame Rate,50.000000"
+    about = (
+        "Format Version,1.23,Take Name,Take 1,Capture Frame Rate,120.000000,"
+        "Export Frame Rate,50.000000"
+    )
     return [
         f"{about},Rotation Type,{kind},Length Units,{unit},Coordinate Space,Global",
         "",

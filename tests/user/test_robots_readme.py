@@ -39,10 +39,14 @@ def test_every_word_that_a_field_takes_is_described(word):
 
 
 def test_a_urdf_gets_the_described_limits(tmp_path):
-    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    inertial = (
+        '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+        "</inertial>"
+    )
     path = tmp_path / "arm.urdf"
     path.write_text(
-        f'<robot name="r"><link name="a"/><link name="b">{inertial}</link><joint name="j" type="continuous">'
+        f'<robot name="r"><link name="a"/><link name="b">{inertial}</link>'
+        '<joint name="j" type="continuous">'
         '<parent link="a"/><child link="b"/><limit velocity="1" effort="1"/></joint></robot>',
         encoding="utf-8",
     )

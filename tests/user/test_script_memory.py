@@ -29,7 +29,10 @@ def bench() -> Bench:
         ),
         ('h = eip_writer_factory("a", 2000000000)', "data_size"),
         (
-            'h = eip_writer_factory("a", 8)\nwhile True:\n  h.define_bit(0, 1, to_str(random()))\nend',
+            (
+                'h = eip_writer_factory("a", 8)\nwhile True:\n'
+                "  h.define_bit(0, 1, to_str(random()))\nend"
+            ),
             "at most 1000 labels",
         ),
         (f"{MANY}\ntextmsg(l)", "more than 100000 characters"),

@@ -26,7 +26,10 @@ def bench() -> Bench:
         (f"movel({HUGE})",),
         (f"force_mode({HUGE}, [0, 0, 1, 0, 0, 0], {ZEROS}, 2, {ZEROS})", "sleep(1)"),
         (
-            f"force_mode(p{ZEROS}, [0, 0, 1, 0, 0, 0], [0, 0, 1e308, 0, 0, 0], 2, [0, 0, 1e308, 0, 0, 0])",
+            (
+                f"force_mode(p{ZEROS}, [0, 0, 1, 0, 0, 0], [0, 0, 1e308, 0, 0, 0], 2, "
+                "[0, 0, 1e308, 0, 0, 0])"
+            ),
             "sleep(1)",
         ),
         ("movej([1e400, 0, 0, 0, 0, 0])",),

@@ -1,4 +1,7 @@
-"""A program's functions share the tick's budget by what they cost: none of them holds up the controller."""
+"""A program's functions share the tick's budget by what they cost.
+
+None of them holds up the controller.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Live sessions on a controller, which is emulated in a process of its own: what its own record says of the arm."""
+"""Live sessions on a controller, which is emulated in a process of its own.
+
+The arm is judged by the controller's own record.
+"""
 
 from __future__ import annotations
 
@@ -268,7 +271,10 @@ def test_a_stop_of_the_arm_ends_a_wait(e_series, tmp_path):
 
 
 def arrived_setpoints(record):
-    """Return the joint positions (M, 6), rad, that arrived at the controller, package by package."""
+    """Return the joint positions (M, 6), rad, that arrived at the controller.
+
+    A row is one package.
+    """
     setpoints = []
     for names, values in record.inputs:
         package = dict(zip(names, values, strict=True))
@@ -359,7 +365,8 @@ def test_a_busy_computer_may_take_long_to_begin(e_series, tmp_path, monkeypatch)
 _SESSION = """
 import sys, time
 import simbridge
-with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], timeout=10.0) as session:
+host, out = sys.argv[1:]
+with simbridge.live("ursim", robot="ur10e", host=host, out=out, timeout=10.0) as session:
     session.engage()
     session.jog([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
     print("moving", flush=True)
@@ -367,8 +374,8 @@ with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], t
 """
 
 
-# Killed, the kernel closes the program's pipes; halted, only its heartbeat ends. A halted one is also in
-# test_session, and that of a replay on a controller in test_controller_backend_ending.
+# Killed, the kernel closes the program's pipes; halted, only its heartbeat ends. A halted one is
+# also in test_session, and that of a replay on a controller in test_controller_backend_ending.
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
 def test_a_killed_program_stops_the_arm(e_series, tmp_path, number):

@@ -1,4 +1,6 @@
-"""Random streams of inputs: whatever is given, and whenever, the arm keeps its limits and the session goes on.
+"""Random streams of inputs to a live session.
+
+Whatever is given, and whenever, the arm keeps its limits and the session goes on.
 
 On a simulated controller and clock; tests/soak/live.py does the same on an emulated controller.
 """
@@ -38,7 +40,10 @@ def without_reports(monkeypatch):
 
 
 def settled(session):
-    """Wait until the arm rests: the longest chunk takes 4.3 s, the longest timeout half a second."""
+    """Wait until the arm rests.
+
+    The longest chunk takes 4.3 s, the longest timeout half a second.
+    """
     for _ in range(60):
         session.wait(0.1)
         if session.status.state in AT_REST:

@@ -1,4 +1,7 @@
-"""The unmodified ur_rtde with the emulator: what it receives is right, by pinocchio or by the emulator's own record."""
+"""The unmodified ur_rtde with the emulator.
+
+What it receives is right, by pinocchio or by the emulator's own record.
+"""
 
 from __future__ import annotations
 

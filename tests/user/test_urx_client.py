@@ -1,7 +1,8 @@
 """urx 0.11.0 with the emulator.
 
-Only its class URRobot: Robot does not work with the math3d that installs on Python 3.10 and later. It cannot read the
-robot mode of PolyScope 3.5 and later, so it waits for no move (docs/emulator.md).
+Only its class URRobot: Robot does not work with the math3d that installs on Python 3.10 and later.
+It cannot read the robot mode of PolyScope 3.5 and later, so it waits for no move
+(docs/emulator.md).
 """
 
 from __future__ import annotations
