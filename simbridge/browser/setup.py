@@ -190,16 +190,16 @@ class StudioSetup:
 
     def command(self, scenario: str) -> str:
         """Return the command line of a run of a scenario with these settings."""
-        words = ["simbridge", "run", scenario, "--robot", self.robot, "--solver", self.solver]
+        arguments = ["simbridge", "run", scenario, "--robot", self.robot, "--solver", self.solver]
         if not self.simulated:
-            words += ["--backend", self.backend]
-        words += self._base_flags()
+            arguments += ["--backend", self.backend]
+        arguments += self._base_flags()
         for name, value in self.values.items():
             units = FLAG_UNITS.get(name)
             if units is not None:
                 value = [number / unit for number, unit in zip(value, units, strict=True)]
-            words += _flag_words(name.replace("_", "-"), value)
-        return shlex.join(words)
+            arguments += _flag_arguments(name.replace("_", "-"), value)
+        return shlex.join(arguments)
 
     def _build_solver_settings(self) -> Any:
         return change_settings(SOLVERS[self.solver], None, self.solver_values)
@@ -222,7 +222,7 @@ class StudioSetup:
     def _base_flags(self) -> list[str]:
         """Return the flags of the options that the page does not change."""
         defaults = replace(Options(cell=self.base.cell), cell=None)
-        words = []
+        arguments = []
         for option in fields(Options):
             value: Any = getattr(self.base, option.name)
             if value == getattr(defaults, option.name) or option.name == "sampling":
@@ -231,14 +231,14 @@ class StudioSetup:
                 value = value.source
             elif option.name == "package":
                 value = ",".join(value)
-            words += _flag_words(flag_name(option), value)
-        return words
+            arguments += _flag_arguments(flag_name(option), value)
+        return arguments
 
 
-def _flag_words(flag: str, value: Any) -> list[str]:
-    """Return a flag and its value, or values, as words of a command line."""
-    words = [f"--{flag}"]
+def _flag_arguments(flag: str, value: Any) -> list[str]:
+    """Return a flag and its value, or values, as arguments of a command line."""
+    arguments = [f"--{flag}"]
     parts = value if isinstance(value, (tuple, list)) else (value,)
     for part in parts:
-        words.append(f"{part:.10g}" if isinstance(part, float) else str(part))
-    return words
+        arguments.append(f"{part:.10g}" if isinstance(part, float) else str(part))
+    return arguments

@@ -44,14 +44,14 @@ class Point:
 
     def command(self, *, plan_only: bool = False) -> str:
         """Return the command line that makes this point alone."""
-        words = ["simbridge", "check" if plan_only else "run", self.scenario]
+        arguments = ["simbridge", "check" if plan_only else "run", self.scenario]
         for name, text in self.values.items():
             definition = parameter(name)
             if plan_only and not definition.planned:
                 continue
-            words.append(f"--{name}")
-            words += [text] if definition.kind == "text" else text.split()
-        return shlex.join(words)
+            arguments.append(f"--{name}")
+            arguments += [text] if definition.kind == "text" else text.split()
+        return shlex.join(arguments)
 
 
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
 
 
 def split_assignments(assignments: Sequence[str], flag: str) -> dict[str, str]:
-    """Split the words of a flag into names and values.
+    """Split the arguments of a flag into names and values.
 
     Args:
         assignments: Words of the form NAME=VALUES.
