@@ -91,8 +91,8 @@ def _show(entries: Sequence[ListedRun]) -> None:
     for run in entries:
         cells = (run.path.name, *(run.cell(column) for column in columns))
         rows.append(tuple(map(escape, cells)))
-    left = [column for column in columns if column not in ("error", "age")]
-    console.print(make_table(("run", *map(_title, columns)), rows, left=left))
+    text_columns = [column for column in columns if column not in ("error", "age")]
+    console.print(make_table(("run", *map(_title, columns)), rows, left=text_columns))
 
     if missing:
         missing.sort(key=COLUMNS.index)

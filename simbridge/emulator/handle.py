@@ -170,8 +170,9 @@ class Emulator:
     def _last_lines(self) -> str:
         """Return the last lines that the process has printed, as one paragraph."""
         lines = self.log.splitlines()[-MAX_SHOWN_LINES:]
-        words = " ".join(lines).split()
-        return " ".join(words) or "nothing"
+        # Line breaks and indentation become single blanks.
+        paragraph = " ".join(" ".join(lines).split())
+        return paragraph or "nothing"
 
     def exit_message(self) -> str:
         """Return how the process has ended, with its last lines of output."""

@@ -30,8 +30,7 @@ class Rows:
 
     Attributes:
         matrix: A (k, n), or a function of the joint positions q (n,) that returns it.
-        values: b (k,), or such a function: pull * (wanted - A @ q) goes part of the way to
-            A q = wanted.
+        values: b (k,), or such a function: pull * (c - A @ q) goes part of the way to A q = c.
     """
 
     matrix: Coefficients
@@ -103,13 +102,14 @@ class SoftRows(Rows):
             raise InvalidParameter("weights of a solver's rows", self.weights, needed)
 
         root = np.sqrt(weights * np.ones(len(values)))
-        rows = root[:, None] * matrix
-        wanted = root * values
+        weighted_matrix = root[:, None] * matrix
+        weighted_values = root * values
 
-        _, singular, directions = np.linalg.svd(rows)
+        _, singular, directions = np.linalg.svd(weighted_matrix)
         rank = int(np.sum(singular > ROUNDING * singular.max(initial=0.0)))
         free = directions[rank:]
 
-        hessian = rows.T @ rows
+        hessian = weighted_matrix.T @ weighted_matrix
         scale = max(float(hessian.diagonal().max()), LEAST_SCALE)
-        return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale
+        gradient = weighted_matrix.T @ weighted_values
+        return 2.0 * (hessian / scale + free.T @ free), 2.0 * gradient / scale

@@ -191,8 +191,8 @@ def versions() -> dict[str, str]:
 
 def installed(names: Iterable[str]) -> dict[str, str]:
     """Return the version of each package; "" for one that is not installed."""
-    found = {}
+    package_versions = {}
     for name in names:
         distribution = next(iter(metadata.distributions(name=name)), None)
-        found[name] = "" if distribution is None else distribution.version
-    return found
+        package_versions[name] = "" if distribution is None else distribution.version
+    return package_versions

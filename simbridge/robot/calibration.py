@@ -127,8 +127,11 @@ def calibrate(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
 
 def _is_nominal(table: DhTable, nominal: DhTable) -> bool:
     """Return whether a table is the nominal one to the ninth digit."""
-    pairs = zip(vars(table).values(), vars(nominal).values(), strict=True)
-    return all(np.allclose(column, wanted, rtol=0.0, atol=SAME) for column, wanted in pairs)
+    columns = zip(vars(table).values(), vars(nominal).values(), strict=True)
+    return all(
+        np.allclose(column, nominal_column, rtol=0.0, atol=SAME)
+        for column, nominal_column in columns
+    )
 
 
 def deviations(nominal: Robot, arm: Robot) -> tuple[Deviation, ...]:

@@ -236,8 +236,8 @@ class Library(FunctionGroup):
     @script_function
     def str_find(self, thread: Any, src: str, target: str, start_from: int = 0) -> int:
         text = text_of(thread, src)
-        wanted = text_of(thread, target)
-        return text.find(wanted, max(as_integer(start_from), 0))
+        searched_text = text_of(thread, target)
+        return text.find(searched_text, max(as_integer(start_from), 0))
 
     @script_function
     def str_empty(self, _thread: Any, str: str) -> bool:
