@@ -121,21 +121,21 @@ class RtdeTable:
         for i in range(self._first, last + 1):
             if not self._lines[i].strip():
                 continue
-            words = split_fields(self._lines[i], self._separator)
-            if self._is_cut_off(words, i, last):
+            cells = split_fields(self._lines[i], self._separator)
+            if self._is_cut_off(cells, i, last):
                 break
-            if len(words) != self._width:
-                reason = f"{len(words)} columns where the header names {self._width}"
+            if len(cells) != self._width:
+                reason = f"{len(cells)} columns where the header names {self._width}"
                 self.refuse(reason, line=i + 1)
-            values.extend(self._read_numbers([words[k] for k in indices], i + 1))
+            values.extend(self._read_numbers([cells[k] for k in indices], i + 1))
             line_numbers.append(i + 1)
         return np.array(values).reshape(-1, len(indices)), line_numbers
 
-    def _is_cut_off(self, words: Sequence[str], i: int, last: int) -> bool:
+    def _is_cut_off(self, cells: Sequence[str], i: int, last: int) -> bool:
         """Return whether a line may be incomplete, and note it.
 
         Args:
-            words: Its fields.
+            cells: Its cells, as text.
             i: Its index.
             last: Index of the last line that is not blank.
         """
@@ -143,17 +143,17 @@ class RtdeTable:
             line = f"line {i + 1}, which has no line end"
             self.notes.append(f"the file may be cut off in {line}: the rows before it are used")
             return True
-        if len(words) != self._width and i == last:
+        if len(cells) != self._width and i == last:
             self.notes.append(f"the file is cut off in line {i + 1}: the rows before it are used")
             return True
         return False
 
-    def _read_numbers(self, words: Sequence[str], line: int) -> list[float]:
-        """Return words as numbers; an empty one is nan."""
+    def _read_numbers(self, cells: Sequence[str], line: int) -> list[float]:
+        """Return cells as numbers; an empty one is nan."""
         try:
-            return [float(word or "nan") for word in words]
+            return [float(cell or "nan") for cell in cells]
         except ValueError:
-            wrong = next(word for word in words if word and not is_number(word))
+            wrong = next(cell for cell in cells if cell and not is_number(cell))
             self.refuse(f"{quoted(wrong)} is not a number", line=line)
 
 
@@ -203,7 +203,7 @@ def find_separator(line: str) -> str | None:
 
 def split_fields(line: str, separator: str | None) -> list[str]:
     """Return the fields of a line, without blanks and quotation marks around them."""
-    return [word.strip().strip("\"'") for word in line.strip("\n").split(separator)]
+    return [cell.strip().strip("\"'") for cell in line.strip("\n").split(separator)]
 
 
 def find_vectors(names: Sequence[str], vector_names: Collection[str]) -> Mapping[str, list[int]]:
