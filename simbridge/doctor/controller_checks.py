@@ -146,20 +146,20 @@ def check_program(survey: Survey) -> Finding:
     return failure("program", seen, fix, unless=state not in tables.PROGRAM_RUNS)
 
 
-def check_registers(taken: tuple[str, ...] | None) -> Finding:
+def check_registers(occupied: tuple[str, ...] | None) -> Finding:
     """Check that the registers that simbridge writes are free.
 
     Args:
-        taken: Those that other clients hold; None if unknown.
+        occupied: Registers that other clients hold; None if unknown.
     """
-    if taken is None:
+    if occupied is None:
         return unknown("registers", tables.RTDE)
-    if not taken:
+    if not occupied:
         return success("registers", "free")
-    more = f" and {len(taken) - 2} more" if len(taken) > 2 else ""
+    more = f" and {len(occupied) - 2} more" if len(occupied) > 2 else ""
     return failure(
         "registers",
-        f"held by another client: {', '.join(taken[:2])}{more}",
+        f"held by another client: {', '.join(occupied[:2])}{more}",
         "Stop the other program: a second simbridge, a ROS driver, or a fieldbus (EtherNet/IP, "
         "PROFINET) that is enabled in the installation.",
     )
