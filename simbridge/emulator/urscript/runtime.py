@@ -72,7 +72,7 @@ class Thread:
         name: As in the program.
         ended: Whether it has ended.
         depth: Depth of its nested calls, as far as they are counted.
-        left: What is left of its budget in this tick, while it does not run.
+        remaining_budget: Its budget for the rest of the tick, while it does not run.
         critical: How many critical sections it has entered and not left.
     """
 
@@ -87,7 +87,7 @@ class Thread:
         self.name = name
         self.ended = False
         self.depth = 0
-        self.left = 0
+        self.remaining_budget = 0
         self.critical = 0
 
         self._interpreter = interpreter
@@ -121,8 +121,8 @@ class Thread:
 
         # It gets half of this one's budget: starting threads does not buy more time in a tick.
         budget = self._interpreter.budget_left
-        thread.left = budget[0] // 2
-        budget[0] -= thread.left
+        thread.remaining_budget = budget[0] // 2
+        budget[0] -= thread.remaining_budget
 
         self._interpreter._add(thread)
         return thread
@@ -280,7 +280,7 @@ class Interpreter:
 
         budget = max(self.budget // len(self._threads), MIN_THREAD_BUDGET)
         for thread in queue:
-            thread.left = budget
+            thread.remaining_budget = budget
         # Those that an interrupted tick left are in the queue.
         self._started.clear()
         return queue
@@ -304,7 +304,7 @@ class Interpreter:
     def _advance(self, thread: Thread) -> str | None:
         """Run a thread until it yields or ends; return what it yields."""
         self._current = thread
-        self.budget_left[0] = thread.left
+        self.budget_left[0] = thread.remaining_budget
         try:
             return next(thread._generator)
         except (StopIteration, _Ended):
@@ -315,7 +315,7 @@ class Interpreter:
             self._fail(error)
         finally:
             self._current = None
-            thread.left = self.budget_left[0]
+            thread.remaining_budget = self.budget_left[0]
             # A generator cannot be closed while it runs: one that ended itself is closed here.
             if thread.ended:
                 self._close(thread)
