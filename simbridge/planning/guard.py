@@ -173,12 +173,12 @@ class Guard:
         if self._velocity is not None:
             self._velocity = fraction * self._velocity
 
-    def check_command(self, command: Array, wanted: Array) -> Array:
+    def check_command(self, command: Array, setpoint: Array) -> Array:
         """Check what is sent to bring the arm to a checked setpoint, with feedforward.
 
         Args:
             command: Joint positions (n,), rad. They may step where the arm does not.
-            wanted: The setpoint (n,), rad, as `check` returned it.
+            setpoint: The setpoint (n,), rad, as `check` returned it.
 
         Returns:
             The command, read-only.
@@ -190,7 +190,7 @@ class Guard:
         self._check_range(q)
         limits = np.full(len(q), MAX_LEAD)
         what = "the lead of its command"
-        self._check("lead", q - wanted, limits, what=what, unit="rad", factor=1.0)
+        self._check("lead", q - setpoint, limits, what=what, unit="rad", factor=1.0)
         return q
 
     def check_predicted(self, qd: Array) -> None:

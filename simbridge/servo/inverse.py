@@ -1,4 +1,4 @@
-"""The inverse of the servo law, one cycle at a time: the commands for a wanted motion."""
+"""The inverse of the servo law, one cycle at a time: the commands for a desired motion."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from simbridge.servo.law import ServojLaw
 
 
 class InverseServoj:
-    """Computes commands for a wanted motion, from rest.
+    """Computes commands for a desired motion, from rest.
 
     Args:
-        law: Of the controller.
+        law: The controller's servo law.
         q: Where the joints rest (n,), rad.
     """
 
@@ -30,27 +30,27 @@ class InverseServoj:
         self._q = np.array(q, dtype=float)
         self._qd = np.zeros_like(self._q) if qd is None else np.array(qd, dtype=float)
 
-    def command(self, wanted: Array) -> Array:
-        """Return the command (n,), rad, that brings the joint targets to `wanted` within a cycle.
+    def command(self, target: Array) -> Array:
+        """Return the command (n,), rad, that brings the joint targets to `target` within a cycle.
 
         Args:
-            wanted: Joint positions (n,), rad.
+            target: Joint positions (n,), rad, at the end of the cycle.
         """
-        velocity = (wanted - self._q) / self.law.cycle
+        velocity = (target - self._q) / self.law.cycle
         acceleration = (velocity - self._qd) / self.law.cycle
         command = self.law.setpoint(self._q, self._qd, acceleration)
 
-        self._q = np.array(wanted, dtype=float)
+        self._q = np.array(target, dtype=float)
         self._qd = velocity
         return command
 
     def braking(self, deceleration: float) -> Array:
-        """Return the wanted motion (N, n), rad, from here to rest, with the joints in proportion.
+        """Return a motion (N, n), rad, from here to rest, with the joints in proportion.
 
         Its last command is where the arm then rests, and may be held.
 
         Args:
-            deceleration: Of the fastest joint, rad/s^2.
+            deceleration: Deceleration of the fastest joint, rad/s^2.
         """
         largest_speed = float(np.abs(self._qd).max(initial=0.0))
         count = int(np.ceil(largest_speed / (deceleration * self.law.cycle)))

@@ -383,7 +383,7 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
 
 
 def split_assignments(assignments: Sequence[str], flag: str) -> dict[str, str]:
-    """Split the arguments of a flag into names and values.
+    """Split the words after a flag into names and values.
 
     Args:
         assignments: Words of the form NAME=VALUES.
