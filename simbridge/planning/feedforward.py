@@ -34,15 +34,15 @@ class Feedforward(NamedTuple):
     Attributes:
         before: Number of samples of rest before the setpoints.
         after: Number of samples of rest after them.
-        wanted: Joint targets of a law without phase (T, n), rad, ahead by the lag of phase and
-            joints.
-        commands: What makes the targets of such a law `wanted` (T, n), rad.
+        joint_targets: Joint targets of a law without phase (T, n), rad, ahead by the lag of phase
+            and joints.
+        commands: Commands (T, n), rad, with which such a law has these targets.
         speed: Fraction of the setpoints' speed: less than 1 where they were slowed down.
     """
 
     before: int
     after: int
-    wanted: Array
+    joint_targets: Array
     commands: Array
     speed: float = 1.0
 
@@ -136,9 +136,11 @@ def _attempt(
     # Ahead by the lag, and smooth.
     delay = plant.phase_lag(law.cycle)
     ahead = advance_setpoints(padded, law.cycle, plant.joint_lag + delay)
-    wanted, excess = smooth_motion(law, ahead, delay)
+    joint_targets, excess = smooth_motion(law, ahead, delay)
     if excess is None:
-        excess = _check_rounding(robot, law.cycle, ahead, wanted=wanted, tolerance=corner_tolerance)
+        excess = _check_rounding(
+            robot, law.cycle, ahead, joint_targets=joint_targets, tolerance=corner_tolerance
+        )
     if excess is not None:
         sample = min(max(excess.sample - rest, 0), len(setpoints) - 1)
         return excess._replace(sample=sample)
@@ -147,24 +149,24 @@ def _attempt(
     # command rest.
     first = rest
     end = rest + len(setpoints)
-    departed = np.flatnonzero((wanted != wanted[0]).any(axis=1))
+    departed = np.flatnonzero((joint_targets != joint_targets[0]).any(axis=1))
     if len(departed):
         first = min(int(departed[0]) - 1, rest)
-    moving = np.flatnonzero((wanted != wanted[-1]).any(axis=1))
+    moving = np.flatnonzero((joint_targets != joint_targets[-1]).any(axis=1))
     if len(moving):
         end = max(int(moving[-1]) + SETTLING_SAMPLES, end)
 
-    wanted = wanted[first:end]
+    joint_targets = joint_targets[first:end]
     return Feedforward(
         before=rest - first,
         after=end - rest - len(setpoints),
-        wanted=wanted,
-        commands=law.commands_for(wanted),
+        joint_targets=joint_targets,
+        commands=law.commands_for(joint_targets),
     )
 
 
 def _check_rounding(
-    robot: Robot, period: float, ahead: Array, *, wanted: Array, tolerance: float
+    robot: Robot, period: float, ahead: Array, *, joint_targets: Array, tolerance: float
 ) -> Excess | None:
     """Return where a motion leaves the setpoints' tool path by most, if by more than allowed.
 
@@ -172,16 +174,16 @@ def _check_rounding(
         robot: The arm.
         period: Time from one sample to the next, s.
         ahead: The setpoints, taken ahead (T, n), rad.
-        wanted: The same, smoothed (T, n), rad.
+        joint_targets: The same, smoothed (T, n), rad.
         tolerance: How far the tool may leave its path, m.
     """
-    changed = np.flatnonzero((ahead != wanted).any(axis=1))
+    changed = np.flatnonzero((ahead != joint_targets).any(axis=1))
     if not len(changed):
         return None
 
     # Pieces of the tool's path: where they begin, and where they lead.
     path = tool_path(robot, ahead)[:, :3]
-    rounded = tool_path(robot, wanted)[:, :3]
+    rounded = tool_path(robot, joint_targets)[:, :3]
     begin = path[:-1]
     piece = np.diff(path, axis=0)
     squared_length = np.maximum((piece**2).sum(axis=1), MIN_SQUARED_LENGTH)

@@ -70,9 +70,9 @@ class Plan:
         limited: Which setpoints the limiter changed (T,).
         source_samples: The samples that the solver gets, as from a low-rate or noisy source; None for
             the trajectory itself.
-        wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad:
-            the setpoints, taken ahead by what the arm is late, and smoothed at corners. They belong
-            to a servo's tuning, so they are no part of the plan's file.
+        joint_targets: With feedforward, the joint targets that the commands are computed for
+            (T, n), rad: the setpoints, taken ahead by the lag of the arm, and smoothed at corners.
+            They belong to a servo's tuning, so they are no part of the plan's file.
         start: Where it begins if not on home's branch; None on that.
     """
 
@@ -85,7 +85,7 @@ class Plan:
     setpoints: Array
     limited: NDArray[np.bool_]
     source_samples: Trajectory | None = None
-    wanted: Array | None = None
+    joint_targets: Array | None = None
     start: Start | None = None
 
     def __post_init__(self) -> None:
@@ -98,8 +98,8 @@ class Plan:
 
     @property
     def sent(self) -> Array:
-        """Positions for the backend (T, n), rad: `wanted` with feedforward, else `setpoints`."""
-        return self.setpoints if self.wanted is None else self.wanted
+        """Positions for the backend (T, n), rad: `joint_targets` with feedforward, else `setpoints`."""
+        return self.setpoints if self.joint_targets is None else self.joint_targets
 
     @property
     def duration(self) -> float:

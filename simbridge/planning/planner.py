@@ -432,7 +432,7 @@ def _feed_forward(context: PlanContext, plan: Plan, *, can_slow_down: bool) -> t
         slow_down=can_slow_down,
     )
     check_positions(context.robot, ahead.commands, context.period)
-    return replace(_add_rest(plan, ahead), wanted=ahead.wanted), ahead.commands
+    return replace(_add_rest(plan, ahead), joint_targets=ahead.joint_targets), ahead.commands
 
 
 def _add_rest(plan: Plan, ahead: Feedforward) -> Plan:

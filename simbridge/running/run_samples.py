@@ -88,7 +88,7 @@ class PlanSamples:
 
         time = float(interpolate(plan.trajectory_times))
         target = plan.target(np.array([time]))[0] if fraction else plan.targets[below]
-        setpoint = state.command if plan.wanted is None else interpolate(plan.setpoints)
+        setpoint = state.command if plan.joint_targets is None else interpolate(plan.setpoints)
         return Sample(
             index=state.sequence,
             # The controller's time, not the number of setpoints: they differ after a late setpoint.
