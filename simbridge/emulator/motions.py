@@ -99,15 +99,15 @@ class HoldMotion(ArmMotion):
 
 
 class Ramp(ArmMotion):
-    """A ramp of speeds to those wanted, which it keeps; or to rest, where it ends.
+    """A ramp to target speeds, which it keeps; or to rest, where it ends.
 
     Args:
-        wanted: Speeds of the joints or of the tool (6,).
+        target_speeds: Speeds of the joints, rad/s, or of the tool, m/s and rad/s (6,).
         stops: Whether it ends once it has attained them.
     """
 
-    def __init__(self, wanted: Array, stops: bool) -> None:
-        self._wanted = wanted.copy()
+    def __init__(self, target_speeds: Array, stops: bool) -> None:
+        self._target_speeds = target_speeds.copy()
         self._stops = stops
         # The commanded speed (6,), before it is scaled; None until the first tick.
         self._commanded: Array | None = None
@@ -115,7 +115,7 @@ class Ramp(ArmMotion):
     @property
     def is_attained(self) -> bool:
         """True if the commanded speed is the target speed."""
-        return self._commanded is not None and bool((self._commanded == self._wanted).all())
+        return self._commanded is not None and bool((self._commanded == self._target_speeds).all())
 
     def resume_from(self, q: Array, qd: Array) -> None:
         """See `ArmMotion`."""
@@ -154,7 +154,7 @@ class JointSpeed(Ramp):
     def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
         """See `ArmMotion`."""
         before = self._previous_command(qd, scaling)
-        after = approach_velocity(before, self._wanted, self._acceleration * dt)
+        after = approach_velocity(before, self._target_speeds, self._acceleration * dt)
         self._command(after)
         self.speed = scaling * after
         return q + 0.5 * dt * scaling * (before + after)
@@ -211,11 +211,11 @@ class ToolSpeed(Ramp):
         self._renewal_in -= dt
 
         # The speed of this tick's end.
-        change = self._wanted - before
+        change = self._target_speeds - before
         linear_time = np.linalg.norm(change[:3]) / self._acceleration
         angular_time = np.linalg.norm(change[3:]) / self._angular
         ticks = max(linear_time, angular_time) / dt
-        after = self._wanted if ticks <= 1.0 else before + change / ticks
+        after = self._target_speeds if ticks <= 1.0 else before + change / ticks
         self._command(after)
 
         # Where the tool and the joints then are.
