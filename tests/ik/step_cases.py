@@ -95,7 +95,7 @@ def close(actual, expected, tolerance=1e-10):
 
 def motions(error, values, rows, rank, hessian, gradient, descent):
     """The three motions: for the error, for custom strict rows, for the soft rows."""
-    descent.scratch.wanted[:, :6] = [error, values]
+    descent.scratch.strict_values[:, :6] = [error, values]
     three_motions(rows, rank, hessian, gradient, descent)
     return tuple(descent.iterate[name][: len(gradient)].copy() for name in ("dq", "held", "drift"))
 

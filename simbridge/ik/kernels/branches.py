@@ -51,7 +51,7 @@ class BranchBuffers(NamedTuple):
         q: The current solution (n,).
         goal: The target without base and tool (3, 4).
         bends: Both postures of two links (2, 2).
-        wanted: The target: position (3) and rotation matrix (9).
+        transform: The target: position (3) and rotation matrix (9).
         turned: Its rotation without the tool (3, 3).
         unit: The target, its quaternion of unit length (7,).
         shift: The goal's position before the base's rotation (3,), m.
@@ -62,7 +62,7 @@ class BranchBuffers(NamedTuple):
     q: Array
     goal: Array
     bends: Array
-    wanted: Array
+    transform: Array
     turned: Array
     unit: Array
     shift: Array
@@ -333,7 +333,7 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
     """
     base = frames[0]
     tool = frames[1]
-    wanted = buffers.wanted
+    transform = buffers.transform
     turned = buffers.turned
     unit = buffers.unit
     shift = buffers.shift
@@ -348,14 +348,16 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         unit[i] = target[i]
     for i in range(3, 7):
         unit[i] = target[i] / math.sqrt(square)
-    aim(unit, wanted)
+    aim(unit, transform)
 
     # Without the tool.
     for i in range(3):
         for j in range(3):
             k = 3 + 3 * i
             turned[i, j] = (
-                wanted[k] * tool[j, 0] + wanted[k + 1] * tool[j, 1] + wanted[k + 2] * tool[j, 2]
+                transform[k] * tool[j, 0]
+                + transform[k + 1] * tool[j, 1]
+                + transform[k + 2] * tool[j, 2]
             )
     for i in range(3):
         offset = turned[i, 0] * tool[0, 3] + turned[i, 1] * tool[1, 3] + turned[i, 2] * tool[2, 3]

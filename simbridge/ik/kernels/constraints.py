@@ -25,8 +25,8 @@ def constrained_step(settings: tuple[Array, Array, float, float], descent: Desce
     rows = iterate.rows
 
     for k in range(rows):
-        scratch.wanted[0, k] = iterate.error[k]
-        scratch.wanted[1, k] = 0.0
+        scratch.strict_values[0, k] = iterate.error[k]
+        scratch.strict_values[1, k] = 0.0
     rank = independent_rows(iterate.jacobian, rows, cutoff, descent)
     soft_gradient(hessian, gradient, pull, descent)
     solve_constraints(rows, rank, hessian, scratch.motion, descent)
@@ -81,7 +81,7 @@ def load_custom_rows(strict: Array, values: Array, cutoff: float, descent: Desce
     count = strict.shape[0]
 
     for k in range(count):
-        scratch.wanted[1, k] = values[k]
+        scratch.strict_values[1, k] = values[k]
         for j in range(n):
             scratch.strict[j, k] = strict[k, j]
     independent = independent_rows(scratch.strict, count, cutoff, descent)
@@ -89,8 +89,8 @@ def load_custom_rows(strict: Array, values: Array, cutoff: float, descent: Desce
         scratch.vector[i] = along(i, 1, count, descent)
 
     for i in range(independent):
-        scratch.wanted[0, rows + i] = 0.0
-        scratch.wanted[1, rows + i] = scratch.vector[i]
+        scratch.strict_values[0, rows + i] = 0.0
+        scratch.strict_values[1, rows + i] = scratch.vector[i]
         for j in range(n):
             scratch.strict[j, rows + i] = scratch.joints[i, j]
     return independent
@@ -111,8 +111,8 @@ def free_task_row(k: int, custom: int, cutoff: float, descent: Descent) -> None:
     jacobian = descent.iterate.jacobian
     n = descent.iterate.n
 
-    scratch.wanted[0, k] = descent.iterate.error[k]
-    scratch.wanted[1, k] = 0.0
+    scratch.strict_values[0, k] = descent.iterate.error[k]
+    scratch.strict_values[1, k] = 0.0
     square = 0.0
     for j in range(n):
         square += jacobian[j, k] * jacobian[j, k]
@@ -121,7 +121,7 @@ def free_task_row(k: int, custom: int, cutoff: float, descent: Descent) -> None:
         shared = 0.0
         for j in range(n):
             shared += jacobian[j, k] * scratch.joints[i, j]
-        scratch.wanted[1, k] -= shared * scratch.vector[i]
+        scratch.strict_values[1, k] -= shared * scratch.vector[i]
         for j in range(n):
             jacobian[j, k] -= shared * scratch.joints[i, j]
 
@@ -176,7 +176,7 @@ def solve_constraints(
     the null space; `drift` reduces the soft cost in the null space.
 
     Args:
-        rows: The number of strict rows; their e, in two parts, is in `scratch.wanted`.
+        rows: The number of strict rows; their e, in two parts, is in `scratch.strict_values`.
         rank: The number of independent ones, as `independent_rows` left them.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost
             in rounding.
@@ -256,9 +256,9 @@ def solve_redundant(
 
 
 def along(i: int, part: int, rows: int, descent: Descent) -> float:
-    """Return the motion, rad, along the i-th singular vector for one part of `scratch.wanted`."""
+    """Return the motion, rad, along the i-th singular vector for a part of the strict values."""
     scratch = descent.scratch
     motion = 0.0
     for k in range(rows):
-        motion += scratch.tool[i, k] * scratch.wanted[part, k]
+        motion += scratch.tool[i, k] * scratch.strict_values[part, k]
     return motion / scratch.singular[i]

@@ -70,7 +70,7 @@ class Scratch:
 
     strict: Annotated[Array, "n", "strict"]
     """Strict rows, transposed."""
-    wanted: Annotated[Array, 2, "strict"]
+    strict_values: Annotated[Array, 2, "strict"]
     """Desired values of the strict rows, in two parts."""
 
 
