@@ -68,7 +68,7 @@ class Plan:
         solution: The solver's joint positions (T, n), rad.
         setpoints: Joint positions to send (T, n), rad.
         limited: Which setpoints the limiter changed (T,).
-        source_samples: The samples that the solver gets, as from a low-rate or noisy source; None for
+        source_samples: Samples that the solver gets, as from a low-rate or noisy source; None for
             the trajectory itself.
         joint_targets: With feedforward, the joint targets that the commands are computed for
             (T, n), rad: the setpoints, taken ahead by the lag of the arm, and smoothed at corners.
@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def sent(self) -> Array:
-        """Positions for the backend (T, n), rad: `joint_targets` with feedforward, else `setpoints`."""
+        """Positions for the backend (T, n), rad: `joint_targets` if any, else `setpoints`."""
         return self.setpoints if self.joint_targets is None else self.joint_targets
 
     @property
