@@ -464,8 +464,8 @@ class Options:
 
         if flags:
             needed = (
-                f"servoj with {join_words(flags)}: the ideal servo has neither this tuning nor a lag "
-                "to compensate"
+                f"servoj with {join_words(flags)}: the ideal servo has neither this tuning nor a "
+                "lag to compensate"
             )
             raise InvalidParameter("servo", self.servo, needed)
 
