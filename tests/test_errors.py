@@ -16,7 +16,7 @@ import pytest
 
 import simbridge
 from simbridge.backends.backend import Ending
-from simbridge.backends.loop_process import error_facts, reconstruct_error
+from simbridge.backends.error_events import error_facts, reconstruct_error
 from simbridge.errors import (
     InternalError,
     InvalidParameter,

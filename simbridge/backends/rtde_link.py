@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simbridge.backends.control_script import ProgramOwner, ProgramWatch, control_script
-from simbridge.backends.loop_process import forbid_new_files, new_files_allowed
+from simbridge.backends.low_latency import allow_new_files, forbid_new_files
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_fields import OPTIONAL_FIELDS, STATE_FIELDS
 from simbridge.backends.succession import has_corrupt_number
@@ -135,7 +135,7 @@ class RtdeLink:
         )
 
         # ur_rtde reads the script from a file; this one is in memory alone.
-        with new_files_allowed(), open(os.memfd_create("simbridge-script"), "w") as file:
+        with allow_new_files(), open(os.memfd_create("simbridge-script"), "w") as file:
             file.write(source)
             file.flush()
             self._watch = ProgramWatch(config.number, uploaded=True)

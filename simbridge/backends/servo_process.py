@@ -24,12 +24,9 @@ import msgspec
 import numpy as np
 
 from simbridge.backends.control_script import ProgramOwner
-from simbridge.backends.loop_process import (
-    Parent,
-    error_facts,
-    minimize_latency,
-    new_files_allowed,
-)
+from simbridge.backends.error_events import error_facts
+from simbridge.backends.loop_parent import Parent
+from simbridge.backends.low_latency import allow_new_files, minimize_latency
 from simbridge.backends.rtde_link import RtdeLink
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.servo_loop import ServoLoop
@@ -137,7 +134,7 @@ class ServoSession:
     def _handle_request(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the replay of a plan; the fields are those of `ServoProcess.replay`."""
         joints = len(self._config.limits.joint_names)
-        with new_files_allowed():
+        with allow_new_files():
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
             # The plan is in memory, and mapped: to copy that of an hour would take longer than
             # the script's watchdog allows.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.backends.backend import ArmState
-from simbridge.backends.loop_process import map_numbers
+from simbridge.backends.mapped_memory import map_numbers
 from simbridge.robot.pose import Array
 
 # The largest number of states that are kept, two minutes at 500 Hz: a parent that is delayed by

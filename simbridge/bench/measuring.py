@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from simbridge.backends.loop_process import minimize_latency
+from simbridge.backends.low_latency import minimize_latency
 from simbridge.lifeline import end_with_parent, lifeline_environment
 
 

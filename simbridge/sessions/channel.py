@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends.loop_process import map_numbers
+from simbridge.backends.mapped_memory import map_numbers
 from simbridge.robot.pose import Array
 from simbridge.sessions.causes import (
     MAX_CAUSES,

@@ -15,7 +15,8 @@ from typing import Any, cast
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
 from simbridge.backends.controller_backend import ControllerBackend
-from simbridge.backends.loop_process import LoopProcess, SilenceWatch, reconstruct_error
+from simbridge.backends.error_events import reconstruct_error
+from simbridge.backends.loop_process import LoopProcess, SilenceWatch
 from simbridge.backends.loop_timing import LoopTiming
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_client import LiveProgram

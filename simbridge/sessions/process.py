@@ -16,7 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from simbridge.backends.loop_process import Parent, error_facts, minimize_latency, new_files_allowed
+from simbridge.backends.error_events import error_facts
+from simbridge.backends.loop_parent import Parent
+from simbridge.backends.low_latency import allow_new_files, minimize_latency
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_process import ServoSession, leave, main
 from simbridge.backends.session_state import SessionEvent
@@ -59,7 +61,7 @@ class LiveServoSession(ServoSession):
         config = self._config
         joints = len(config.limits.joint_names)
         self._motion.rest_at(loop.measured)
-        with new_files_allowed():
+        with allow_new_files():
             channel = LiveChannel(Path(request["channel"]), joints)
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.backends.backend import Ending
-from simbridge.backends.loop_process import reconstruct_error
+from simbridge.backends.error_events import reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.cli import error_reporting, resources_commands
 from simbridge.errors import InternalError

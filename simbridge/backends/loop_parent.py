@@ -1,0 +1,86 @@
+"""The parent of a process with a loop, as the loop sees it: requests come, events are reported.
+
+Requests and events are JSON lines; an empty line is the parent's heartbeat.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from typing import Any
+
+from simbridge.ur.errors import ParentLost
+
+# The parent is taken to be halted when nothing has come from it for this long, s. It sends a
+# heartbeat every `loop_process.HEARTBEAT_S`.
+HEARTBEAT_TIMEOUT_S = 1.0
+# How much is read from the pipe at once.
+MAX_READ_BYTES = 65_536
+
+STDIN = 0
+STDOUT = 1
+STDERR = 2
+
+
+class Parent:
+    """The loop's end of the pipes.
+
+    Attributes:
+        gone: Whether the parent has closed a pipe or ended.
+    """
+
+    def __init__(self) -> None:
+        self._events = os.fdopen(os.dup(STDOUT), "w")
+        # What a library prints must not be mistaken for an event.
+        os.dup2(STDERR, STDOUT)
+
+        # The begin of a request of which the rest has not come yet.
+        self._incomplete = b""
+        # When something came from the parent last, s (host clock).
+        self._last_heard = time.monotonic()
+        self.gone = False
+
+    def configuration(self) -> bytes:
+        """Read the first line that the parent sends; what follows it belongs to `requests`."""
+        # Unbuffered: nothing after the line is read.
+        return sys.stdin.buffer.raw.readline()  # type: ignore[union-attr,no-any-return]
+
+    def check_alive(self) -> None:
+        """Raise if nothing has come from the parent for too long.
+
+        Raises:
+            ParentLost: It is halted.
+        """
+        silence = time.monotonic() - self._last_heard
+        if silence > HEARTBEAT_TIMEOUT_S:
+            raise ParentLost(silence)
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the requests since the last call."""
+        if self.gone or not select.select([STDIN], [], [], 0.0)[0]:
+            return []
+
+        data = os.read(STDIN, MAX_READ_BYTES)
+        self._last_heard = time.monotonic()
+        # A pipe that is ready and has nothing was closed.
+        self.gone = not data
+
+        lines = (self._incomplete + data).split(b"\n")
+        self._incomplete = lines.pop()
+        # Heartbeats are empty lines.
+        return [json.loads(line) for line in lines if line]
+
+    def report(self, **facts: Any) -> None:
+        """Send an event; a parent that has gone gets none.
+
+        Args:
+            facts: Its fields; `event` says which one it is.
+        """
+        try:
+            self._events.write(json.dumps(facts) + "\n")
+            self._events.flush()
+        except OSError:
+            self.gone = True
