@@ -155,6 +155,7 @@ class Comparison:
                 _, error = separation
                 from_the_first = {**error.statistics(), "delay_s": self.lag[i]}
 
+            # The type of a summary allows no keys that are variables.
             summary: Mapping[str, Any] = run.summary
             runs.append(
                 {
@@ -319,6 +320,7 @@ def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     if comparison.warnings:
         return None
 
+    # What the runs have in common, as cycles must.
     setups = []
     for run in comparison.runs:
         summary: Mapping[str, Any] = run.summary
@@ -327,6 +329,7 @@ def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     if any(setup != setups[0] for setup in setups[1:]):
         return None
 
+    # Trajectories that differ within the tolerance of a comparison are not one motion.
     try:
         return iso_figures(run.evaluation for run in comparison.runs)
     except UnusableSamples:

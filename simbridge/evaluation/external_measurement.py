@@ -188,7 +188,7 @@ def measure_repeats_externally(
             f"1, of all runs, or {len(runs)}, one per run",
         )
     if len(recordings) < len(runs):
-        recordings = _cut(runs, recordings[0])
+        recordings = _cut_runs(runs, recordings[0])
 
     # Each run by itself: its clock.
     recorded_runs = []
@@ -208,7 +208,7 @@ def measure_repeats_externally(
     return measurements
 
 
-def _cut(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
+def _cut_runs(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
     """Return the part of each run in a recording of all runs."""
     first = runs[0]
     offsets = find_cycles(

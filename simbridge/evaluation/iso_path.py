@@ -74,17 +74,17 @@ def _evenly_spaced_planes(path: Trajectory) -> Planes | None:
     """Return planes that are evenly spaced along a path; None for a path without length."""
     steps = np.diff(path.poses[:, :3], axis=0)
     lengths = np.linalg.norm(steps, axis=1)
-    # The way along the path from its begin to each sample, m.
+    # The length of the path up to each sample, m.
     distance = np.concatenate([[0.0], np.cumsum(lengths)])
     if distance[-1] == 0.0:
         return None
 
-    # The segment on which each plane is, and which part of it lies before the plane.
+    # The segment that each plane crosses, and the fraction of it before the plane.
     plane_distance = (np.arange(PLANES) + 0.5) / PLANES * distance[-1]
     segment = np.searchsorted(distance, plane_distance, side="right") - 1
-    part = (plane_distance - distance[segment]) / lengths[segment]
+    fraction = (plane_distance - distance[segment]) / lengths[segment]
 
-    points = path.poses[segment, :3] + part[:, None] * steps[segment]
+    points = path.poses[segment, :3] + fraction[:, None] * steps[segment]
     directions = steps[segment] / lengths[segment, None]
-    times = path.elapsed[segment] + part * np.diff(path.elapsed)[segment]
+    times = path.elapsed[segment] + fraction * np.diff(path.elapsed)[segment]
     return Planes(points, directions, times)

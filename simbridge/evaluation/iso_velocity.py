@@ -37,25 +37,25 @@ def velocity_figures(
         cycles: What the arm attained; speeds are smoothed derivatives.
         rests: Begin and end of the target's rests, s.
     """
-    nothing = FigureSet(
+    no_figures = FigureSet(
         (), ["No AV, RV or FV: the target keeps one velocity for less than a tenth of the motion."]
     )
     if len(path.poses) < 2:
-        return nothing
+        return no_figures
 
     # The commanded speed.
     instants = np.linspace(0.0, path.duration, INSTANTS)
     target_speeds = np.linalg.norm(_velocities(path, instants), axis=1)
     is_moving = (target_speeds > 0.0) & ~rest_mask(instants, rests)
     if not is_moving.any():
-        return nothing
+        return no_figures
     commanded = float(np.median(target_speeds[is_moving]))
 
     # The attained speeds of each cycle where the target keeps it.
     speeds = []
     for cycle in cycles:
         if len(cycle.stamp) < 2:
-            return nothing
+            return no_figures
 
         period, positions = resample_uniform(cycle.stamp, cycle.positions)
         velocity, _ = derivatives(positions, period)
@@ -63,10 +63,12 @@ def velocity_figures(
         first = (len(positions) - len(velocity)) // 2
         stamps = cycle.stamp[0] + period * (first + np.arange(len(velocity)))
 
+        # Where the target keeps the speed at the instants that the arm, with its delay, attains. It
+        # must do so for a part of the samples at which it moves.
         due = np.interp(stamps - cycle.delay, cycle.stamp, cycle.plan_time)
         is_steady = _steady_mask(path, due, commanded) & ~rest_mask(due, rests)
         if is_steady.sum() < MIN_STEADY * is_moving.mean() * len(cycle.stamp):
-            return nothing
+            return no_figures
         speeds.append(np.linalg.norm(velocity[is_steady], axis=1))
     return FigureSet(iso9283.velocity_figures(commanded, speeds), [])
 

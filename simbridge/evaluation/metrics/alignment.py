@@ -107,24 +107,24 @@ def align(
         UnusableSamples: Too little was recorded; the positions do not move; or their motion does
             not determine the offset, as on a circle at constant speed.
     """
-    t = stamps("times of the run", times)
-    u = stamps("times of the recording", recorded_times)
-    p = rows("attained poses", poses, 7, len(t))
-    x = rows("recorded positions", recorded, 3, len(u))
-    _check_alignable(p, x)
+    run_times = stamps("times of the run", times)
+    clock_times = stamps("times of the recording", recorded_times)
+    run_poses = rows("attained poses", poses, 7, len(run_times))
+    positions = rows("recorded positions", recorded, 3, len(clock_times))
+    _check_alignable(run_poses, positions)
 
-    rough_offset, period = _rough_offset(t, p[:, :3], u, x)
-    stride = -(-len(u) // MAX_COMPARED)
-    compared_times = u[::stride]
-    compared = x[::stride]
+    # The exact search compares at most MAX_COMPARED samples, evenly spaced.
+    stride = -(-len(clock_times) // MAX_COMPARED)
+    compared_times = clock_times[::stride]
+    compared = positions[::stride]
 
     def fit(offset: float) -> Alignment | None:
         """Return the best fit for a clock offset; None without enough samples in common."""
         instants = compared_times - offset
-        is_common = (instants >= t[0]) & (instants <= t[-1])
+        is_common = (instants >= run_times[0]) & (instants <= run_times[-1])
         if np.count_nonzero(is_common) < MIN_SAMPLES:
             return None
-        attained = pose.interpolate(t, p, instants[is_common])
+        attained = pose.interpolate(run_times, run_poses, instants[is_common])
         return rigid_fit(compared[is_common], attained, find_marker=find_marker)
 
     def residual(offset: float) -> float:
@@ -132,22 +132,28 @@ def align(
         alignment = fit(offset)
         return np.inf if alignment is None else alignment.residual
 
-    # The exact offset, as a shift from the rough one.
-    limit = 0.5 * min(t[-1] - t[0], u[-1] - u[0])
-    bracket = bracket_minimum(lambda shift: residual(rough_offset + shift), 0.0, period, limit)
+    # The rough offset, then the exact one as a shift from it.
+    attained_positions = run_poses[:, :3]
+    rough_offset, period = _rough_offset(run_times, attained_positions, clock_times, positions)
+    limit = 0.5 * min(run_times[-1] - run_times[0], clock_times[-1] - clock_times[0])
+
+    def shifted_residual(shift: float) -> float:
+        """Return the remaining RMS distance, m, at a shift from the rough offset, s."""
+        return residual(rough_offset + shift)
+
+    bracket = bracket_minimum(shifted_residual, 0.0, period, limit)
     if bracket is None:
         raise UnusableSamples(
             "recording", "it fits the run at no clock offset. It belongs to another run."
         )
-    best_shift = minimize_scalar(
-        lambda shift: residual(rough_offset + shift), *bracket, tolerance=RESOLUTION
-    )
+    best_shift = minimize_scalar(shifted_residual, *bracket, tolerance=RESOLUTION)
     best_offset = rough_offset + best_shift
 
-    # It must explain the motion.
+    # It must explain the motion, whose extent is its RMS distance from its mean.
     alignment = fit(best_offset)
     least_residual = np.inf if alignment is None else alignment.residual
-    extent = float(np.sqrt(np.mean(((p[:, :3] - p[:, :3].mean(axis=0)) ** 2).sum(axis=1))))
+    deviations = attained_positions - attained_positions.mean(axis=0)
+    extent = float(np.sqrt(np.mean((deviations**2).sum(axis=1))))
     if alignment is None or least_residual > MAX_UNEXPLAINED * extent:
         raise UnusableSamples(
             "recording",
@@ -156,13 +162,11 @@ def align(
         )
 
     # Another offset must not explain it as well.
-    shifted_residual = min(
-        residual(best_offset - OFFSET_CHECK), residual(best_offset + OFFSET_CHECK)
-    )
-    if shifted_residual < CLEAR_RATIO * least_residual + CLEAR_EXCESS:
+    other_residual = min(residual(best_offset - OFFSET_CHECK), residual(best_offset + OFFSET_CHECK))
+    if other_residual < CLEAR_RATIO * least_residual + CLEAR_EXCESS:
         raise UnusableSamples(
             "recording",
-            f"shifted by {OFFSET_CHECK:g} s it fits as well (RMS {shifted_residual * 1e3:.3g} mm, "
+            f"shifted by {OFFSET_CHECK:g} s it fits as well (RMS {other_residual * 1e3:.3g} mm, "
             f"{least_residual * 1e3:.3g} mm at best), so its clock offset cannot be determined. "
             "Also record the rest before and after the motion.",
         )
@@ -226,6 +230,7 @@ def find_cycles(
     grid = np.arange(u[0] - MARGIN, u[-1] + MARGIN, period)
     misfit = _misfit(motion, interpolate_rows(grid, u, x), period)
 
+    # The best start, then the best of those that are left, until there are enough.
     starts: list[int] = []
     while len(starts) < count:
         best = int(np.argmin(misfit)) if len(misfit) else 0
@@ -427,19 +432,17 @@ def _misfit(motion: Array, recording: Array, period: float) -> Array:
         steps = max(1, round(span / period))
         if steps >= len(motion) or starts == 0:
             continue
-        a = np.linalg.norm(motion[steps:] - motion[:-steps], axis=1)
-        b = np.linalg.norm(recording[steps:] - recording[:-steps], axis=1)
+        chords = np.linalg.norm(motion[steps:] - motion[:-steps], axis=1)
+        recorded_chords = np.linalg.norm(recording[steps:] - recording[:-steps], axis=1)
 
-        # |a - b|^2 = |a|^2 + |b|^2 - 2 a b, for b from each start on.
-        motion_energy = float(a @ a)
-        cumulative = np.concatenate([[0.0], np.cumsum(b**2)])
-        products = correlation(a[:, None], b[:, None])
-        difference += (
-            motion_energy
-            + cumulative[len(a) :][:starts]
-            - cumulative[:starts]
-            - 2.0 * products[:starts]
-        )
+        # |a - b|^2 = |a|^2 + |b|^2 - 2 a b, for the motion's chords a and as many recorded ones b
+        # from each start on. |b|^2 is the difference of two cumulative sums.
+        motion_energy = float(chords @ chords)
+        cumulative = np.concatenate([[0.0], np.cumsum(recorded_chords**2)])
+        until_end = cumulative[len(chords) :][:starts]
+        until_start = cumulative[:starts]
+        products = correlation(chords[:, None], recorded_chords[:, None])[:starts]
+        difference += motion_energy + until_end - until_start - 2.0 * products
         energy += motion_energy
 
     if energy > 0.0:

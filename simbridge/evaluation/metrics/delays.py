@@ -126,13 +126,14 @@ def delay(
         return None
     attained_poses = pose.interpolate(t, poses, grid)
 
-    # The samples of the exact search.
+    # The samples of the exact search: at most MAX_COMPARED, evenly spaced.
     stride = -(-len(t) // MAX_COMPARED)
     t = t[::stride]
     poses = poses[::stride]
     limit = min(MAX_DELAY, 0.5 * (t[-1] - t[0]))
 
     def mean_squared_distance(shift: float, inside: NDArray[np.bool_]) -> float:
+        """Return the mean squared distance, m^2, at a shift, s, over the samples of a mask (T,)."""
         displacements = _displacements(desired(t[inside] - shift), poses[inside], part)
         return float(np.mean(np.sum(displacements**2, axis=-1)))
 
@@ -157,6 +158,8 @@ def delay(
     best = minimize_scalar(
         lambda shift: mean_squared_distance(shift, inside), low, start, high, tolerance=RESOLUTION
     )
+
+    # An attained motion that follows something else has no delay.
     if _correlation(desired(t[inside] - best), poses[inside], part) < MIN_AGREEMENT:
         return None
 

@@ -222,20 +222,23 @@ def _bound_blocks(corners: Array) -> BlockBounds:
     low = np.minimum(corners[:-1], corners[1:])
     high = np.maximum(corners[:-1], corners[1:])
 
+    # Level by level: two neighbours of one level are a block of the next.
     lows = [np.empty((0, 3))]
     highs = [np.empty((0, 3))]
-    first = [0, 0]
+    first = [0]
+    box_count = 0
     while len(low) > 1:
-        # An odd number of blocks: the last one is a pair by itself.
-        pairs = np.arange(0, len(low), 2)
-        partners = np.minimum(pairs + 1, len(low) - 1)
-        low = np.minimum(low[pairs], low[partners])
-        high = np.maximum(high[pairs], high[partners])
+        # Of an odd number, the last one is paired with itself.
+        evens = np.arange(0, len(low), 2)
+        neighbours = np.minimum(evens + 1, len(low) - 1)
+        low = np.minimum(low[evens], low[neighbours])
+        high = np.maximum(high[evens], high[neighbours])
         lows.append(low)
         highs.append(high)
-        first.append(first[-1] + len(low))
+        first.append(box_count)
+        box_count += len(low)
 
-    return BlockBounds(np.concatenate(lows), np.concatenate(highs), np.array(first[:-1]))
+    return BlockBounds(np.concatenate(lows), np.concatenate(highs), np.array(first))
 
 
 def _nearest_places(
@@ -267,14 +270,14 @@ def _nearest_places(
         home = max(0, min(_corner_before(length, place), pieces - 1))
         end = min(home + 1, pieces)
 
-        # The distance from the expected place, and how far the search reaches.
+        # The distance from the expected place, and from where to where the search reaches.
         step = length[end] - length[home]
         fraction = (place - length[home]) / step if step > 0.0 else 0.0
         best = _distance(point, _between(_row(corners, home), _row(corners, end), fraction))
         low = place - REACH * best
         high = place + REACH * best
 
-        # Forwards as far as the search reaches.
+        # Forwards, past blocks that cannot hold a nearer point.
         j = home
         while j < pieces and length[j] <= high:
             skipped = _count_far_pieces(blocks, point, j, 1, best - TIE)
@@ -285,7 +288,7 @@ def _nearest_places(
                     place = nearest
             j += max(skipped, 1)
 
-        # Backwards as far as the search reaches.
+        # Backwards in the same way.
         j = home - 1
         while j >= 0 and length[j + 1] >= low:
             skipped = _count_far_pieces(blocks, point, j, -1, best - TIE)
@@ -323,6 +326,7 @@ def _count_far_pieces(
         # No block of this level, nor of a higher one, begins or ends here.
         if edge % size != 0:
             break
+        # The block of this level that begins here, or the one that ends here.
         block = edge // size if direction > 0 else edge // size - 1
         if _distance_to_box(blocks, point, blocks.first[level] + block) < distance:
             break

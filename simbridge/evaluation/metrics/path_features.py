@@ -309,6 +309,8 @@ class _Polyline:
         arriving = self.directions[first - 1]
         leaving = self.directions[last]
 
+        # The corner counts from the middle of the leg before to the middle of the leg after. A leg
+        # is as long as its steps keep their direction, counted from the corner.
         steps_before = _straight_steps(self.directions[first - 1 :: -1] @ arriving)
         steps_after = _straight_steps(self.directions[last:] @ leaving)
         begin = 0.5 * (time + t[first - steps_before])

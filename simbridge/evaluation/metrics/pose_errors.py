@@ -237,6 +237,7 @@ def _motion_error(q: Array, p: Array, *, first: Indices, second: Indices) -> Tra
     """
     translation = np.empty(len(first))
     rotation = np.empty(len(first))
+    # Block by block: the poses of all pairs of an hour would take a gigabyte.
     for k in range(0, len(first), BLOCK):
         block = slice(k, k + BLOCK)
         begin = first[block]
