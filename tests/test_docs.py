@@ -44,7 +44,7 @@ from simbridge.running.arm_and_solver import choose_solver
 from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
 from simbridge.ur import errors
-from tests.backends.test_preflight import FACTS
+from tests.backends.controller_facts import FACTS
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]

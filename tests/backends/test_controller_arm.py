@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from simbridge.backends.controller_arm import complete_arm
@@ -11,7 +9,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.ur.errors import ModelMismatch
 from tests import ros_calibration
-from tests.backends.test_preflight import FACTS, UR10E, URSIM
+from tests.backends.controller_facts import FACTS, UR10E, URSIM, facts_with_arm
 from tests.controllers import CALIBRATION
 
 
@@ -31,7 +29,7 @@ def complete(arm, facts):
 def test_a_file_of_ros_may_be_that_of_the_real_arm(ros_arm):
     table, checksum = read_calibration(CALIBRATION)
     # As it was printed: ROS's URDF is micrometres off.
-    facts = replace(FACTS, arm=replace(FACTS.arm, kinematics=table, checksum=checksum))
+    facts = facts_with_arm(kinematics=table, checksum=checksum)
 
     with pytest.warns(UserWarning, match="joint limits"):
         arm = complete(ros_arm, facts)

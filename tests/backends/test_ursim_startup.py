@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from simbridge.backends.ursim_startup import docker_command
-from tests.backends.test_preflight import UR5E, UR10, UR10E
+from tests.backends.controller_facts import UR5E, UR10, UR10E
 
 
 @pytest.mark.parametrize(
