@@ -17,7 +17,7 @@ from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law, servo
 from simbridge.evaluation.summary import summarize
 from simbridge.identification.servo_law import LawNotFound, find_servo_law
 from simbridge.servo.law import ServojLaw
-from tests.report.conftest import MadeUp
+from tests.report.made_up_run import MadeUp
 
 Array = NDArray[np.float64]
 SOAK = pytest.mark.soak

@@ -1,13 +1,21 @@
-"""How far each joint's following error moves the tool."""
+"""Joints of a run: what their errors move, and their charts."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from simbridge.report.joints import joint_contributions, joints, largest_contributor
-from tests.report.conftest import MadeUp
+from simbridge.report.drawing import drawing_style
+from simbridge.report.joints import (
+    joint_chart,
+    joint_contributions,
+    joints,
+    largest_contributor,
+)
+from tests.report.made_up_run import MadeUp
 
 
 def test_one_joint_makes_the_plant_error(tmp_path: Path) -> None:
@@ -27,3 +35,18 @@ def test_joints_at_their_setpoints_contribute_nothing(tmp_path: Path) -> None:
     text = largest_contributor(joints(evaluation))
 
     assert text == "Every joint was at its setpoint."
+
+
+def test_single_sample_peak_is_drawn(measured: Any) -> None:
+    effort = np.zeros((30_000, 3))
+    effort[12_345, 2] = 70.0
+    evaluation, _ = measured(samples=30_000, period=0.002, effort=effort)
+
+    with drawing_style():
+        chart = joint_chart(joints(evaluation)[2], evaluation.log.stamp, 2)
+
+    # The axes reach up to the limit at 100; a curve without its peak would be a straight line.
+    drawing = chart.split("joint_3: position")[1]
+    curve = re.findall(r'<path d="([^"]*)" clip-path[^>]*#d55e00', drawing)[-1]
+    heights = {height for _, height in re.findall(r"([\d.]+) ([\d.]+)", curve)}
+    assert len(heights) > 1

@@ -13,7 +13,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.replay import replay_page
 from tests.records import changed
-from tests.report.conftest import MadeUp
+from tests.report.made_up_run import MadeUp
 
 
 @pytest.fixture(scope="module")

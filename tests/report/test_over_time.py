@@ -1,0 +1,27 @@
+"""Errors over time: panels and legend."""
+
+from __future__ import annotations
+
+from simbridge.report.drawing import drawing_style
+from simbridge.report.over_time import errors_over_time
+
+
+def test_negligible_rotation_is_not_drawn(measured):
+    with drawing_style():
+        _, small = errors_over_time(*measured(plant_offset=1e-7))
+        _, large = errors_over_time(*measured(plant_offset=1e-3))
+
+    assert "Position error (mm); rotation below 0.0001°" in small
+    assert "Rotation error (°)" not in small
+    assert "Rotation error (°)" in large
+    assert "rotation below" not in large
+
+
+def test_invisible_curves_are_in_the_legend(measured):
+    run = measured(solution_offset=1e-9, plant_offset=0.5)
+
+    with drawing_style():
+        entries, _ = errors_over_time(*run)
+
+    names = {entry.name for entry in entries}
+    assert {"sampling (zero)", "limiter (zero)", "solver (too small to show)", "plant"} <= names
