@@ -1,6 +1,7 @@
-"""What executes a plan: simulation, URSim or a real arm, behind one interface.
+"""Execute a plan by simulation, URSim or a real arm, behind one interface.
 
-The backends by name: a new one is a subclass of `Backend` in a file of its own, and one line here.
+The backends stand here by name: a new one is a subclass of `Backend` in a file of its own, and one
+line here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from simbridge.errors import UnknownName
 
-if TYPE_CHECKING:  # loads NumPy; the command line needs only the names
+# This loads NumPy; the command line needs only the names.
+if TYPE_CHECKING:
     from simbridge.backends.backend import Backend
 
 SIMULATION = "pybullet"
@@ -24,12 +26,12 @@ BACKENDS = {
 
 
 def backend_class(name: str) -> type[Backend]:
-    """The class of a backend; its module is imported here.
+    """Import the module of a backend, and return its class.
 
     Raises:
         UnknownName: There is no backend of that name.
     """
     if name not in BACKENDS:
         raise UnknownName("backend", name, BACKENDS)
-    found: type[Backend] = pkgutil.resolve_name(BACKENDS[name])
-    return found
+    backend: type[Backend] = pkgutil.resolve_name(BACKENDS[name])
+    return backend

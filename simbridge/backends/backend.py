@@ -12,18 +12,25 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 from simbridge.errors import Cause, SimbridgeError
 from simbridge.robot.pose import Array
 
-if (
-    TYPE_CHECKING
-):  # load the solvers; the servo process, which imports this module, must start quickly
+# These load the solvers, and the servo process, which imports this module, must start quickly.
+if TYPE_CHECKING:
     from simbridge.planning.options import Options
     from simbridge.robot.robot import Robot
     from simbridge.ur.controller_facts import ControllerFacts
 
-# What a controller can show, the strongest evidence first: safety system, robot mode, its clock, its program.
-_PRECEDENCE: tuple[Cause, ...] = (
-    "emergency_stop", "safety_fault", "safeguard_stop", "protective_stop", "power_off", "controller_restarted",
+# What a controller can show, the strongest evidence first: its safety system, its robot mode, its
+# clock, its program.
+CAUSES_BY_EVIDENCE: tuple[Cause, ...] = (
+    "emergency_stop",
+    "safety_fault",
+    "safeguard_stop",
+    "protective_stop",
+    "power_off",
+    "controller_restarted",
     "program_replaced",
-)  # fmt: skip
+)
+# The system's errors that mean that a file cannot grow.
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Names and values to display, such as ("payload", "1.5 kg").
 Facts = tuple[tuple[str, str], ...]
@@ -42,15 +49,19 @@ class ArmState:
         plan_time: Position within the plan, s.
         q: Measured joint positions (n,), rad.
         qd: Measured joint velocities (n,), rad/s.
-        effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`. In simulation, the
-            largest within the period that ends here.
+        effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`. In
+            simulation, the largest within the period that ends here.
         controller_target: The controller's own target positions (n,), rad.
         command: The joint positions that were sent for this instant (n,), rad.
         speed_scaling: The controller's, 0..1.
         host_sent: The host's monotonic clock when the setpoint was sent, s; nan in simulation.
-        controller_target_velocity: Velocities of the controller's targets (n,), rad/s; None if it does not report them.
-        controller_target_acceleration: Their accelerations (n,), rad/s^2; None if it does not report them.
-        robot_mode, safety_mode, runtime_state: Numbers of UR's controllers (7, 1 and 2 in normal operation).
+        controller_target_velocity: Velocities of the controller's targets (n,), rad/s; None if it
+            does not report them.
+        controller_target_acceleration: Their accelerations (n,), rad/s^2; None if it does not
+            report them.
+        robot_mode: As numbered by UR (7: ready).
+        safety_mode: As numbered by UR (1: normal).
+        runtime_state: As numbered by UR (2: a program runs).
     """
 
     sequence: int
@@ -73,7 +84,12 @@ class ArmState:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Whether a backend's clock is simulated, rather than real time; and its unit of effort, "N m" or "A"."""
+    """What differs between backends for whoever reads their states.
+
+    Attributes:
+        simulated_time: Whether the clock is simulated, rather than real time.
+        effort_unit: "N m" for torques, "A" for motor currents.
+    """
 
     simulated_time: bool
     effort_unit: str
@@ -81,12 +97,14 @@ class Capabilities:
 
 @dataclass
 class Ending:
-    """What was seen when a session ended.
+    """Records what was seen when a session ended.
 
     Attributes:
-        shown: What the controller showed that ends a session, in order: causes, as in `ended_by` of summary.json.
+        shown: What the controller showed that ends a session, in order: causes, as in `ended_by` of
+            summary.json.
         evidence: What was seen, and what could not be done, as clauses.
-        at_s: Time from the session's first setpoint to its last by the controller's clock, s; None if none was sent.
+        at_s: Time from the session's first setpoint to its last by the controller's clock, s; None
+            if none was sent.
         arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
         script_ended: Whether no program of ours runs or is paused; None if it could not be seen.
     """
@@ -99,7 +117,9 @@ class Ending:
 
 
 def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
-    """What ended a run: what the controller showed, or else what the error on our side proves.
+    """Return what ended a run.
+
+    That is what the controller showed, or else what the error on our side proves.
 
     Args:
         error: None if the run was completed.
@@ -108,16 +128,23 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
     if error is None:
         return "completed"
     if ending is not None and ending.shown:
-        return next(cause for cause in _PRECEDENCE if cause in ending.shown)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return next(cause for cause in CAUSES_BY_EVIDENCE if cause in ending.shown)
+
+    if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
         return "disk_full"
     if isinstance(error, KeyboardInterrupt):
-        # Of the signal, if the error names it; any other attribute of this name is not ours.
+        # Our own names the signal; any other attribute of this name is not ours.
         cause: Cause | None = getattr(error, "cause", None)
-        return cause if cause is not None and cause in get_args(Cause) else "interrupted"
+        if cause is not None and cause in get_args(Cause):
+            return cause
+        return "interrupted"
     if not isinstance(error, SimbridgeError):
         return "internal_error"
-    return "refused" if ending is None and error.cause == "unknown" else error.cause
+
+    # An error of ours that came before anything was sent has refused the run.
+    if ending is None and error.cause == "unknown":
+        return "refused"
+    return error.cause
 
 
 class Backend(ABC):
@@ -128,7 +155,7 @@ class Backend(ABC):
 
     Args:
         robot: The arm.
-        options: Of the run.
+        options: The run's.
         plan_facts: Facts about the plan, displayed before a real arm moves.
         ask: Asks the operator for confirmation before a real arm moves; None if there is no
             operator.
@@ -143,6 +170,7 @@ class Backend(ABC):
             moves.
     """
 
+    # Each backend gives these three.
     capabilities: Capabilities
     approach_joint_speed: ClassVar[float]
     approach_tool_speed: ClassVar[float]
@@ -164,7 +192,8 @@ class Backend(ABC):
         """Determine what a plan has to be made for; nothing moves.
 
         Returns:
-            The controller's facts, None in simulation; the robot and the options, completed from them.
+            The controller's facts, None in simulation; the robot and the options, completed from
+            them.
 
         Raises:
             ControllerError: One of its subclasses: the controller cannot be used.
@@ -178,12 +207,11 @@ class Backend(ABC):
 
     @property
     def ending(self) -> Ending | None:
-        """What was seen when the last session ended; None if none has. A simulated arm rests when nothing moves it."""
-        return (
-            Ending(arm_at_rest=True, script_ended=True)
-            if self.capabilities.simulated_time
-            else None
-        )
+        """What was seen when the last session ended; None if none has."""
+        # A simulated arm rests when nothing moves it.
+        if self.capabilities.simulated_time:
+            return Ending(arm_at_rest=True, script_ended=True)
+        return None
 
     def __enter__(self) -> Backend:
         return self
@@ -194,11 +222,14 @@ class Backend(ABC):
 
     @abstractmethod
     def read(self) -> ArmState:
-        """The current state of the arm."""
+        """Return the current state of the arm."""
 
     @abstractmethod
     def move_to(self, q: Array) -> None:
-        """Move to joint positions q (n,), rad, by a slow, checked joint motion, and wait until the arm is there.
+        """Move by a slow, checked joint motion, and wait until the arm is there.
+
+        Args:
+            q: Joint positions (n,), rad.
 
         Raises:
             PlanRefused: The straight line in joint space violates a limit or collides.
@@ -206,16 +237,22 @@ class Backend(ABC):
 
     @abstractmethod
     def stream(self, setpoints: Array) -> Generator[ArmState, None, None]:
-        """Send the setpoints (T, n), rad, of a plan, one per period, and yield the state at the instant each is due.
+        """Send the setpoints of a plan, and yield the state at the instant each is due.
 
         Closing the iterator stops the arm.
+
+        Args:
+            setpoints: Joint positions (T, n), rad, one a period.
 
         Raises:
             GuardViolation: A setpoint was refused; the arm has been stopped.
         """
 
     def unread(self) -> Iterable[ArmState]:
-        """The states of a replay that was left early which had arrived by then and were not yielded."""
+        """Return the states of a replay that was left early which had arrived by then.
+
+        They were not yielded.
+        """
         return ()
 
     @abstractmethod
@@ -224,4 +261,7 @@ class Backend(ABC):
 
     @abstractmethod
     def recover(self) -> None:
-        """After a stop: start again from the measured joints. Nothing moves before the next command."""
+        """Start again after a stop, from the measured joints.
+
+        Nothing moves before the next command.
+        """

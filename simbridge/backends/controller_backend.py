@@ -1,8 +1,8 @@
 """UR controllers as backends: through ur_rtde, which runs in the servo process.
 
-Entering checks that this is the intended controller and arm, and asks for confirmation before a real arm moves. The
-first motion starts the servo process, which uploads the control script; every motion ends with a decelerated stop and
-the end of that script.
+Entering checks that this is the intended controller and arm, and asks for confirmation before a
+real arm moves. The first motion starts the servo process, which uploads the control script; every
+motion ends with a decelerated stop and the end of that script.
 """
 
 from __future__ import annotations
@@ -43,10 +43,16 @@ from simbridge.ur.survey import read_controller
 if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options
 
-START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins
-SCRIPT_ENDS = (
-    0.5  # s for which a control script that is ending may still count as a running program
-)
+# How far a joint may be from a plan's first setpoint when the plan begins, rad.
+START_TOLERANCE = math.radians(1.0)
+# The servo lags behind its setpoints: how long the last one of an approach is held until the arm
+# has caught up, s, and how many lookahead times in addition.
+SETTLING_S = 0.2
+SETTLING_LOOKAHEADS = 10.0
+# How long a control script that is ending may still count as a running program, s.
+SCRIPT_END_S = 0.5
+# How long to wait for events of the servo process before the states are read, in periods.
+EVENT_WAIT_PERIODS = 5.0
 
 
 class ControllerBackend(Backend):
@@ -68,10 +74,10 @@ class ControllerBackend(Backend):
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
         """See `Backend.resolve`: the arm as its controller describes it."""
         host = controller_host(options.host, cls.default_host)
-        facts = preflight.identify_controller(
-            host, robot, options.cell, period=options.period, ursim=cls.ursim
-        )
         cell = options.cell
+        facts = preflight.identify_controller(
+            host, robot, cell, period=options.period, ursim=cls.ursim
+        )
         arm = complete_arm(
             robot,
             facts,
@@ -90,7 +96,7 @@ class ControllerBackend(Backend):
         self._cell = options.cell
         self._cell_confirms = options.yes
 
-        # The servo process, and what the controller reports meanwhile; None between sessions.
+        # The servo process, None between sessions, and what the controller reports meanwhile.
         self._process: ServoProcess | None = None
         self._messages: ControllerMessages
         # What ended the last session: nothing moves before `recover`.
@@ -98,11 +104,11 @@ class ControllerBackend(Backend):
         self._ending: Ending | None = None
 
         # The newest state of a session, and the ring in which states appear.
-        self._last: ArmState | None = None
+        self._newest: ArmState | None = None
         self._ring: StateRing | None = None
-        # The controller's clock when it was checked last, and at the session's first setpoint, s.
+        # The controller's clock when it was checked last, and at the session's first state, s.
         self._checked_at = 0.0
-        self._first: float | None = None
+        self._first_timestamp: float | None = None
         self._timing = LoopTiming()
         self._silence = SilenceWatch()
 
@@ -114,26 +120,60 @@ class ControllerBackend(Backend):
     def ending(self) -> Ending | None:
         return self._ending
 
+    # Before anything moves
+
     def __enter__(self) -> ControllerBackend:
         facts = self._ensure_ready()
-        self.planned_for = self.planned_for or facts
+        if self.planned_for is None:
+            self.planned_for = facts
         self._confirm(facts, self._plan_facts, cell_confirms=self._cell_confirms)
         return self
 
     @abstractmethod
     def _confirm(self, facts: ControllerFacts, more_facts: Facts, *, cell_confirms: bool) -> None:
-        """Ask whether the arm may move, or let its cell file answer (yes), if somebody has to confirm that."""
+        """Have it confirmed that the arm may move, if somebody has to confirm that.
+
+        Args:
+            facts: The controller's.
+            more_facts: Further facts to display.
+            cell_confirms: Let the cell file confirm for the operator.
+        """
 
     def _identify(self) -> ControllerFacts:
+        """Read the controller, check that it may be used, and return its facts."""
         return preflight.identify_controller(
             self.host, self.robot, self._cell, period=self.period, ursim=self.ursim
         )
 
     def _ensure_ready(self) -> ControllerFacts:
-        """The controller's facts, once it is identified and ready to move."""
+        """Identify the controller, check that its arm can move, and return its facts."""
         facts = self._identify()
         preflight.check_ready(facts, follow_scaling=self._config.follow_scaling)
         return facts
+
+    def _refuse_if_stopped(self) -> None:
+        """Raise what ended the last session, unless the backend has recovered from it."""
+        if self._stopped_by is not None:
+            raise self._stopped_by
+
+    def recover(self) -> None:
+        """Check after a stop that the arm may move again.
+
+        Nothing moves before the next command, which plans a new approach from the arm's position
+        then. URSim is unlocked; a real arm never is, and the operator must confirm.
+
+        Raises:
+            ControllerError: One of its subclasses: why the arm still may not move.
+            NotConfirmed: The operator did not confirm.
+        """
+        self.stop()
+        facts = self._ensure_ready()
+        stopped_by = str(self._stopped_by or "nothing")
+        self._confirm(facts, (("stopped by", stopped_by),), cell_confirms=False)
+        self._stopped_by = None
+        self._newest = None
+
+    # Plans
 
     def read(self) -> ArmState:
         with RtdeReader(self.host, STATE_FIELDS, 1.0 / self.period) as reader:
@@ -144,18 +184,23 @@ class ControllerBackend(Backend):
         self._ending = None
         self._refuse_if_stopped()
         goal = np.asarray(q, dtype=float)
-        begin = self.read().q if self._process is None or self._last is None else self._last.command
+
+        # From the last command of a session, or from where the arm is.
+        if self._process is None or self._newest is None:
+            begin = self.read().q
+        else:
+            begin = self._newest.command
         path = self._plan_approach(begin, goal)
-        process = self._connected()
-        # The servo lags behind its setpoints: hold the last one until the arm has caught up.
-        settling = math.ceil((0.2 + 10.0 * self._config.lookahead) / self.period)
-        for _ in self._replay(
-            process, np.concatenate((path, np.repeat(path[-1:], settling, axis=0)))
-        ):
+
+        process = self._ensure_process()
+        settling_time = SETTLING_S + SETTLING_LOOKAHEADS * self._config.lookahead
+        hold = np.repeat(path[-1:], math.ceil(settling_time / self.period), axis=0)
+        for _ in self._replay(process, np.concatenate((path, hold))):
             pass
         self._check_start(goal)
 
     def _plan_approach(self, begin: Array, goal: Array) -> Array:
+        """Return the setpoints (T, n), rad, of a checked motion between joint positions (n,)."""
         preflight.check_turns(self.host, self.robot, begin, goal)
         return plan_approach(
             self.robot,
@@ -168,7 +213,8 @@ class ControllerBackend(Backend):
         )
 
     def _check_start(self, goal: Array) -> None:
-        measured = self.read().q if self._last is None else self._last.q
+        """Stop and raise `StartNotReached` unless the arm is at joint positions (n,), rad."""
+        measured = self.read().q if self._newest is None else self._newest.q
         deviation = np.abs(measured - goal)
         if deviation.max() > START_TOLERANCE:
             joint = int(np.argmax(deviation))
@@ -179,22 +225,62 @@ class ControllerBackend(Backend):
         """See `Backend.stream`. The plan is mapped as a whole before its first setpoint is sent.
 
         Raises:
-            ControllerError: One of its subclasses: what ended the stream. Nothing moves again before `recover`.
+            ControllerError: One of its subclasses: what ended the stream. Nothing moves again
+                before `recover`.
         """
         self._refuse_if_stopped()
-        process = self._connected()
+        process = self._ensure_process()
         self._timing = LoopTiming()
         try:
             self._check_start(setpoints[0])
+            states = self._replay(process, setpoints, feedforward=self._config.feedforward)
             # Closed explicitly, not by the garbage collector: closing stops the arm.
-            with contextlib.closing(
-                self._replay(process, setpoints, self._config.feedforward)
-            ) as states:
+            with contextlib.closing(states):
                 for state in states:
                     self._timing.add(state)
                     yield state
         finally:
             self.stop()
+
+    def _replay(
+        self, process: ServoProcess, setpoints: Array, *, feedforward: bool = False
+    ) -> Generator[ArmState, None, None]:
+        """Let the servo process send setpoints (T, n), rad, and yield the states as they arrive."""
+        with self._stop_on_error():
+            ring = process.replay(setpoints, feedforward=feedforward)
+            self._ring = ring
+            self._silence = SilenceWatch()
+
+            is_done = False
+            while not is_done:
+                events = []
+                failure: SimbridgeError | None = None
+                try:
+                    events = process.events(EVENT_WAIT_PERIODS * self.period)
+                except SimbridgeError as error:
+                    # The states that were recorded until then come first.
+                    failure = error
+                is_done = any(event["event"] == "done" for event in events)
+                for event in events:
+                    self._timing.add_counts(event)
+
+                # All states were written before the end was reported.
+                for state in ring.new_states(self.period):
+                    self._keep(state)
+                    yield state
+                    # A slow consumer is not silence of the servo process.
+                    self._silence.hear()
+
+                if failure is not None:
+                    raise failure
+                self._check_silence()
+
+    def unread(self) -> Iterator[ArmState]:
+        """See `Backend.unread`."""
+        if self._ring is not None:
+            yield from self._ring.new_states(self.period)
+
+    # Live sessions
 
     def begin_session(self, program: LiveProgram) -> tuple[StateRing, ServoProcess]:
         """Start the loop of a live session, which waits at rest to be engaged.
@@ -203,7 +289,7 @@ class ControllerBackend(Backend):
             The ring in which states appear, and the loop's process.
         """
         self._refuse_if_stopped()
-        process = self._connected(program)
+        process = self._ensure_process(program)
         with self._stop_on_error():
             path = process.create_memory("live")
             program.create_channel(path)
@@ -214,12 +300,19 @@ class ControllerBackend(Backend):
         self._silence = SilenceWatch()
         return self._ring, process
 
-    def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
-        """What the loop of a live session has reported; raises what ended it. The states since the last call count."""
+    def follow_session(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
+        """Return what the loop of a live session has reported since the last call.
+
+        Args:
+            states: Those that have arrived since the last call.
+
+        Raises:
+            ControllerError: One of its subclasses: what ended the session.
+        """
         assert self._process is not None
         with self._stop_on_error():
             for state in states:
-                self._received(state)
+                self._keep(state)
                 self._timing.add(state)
             events = self._process.events()
             try:
@@ -230,120 +323,116 @@ class ControllerBackend(Backend):
                 raise
         return events
 
-    def _received(self, state: ArmState) -> ArmState:
-        """Remember a state that has arrived."""
-        self._last, self._first = state, self._first or state.timestamp
-        self._silence.hear()
-        return state
+    # The servo process
 
-    def _connected(self, live: LiveProgram | None = None) -> ServoProcess:
-        """The servo process, with the control script running and the tool configured and verified."""
-        if self._process is not None:
-            return self._process
-        self._ending = None
-        self._check_again(payload_may_change=live is not None)
-        self._last = self._ring = self._first = None
-        self._config = config = replace(self._config, number=draw_session_number())
-        with self._stop_on_error():
-            with defer_signals():  # there is never one without the other
-                self._process, self._messages = (
-                    ServoProcess(config, live),
-                    ControllerMessages(self.host),
-                )
-            for note in self._process.connect()["notes"]:
-                warnings.warn(note, stacklevel=2)
-            if config.tcp is not None or config.payload is not None:
-                preflight.check_tool(
-                    read_controller(self.host), config.tcp, config.payload, config.payload_cog
-                )
-        return self._process
+    def _ensure_process(self, program: LiveProgram | None = None) -> ServoProcess:
+        """Return the servo process; without one, a session with the controller begins.
 
-    def _check_again(self, *, payload_may_change: bool) -> None:
-        """Repeat the checks right before the control script is sent, and that all is as it was when the plan was made.
-
-        The confirmation may have taken long, and ur_rtde's constructor would stop a program started meanwhile.
+        The control script then runs, and the tool is configured and verified.
 
         Args:
-            payload_may_change: Whether the payload may be another: a gripper sets it during a live session, which may
-                be engaged again after a stop.
+            program: What makes the setpoints of a live session; None for plans.
+        """
+        if self._process is not None:
+            return self._process
+
+        self._ending = None
+        self._check_again(payload_may_change=program is not None)
+        self._newest = None
+        self._ring = None
+        self._first_timestamp = None
+        config = replace(self._config, number=draw_session_number())
+        self._config = config
+
+        with self._stop_on_error():
+            # `stop` ends both: there is never one without the other.
+            with defer_signals():
+                process = ServoProcess(config, program)
+                messages = ControllerMessages(self.host)
+                self._process = process
+                self._messages = messages
+            for note in process.connect()["notes"]:
+                warnings.warn(note, stacklevel=2)
+            if config.tcp is not None or config.payload is not None:
+                facts = read_controller(self.host)
+                preflight.check_tool(facts, config.tcp, config.payload, config.payload_cog)
+        return process
+
+    def _check_again(self, *, payload_may_change: bool) -> None:
+        """Repeat the checks right before the control script is sent.
+
+        The confirmation may have taken long, and ur_rtde's constructor would stop a program that
+        was started meanwhile. All must be as it was when the plan was made.
+
+        Args:
+            payload_may_change: Whether the payload may differ: a gripper sets it during a live
+                session, which may be engaged again after a stop.
 
         Raises:
             ControllerError: One of its subclasses: what is not as it was, or not ready.
         """
-        deadline = time.monotonic() + SCRIPT_ENDS
-        while True:
-            facts = read_controller(self.host)
-            try:
-                preflight.check_idle(facts)
-                break
-            except ProgramRunning:
-                # It may be the script of the previous motion, which is just ending.
-                if time.monotonic() > deadline:
-                    raise
-        config, then = self._config, self.planned_for
-        if then is not None:
-            other_payload = payload_may_change or config.payload is not None
+        facts = self._await_idle()
+        config = self._config
+        if self.planned_for is not None:
             preflight.check_unchanged(
-                facts, then, sets_tcp=config.tcp is not None, sets_payload=other_payload
+                facts,
+                self.planned_for,
+                sets_tcp=config.tcp is not None,
+                sets_payload=payload_may_change or config.payload is not None,
             )
         preflight.check_identity(facts, self.robot, self._cell, ursim=self.ursim)
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=config.follow_scaling)
         self._checked_at = facts.state.timestamp
+
         if facts.dashboard.program:
             warnings.warn(
-                f"The control script takes the place of the loaded program {facts.dashboard.program}; load it again at "
-                f"the pendant afterwards.",
+                f"The control script takes the place of the loaded program "
+                f"{facts.dashboard.program}; load it again at the pendant afterwards.",
                 stacklevel=2,
             )
 
-    def _replay(
-        self, process: ServoProcess, setpoints: Array, feedforward: bool = False
-    ) -> Generator[ArmState, None, None]:
-        """The states of a plan, as they arrive."""
-        with self._stop_on_error():
-            self._ring = ring = process.replay(setpoints, feedforward=feedforward)
-            self._silence = SilenceWatch()
-            done = False
-            failure: SimbridgeError | None = None
-            while not done and failure is None:
-                events = []
-                try:
-                    events = process.events(5.0 * self.period)
-                except SimbridgeError as error:
-                    # First what was recorded until then.
-                    failure = error
-                done = any(event["event"] == "done" for event in events)
-                for event in events:
-                    self._timing.add_counts(event)
-                # All states were written before the end was reported.
-                for state in ring.new_states(self.period):
-                    yield self._received(state)
-                    # A slow consumer is not silence of the servo process.
-                    self._silence.hear()
-                if failure is not None:
-                    raise failure
-                self._check_silence()
+    def _await_idle(self) -> ControllerFacts:
+        """Wait until no program runs on the controller, and return its facts.
 
-    def unread(self) -> Iterator[ArmState]:
-        """See `Backend.unread`."""
-        if self._ring is not None:
-            yield from self._ring.new_states(self.period)
+        Raises:
+            ProgramRunning: One still runs after `SCRIPT_END_S`.
+        """
+        deadline = time.monotonic() + SCRIPT_END_S
+        while True:
+            facts = read_controller(self.host)
+            try:
+                preflight.check_idle(facts)
+            except ProgramRunning:
+                # It may be the script of the previous motion, which is just ending.
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return facts
+
+    def _keep(self, state: ArmState) -> None:
+        """Remember a state that has arrived."""
+        self._newest = state
+        self._first_timestamp = self._first_timestamp or state.timestamp
+        self._silence.hear()
 
     def _check_silence(self) -> None:
-        silent = self._silence.excess()
-        if silent:
-            timestamp = 0.0 if self._last is None else self._last.timestamp
+        """Raise `StaleState` if the servo process has been silent for too long."""
+        silence = self._silence.excess()
+        if silence:
+            timestamp = 0.0 if self._newest is None else self._newest.timestamp
             raise StaleState(
                 self.host,
                 timestamp,
-                silent,
+                silence,
                 said_by="the process on this computer that sends setpoints",
             )
 
+    # The end of a session
+
     @contextlib.contextmanager
     def _stop_on_error(self) -> Iterator[None]:
-        """Whatever leaves the block ends the session; an error of ours is remembered until `recover`."""
+        """End the session with whatever leaves the block; keep our own errors until `recover`."""
         try:
             yield
         except SimbridgeError as error:
@@ -355,39 +444,25 @@ class ControllerBackend(Backend):
             raise
 
     def stop(self) -> None:
-        """See `Backend.stop`; there is one way in which a session ends (`ending.py`), and no signal interrupts it."""
+        """See `Backend.stop`.
+
+        There is one way in which a session ends (`ending.py`), and no signal interrupts it.
+        """
         process = self._process
-        if process is not None:
-            with defer_signals():
-                last_seen = self._checked_at if self._last is None else self._last.timestamp
-                self._ending = Ending(at_s=self._time_of_setpoints())
-                end_session(self.host, self._config.number, process, last_seen, self._ending)
-                self._ending.evidence += self._messages.close()
-                self._timing.add_counts(process.counts)
-                self._process = None
+        if process is None:
+            return
+
+        with defer_signals():
+            last_seen = self._checked_at if self._newest is None else self._newest.timestamp
+            self._ending = Ending(at_s=self._time_of_setpoints())
+            end_session(self.host, self._config.number, process, last_seen, self._ending)
+            self._ending.evidence += self._messages.close()
+            self._timing.add_counts(process.counts)
+            self._process = None
 
     def _time_of_setpoints(self) -> float | None:
-        """From the session's first setpoint to its last, s."""
-        if self._first is None or self._last is None or self._ring is None:
+        """Return the time from the session's first setpoint to its last, s; None without any."""
+        if self._first_timestamp is None or self._newest is None or self._ring is None:
             return None
-        return max(self._ring.last_timestamp, self._last.timestamp) - self._first
-
-    def _refuse_if_stopped(self) -> None:
-        if self._stopped_by is not None:
-            raise self._stopped_by
-
-    def recover(self) -> None:
-        """After a stop: check that the arm may move again. Nothing moves before the next command, which plans a new
-        approach from the arm's position then. URSim is unlocked; a real arm never is, and the operator must confirm.
-
-        Raises:
-            ControllerError: One of its subclasses: why the arm still may not move.
-            NotConfirmed: The operator did not confirm.
-        """
-        self.stop()
-        facts = self._ensure_ready()
-        self._confirm(
-            facts, (("stopped by", str(self._stopped_by or "nothing")),), cell_confirms=False
-        )
-        self._stopped_by = None
-        self._last = None
+        last_timestamp = max(self._ring.last_timestamp, self._newest.timestamp)
+        return last_timestamp - self._first_timestamp

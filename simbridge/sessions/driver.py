@@ -195,7 +195,7 @@ class ControllerDriver(LiveDriver):
             # The loop is ready once it has named its subjects.
             deadline = time.monotonic() + START_TIMEOUT_S
             while not self.subjects:
-                for event in self._backend.session_events(self.ring.new_states(self.period)):
+                for event in self._backend.follow_session(self.ring.new_states(self.period)):
                     self.subjects = tuple(event.get("subjects", self.subjects))
                 if time.monotonic() > deadline:
                     raise ScriptNotStarted(self._backend.host, START_TIMEOUT_S)
@@ -214,7 +214,7 @@ class ControllerDriver(LiveDriver):
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
-            for event in self._backend.session_events(states):
+            for event in self._backend.follow_session(states):
                 if event["event"] == "payload":
                     self.payload_changes.append({"mass": event["mass"], "cog": event["cog"]})
         except StaleState as error:
