@@ -1,4 +1,7 @@
-"""docs/architecture.md: its examples work in as many files as it says, and the files that it names exist."""
+"""docs/architecture.md is true.
+
+Its examples work in as many files as it says, and the files that it names exist.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ BOUNDS = {"arm": 1, "scenario": 1, "backend": 2, "solver": 2, "option": 3, "metr
 
 _EDIT = re.compile(
     r"^(?:New file `(?P<new>[^`]+)`(?:, a copy of `(?P<source>[^`]+)` with)?"
-    r"|In `(?P<file>[^`]+)`, (?P<place>above|below) `(?P<anchor>[^`]+)`):\n\n```\w+\n(?P<text>.*?)```$",
+    r"|In `(?P<file>[^`]+)`, (?P<place>above|below) `(?P<anchor>[^`]+)`):\n\n```\w+\n"
+    r"(?P<text>.*?)```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -175,7 +179,10 @@ def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary,
     value = millimetres(summary["path_length_m"])
     assert re.search(rf"^Path length +{value} +mm *$", answers["run in the terminal"], re.MULTILINE)
     page = (extended / "out" / "report.html").read_text(encoding="utf-8")
-    row = f'<th scope="row"[^>]*>Path length</th><td data-head="[^"]*">{value}\N{NO-BREAK SPACE}mm</td>'
+    row = (
+        '<th scope="row"[^>]*>Path length</th>'
+        f'<td data-head="[^"]*">{value}\N{NO-BREAK SPACE}mm</td>'
+    )
     assert re.search(row, page)
 
 

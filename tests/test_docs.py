@@ -1,7 +1,7 @@
 """The examples of README.md and docs/ work: Python blocks are run, and every command line is read.
 
-Commands that only look (check, inspect, robots, scenarios) are run, too. Not run are the pages whose
-examples other tests follow: architecture and internals, the emulator's, and the tutorial.
+Commands that only look (check, inspect, robots, scenarios) are run, too. Not run are the pages
+whose examples other tests follow: architecture and internals, the emulator's, and the tutorial.
 """
 
 from __future__ import annotations
@@ -213,9 +213,15 @@ def unconfirmed(ask):
 
 HOST = "192.0.2.7"
 STOPS = [
-    errors.ProtectiveStop, errors.EmergencyStop, errors.SafeguardStop, errors.SafetyFault, errors.ArmNotReady,
-    errors.ProgramStopped, errors.ProgramPaused, errors.ProgramReplaced,
-]  # fmt: skip
+    errors.ProtectiveStop,
+    errors.EmergencyStop,
+    errors.SafeguardStop,
+    errors.SafetyFault,
+    errors.ArmNotReady,
+    errors.ProgramStopped,
+    errors.ProgramPaused,
+    errors.ProgramReplaced,
+]
 
 
 @pytest.fixture

@@ -1,7 +1,10 @@
-"""Damaged and hostile input to every parser: what it means, or one error of ours, within bounded time and memory.
+"""Damaged and hostile input to every parser.
 
-Each parser gets a valid input with random changes. The short form is part of `make test` and is the same every time;
-the long one is part of `make soak`. The emulator's servers and its compiler have theirs in tests/emulator.
+Each parser returns what it means, or one error of ours, within bounded time and memory.
+
+Each parser gets a valid input with random changes. The short form is part of `make test` and is the
+same every time; the long one is part of `make soak`. The emulator's servers and its compiler have
+theirs in tests/emulator.
 """
 
 from __future__ import annotations
@@ -177,7 +180,8 @@ def write_yaml(path: Path) -> None:
 ROWS = [",".join(map(repr, (*row[3:], *row[:3]))) for row in MOTION.poses.tolist()]
 MOTIVE = (
     "Format Version,1.23,Rotation Type,Quaternion,Length Units,Meters\n\n"
-    f",Type{',Rigid Body' * 7}\n,Name{',Tool' * 7}\n,ID{',1' * 7}\n,,{'Rotation,' * 4}{'Position,' * 3}\n"
+    f",Type{',Rigid Body' * 7}\n,Name{',Tool' * 7}\n,ID{',1' * 7}\n"
+    f",,{'Rotation,' * 4}{'Position,' * 3}\n"
     "Frame,Time (Seconds),X,Y,Z,W,X,Y,Z\n"
 ) + "".join(f"{k},{0.01 * k!r},{row}\n" for k, row in enumerate(ROWS))
 VICON = "Objects\n100\n,,lab:tool\nFrame,Sub Frame,RX,RY,RZ,RW,TX,TY,TZ\n,,,,,,m,m,m\n" + "".join(
@@ -278,7 +282,10 @@ SERVER_STREAMS: dict[str, bytes] = {
     + frame(ord("S"), b"\x01")
     + STATE * 3,
     "primary": VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION) * 3,
-    "dashboard": b"Connected: Universal Robots Dashboard Server\nURSoftware 5.12.6\n20201234567\ntrue\nSTOPPED a\n",
+    "dashboard": (
+        b"Connected: Universal Robots Dashboard Server\nURSoftware 5.12.6\n20201234567\ntrue\n"
+        b"STOPPED a\n"
+    ),
 }
 
 
@@ -334,10 +341,15 @@ def check_port(name: str, data: bytes) -> None:
 # The emulator's control socket
 
 COMMANDS = [
-    {"do": "slider", "fraction": 0.5}, {"do": "drop", "port": 30004, "client": 0}, {"do": "mute", "port": 30001},
-    {"do": "delay", "port": 29999, "seconds": 0.1, "jitter": 0.01}, {"do": "state"}, {"do": "refuse", "port": 30002},
-    {"do": "take_registers", "names": ["input_int_register_0"]}, {"do": "run_script", "source": "def f():\nend"},
-]  # fmt: skip
+    {"do": "slider", "fraction": 0.5},
+    {"do": "drop", "port": 30004, "client": 0},
+    {"do": "mute", "port": 30001},
+    {"do": "delay", "port": 29999, "seconds": 0.1, "jitter": 0.01},
+    {"do": "state"},
+    {"do": "refuse", "port": 30002},
+    {"do": "take_registers", "names": ["input_int_register_0"]},
+    {"do": "run_script", "source": "def f():\nend"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -358,12 +370,21 @@ def check_command(control: Control, data: bytes) -> None:
 # Datagrams of teleoperation
 
 MESSAGES = [
-    {"type": "halt"}, {"type": "status"}, {"type": "engage"}, {"type": "disengage"},
-    {"type": "button", "button": "grip", "pressed": True}, {"type": "jog", "engagement": 1, "values": [0.1] * 6},
-    {"type": "pose", "engagement": 1, "values": [0.5, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0], "relative": True},
+    {"type": "halt"},
+    {"type": "status"},
+    {"type": "engage"},
+    {"type": "disengage"},
+    {"type": "button", "button": "grip", "pressed": True},
+    {"type": "jog", "engagement": 1, "values": [0.1] * 6},
+    {
+        "type": "pose",
+        "engagement": 1,
+        "values": [0.5, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0],
+        "relative": True,
+    },
     {"type": "twist", "engagement": 1, "values": [0.1] * 6, "frame": "tool"},
     {"type": "joints", "engagement": 1, "values": [0.1] * 6},
-]  # fmt: skip
+]
 
 
 def check_datagram(message: dict, changes: list[tuple[float, int, bytes]], cut: float) -> None:

@@ -88,7 +88,8 @@ CHILD_THAT_HOLDS_THE_LOCK = """
     '''.replace("\\n    ", "\\n")
 
     def start():
-        subprocess.Popen([sys.executable, "-c", child], env={**os.environ, **lifeline_environment()})
+        environment = {**os.environ, **lifeline_environment()}
+        subprocess.Popen([sys.executable, "-c", child], env=environment)
 
     starter = threading.Thread(target=start)
     starter.start()
@@ -103,7 +104,8 @@ CHILD_AND_FORK = """
     source = "import time; from simbridge.lifeline import end_with_parent; end_with_parent();"
     source += "print(1, flush=True); time.sleep(1000)"
     environment = {**os.environ, **lifeline_environment()}
-    child = subprocess.Popen([sys.executable, "-c", source], env=environment, stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", source]
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
     child.stdout.readline()
     if os.fork():
         print("ready", flush=True)

@@ -182,7 +182,8 @@ def test_a_wheel_finds_its_robots_and_scenarios(wheel: zipfile.ZipFile, tmp_path
     wheel.extractall(site_packages)
     program = (
         "import json, simbridge.resources as r\n"
-        "print(json.dumps([str(path) for path in [*r.robot_files().values(), *r.scenario_files().values()]]))"
+        "print(json.dumps([str(path) for path in [*r.robot_files().values(), "
+        "*r.scenario_files().values()]]))"
     )
     environment = {**os.environ, "PYTHONPATH": str(site_packages)}
 

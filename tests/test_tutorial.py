@@ -22,7 +22,10 @@ LIGHT = ("export", "inspect", "check", "robots")
 
 
 def follow(cli, whole=True):
-    """Do what the page says, or its light part; checks the lines that it shows of what is printed."""
+    """Do what the page says, or its light part.
+
+    The lines that it shows of what is printed are checked.
+    """
     printed = ""
     for name, language, text in BLOCKS:
         if name:

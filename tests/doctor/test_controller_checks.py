@@ -129,10 +129,18 @@ def test_an_arm_that_cannot_be_powered_fails_everywhere(mode):
 
 @pytest.mark.parametrize(
     ("mode", "status", "word"),
-    [(1, "pass", "normal"), (2, "warn", "reduced"), (3, "fail", "five seconds"), (5, "fail", "safeguard"),
-     (6, "fail", "release the button"), (7, "fail", "release the button"), (8, "fail", "violation"),
-     (9, "fail", "fault"), (99, "fail", "unknown")],
-)  # fmt: skip
+    [
+        (1, "pass", "normal"),
+        (2, "warn", "reduced"),
+        (3, "fail", "five seconds"),
+        (5, "fail", "safeguard"),
+        (6, "fail", "release the button"),
+        (7, "fail", "release the button"),
+        (8, "fail", "violation"),
+        (9, "fail", "fault"),
+        (99, "fail", "unknown"),
+    ],
+)
 def test_every_stop_has_its_own_fix(mode, status, word):
     assert_verdict(check_safety_mode(with_state(safety_mode=mode)), status, word, f"({mode})")
 

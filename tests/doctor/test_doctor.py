@@ -203,7 +203,8 @@ def test_a_started_cell_file_matches(cli, controller, tmp_path):
 def test_another_cells_file_fails(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text(
-        f'host = "{controller.host}"\nrobot = "ur10e"\nserial_number = "1"\ntcp = [0, 0, 0.2, 0, 0, 0]\npayload = 3.0\n'
+        f'host = "{controller.host}"\nrobot = "ur10e"\nserial_number = "1"\n'
+        "tcp = [0, 0, 0.2, 0, 0, 0]\npayload = 3.0\n"
     )
 
     answer = cli("doctor", "--cell", file, "--json")

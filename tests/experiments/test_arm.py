@@ -25,13 +25,17 @@ SEVEN, ODD, FLAT = (str(URDFS / f"{name}.urdf") for name in ("seven_joints", "od
 
 
 def joint(number, kind, place, limits):
+    parent = f"link_{number - 1}" if number > 1 else "base_link"
     return f"""
   <link name="link_{number}">
-    <inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
+    <inertial>
+      <mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>
+    </inertial>
   </link>
   <joint name="joint_{number}" type="{kind}">
-    <parent link="{f"link_{number - 1}" if number > 1 else "base_link"}"/><child link="link_{number}"/>
-    <origin xyz="{place}"/><axis xyz="0 0 1"/><limit lower="{-limits}" upper="{limits}" velocity="2" effort="100"/>
+    <parent link="{parent}"/><child link="link_{number}"/>
+    <origin xyz="{place}"/><axis xyz="0 0 1"/>
+    <limit lower="{-limits}" upper="{limits}" velocity="2" effort="100"/>
   </joint>"""
 
 

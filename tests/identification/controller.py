@@ -16,7 +16,8 @@ class Sender:
     Attributes:
         duration: t of a call, s.
         phase: When calls begin, s after the beginning of a cycle.
-        held, skipped: Probability that a call takes the same command again, or a later one than the next.
+        held: Probability that a call takes the same command again.
+        skipped: Probability that it takes a later one than the next.
     """
 
     duration: float = 0.002

@@ -1,4 +1,7 @@
-"""Joint servo, kinematics, payload and friction from recordings, and what a recording cannot show."""
+"""Joint servo, kinematics, payload and friction from recordings.
+
+And what a recording cannot show.
+"""
 
 from __future__ import annotations
 

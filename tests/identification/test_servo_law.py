@@ -37,8 +37,9 @@ def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
 def controller(
     commands: Array, gain: float, lookahead: float, received: NDArray[np.int64], phase: float = 0.0
 ) -> tuple[Array, Array, Array]:
-    """Joint targets of a controller that takes command `received[k]` at call k, which begins `phase` s
-    after cycle k.
+    """Return joint targets of a controller that takes command `received[k]` at call k.
+
+    The call begins `phase` s after cycle k.
     """
     sent = commands.astype(np.float32).astype(float)
     lookahead = float(np.float32(lookahead))

@@ -10,8 +10,9 @@ from simbridge.robot import load_robot
 SPINNING = """<robot name="spinning"><link name="base_link"/>
 <link name="wheel"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="turn" type="revolute"><parent link="base_link"/><child link="wheel"/><origin xyz="0 0 0.1"/>
-<axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="2" effort="10"/></joint></robot>"""
+<joint name="turn" type="revolute"><parent link="base_link"/><child link="wheel"/>
+<origin xyz="0 0 0.1"/><axis xyz="0 0 1"/>
+<limit lower="-3" upper="3" velocity="2" effort="10"/></joint></robot>"""
 
 
 @pytest.mark.parametrize("task", ["position", "axis"])

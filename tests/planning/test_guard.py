@@ -1,4 +1,7 @@
-"""The guard lets out nothing that breaks its rules, and nothing at all after the first violation."""
+"""The guard lets out nothing that breaks its rules.
+
+After the first violation it lets out nothing at all.
+"""
 
 from __future__ import annotations
 

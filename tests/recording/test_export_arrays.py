@@ -105,8 +105,7 @@ def test_a_format_whose_extra_is_missing_names_it_and_leaves_nothing(
     before = sorted(run.iterdir())
     answer = cli("export", run, "--to", kind)
     assert answer.status == 2
-    assert (
-        answer.message
-        == f'--to {kind} needs the package {package}. Install it with: pip install "simbridge[{kind}]"'
+    assert answer.message == (
+        f'--to {kind} needs the package {package}. Install it with: pip install "simbridge[{kind}]"'
     )
     assert sorted(run.iterdir()) == before

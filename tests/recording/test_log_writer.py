@@ -220,7 +220,8 @@ start = time.monotonic()
 for k in range(100000):
     time.sleep(max(0.0, start + 0.008 * k - time.monotonic()))
     joints = (n, n, n, n + k, n, n, n, n, n)
-    log.write(Sample(k, 0.008 * k, 0.0, np.zeros(7), *joints, 1.0, 7, 1, 2, False, time.monotonic()))
+    pose = np.zeros(7)
+    log.write(Sample(k, 0.008 * k, 0.0, pose, *joints, 1.0, 7, 1, 2, False, time.monotonic()))
     print(k, flush=True)
 """
 

@@ -115,8 +115,8 @@ def test_report_finishes_an_interrupted_evaluation(
 
     assert answer.status == status
     assert answer.message.startswith(
-        f"The run is complete and the arm is at rest. Only the evaluation was interrupted; finish it with `simbridge "
-        f"report {out}`."
+        "The run is complete and the arm is at rest. Only the evaluation was interrupted; finish "
+        f"it with `simbridge report {out}`."
     )
 
     monkeypatch.undo()
@@ -196,11 +196,12 @@ NOT_VERIFIED = {
         evidence=["could not watch the controller"]
     ),
     "The arm is still moving. Watch it.": Ending(arm_at_rest=False, script_ended=True),
-    "The arm is at rest, but our control script is still on the controller (paused or running): stop it at the "
-    "pendant.": Ending(arm_at_rest=True, script_ended=False),
-    "The arm is at rest, but whether our control script has ended could not be seen: look at the pendant.": Ending(
-        arm_at_rest=True
-    ),
+    "The arm is at rest, but our control script is still on the controller (paused or running): "
+    "stop it at the pendant.": Ending(arm_at_rest=True, script_ended=False),
+    (
+        "The arm is at rest, but whether our control script has ended could not be seen: look at "
+        "the pendant."
+    ): Ending(arm_at_rest=True),
 }
 
 
@@ -220,8 +221,8 @@ def test_an_unseen_end_is_no_success(
     seen = "".join(f" ({clause})" for clause in ending.evidence)
 
     assert answer.message == (
-        f"The run is complete, but its end on the controller could not be verified{seen}. {words} What was recorded "
-        f"until then is in {out}"
+        f"The run is complete, but its end on the controller could not be verified{seen}. {words} "
+        f"What was recorded until then is in {out}"
     )
 
     summary = summary_of(out)

@@ -300,7 +300,10 @@ def test_the_velocity_gain_is_attained(cycle, gain):
 
 
 def test_a_reversal_has_the_closed_forms_gain():
-    """At a short cycle the overshoot of a step is exp(-pi z / sqrt(1 - z^2)), z the damping ratio."""
+    """At a short cycle the overshoot of a step is exp(-pi z / sqrt(1 - z^2)).
+
+    z is the damping ratio.
+    """
     gain = 100.0
     lookahead = 0.03
     damping = 0.5 * math.sqrt(gain) * lookahead

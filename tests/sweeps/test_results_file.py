@@ -1,4 +1,7 @@
-"""results.csv as a file that people open in other programs: cells that are safe there, and edits."""
+"""results.csv as a file that people open in other programs.
+
+Its cells are safe there. A harmless edit is read as it was meant; any other is refused.
+"""
 
 from __future__ import annotations
 

@@ -558,8 +558,10 @@ def test_a_scenarios_own_solver_is_its_script(tmp_path):
     known = set()
     for gain in (1, 2):
         script.write_text(
-            f"from simbridge import Scenario\nfrom simbridge.trajectory import square\nGAIN = {gain}\n"
-            "def scenario(robot):\n    return Scenario(square(side=0.1), solver=lambda q, target: q * GAIN)\n"
+            "from simbridge import Scenario\nfrom simbridge.trajectory import square\n"
+            f"GAIN = {gain}\n"
+            "def scenario(robot):\n"
+            "    return Scenario(square(side=0.1), solver=lambda q, target: q * GAIN)\n"
         )
         forget_files()
         known.add(job_of(next(iter(Grid((str(script),))))).identity)
@@ -581,7 +583,10 @@ def test_a_plant_is_its_numbers_wherever_they_stand(line, tmp_path):
 
 def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
-    text = "import threading\nLOCK = threading.Lock()\ndef step(q, target):\n    LOCK.locked()\n    return q\n"
+    text = (
+        "import threading\nLOCK = threading.Lock()\ndef step(q, target):\n    LOCK.locked()\n"
+        "    return q\n"
+    )
     (tmp_path / "locked_of_sweeps.py").write_text(text)
 
     answer = cli(

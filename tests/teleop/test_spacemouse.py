@@ -16,8 +16,8 @@ from simbridge.teleop.options import TeleopOptions
 from simbridge.teleop.spacemouse import MAX_SILENCE_S, Cap, SpaceMouse
 from tests.teleop.fake_session import Clock, FakeSession
 
-# Of a SpaceNavigator: the cap pushed away from the operator, lifted, and turned to the left; the cap
-# at rest; its buttons.
+# Of a SpaceNavigator: the cap pushed away from the operator, lifted, and turned to the left; the
+# cap at rest; its buttons.
 PUSHED = bytes.fromhex("01 00 00 a2 fe 00 00")
 LIFTED = bytes.fromhex("01 00 00 00 00 51 ff")
 TURNED = bytes.fromhex("02 00 00 00 00 a2 fe")

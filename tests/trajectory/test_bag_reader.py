@@ -204,7 +204,10 @@ ENDLESS = (
             f"CREATE VIEW messages AS {ENDLESS}, i AS timestamp, zeroblob(100) AS data FROM n",
         ],
         [
-            "ALTER TABLE messages ADD COLUMN more BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"
+            (
+                "ALTER TABLE messages ADD COLUMN more BLOB GENERATED ALWAYS AS "
+                "(zeroblob(1000000000)) VIRTUAL"
+            )
         ],
     ],
     ids=["view", "column"],

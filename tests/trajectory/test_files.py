@@ -153,7 +153,10 @@ def test_text_files_of_every_program_are_read(write, content: bytes) -> None:
         "time, px, py, pz, qx, qy, qz, qw",
         "timestamp;tx;ty;tz;qx;qy;qz;qw",
         "stamp pos_x pos_y pos_z quat_x quat_y quat_z quat_w",
-        '"Time","position_x","position_y","position_z","orientation_x","orientation_y","orientation_z","orientation_w"',
+        (
+            '"Time","position_x","position_y","position_z","orientation_x","orientation_y",'
+            '"orientation_z","orientation_w"'
+        ),
         "# timestamp tx ty tz qx qy qz qw",
     ],
 )
@@ -368,9 +371,9 @@ def test_another_number_of_columns_needs_a_header(write, count: int) -> None:
 
     assert fault.line == 1
     assert (
-        f"{count} columns; without a header 8 or 7 are expected: 't x y z qx qy qz qw' or 't x y z rx ry rz'"
-        in str(fault)
-    )
+        f"{count} columns; without a header 8 or 7 are expected: "
+        "'t x y z qx qy qz qw' or 't x y z rx ry rz'"
+    ) in str(fault)
 
 
 @pytest.mark.parametrize(
@@ -463,7 +466,8 @@ def test_a_csv_file_reads_back_with_units(tmp_path: Path) -> None:
 def test_other_units_are_converted(write) -> None:
     read = read_trajectory(
         write(
-            "stamp_ns,x [mm],y (cm),z_m,rx [deg],ry (deg),rz_rad\n0,125,10,0.5,0,90,0\n10000000,1,1,1,0,0,0\n"
+            "stamp_ns,x [mm],y (cm),z_m,rx [deg],ry (deg),rz_rad\n0,125,10,0.5,0,90,0\n"
+            "10000000,1,1,1,0,0,0\n"
         )
     )
 

@@ -1,4 +1,7 @@
-"""The lines past a singularity approach it as documented, by pinocchio's Jacobian along the plan."""
+"""The lines past a singularity approach it as documented.
+
+Judged by pinocchio's Jacobian along the plan.
+"""
 
 from __future__ import annotations
 

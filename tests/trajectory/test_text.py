@@ -86,7 +86,10 @@ def test_a_comment_header_may_follow_blank_lines(tmp_path):
 def test_the_work_is_no_more_than_linear(tmp_path, content):
     path = written(tmp_path, content)
     # Quadratic work would take hours; the time is that of a busy computer.
-    call = "import sys; from simbridge.trajectory.files import read_trajectory; read_trajectory(sys.argv[1])"
+    call = (
+        "import sys; from simbridge.trajectory.files import read_trajectory; "
+        "read_trajectory(sys.argv[1])"
+    )
 
     answer = subprocess.run(
         [sys.executable, "-c", call, path], capture_output=True, timeout=120, check=False

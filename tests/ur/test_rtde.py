@@ -42,7 +42,8 @@ class Controller:
         answers: Answers to a type of request, instead of the usual one.
         stream: Sent after the start.
         types: The variables that it has.
-        then: Called with the connection after the stream; by default it waits until the client leaves.
+        then: Called with the connection after the stream; by default it waits until the client
+            leaves.
     """
 
     def __init__(self, answers=None, stream=b"", types=TYPES, then=None):

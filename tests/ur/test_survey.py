@@ -234,8 +234,17 @@ def test_an_unreported_payload_is_none():
 
 @pytest.mark.parametrize(
     ("robot_type", "major", "name"),
-    [(2, 3, "UR10"), (2, 5, "UR10e"), (1, 3, "UR5"), (3, 5, "UR3e"), (4, 5, "UR16e"), (7, 5, "UR20"), (8, 5, "UR30"),
-     (77, 5, None), (None, 5, None)],
-)  # fmt: skip
+    [
+        (2, 3, "UR10"),
+        (2, 5, "UR10e"),
+        (1, 3, "UR5"),
+        (3, 5, "UR3e"),
+        (4, 5, "UR16e"),
+        (7, 5, "UR20"),
+        (8, 5, "UR30"),
+        (77, 5, None),
+        (None, 5, None),
+    ],
+)
 def test_equal_types_differ_by_version(robot_type, major, name):
     assert model_name(robot_type, major) == name

@@ -27,7 +27,10 @@ BIAS = np.array([3e-4, -4e-4, 1.2e-3])
 
 
 def on_axes(radii: list[float]) -> Array:
-    """Cycles (2 k, 3) around the origin, at each radius one either way, so that their mean is the origin."""
+    """Return cycles (2 k, 3) around the origin, at each radius one either way.
+
+    Their mean is the origin.
+    """
     axes = np.eye(3)[np.arange(len(radii)) % 3]
     points = np.array(radii)[:, None] * axes
     return np.concatenate([points, -points])
@@ -119,7 +122,10 @@ def test_velocity_figures_are_those_of_known_speeds() -> None:
 
 
 def ringing(first: float, beyond: float, last: float) -> tuple[Array, Array]:
-    """Along x, from 10 mm at 10 mm/s: leaves a band of 1 mm at `first`, goes as far as `beyond`, is back at `last`."""
+    """Return a motion along x, from 10 mm at 10 mm/s.
+
+    It leaves a band of 1 mm at `first`, goes as far as `beyond`, and is back at `last`.
+    """
     peak = 0.5 * (first + last)
     times = np.array([0.0, 1.0, first, peak, last, last + 1.0])
     x = np.interp(times, times, [1e-2, 0.0, -1e-3, -beyond, -1e-3, 0.0])

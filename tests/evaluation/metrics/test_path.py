@@ -215,8 +215,8 @@ def test_read_only_positions_are_measured_as_others_are() -> None:
     )
 
 
-# Where an arm stands still, or trembles, most pieces of the path lie in one place. A search that looked at each of them
-# for each sample would take hours for these, so the tests would not end.
+# Where an arm stands still, or trembles, most pieces of the path lie in one place. A search that
+# looked at each of them for each sample would take hours for these, so the tests would not end.
 MANY = 200_000
 
 

@@ -34,7 +34,10 @@ def ambiguous_turns(times: ArrayLike, points: ArrayLike) -> int:
 
 
 def bent(angle: float, past: float, step: float = 0.01, steps: int = 50) -> Array:
-    """A path along x to the origin and on at an angle, sampled every step; a sample is `past` steps beyond the bend."""
+    """A path along x to the origin and on at an angle, sampled every step.
+
+    A sample is `past` steps beyond the bend.
+    """
     along = (np.arange(-steps, steps) + past) * step
     leaving = np.array([np.cos(angle), np.sin(angle), 0.0])
     return np.where(
@@ -111,7 +114,8 @@ def test_sharp_turns_at_consecutive_waypoints_are_separate_corners() -> None:
 
 
 def test_a_chamfer_as_long_as_the_path_is_fast_is_not_a_cut_corner() -> None:
-    # Steps of one length with two turns of 60 degrees: the way past a single corner would take two steps.
+    # Steps of one length with two turns of 60 degrees: the way past a single corner would take two
+    # steps.
     turned = np.repeat(np.deg2rad([0.0, 60.0, 120.0]), [10, 1, 10])
     points = np.cumsum(np.column_stack([np.cos(turned), np.sin(turned), 0.0 * turned]), axis=0)
     path_corners = found_corners(0.1 * np.arange(len(points)), points)
