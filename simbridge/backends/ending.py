@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from simbridge.backends.backend import Ending
-from simbridge.backends.control_script import ProgramOwner, ProgramWatch
+from simbridge.backends.program_watch import ProgramOwner, ProgramWatch
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.session_state import SessionState
 from simbridge.backends.state_fields import STATE_FIELDS

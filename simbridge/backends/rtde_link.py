@@ -18,8 +18,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from simbridge.backends.control_script import ProgramOwner, ProgramWatch, control_script
+from simbridge.backends.control_script import render_control_script
 from simbridge.backends.low_latency import allow_new_files, forbid_new_files
+from simbridge.backends.program_watch import ProgramOwner, ProgramWatch
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_fields import OPTIONAL_FIELDS, STATE_FIELDS
 from simbridge.backends.succession import has_corrupt_number
@@ -126,7 +127,7 @@ class RtdeLink:
             ConnectionLost: ur_rtde could not send it.
         """
         config = self._config
-        source = control_script(
+        source = render_control_script(
             config.number,
             config.period,
             tcp=config.tcp,

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from simbridge.backends.control_script import ProgramOwner
 from simbridge.backends.loop_process import LoopProcess
+from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.session_state import SessionState
 from simbridge.backends.state_ring import MAX_ROWS, StateRing

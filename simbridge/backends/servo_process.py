@@ -23,10 +23,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from simbridge.backends.control_script import ProgramOwner
 from simbridge.backends.error_events import error_facts
 from simbridge.backends.loop_parent import Parent
 from simbridge.backends.low_latency import allow_new_files, minimize_latency
+from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.rtde_link import RtdeLink
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.servo_loop import ServoLoop

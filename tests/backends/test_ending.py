@@ -10,9 +10,10 @@ import pytest
 
 from simbridge.backends import ending
 from simbridge.backends.backend import Ending
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT, ProgramOwner
+from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.backends.deferred_signals import defer_signals
 from simbridge.backends.ending import end_session
+from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.session_state import SessionState
 from simbridge.ur.errors import ConnectionLost
 

@@ -1,0 +1,152 @@
+"""Recognize from outside whose program a controller runs, by its states.
+
+Our control script carries the session's random number and a counter that advances in each cycle.
+Registers keep their values after a program has ended, so the number alone proves nothing: of a
+program that plays, the counter must advance too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
+from simbridge.ur.tables import PROGRAM_RUNS, RuntimeState
+
+# All times are those of the controller's clock.
+
+# The counter of a running script advances within this time.
+ADVANCE_TIME_S = 0.05
+# A script that is paused has counted in one of its last states before; so many may be late.
+MAX_LATE_COUNTS = 2
+# A script that plays names itself in its second statement, within this time.
+NAMING_TIME_S = 0.1
+# A script that was uploaded has carried its number for this long at the latest.
+START_TIME_S = 5.0
+
+
+class ProgramOwner(Enum):
+    """Whose program a controller runs, or has paused."""
+
+    NONE = "none"
+    OURS = "ours"
+    OTHER = "another"
+    UNKNOWN = "not known yet"
+
+
+class ProgramWatch:
+    """Follows a controller's states and knows whose program it was in the newest one.
+
+    Args:
+        number: The number of our script.
+        uploaded: Whether our script was sent to a controller without a program: it may not have
+            begun.
+        program: Whose program it was before.
+
+    Attributes:
+        program: Whose program it was in the newest state.
+    """
+
+    def __init__(
+        self, number: int, *, uploaded: bool = False, program: ProgramOwner = ProgramOwner.UNKNOWN
+    ) -> None:
+        self._number = number
+        # Whether our script was sent and has not counted yet.
+        self._is_starting = uploaded
+        self.program = program
+
+        # The script's counter in the last state.
+        self._counter: int | None = None
+        # For how many states a program has played without a count.
+        self._uncounted_states = 0
+        # Since when a program has played without a count, s.
+        self._still_since = 0.0
+        # Since when a program has played with another number, s.
+        self._unnamed_since = 0.0
+        # When a program first played with another number after the last one had ended, s; a pause
+        # does not change it.
+        self._first_unnamed: float | None = None
+
+    def follow(self, state: Mapping[str, Any]) -> ProgramOwner:
+        """Return whose program the next state shows.
+
+        Args:
+            state: Variables of RTDE by name.
+        """
+        now = state["timestamp"]
+        is_named = state[NUMBER_OUTPUT] == self._number
+        is_playing = state["runtime_state"] == RuntimeState.PLAYING
+        is_first_state = self._counter is None
+        has_counted = not is_first_state and state[COUNTER_OUTPUT] != self._counter
+        self._counter = state[COUNTER_OUTPUT]
+
+        if has_counted or is_first_state or not is_playing:
+            self._still_since = now
+        if is_named or is_first_state or not is_playing:
+            self._unnamed_since = now
+
+        if state["runtime_state"] not in PROGRAM_RUNS:
+            self.program = ProgramOwner.NONE
+            self._first_unnamed = None
+        elif is_playing:
+            self._uncounted_states = 0 if has_counted else self._uncounted_states + 1
+            if is_named:
+                self._first_unnamed = None
+            elif self._first_unnamed is None:
+                self._first_unnamed = now
+            self.program = self._judge_playing(now, is_named=is_named, has_counted=has_counted)
+        else:
+            self.program = self._judge_paused(now, is_named=is_named)
+            self._uncounted_states = 0
+        return self.program
+
+    def _judge_playing(self, now: float, *, is_named: bool, has_counted: bool) -> ProgramOwner:
+        """Return whose program plays.
+
+        Args:
+            now: The controller's clock, s.
+            is_named: Whether our number stands in its register.
+            has_counted: Whether the counter has advanced since the last state.
+        """
+        if is_named and has_counted:
+            self._is_starting = False
+            return ProgramOwner.OURS
+
+        if is_named:
+            # A counter that stands still is one that an earlier program has left.
+            if now - self._still_since > ADVANCE_TIME_S:
+                return ProgramOwner.OTHER
+            if self.program is ProgramOwner.NONE:
+                return ProgramOwner.UNKNOWN
+            return self.program
+
+        # Ours may not have reached its first statement yet.
+        if self._is_starting and now - self._unnamed_since < START_TIME_S:
+            return ProgramOwner.UNKNOWN
+        return ProgramOwner.OTHER
+
+    def _judge_paused(self, now: float, *, is_named: bool) -> ProgramOwner:
+        """Return whose program is paused.
+
+        It is ours if it counted until then, or was sent and has hardly begun.
+
+        Args:
+            now: The controller's clock, s.
+            is_named: Whether our number stands in its register.
+        """
+        if self.program is ProgramOwner.OTHER:
+            return ProgramOwner.OTHER
+
+        if self.program is ProgramOwner.OURS:
+            # Another may have taken its place, too late to show it.
+            is_late = self._uncounted_states > MAX_LATE_COUNTS
+            if is_late or not (is_named or self._is_starting):
+                return ProgramOwner.UNKNOWN
+            return ProgramOwner.OURS
+
+        # Nothing is known of it, but it may be ours that was paused before it named itself.
+        has_just_begun = self._first_unnamed is None or now - self._first_unnamed < NAMING_TIME_S
+        if self._is_starting and has_just_begun:
+            return ProgramOwner.OURS
+        return ProgramOwner.UNKNOWN
