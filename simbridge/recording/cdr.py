@@ -152,21 +152,21 @@ class Layout:
         """Add a group of numbers.
 
         Args:
-            codes: Each number's code of the struct module, by name.
+            codes: Each number's code of the struct module, by name; at least one.
         """
         form = "<"
-        begin = None
+        offsets: list[int] = []
         for name, code in codes.items():
             dtype = np.dtype(f"<{code}")
             gap = self._align(dtype.itemsize)
-            if begin is None:
-                begin = len(self.template)
-                form += code
-            else:
-                form += f"{gap}x{code}"
-            self.columns[name] = NumberField(dtype, len(self.template))
+            # The gap before the first number is not in the group.
+            form += f"{gap}x{code}" if offsets else code
+            offsets.append(len(self.template))
+            self.columns[name] = NumberField(dtype, offsets[-1])
             self.template += bytes(dtype.itemsize)
-        self._groups.append(NumberGroup(struct.Struct(form), begin or 0, tuple(codes), False))
+
+        packer = struct.Struct(form)
+        self._groups.append(NumberGroup(packer, offsets[0], tuple(codes), False))
 
     def add_vector(self, name: str, count: int) -> None:
         """Add a group of `count` float64 under one name."""
@@ -205,6 +205,7 @@ class Layout:
 
     @cached_property
     def _records(self) -> Records:
+        """The messages as records, once the layout is complete."""
         return Records(bytes(self.template), self.columns)
 
     def unpack(self, messages: Sequence[bytes]) -> dict[str, NDArray[Any]]:

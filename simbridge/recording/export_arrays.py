@@ -68,6 +68,7 @@ def export_parquet(folder: Path, read_samples: ReadSamples) -> list[Path]:
     log = run.log
 
     def lists(values: Array) -> Any:
+        """Return rows (T, n) as a column of T lists of n numbers."""
         numbers = arrow.array(values.ravel())
         return arrow.FixedSizeListArray.from_arrays(numbers, values.shape[1])
 

@@ -88,6 +88,7 @@ def _topics(run: RunSamples) -> Iterator[BagTopic]:
 def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
     """Write a new bag; return its directory."""
     store = get_typestore(Stores.ROS2_HUMBLE)
+    # Whole ns since the start of the run.
     times = np.round(run.log.stamp * 1e9).astype(np.int64).tolist()
     topics = list(_topics(run))
     # Version 8 is read from ROS 2 Humble on.
@@ -97,6 +98,7 @@ def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
             for topic in topics
         ]
         for k, time in enumerate(times):
+            # The header's seconds and ns.
             stamp = divmod(time, 10**9)
             for connection, topic in zip(connections, topics, strict=True):
                 groups = [group[k].tolist() for group in topic.groups]

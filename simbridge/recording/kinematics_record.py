@@ -44,6 +44,7 @@ def record_kinematics(
         source: Where its kinematics come from (see `with_kinematics`); None if nobody chose.
         reported: The table that the run's controller reports; None in simulation.
     """
+    # Where the kinematics come from.
     file = None
     if source is not None and source != "nominal":
         file = str(Path(source).resolve())
@@ -55,6 +56,7 @@ def record_kinematics(
     else:
         origin = "controller"
 
+    # How far they are from those of the controller.
     difference = None
     if reported is not None:
         distance, angle = largest_difference(
@@ -62,6 +64,7 @@ def record_kinematics(
         )
         difference = DifferenceRecord(distance, angle)
 
+    # The calibration itself, so that the run can be repeated without its file.
     calibration = robot.calibration
     dh = None
     ros = None

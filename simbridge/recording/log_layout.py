@@ -25,6 +25,7 @@ for MCAP's index.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 from simbridge.recording import ros_messages
@@ -37,6 +38,11 @@ LAYOUT = "simbridge/layout"
 """The name of the metadata record after it, which holds what a reader needs to know."""
 
 LAYOUT_VERSION = "2"
+
+# An MCAP message before its data: opcode, length and channel; sequence number, log time and publish
+# time, which differ from message to message.
+MESSAGE_BEGIN = struct.Struct("<BQH")
+MESSAGE_HEAD_BYTES = MESSAGE_BEGIN.size + struct.calcsize("<IQQ")
 
 
 def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) -> dict[str, Layout]:

@@ -23,7 +23,14 @@ from simbridge.files.mapped_arrays import MappedArrays
 from simbridge.files.mcap_records import mcap_records
 from simbridge.files.reading import open_file
 from simbridge.recording.cdr import Layout, NumberField, Records
-from simbridge.recording.log_layout import LAYOUT, LAYOUT_VERSION, METADATA, layouts
+from simbridge.recording.log_layout import (
+    LAYOUT,
+    LAYOUT_VERSION,
+    MESSAGE_BEGIN,
+    MESSAGE_HEAD_BYTES,
+    METADATA,
+    layouts,
+)
 from simbridge.recording.samples import LIVE_FIELDS, SAMPLE_FIELDS, LogColumns
 
 # After so many samples, the memory of those that were read is given back.
@@ -32,10 +39,6 @@ RELEASED = 50_000
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
 BLOCK = 2048
 
-# An MCAP message before its data: opcode, length and channel; sequence number, log time and publish
-# time, which differ from message to message.
-MESSAGE_BEGIN = struct.Struct("<BQH")
-MESSAGE_HEAD_BYTES = MESSAGE_BEGIN.size + struct.calcsize("<IQQ")
 # What the length of an MCAP record does not count: opcode and length.
 RECORD_PREFIX_BYTES = struct.calcsize("<BQ")
 
@@ -98,6 +101,12 @@ def read_log(path: str | Path) -> LogColumns:
 
 
 def _open_log(path: Path) -> BinaryIO:
+    """Open a log.
+
+    Raises:
+        OSError: The system refuses.
+        LogReadError: It is no regular file.
+    """
     try:
         return open_file(path)
     except InputFileError as error:
@@ -212,6 +221,7 @@ class _LogDecoder:
             )
 
     def _take_message(self, topic: str, message: bytes) -> None:
+        """Gather the messages of a sample; with the last one it is whole."""
         # The messages of a sample come in one order, so an incomplete sample is overwritten by the
         # next one.
         self._sample[topic] = message

@@ -15,7 +15,13 @@ import msgspec
 from mcap.writer import IndexType, Writer
 
 from simbridge.errors import InvalidParameter, LogWriteError
-from simbridge.recording.log_layout import LAYOUT, LAYOUT_VERSION, METADATA, layouts
+from simbridge.recording.log_layout import (
+    LAYOUT,
+    LAYOUT_VERSION,
+    MESSAGE_HEAD_BYTES,
+    METADATA,
+    layouts,
+)
 from simbridge.recording.ros_messages import DEFINITIONS
 from simbridge.recording.samples import Sample
 
@@ -24,9 +30,6 @@ CHUNK_DURATION_S = 0.25
 # zstd compresses an arm's noisy numbers by 1 % more in chunks of up to this many bytes than in
 # larger ones.
 MAX_CHUNK_BYTES = 2**17
-
-# An MCAP message before its data.
-MESSAGE_HEAD_BYTES = 31
 
 # The seconds of a ROS 2 stamp are an int32.
 MAX_STAMP_S = 2.0**31
@@ -54,6 +57,7 @@ class _LogFile:
             raise self._note_failure(error) from error
 
     def write(self, data: bytes) -> int:
+        """Write all of the data; return its length."""
         # A nearly full disk takes a part, and reports an error only for the rest.
         rest = memoryview(data)
         while rest:
@@ -66,12 +70,14 @@ class _LogFile:
         return len(data)
 
     def tell(self) -> int:
+        """Return how many bytes were written."""
         return self._written_bytes
 
     def flush(self) -> None:
         """Do nothing: nothing is buffered."""
 
     def close(self) -> None:
+        """Close the file."""
         try:
             self._file.close()
         except OSError as error:
@@ -79,6 +85,7 @@ class _LogFile:
                 raise self._note_failure(error) from error
 
     def _note_failure(self, error: OSError) -> LogWriteError:
+        """Return what the system reports as a failure of the log, and keep it."""
         self.failure = LogWriteError(self.path, self._written_bytes, error.errno or errno.EIO)
         return self.failure
 

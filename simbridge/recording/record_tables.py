@@ -117,6 +117,7 @@ def record_backend(
         **record_options(options, "backend"),
     )
 
+    # A controller's servo is servoj; a simulated arm may have an ideal one.
     if simulated_time and options.servo != "servoj":
         record.servo = "ideal"
     else:
@@ -134,6 +135,7 @@ def record_backend(
             record.lookahead_deviation = plant.lookahead_deviation
             record.plant_replaced = list(plant.replaced) or None
 
+    # Only a controller scales the speed, and pauses.
     if not simulated_time:
         record.on_scaling = options.on_scaling
         record.on_pause = options.on_pause

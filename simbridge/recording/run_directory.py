@@ -78,6 +78,7 @@ class RunDirectory:
         path = Path("runs", stem) if out is None else Path(out)
         number = 1
         while True:
+            # To make it is the only sure test of whether it exists.
             with writing(path, "; choose another with --out"):
                 try:
                     path.mkdir(parents=parents)
@@ -85,7 +86,8 @@ class RunDirectory:
                 except FileExistsError:
                     if out is not None:
                         raise
-            # Another run of the same second has this name.
+
+            # Another run of the same second has this name: try the next one.
             number += 1
             path = path.with_name(f"{stem}_{number}")
 
@@ -146,6 +148,7 @@ class RunDirectory:
         return self._read_settings(check)
 
     def _read_settings(self, decode: Callable[[dict[str, Any]], T]) -> T:
+        """Read settings.toml, and return what its tables are decoded to."""
         try:
             return decode(decode_toml(read_text(self.settings_file)))
         except InputFileError as error:
@@ -179,6 +182,7 @@ class RunDirectory:
         return self._read_arrays(self.meshes_file, ArmDrawing.from_arrays)
 
     def _read_arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
+        """Read an npz file, and return what its arrays are decoded to."""
         try:
             with open_file(path) as file:
                 _check_arrays(file)
@@ -259,6 +263,7 @@ class RunDirectory:
         write_file(self.replay_file, page.encode(), follow_links=False)
 
     def _read_json(self, file: Path) -> dict[str, Any]:
+        """Read a file of one JSON object."""
         try:
             return msgspec.json.decode(read_bytes(file, MAX_JSON_BYTES), type=dict[str, Any])
         except InputFileError as error:
@@ -267,6 +272,7 @@ class RunDirectory:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
+        """Write a file of one JSON object; a NaN in it raises ValueError."""
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         write_file(path, text.encode(), follow_links=False)
 
@@ -291,23 +297,28 @@ def _check_fields(content: Mapping[str, Any], kind: type) -> None:
 def _check_arrays(file: BinaryIO) -> None:
     """Check that the arrays of an npz file are as large as they claim, and not too large to read.
 
+    Nothing is allocated for them meanwhile.
+
     Raises:
         ValueError: They are not.
         KeyError: An array is of another version of numpy's format.
     """
+    # numpy would also load a single array, or a pickle.
     if file.read(2) != b"PK":
         raise ValueError("it is no file of arrays")
 
     with zipfile.ZipFile(file) as archive:
+        # What all of them would take in memory.
         members = archive.infolist()
         file_size = os.fstat(file.fileno()).st_size
         if sum(member.file_size for member in members) > expansion(file_size):
             raise ValueError("its arrays are much larger than the file")
 
+        # What the header of each claims.
         for member in members:
             with archive.open(member) as array:
-                read_header = ARRAY_HEADERS[read_magic(array)]
-                shape, _, dtype = read_header(array)
+                version = read_magic(array)
+                shape, _, dtype = ARRAY_HEADERS[version](array)
             is_negative = min(shape, default=0) < 0
             if is_negative or math.prod(shape) * dtype.itemsize > member.file_size:
                 raise ValueError(f"{member.filename} claims the shape {shape}, and is shorter")

@@ -84,13 +84,13 @@ class LiveSample(Sample):
         period: Counts the periods of a loop, from 0.
         input: Number of the input that was taken in this period; 0 for none.
         now: The loop's clock, s.
-        rate: Of full speed, 0 to 1.
-        speed: Of the wanted step, how much was made, 0 to 1.
+        rate: Fraction of full speed, 0 to 1.
+        speed: Fraction of the wanted step that was made, 0 to 1.
         solver: Time that solver and checks took, s; nan if it was not measured.
         engagement: The engagement to which it belongs.
         order: What was asked besides inputs (see `Order`).
         fate: What became of the input (see `Fate`).
-        phase: The session's phase (see `Phase`).
+        phase: The session's phase (see `LivePhase`).
         causes: What slowed the arm down (9,): three times name, subject and value; -1 for none.
     """
 

@@ -75,12 +75,14 @@ def read_record(tables: Mapping[str, Any]) -> Record:
         ValueError: A table or a field is missing, has another type or an impossible value, or does
             not fit the others; the message names it.
     """
+    # What holds for the tables of any record: these refusals name their keys in full.
     for name in TABLES:
         if not isinstance(tables.get(name), dict):
             raise ValueError(f"it has no table [{name}]")
     _refuse_numbers(tables)
     _check_present(tables)
 
+    # Table by table, with the types of the record's fields; unknown tables are left out.
     kind = SessionRecord if "live" in tables else RunRecord
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
