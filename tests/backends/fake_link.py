@@ -204,7 +204,7 @@ class FakeLink:
             self._joints.reset(self._joints.q, np.zeros_like(self._joints.q))
 
     def _command_in_force(self, tick: int) -> Array:
-        """The newest setpoint that has reached servoj at this tick; before the first, the joints."""
+        """Return the newest setpoint that has reached servoj at this tick, or where the arm is."""
         assert self._joints is not None
         for sent in reversed(self.sent):
             if sent.tick + self._lag < tick:

@@ -1,4 +1,4 @@
-"""The control script as text."""
+"""The control script is rendered as text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ def test_the_script_arms_its_watchdog_before_anything_else():
 
     script = render_control_script(4711, 0.002, tcp=tcp, payload=2.5)
 
-    first = script.splitlines()[1]
-    assert first.strip() == 'rtde_set_watchdog("input_int_register_0", 10, "stop")'
+    first_statement = script.splitlines()[1].strip()
+    assert first_statement == 'rtde_set_watchdog("input_int_register_0", 10, "stop")'
 
 
-def test_numbers_differ_and_are_never_what_an_unused_register_has():
-    assert len({draw_session_number() for _ in range(1000)}) > 990
-    assert min(draw_session_number() for _ in range(1000)) > 0
+def test_numbers_differ_from_each_other_and_from_unused_registers():
+    numbers = [draw_session_number() for _ in range(1000)]
+
+    assert len(set(numbers)) > 990
+    assert min(numbers) > 0

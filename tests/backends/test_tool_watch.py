@@ -1,4 +1,4 @@
-"""Whether a controller's tool is still that of the motion."""
+"""A controller's tool is watched during a motion."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ GRIPPER = {
 
 
 def follow(watch, *states, may_change=False):
+    """Let a watch follow these states."""
     for state in states:
         watch.follow(state, payload_may_change=may_change)
 
@@ -35,7 +36,7 @@ def test_what_the_control_script_sets_is_no_change():
     assert not watch.has_other_payload
 
 
-def test_after_the_control_script_has_set_its_tcp_another_is_a_change():
+def test_another_tcp_than_the_scripts_is_a_change():
     watch = ToolWatch("arm", tcp=TCP, before=BARE)
     follow(watch, BARE, BARE | {"tcp_offset": TCP})
 
@@ -43,7 +44,7 @@ def test_after_the_control_script_has_set_its_tcp_another_is_a_change():
         follow(watch, BARE)
 
 
-def test_after_the_control_script_has_set_its_payload_another_is_a_change():
+def test_another_payload_than_the_scripts_is_a_change():
     watch = ToolWatch("arm", payload=1.2, payload_cog=(0.0, 0.0, 0.06), before=BARE)
     payload = {name: value for name, value in GRIPPER.items() if name != "tcp_offset"}
     follow(watch, BARE, BARE | payload)
@@ -52,7 +53,7 @@ def test_after_the_control_script_has_set_its_payload_another_is_a_change():
         follow(watch, BARE | payload | {"payload": 2.0})
 
 
-def test_an_inertia_that_follows_from_the_scripts_payload_is_no_change():
+def test_an_inertia_of_the_scripts_payload_is_no_change():
     watch = ToolWatch("arm", payload=1.2, payload_cog=(0.0, 0.0, 0.06), before=GRIPPER)
 
     follow(watch, GRIPPER, GRIPPER | {"payload_inertia": (0.0,) * 6})
@@ -67,7 +68,7 @@ def test_a_tool_that_changes_before_the_first_compared_state_is_a_change():
         follow(watch, BARE | {"tcp_offset": TCP})
 
 
-def test_without_a_mass_its_place_and_inertia_have_no_effect():
+def test_without_a_mass_centre_and_inertia_have_no_effect():
     watch = ToolWatch("arm", before=BARE)
 
     follow(watch, BARE | {"payload_cog": (0.1, 0.0, 0.0), "payload_inertia": (1.0,) * 6})
@@ -75,7 +76,7 @@ def test_without_a_mass_its_place_and_inertia_have_no_effect():
     assert not watch.has_other_payload
 
 
-def test_an_older_version_that_reports_no_inertia_is_compared_without():
+def test_an_older_version_is_compared_without_inertia():
     older = {name: value for name, value in GRIPPER.items() if name != "payload_inertia"}
     watch = ToolWatch("arm", before=older)
     follow(watch, older)
@@ -83,7 +84,8 @@ def test_an_older_version_that_reports_no_inertia_is_compared_without():
     with pytest.raises(ToolChanged) as raised:
         follow(watch, older | {"payload": 3.0})
 
-    assert (raised.value.actual, raised.value.expected) == ("3 kg", "1.2 kg")
+    assert raised.value.actual == "3 kg"
+    assert raised.value.expected == "1.2 kg"
 
 
 def test_the_oldest_versions_report_the_tcp_alone():

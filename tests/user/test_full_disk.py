@@ -6,6 +6,7 @@ The cause is a sentence, and every file is whole.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.errors import LogWriteError, OutputError
 from simbridge.planning.options import Options
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running import repeating, runner
 from simbridge.running.run_setup import prepare
@@ -292,3 +294,18 @@ def test_a_full_disk_brakes_a_live_session(disk):
         assert isinstance(session.status.error, (LogWriteError, OutputError))
         with pytest.raises((LogWriteError, OutputError)):
             session.engage()
+
+
+def test_a_disk_that_fails_in_motion_is_an_unknown_cause(line, tmp_path, monkeypatch):
+    def fail(log, _sample):
+        raise LogWriteError(tmp_path / "log.mcap", 0, errno.EIO)
+
+    monkeypatch.setattr(LogWriter, "write", fail)
+
+    with pytest.raises(LogWriteError):
+        simbridge.run(line, out=tmp_path / "run")
+
+    ended_by = RunDirectory.open(tmp_path / "run").summary()["ended_by"]
+    assert ended_by["cause"] == "unknown"
+    assert ended_by["evidence"][0].startswith("LogWriteError: The log")
+    assert "EIO" in ended_by["evidence"][0]
