@@ -11,7 +11,9 @@ def scenario(robot: Robot) -> Scenario:
         trajectory=trace(
             path, MinimumJerk(size.speed), orientation=size.orientation, laps=2, source="circle"
         ),
-        description=f"A circle of {0.3 * size.scale:g} m diameter, at most {size.speed:g} m/s, two laps",
+        description=(
+            f"A circle of {0.3 * size.scale:g} m diameter, at most {size.speed:g} m/s, two laps"
+        ),
     )
 
 

@@ -22,7 +22,10 @@ def scenario(robot: Robot) -> Scenario:
         trajectory=pick_and_place(
             pick, place, lift=0.1 * size.scale, law=MinimumJerk(1.5 * size.speed)
         ),
-        description=f"Pick and place over {0.4 * size.scale:g} m, with a quarter turn of the tool on the way",
+        description=(
+            f"Pick and place over {0.4 * size.scale:g} m, "
+            "with a quarter turn of the tool on the way"
+        ),
     )
 
 

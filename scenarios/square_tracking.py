@@ -16,7 +16,9 @@ def scenario(robot: Robot) -> Scenario:
             orientation=size.orientation,
             laps=2,
         ),
-        description=f"A square of {size.side:g} m at {size.speed:g} m/s, sampled at 100 Hz, {tool}two laps",
+        description=(
+            f"A square of {size.side:g} m at {size.speed:g} m/s, sampled at 100 Hz, {tool}two laps"
+        ),
     )
 
 

@@ -1,5 +1,5 @@
-# The public names of simbridge and the modules that define them, for lazy_loader and for type checkers: the only list.
-# lazy_loader reads relative imports alone.
+# The public names of simbridge and the modules that define them, for lazy_loader and for type
+# checkers: the only list. lazy_loader reads relative imports alone.
 from .browser.studio import Studio as Studio
 from .browser.studio import studio as studio
 from .cli.command_line import run_as_script as run_as_script

@@ -1,13 +1,14 @@
 """Record what simbridge does, so that a change of its code can be shown to change nothing else.
 
-    python tools/net.py record DIRECTORY              with the environment of the checkout to record
-    python tools/net.py compare OLD NEW               print what differs; exits with 1 where anything does
+    python tools/net.py record DIRECTORY   with the environment of the checkout to record
+    python tools/net.py compare OLD NEW    print what differs; exits with 1 where anything does
 
 A record is a tree of small text files. Arrays are kept as one SHA-256 per column, so that a
 difference names the column. Masked are: columns of the host's clock, wall times, versions, dates,
 paths, and identities that hash our source.
 
-Names that move between packages are imported in one place each; who moves a module adapts the import here.
+Names that move between packages are imported in one place each; who moves a module adapts the
+import here.
 """
 
 from __future__ import annotations
@@ -49,15 +50,17 @@ SOLVERS = [
     "constrained",
 ]
 COMMANDS = [
-    "run", "check", "inspect", "robots", "scenarios", "runs", "view", "export", "report", "compare", "evaluate",
-    "identify", "teleop", "studio", "sweep", "doctor", "emulate", "experiment", "completion",
+    "run", "check", "inspect", "robots", "scenarios", "runs", "view", "export", "report", "compare",
+    "evaluate", "identify", "teleop", "studio", "sweep", "doctor", "emulate", "experiment",
+    "completion",
 ]  # fmt: skip
 
 # Keys of JSON and TOML whose values depend on the machine, the date or our source.
 MASKED_KEYS = {
-    "date", "created", "time", "started", "host", "versions", "version", "python", "platform", "hash", "identity",
-    "wall_time_s", "seconds", "source", "file", "directory", "path", "report", "replay", "cpu", "git", "command",
-    "solve_time_s", "compute_time_s", "host_name", "latency", "timing", "process", "environment", "software",
+    "date", "created", "time", "started", "host", "versions", "version", "python", "platform",
+    "hash", "identity", "wall_time_s", "seconds", "source", "file", "directory", "path", "report",
+    "replay", "cpu", "git", "command", "solve_time_s", "compute_time_s", "host_name", "latency",
+    "timing", "process", "environment", "software",
 }  # fmt: skip
 
 
@@ -103,7 +106,10 @@ def digest(array: Any) -> str:
 
 
 class Text(html.parser.HTMLParser):
-    """Collects the text of a page, without its styles, scripts and the coordinates of its drawings."""
+    """Collects the text of a page.
+
+    Left out are its styles, its scripts and the coordinates of its drawings.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -345,21 +351,26 @@ URSCRIPTS = {
     "movej": "movej([q[0] + 0.3, q[1], q[2], q[3], q[4], q[5]], a=1.4, v=1.0)",
     "movel": "p0 = get_target_tcp_pose()\nmovel(pose_add(p0, p[0, 0.1, 0, 0, 0, 0]), a=1.0, v=0.1)",
     "blend": (
-        "p0 = get_target_tcp_pose()\nmovel(pose_add(p0, p[0, 0.1, 0, 0, 0, 0]), a=1.0, v=0.1, r=0.02)\n"
+        "p0 = get_target_tcp_pose()\n"
+        "movel(pose_add(p0, p[0, 0.1, 0, 0, 0, 0]), a=1.0, v=0.1, r=0.02)\n"
         "movel(pose_add(p0, p[0.1, 0.1, 0, 0, 0, 0]), a=1.0, v=0.1)"
     ),
     "movep": "p0 = get_target_tcp_pose()\nmovep(pose_add(p0, p[0, 0.1, 0, 0, 0, 0]), a=1.0, v=0.1)",
     "speedj": "speedj([0.2, 0, 0, 0, 0, 0], 0.5, 0.5)\nstopj(1.0)",
     "speedl": "speedl([0.05, 0, 0, 0, 0, 0], 0.5, 0.5)\nstopl(1.0)",
     "servoj": (
-        "i = 0\nwhile i < 250:\n  servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], t=0.002, "
-        "lookahead_time=0.05, gain=500)\n  i = i + 1\nend\nstopj(2.0)"
+        "i = 0\nwhile i < 250:\n"
+        "  servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], "
+        "t=0.002, lookahead_time=0.05, gain=500)\n"
+        "  i = i + 1\nend\nstopj(2.0)"
     ),
     "threads": (
-        "n = 0\nthread count():\n  while True:\n    n = n + 1\n    sync()\n  end\nend\nt = run count()\n"
-        "sleep(0.1)\nkill t\nwrite_output_integer_register(0, n)"
+        "n = 0\nthread count():\n  while True:\n    n = n + 1\n    sync()\n  end\nend\n"
+        "t = run count()\nsleep(0.1)\nkill t\nwrite_output_integer_register(0, n)"
     ),
-    "mathematics": "set_standard_digital_out(0, norm(get_actual_tcp_pose()) > 0.1)\nfault = [1, 2][5]",
+    "mathematics": (
+        "set_standard_digital_out(0, norm(get_actual_tcp_pose()) > 0.1)\nfault = [1, 2][5]"
+    ),
 }
 
 

@@ -3,8 +3,8 @@
     python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...]
                          [--test PATTERN] [--log DIR]
 
-It prints a table. CHECKOUT is a checkout of Universal_Robots_Client_Library, which is built in its folder build. The
-version is in docs/emulator_fidelity.md. Nothing is fetched.
+It prints a table. CHECKOUT is a checkout of Universal_Robots_Client_Library, which is built in its
+folder build. The version is in docs/emulator_fidelity.md. Nothing is fetched.
 
 Some tests listen on the controller's own ports, so the emulator and the tests have a network each:
 two namespaces, joined by a cable, with UR's own addresses. Each program gets a new emulator, each

@@ -1,7 +1,7 @@
 """A live session at 500 Hz with a busy caller, compared with a bare timer in the same run.
 
-`python -m simbridge.bench.live HOST SECONDS OUT PRIORITY` is the session in a process of its own. It
-gives poses that come at 20 Hz with jitter, while another thread of the process holds Python's
+`python -m simbridge.bench.live HOST SECONDS OUT PRIORITY` is the session in a process of its own.
+It gives poses that come at 20 Hz with jitter, while another thread of the process holds Python's
 interpreter lock a tenth of the time.
 """
 

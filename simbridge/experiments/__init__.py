@@ -6,10 +6,10 @@
     tracking         D: a moving target, for each gain; and a sweep of kp on noisy targets
     solvers          all solvers on one trajectory and on random poses
 
-This module is the registry: the name and the parameters of each experiment, from which its flags and
-help follow. It is quick to import. The module of an experiment's name holds `measure`, which takes
-a robot and solvers and returns arrays; EXPECTED, what its figures are known to be on a UR10, with
-the source; and `run`, which returns an `Outcome`.
+This module is the registry: the name and the parameters of each experiment, from which its flags
+and help follow. It is quick to import. The module of an experiment's name holds `measure`, which
+takes a robot and solvers and returns arrays; EXPECTED, what its figures are known to be on a UR10,
+with the source; and `run`, which returns an `Outcome`.
 """
 
 from __future__ import annotations

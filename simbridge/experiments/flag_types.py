@@ -1,4 +1,7 @@
-"""Types of flags that may be left out: what the help shows of them, and how their words are read."""
+"""Types of flags that may be left out.
+
+They say what the help shows of a flag, and how its words are read.
+"""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ STATES = {
     "paused": "#40004b",
 }
 
-# Dashes of lines that share axes: lengths of dash and gap, in pixels, by the name of their swatch in
-# page.css.
+# Dashes of lines that share axes: lengths of dash and gap, in pixels, by the name of their swatch
+# in page.css.
 DASHES = {
     "": (),
     "long": (9.0, 3.0),

@@ -1,4 +1,7 @@
-"""The setup of a run, before anything moves: its arm, its solver and its plan, checked and ready."""
+"""The setup of a run, before anything moves.
+
+It is the arm, the solver and the plan, checked and ready.
+"""
 
 from __future__ import annotations
 

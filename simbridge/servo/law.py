@@ -230,7 +230,10 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
 
 
 def _is_unstable(lookahead: float, gain: float, cycle: float) -> bool:
-    """Apply the stability criterion of the law's step: Jury's, for its characteristic polynomial."""
+    """Apply the stability criterion of the law's step.
+
+    It is Jury's, for its characteristic polynomial.
+    """
     return 2.0 * cycle * gain * lookahead + cycle**2 * gain >= 4.0
 
 
