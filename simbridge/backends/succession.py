@@ -1,11 +1,11 @@
 """Check that a state of a controller can follow the one before.
 
-A corrupt byte or a clock that jumps gives a state that no arm can be in, or not so soon. Such a state must not reach
-the loop that sends setpoints: it reckons with the times and positions of states, and would do so for hours, or for
-positions that the arm has never had.
+A corrupt byte or a clock that jumps gives a state that no arm can be in, or not so soon. Such a
+state must not reach the loop that sends setpoints: it reckons with the times and positions of
+states, and would do so for hours, or for positions that the arm has never had.
 
-A clock that goes back is not judged here: older states are ignored, and a controller that was restarted is recognized
-when the session ends.
+A clock that goes back is not judged here: older states are ignored, and a controller that was
+restarted is recognized when the session ends.
 """
 
 from __future__ import annotations
@@ -17,14 +17,22 @@ from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.ur.errors import ImplausibleState
 from simbridge.ur.rtde import Package
 
-# How far the controller's clock may be ahead of that of the state before, s. States that stay away for 0.1 s end a
-# motion; the last one before may itself have been late by as much.
+# How far the controller's clock may be ahead of that of the state before. States that stay away for
+# 0.1 s end a motion; the last one before may itself have been late by as much.
 MAX_STEP_S = 0.2
-# How far a joint may be from where it was in the state before, rad, besides what it moves at twice its largest
-# velocity. What is nearer than this, and cannot be true, is seen by the guard: the arm is not where it was sent.
+# How far a joint may be from where it was in the state before, rad, besides what it moves at its
+# largest velocity, with a margin. What is nearer than this, and cannot be true, is seen by the
+# guard: the arm is not where it was sent.
 MAX_JOINT_STEP = 1.0
-# What no arm exceeds: joint positions, rad (16 turns), velocities, rad/s, accelerations, rad/s^2, and currents, A.
-_LARGEST = {
+# How much faster than its largest velocity a joint may seem to have moved.
+VELOCITY_MARGIN = 2.0
+# How far the control script's counter may go on from one state to the next: a count a cycle, for
+# `MAX_STEP_S`.
+MAX_COUNTS = 100
+
+# What no arm exceeds: joint positions, rad (16 turns), velocities, rad/s, accelerations, rad/s^2,
+# and currents, A.
+MAX_MAGNITUDES = {
     "actual_q": 100.0,
     "target_q": 100.0,
     "actual_qd": 100.0,
@@ -32,12 +40,11 @@ _LARGEST = {
     "target_qdd": 1e6,
     "actual_current": 1e3,
 }
-_POSITIONS = ("actual_q", "target_q")
-# How far the control script's counter may go on from one state to the next: a count a cycle, for `MAX_STEP_S`.
-MAX_COUNTS = 100
+POSITION_FIELDS = ("actual_q", "target_q")
 # Fractions of full speed; a little outside of 0 to 1 is rounding.
-_SCALINGS = ("speed_scaling", "target_speed_fraction")
-_SCALING_RANGE = (-0.01, 2.0)
+SCALING_FIELDS = ("speed_scaling", "target_speed_fraction")
+MIN_SCALING = -0.01
+MAX_SCALING = 2.0
 
 
 def check_state(host: str, state: Package) -> None:
@@ -50,18 +57,19 @@ def check_state(host: str, state: Package) -> None:
     Raises:
         ImplausibleState: A quantity is larger than any of an arm, or no number.
     """
-    for field, largest in _LARGEST.items():
+    for field, largest in MAX_MAGNITUDES.items():
+        # Positions must be there. What else an older controller does not report stands in the
+        # state as nan.
+        must_be_number = field in POSITION_FIELDS
         for value in state.get(field, ()):
-            # What an older controller does not report stands in the state as nan.
-            if abs(value) > largest or (math.isnan(value) and field in _POSITIONS):
+            if abs(value) > largest or (must_be_number and math.isnan(value)):
                 raise ImplausibleState(host, field, f"{value:g}", "which no arm has")
 
-    low, high = _SCALING_RANGE
-    for field in _SCALINGS:
-        if not low <= state[field] <= high:
-            raise ImplausibleState(
-                host, field, f"{state[field]:g}", "which is no share of full speed"
-            )
+    for field in SCALING_FIELDS:
+        scaling = state[field]
+        if not MIN_SCALING <= scaling <= MAX_SCALING:
+            reason = "which is no share of full speed"
+            raise ImplausibleState(host, field, f"{scaling:g}", reason)
 
 
 def check_succession(
@@ -80,20 +88,23 @@ def check_succession(
     """
     check_state(host, state)
 
+    # The clock. All comparisons are false for nan, which is refused, too.
     step = state["timestamp"] - before["timestamp"]
     if not step <= MAX_STEP_S:
         reason = f"{step:.3f} s after the state before, and at most {MAX_STEP_S:g} s can be"
         raise ImplausibleState(host, "timestamp", f"{state['timestamp']:.3f} s", reason)
 
-    for field in _POSITIONS:
+    # The joints.
+    for field in POSITION_FIELDS:
         for joint, velocity in enumerate(max_velocity):
-            distance = abs(state[field][joint] - before[field][joint])
-            if not distance <= MAX_JOINT_STEP + 2.0 * velocity * step:
-                value = f"{state[field][joint]:.3f} rad for joint {joint + 1}"
-                raise ImplausibleState(
-                    host, field, value, f"{distance:.3f} rad from the state before"
-                )
+            position = state[field][joint]
+            distance = abs(position - before[field][joint])
+            if not distance <= MAX_JOINT_STEP + VELOCITY_MARGIN * velocity * step:
+                value = f"{position:.3f} rad for joint {joint + 1}"
+                reason = f"{distance:.3f} rad from the state before"
+                raise ImplausibleState(host, field, value, reason)
 
+    # The program.
     if has_corrupt_number(before, state):
         reason = "although the count of the control script goes on"
         raise ImplausibleState(
@@ -105,9 +116,13 @@ def check_succession(
 
 
 def has_corrupt_number(before: Package, state: Package) -> bool:
-    """Whether the control script's number is another than in the state before, and yet its count goes on from there.
+    """Return whether a state has another number of the control script although its count goes on.
 
     Another program in its place does not count at all, or counts from the beginning.
+
+    Args:
+        before: The state before.
+        state: A later one.
     """
     if state.get(NUMBER_OUTPUT) == before.get(NUMBER_OUTPUT):
         return False
