@@ -34,11 +34,11 @@ def plan_approach(
 
     Args:
         robot: The arm.
-        start: Where it is: joint positions (n,), rad.
-        goal: Where the plan begins (n,), rad.
+        start: Present joint positions (n,), rad.
+        goal: Joint positions (n,), rad, at which the plan begins.
         period: Control period, s.
-        max_joint_speed: rad/s.
-        max_tool_speed: m/s.
+        max_joint_speed: Largest velocity of a joint, rad/s.
+        max_tool_speed: Largest speed of the TCP, m/s.
         collision_scene: The obstacles.
 
     Returns:

@@ -42,10 +42,11 @@ class Peaks:
     """The largest of each quantity over a plan that passed.
 
     Attributes:
-        velocity: Of each joint (n,), rad/s.
-        velocity_jump: From one period to the next, of each joint (n,), rad/s.
+        velocity: Largest velocity of each joint (n,), rad/s.
+        velocity_jump: Largest change of velocity from one period to the next, of each joint (n,),
+            rad/s.
         acceleration: While moving, of each joint (n,), rad/s^2.
-        tool_speed: m/s.
+        tool_speed: Largest speed of the TCP, m/s.
         clearance: The smallest that was measured; None for an arm without shapes.
         command_lead: With feedforward: the largest distance of a command from the arm, rad; None
             without.
@@ -133,7 +134,7 @@ class LimitCheck:
         quantity: Its name.
         values: One for each sample and joint (T, n), or for each sample (T,) where it is no
             joint's.
-        limits: Of the same shape; or one for each joint, or for all.
+        limits: Limits of the same shape; or one for each joint, or for all.
         exceeds: Which values are refused, of the shape of the values.
         sentence: What is wrong, with the fields joint, value and limit, the last two in degrees,
             too, and excess; in the units of a joint that turns.
@@ -171,10 +172,10 @@ def check_setpoints(
         robot: The arm.
         setpoints: Joint positions (T, n), rad (m for sliding joints), one a period.
         period: Control period, s.
-        max_tool_speed: m/s.
+        max_tool_speed: Largest speed of the TCP, m/s.
         collisions: The arm's links and what they must not touch.
-        remedies: What the refusal advises.
-        max_acceleration: rad/s^2; None where it is no limit.
+        remedies: Facts that decide what the refusal advises.
+        max_acceleration: Largest acceleration of a joint, rad/s^2; None where it is no limit.
 
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
@@ -251,7 +252,7 @@ def check_predicted_velocity(
         velocity: Predicted (N, n), rad/s, one for each cycle of the controller.
         period: Control period, s.
         cycle: The controller's, s.
-        remedies: What the refusal advises.
+        remedies: Facts that decide what the refusal advises.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
@@ -283,7 +284,7 @@ def check_predicted_distance(
         robot: The arm.
         setpoints: Joint positions (T, n), rad, one a period.
         period: Control period, s.
-        q: What the servo law predicts of them (N, n), rad, at the end of each cycle.
+        q: Joint targets that the servo law predicts (N, n), rad, at the end of each cycle.
         cycle: The controller's, s.
         limits: How far each setpoint may be from the arm (T, n), rad.
 
@@ -467,8 +468,8 @@ def _explain(robot: Robot, sentence: str, joint: int | None, *, value: float, li
         robot: The arm.
         sentence: See `LimitCheck`.
         joint: Index of the joint; None where the quantity is no joint's.
-        value: In rad for a joint that turns, in m for one that slides.
-        limit: The same.
+        value: The value, in rad for a joint that turns, in m for one that slides.
+        limit: The limit, in the same unit.
     """
     slides = joint is not None and bool(robot.prismatic[joint])
     unit = "m" if slides else "rad"

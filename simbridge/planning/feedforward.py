@@ -209,7 +209,7 @@ def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> Limi
 
     Args:
         robot: The arm.
-        law: Of the controller, which takes one sample a cycle.
+        law: The controller's servo law; it takes one sample a cycle.
         excess: The limit.
         speed: Fraction of its speed at which the motion keeps the limits; 0 if there is none.
     """

@@ -46,7 +46,7 @@ class ArmLimits:
         position_min: Lowest positions (n), rad.
         position_max: Highest positions (n), rad.
         max_velocity: Velocities (n), rad/s.
-        max_velocity_jump: From one period to the next, rad/s.
+        max_velocity_jump: Largest change of velocity from one period to the next, rad/s.
     """
 
     name: str
@@ -73,7 +73,7 @@ def allowed_distance(velocity: Array, lookahead: float) -> Array:
     """Return how far a setpoint may be from the measured arm (n,), rad.
 
     Args:
-        velocity: Of the setpoints (n,), rad/s: the arm lags behind them.
+        velocity: Velocity of the setpoints (n,), rad/s: the arm lags behind them.
         lookahead: The servo's, s.
     """
     distance: Array = MAX_DISTANCE + 2.0 * lookahead * np.abs(velocity)
@@ -283,10 +283,10 @@ class Guard:
 
         Args:
             rule: Name of the rule.
-            values: In the unit.
-            limits: The same.
+            values: Values in the unit.
+            limits: Limits in the unit.
             what: The quantity, as a noun phrase.
-            unit: As it is printed.
+            unit: The unit, as it is printed.
             factor: Above 1 by what is allowed for rounding.
         """
         ratios = np.abs(values) / limits

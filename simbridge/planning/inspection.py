@@ -35,22 +35,22 @@ class TrajectoryFacts:
     """A trajectory in numbers (SI units).
 
     Attributes:
-        source: Where it comes from.
+        source: File or scenario that it comes from.
         samples: Their number.
-        duration_s: From the first to the last.
+        duration_s: Time from the first sample to the last.
         rate_hz: One over the median step; None for a single sample.
         step_std_s: Standard deviation of the steps that are not gaps; None without any.
         gaps: Number of steps that are longer than 1.5 times the median.
         longest_gap_s: The longest step; None for a single sample.
-        longest_gap_at_s: When it begins, since the start.
-        large_gaps: Those that `run` refuses unless --gaps says what to do.
+        longest_gap_at_s: Time from the start to its begin.
+        large_gaps: Gaps that `run` refuses unless --gaps says what to do.
         jumps: Steps of position or rotation that are far larger than the others.
         length_m: Length of the line through the positions.
         speed_m_s: Speed between neighbouring samples, weighted by time; None for a single sample.
-        turn_rate_rad_s: The same of the rotation.
+        turn_rate_rad_s: Rate of rotation between neighbouring samples, likewise.
         extent_min_m: Lowest corner of the smallest box around the positions, in base_link.
         extent_max_m: Its highest corner.
-        reach: What the arm can attain; None without a solver.
+        reach: The part that the arm can attain; None without a solver.
         read_as: How its file was read, in one line; "" if it is from none.
         placement: Where the arm attains none of a file: the transform that brings it in reach (7,),
             m and quaternion.
@@ -85,12 +85,12 @@ def inspect(
     """Measure a trajectory, and what an arm can attain of it.
 
     Args:
-        trajectory: In base_link.
-        solver: The arm's; None to leave the reach out.
+        trajectory: The trajectory, in base_link.
+        solver: A solver of the arm; None to leave the reach out.
 
     Returns:
-        The facts; and which samples can be attained (T,), those between two that were solved by the
-        nearer one.
+        The facts; and which samples can be attained (T,). Not all are solved: those between two
+        solved ones count as the nearer one.
     """
     # Samples in time.
     steps = np.diff(trajectory.elapsed)

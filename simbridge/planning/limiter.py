@@ -36,8 +36,8 @@ class VelocityBounds(NamedTuple):
     """Velocities of the next period that keep the limits.
 
     Attributes:
-        lowest: One for each joint (n,), rad/s.
-        highest: The same.
+        lowest: Lowest velocity of each joint (n,), rad/s.
+        highest: Highest velocity of each joint (n,), rad/s.
     """
 
     lowest: Array
@@ -55,10 +55,11 @@ class Limiter:
     Args:
         robot: Its position, velocity and acceleration limits hold.
         period: Control period, s.
-        max_tool_speed: m/s; None where the time of the whole plan is stretched instead.
+        max_tool_speed: Largest speed of the TCP, m/s; None where the time of the whole plan is
+            stretched instead.
         max_velocity: Lower limits of velocity (n,), rad/s; the robot's by default.
         max_acceleration: A lower limit, rad/s^2; the robot's by default.
-        margin: What is kept from the ends of the joints' ranges, rad: for the overshoot of the arm.
+        margin: Distance kept from the ends of the joints' ranges, rad, as the arm overshoots.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Limiter:
         """Go on at a fraction of the velocity, where nothing was sent and the arm was braked.
 
         Args:
-            fraction: Of the last velocity, 0 to 1.
+            fraction: Fraction of the last velocity, 0 to 1.
         """
         self._velocity = fraction * self._velocity
         self._end_velocity = fraction * self._end_velocity
@@ -179,7 +180,7 @@ class Limiter:
         Args:
             desired: Joint positions (n,), rad.
             speed: Fraction of the limits of velocity and tool speed that may be used, above 0.
-            approach: What shortens the step towards a singularity or an obstacle, if anything.
+            approach: Function that shortens the step near a singularity or an obstacle, if any.
 
         Returns:
             The setpoint (n,), rad, and whether it differs from the desired one.
@@ -261,7 +262,7 @@ class Limiter:
 
         Args:
             goal: Joint positions (n,), rad.
-            bounds: What the velocity of the period keeps within.
+            bounds: Bounds of the velocity in this period.
 
         Returns:
             Joint positions (n,), rad, and velocities (n,), rad/s.
@@ -318,7 +319,7 @@ class Limiter:
 
         Args:
             position: The setpoint (n,), rad; it is returned itself if it is slow enough.
-            bounds: What the velocity of the period keeps within.
+            bounds: Bounds of the velocity in this period.
         """
         if self._max_tool_speed is None:
             return position
@@ -348,8 +349,8 @@ class Limiter:
 
         Args:
             position: The setpoint (n,), rad; it is returned itself if it need not be shortened.
-            bounds: What the velocity of the period keeps within.
-            approach: What shortens the step, if anything.
+            bounds: Bounds of the velocity in this period.
+            approach: Function that shortens the step, if any.
         """
         factor = 1.0 if approach is None else approach(self._position, position)
         if factor < 1.0:

@@ -16,7 +16,7 @@ def option(
     """Describe a field of `Options`.
 
     Args:
-        default: Of the field; None and () mean that the option was not given.
+        default: Default of the field; None and () mean that the option was not given.
         help: What the option means.
         metavar: Names of the flag's values, such as "MM DEG".
         unset: The effect of leaving the flag out, where the default does not show it.

@@ -85,7 +85,7 @@ class AttainableSpace(NamedTuple):
         """Return where the middle of a motion could be, so that the arm attains most rotations.
 
         Args:
-            middle: Where it is (3,), m; its direction from the first joint is kept.
+            middle: Present middle (3,), m; its direction from the first joint is kept.
 
         Returns:
             Positions (3,) in base_link, m; the last is home's.
@@ -113,16 +113,20 @@ def find_placements(trajectory: Trajectory, space: AttainableSpace) -> Iterator[
         rotation = np.array([0.0, 0.0, math.sin(angle / 2.0), math.cos(angle / 2.0)])
         turned_middle = pose.rotate(rotation, middle)
 
+        # Shifts that bring the middle to where the arm attains most rotations.
         shifts = [candidate - turned_middle for candidate in space.candidate_middles(turned_middle)]
-        whole = [shift for shift in shifts if space.holds(few_poses, rotation, shift)]
-        whole = whole[:MAX_SHORTENED]
-        shortened = [_shorten(space, few_poses, rotation, shift) for shift in whole]
-        shortened.sort(key=np.linalg.norm)
+        full_shifts = [shift for shift in shifts if space.holds(few_poses, rotation, shift)]
+        full_shifts = full_shifts[:MAX_SHORTENED]
 
-        # Close to the edge of the reach joints are fast: where the nearest is refused for that, a
-        # whole shift may do.
-        for shift in (*shortened[:MAX_SUGGESTED], *whole[:MAX_SUGGESTED]):
+        # A part of such a shift may suffice.
+        short_shifts = [_shorten(space, few_poses, rotation, shift) for shift in full_shifts]
+        short_shifts.sort(key=np.linalg.norm)
+
+        # Close to the edge of the reach joints are fast: where the caller refuses the shortest for
+        # that, a full shift may do.
+        for shift in (*short_shifts[:MAX_SUGGESTED], *full_shifts[:MAX_SUGGESTED]):
             rounded = np.round(shift, 3)
+            # The few poses may have missed one that is out of reach.
             if space.holds(many_poses, rotation, rounded):
                 yield np.concatenate([rounded, rotation])
 

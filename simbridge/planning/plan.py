@@ -59,7 +59,7 @@ class Plan:
     Sample k belongs to the instant k * period: target, solution and setpoint alike.
 
     Attributes:
-        checksum: Of the kinematics it was solved with (`Robot.checksum`).
+        checksum: Checksum of the kinematics it was solved with (`Robot.checksum`).
         period: Control period, s.
         trajectory: The sampled path, speed scale applied.
         hold: What the target is between samples.
@@ -73,7 +73,7 @@ class Plan:
         joint_targets: With feedforward, the joint targets that the commands are computed for
             (T, n), rad: the setpoints, taken ahead by the lag of the arm, and smoothed at corners.
             They belong to a servo's tuning, so they are no part of the plan's file.
-        start: Where it begins if not on home's branch; None on that.
+        start: Branch that it begins on; None for home's.
     """
 
     checksum: str
@@ -198,8 +198,8 @@ class Plan:
         """Refuse to replay the plan on another arm, or at another control period.
 
         Args:
-            checksum: Of the arm's kinematics.
-            period: s.
+            checksum: Checksum of the arm's kinematics.
+            period: Control period, s.
 
         Raises:
             InvalidParameter: It was made for another.

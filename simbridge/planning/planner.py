@@ -63,20 +63,20 @@ class PlanContext:
 
     Attributes:
         robot: The arm.
-        scenario: With the sampling that the options choose.
-        solver: Made for the same arm.
-        start: Where the plan begins: on home's branch, or on another where home's is refused.
+        scenario: The scenario, with the sampling that the options choose.
+        solver: A solver that is made for the same arm.
+        start: Branch that the plan begins on: home's, or another where home's is refused.
         speed_scale: Playback speed; 1 is the trajectory's own.
         hold: The target between two samples.
         period: Control period, s.
-        cycle: The controller's, s.
+        cycle: Cycle of the controller, s.
         plant: The arm behind servoj.
-        predict: What servoj makes of commands; None for an ideal servo.
+        predict: Predicts the joint targets that servoj computes; None for an ideal servo.
         feeds_forward: Whether commands are sent ahead of the setpoints.
         corner_tolerance: With feedforward, how far the tool's path may be rounded, m.
         is_limited: Whether setpoints are limited in velocity, acceleration and tool speed, rather
             than refused.
-        max_tool_speed: m/s.
+        max_tool_speed: Largest speed of the TCP, m/s.
         collision_scene: The obstacles that the arm must not touch.
     """
 
@@ -120,13 +120,13 @@ def make_plan(
     Args:
         robot: The arm.
         scenario: The trajectory to track, with its settings.
-        solver: Made for the same arm.
+        solver: A solver that is made for the same arm.
         options: Period, hold, sampling, speed, limits and obstacles; the robot's and the scenario's
             by default. With a sampling the target is held (zero-order) unless `hold` is given: a
             sampled source does not know its next sample.
         replay: An earlier plan for the same kinematics and period, which is only checked.
-        start: Where it begins, unless the options say so: "home", or "auto" for another branch
-            where home's is refused.
+        start: Branch that the plan begins on, unless the options say so: "home", or "auto" for
+            another one where home's is refused.
 
     Raises:
         PlanRefused: One of its subclasses names the limit, the sample and the value.
@@ -183,7 +183,7 @@ def plan_or_suggestion(
 def nearest_placement(
     robot: Robot, scenario: Scenario, solver: Solver, options: Options
 ) -> Array | None:
-    """Find the smallest rotation about z, and with it the smallest shift, that bring it in reach.
+    """Find the smallest rotation about z, and then the smallest shift, that bring a file in reach.
 
     Rotations are multiples of 45 degrees. Of the first few placements the one that passes the whole
     plan check is chosen; where the check refuses them all, as for a motion that is too fast, the
@@ -191,9 +191,9 @@ def nearest_placement(
 
     Args:
         robot: The arm.
-        scenario: Of a file of which nothing is in reach.
-        solver: Made for the same arm.
-        options: Those of `make_plan`.
+        scenario: The scenario of a file of which nothing is in reach.
+        solver: A solver that is made for the same arm.
+        options: Options of the plan; see `make_plan`.
 
     Returns:
         The transform (7,) from the file's frame to base_link, in place of the options' own, with
@@ -217,6 +217,7 @@ def nearest_placement(
             first_transform = transform
 
         trajectory = scenario.trajectory.transform(placement)
+        # The first placement whose plan passes is the answer.
         with contextlib.suppress(PlanRefused):
             make_plan(robot, replace(scenario, trajectory=trajectory), solver, placeable)
             return transform
@@ -267,9 +268,9 @@ def _plan_branch(
     """Solve, limit, feed forward and check a plan from one start.
 
     Args:
-        context: What it is made for.
+        context: Everything that the plan is computed from.
         replay: An earlier plan, which is neither solved nor limited again.
-        branch: Where it begins; home's branch by default.
+        branch: Branch that it begins on; home's by default.
     """
     if replay is not None:
         plan = replay
@@ -297,7 +298,7 @@ def _plan_alternative(
     """Plan from the first branch besides home's that is not refused; None if all are.
 
     Args:
-        context: What the plan is made for.
+        context: Everything that the plan is computed from.
         refusal: Why home's branch was refused.
     """
     trajectory = context.scenario.trajectory
@@ -415,8 +416,8 @@ def _feed_forward(context: PlanContext, plan: Plan, *, can_slow_down: bool) -> t
     """Compute the commands with which the arm follows the setpoints without lag.
 
     Args:
-        context: What the plan is made for.
-        plan: Without feedforward.
+        context: Everything that the plan is computed from.
+        plan: The plan, without feedforward.
         can_slow_down: Whether the whole motion may be slowed down to keep a limit.
 
     Returns:
@@ -469,10 +470,10 @@ def _check(context: PlanContext, plan: Plan, commands: Array | None, remedies: R
     """Refuse a plan that exceeds a limit.
 
     Args:
-        context: What it is made for.
-        plan: Solved, and limited if need be.
-        commands: With feedforward: what is sent (T, n), rad.
-        remedies: What helps against setpoints that are too fast.
+        context: Everything that the plan is computed from.
+        plan: The plan, solved and limited if need be.
+        commands: Commands that are sent (T, n), rad, with feedforward.
+        remedies: Facts that decide what the refusal advises.
 
     Raises:
         PlanRefused: One of its subclasses names the limit, the sample and the value.
@@ -508,10 +509,10 @@ def _check_prediction(
     """Refuse setpoints that servoj would overshoot, or leave so far behind that the guard stops it.
 
     Args:
-        context: What the plan is made for.
-        plan: Its setpoints are sent as they are.
-        motion: What the servo law makes of them.
-        remedies: What helps against setpoints that are too fast.
+        context: Everything that the plan is computed from.
+        plan: The plan, whose setpoints are sent as they are.
+        motion: Motion of the joint targets that the servo law predicts.
+        remedies: Facts that decide what the refusal advises.
     """
     check_predicted_velocity(
         context.robot, motion.qd, context.period, cycle=context.cycle, remedies=remedies

@@ -94,7 +94,7 @@ def check_reach(
 
     Args:
         solver: Decides what can be reached (`reaching_solver`).
-        trajectory: In base_link.
+        trajectory: The trajectory, in base_link.
         targets: Poses (T, 7) in base_link.
         times: Their instants on the trajectory (T,), s.
         start: Joint positions (n,), rad, from which the first target is solved.
@@ -136,8 +136,8 @@ def _explain_out_of_reach(
     """Return the error for the first target that is out of reach.
 
     Args:
-        solver: What decided so.
-        trajectory: In base_link.
+        solver: The solver that decided so.
+        trajectory: The trajectory, in base_link.
         time: Instant of the target on the trajectory, s.
         target: Pose (7,) in base_link.
         residual: Distance of the nearest posture, m, and angle, rad.
@@ -184,7 +184,7 @@ def _all_out_of_reach(trajectory: Trajectory, robot: Robot, first: str) -> str:
     """Return the message where nothing of a trajectory is in reach.
 
     Args:
-        trajectory: In base_link.
+        trajectory: The trajectory, in base_link.
         robot: The arm.
         first: A clause about the first target that is out of reach.
     """

@@ -46,7 +46,7 @@ class Scenario:
         solver: The solver's settings, unless the command line gives others; or a function of joint
             positions (n,) and a target pose that returns the next joint positions (n,), see
             `CallableSolver`.
-        name: That of the script or file if left empty.
+        name: Its name; that of the script or file if left empty.
         sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives
             it the trajectory itself. Errors are measured against the trajectory all the same.
         file: The custom script or file of samples that it was loaded from; None for a scenario in
@@ -189,7 +189,8 @@ def _read_samples(path: Path, reading: ReadOptions, *, any_frame: bool) -> Traje
 def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -> Trajectory:
     """Read the motion in a controller's recording, in base_link.
 
-    It is that of the recorded TCP poses, or that of a robot's TCP at the recorded joint positions.
+    The poses are the recorded ones of the TCP, or those of the robot's TCP at recorded joint
+    positions.
     """
     if reading.topic or reading.frames or reading.rate:
         raise InputFileError(

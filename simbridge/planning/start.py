@@ -68,12 +68,12 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
 def depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
     """Return whether a plan that was refused may pass on another branch.
 
-    So it is where it left the joints' ranges, or collided. A redundant arm also has other
-    velocities on the way.
+    It may if it left the joints' ranges, or collided. If the arm is redundant, it also moves with
+    other velocities on another branch.
     """
     if isinstance(refusal, TargetOutOfReach):
-        # Within reach, but outside of the joint limits. What no posture attains was searched from
-        # everywhere.
+        # Targets that no posture attains were searched from many starts: another one is no help.
+        # This one is within reach, but only outside of the joint limits.
         return _is_within_tolerance(refusal.distance, refusal.angle)
 
     if isinstance(refusal, LimitExceeded):

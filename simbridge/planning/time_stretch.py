@@ -41,9 +41,9 @@ def stretch_time(
 
     Args:
         robot: The arm.
-        motion: One sample a period.
+        motion: The motion, one sample a period.
         period: Control period, s.
-        max_tool_speed: m/s.
+        max_tool_speed: Largest speed of the TCP, m/s.
 
     Returns:
         A motion of as many samples or more.
@@ -82,7 +82,7 @@ def find_due_times(robot: Robot, setpoints: Array, period: float, max_tool_speed
         robot: The arm.
         setpoints: Joint positions (T, n), rad, one a period.
         period: Control period, s.
-        max_tool_speed: m/s.
+        max_tool_speed: Largest speed of the TCP, m/s.
     """
     speeds = tool_speeds(robot, setpoints, period)
     rate = np.minimum(1.0, TOOL_SPEED_FRACTION * max_tool_speed / np.maximum(speeds, 1e-12))
