@@ -23,11 +23,11 @@ from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, End
 from simbridge.backends.control_script import draw_session_number
 from simbridge.backends.controller_arm import complete_arm
 from simbridge.backends.controller_options import controller_host, resolve_options, servo_config
-from simbridge.backends.deferred_signals import defer_signals
 from simbridge.backends.ending import end_session
 from simbridge.backends.loop_process import SilenceWatch
 from simbridge.backends.loop_timing import LoopTiming
 from simbridge.backends.servo_client import LiveProgram, ServoProcess
+from simbridge.backends.signal_shield import shield_from_signals
 from simbridge.backends.state_fields import STATE_FIELDS, state_at_rest
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
@@ -346,7 +346,7 @@ class ControllerBackend(Backend):
 
         with self._stop_on_error():
             # `stop` ends both: there is never one without the other.
-            with defer_signals():
+            with shield_from_signals():
                 process = ServoProcess(config, program)
                 messages = ControllerMessages(self.host)
                 self._process = process
@@ -452,7 +452,7 @@ class ControllerBackend(Backend):
         if process is None:
             return
 
-        with defer_signals():
+        with shield_from_signals():
             last_seen = self._checked_at if self._newest is None else self._newest.timestamp
             self._ending = Ending(at_s=self._time_of_setpoints())
             end_session(self.host, self._config.number, process, last_seen, self._ending)

@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import ArmState, cause_of
-from simbridge.backends.deferred_signals import defer_signals
+from simbridge.backends.signal_shield import shield_from_signals
 from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.recording.run_directory import RunDirectory
@@ -244,7 +244,7 @@ class LiveSession:
         with self._signals:
             try:
                 # Whatever signals come: what has ended is complete.
-                with defer_signals():
+                with shield_from_signals():
                     self._end_motion()
                     self._ended_by = self._ending_error(error)
                     self._close_record()

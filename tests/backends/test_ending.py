@@ -12,10 +12,10 @@ import pytest
 from simbridge.backends import ending
 from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
-from simbridge.backends.deferred_signals import defer_signals
 from simbridge.backends.ending import end_session
 from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.session_state import SessionState
+from simbridge.backends.signal_shield import shield_from_signals
 from simbridge.ur.errors import ConnectionLost
 
 HOST = "192.0.2.1"
@@ -269,7 +269,7 @@ def test_a_signal_waits_until_the_session_has_ended(controller, number):
     before = signal.signal(number, handle)
     results = []
     try:
-        with pytest.raises(KeyboardInterrupt), defer_signals():
+        with pytest.raises(KeyboardInterrupt), shield_from_signals():
             signal.pthread_kill(threading.get_ident(), number)
             results.append(end(FakeProcess()))
 

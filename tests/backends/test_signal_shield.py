@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from simbridge.backends.deferred_signals import defer_signals
+from simbridge.backends.signal_shield import shield_from_signals
 
 
 class Interrupt(Exception):
@@ -36,7 +36,7 @@ def test_the_first_signal_takes_effect_at_the_end(handled):
     handled(signal.SIGHUP)
     reached_end = False
 
-    with pytest.raises(Interrupt) as interrupt, defer_signals():
+    with pytest.raises(Interrupt) as interrupt, shield_from_signals():
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGHUP)
         reached_end = True
@@ -49,7 +49,7 @@ def test_handlers_are_restored(handled):
     handled(signal.SIGINT)
     handler = signal.getsignal(signal.SIGINT)
 
-    with defer_signals():
+    with shield_from_signals():
         assert signal.getsignal(signal.SIGINT) is not handler
 
     assert signal.getsignal(signal.SIGINT) is handler
@@ -58,7 +58,7 @@ def test_handlers_are_restored(handled):
 def test_an_ignored_signal_stays_ignored():
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with defer_signals():
+        with shield_from_signals():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, handler)
@@ -68,7 +68,7 @@ def test_other_threads_have_nothing_to_defer():
     handlers = []
 
     def look():
-        with defer_signals():
+        with shield_from_signals():
             handlers.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=look)
