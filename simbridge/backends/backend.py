@@ -84,7 +84,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What differs between backends for whoever reads their states.
+    """Tells whoever reads a backend's states what they mean.
 
     Attributes:
         simulated_time: Whether the clock is simulated, rather than real time.
@@ -133,7 +133,7 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
     if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
         return "disk_full"
     if isinstance(error, KeyboardInterrupt):
-        # Our own names the signal; any other attribute of this name is not ours.
+        # `SignalReceived` names the signal as its cause; others may have any attribute `cause`.
         cause: Cause | None = getattr(error, "cause", None)
         if cause is not None and cause in get_args(Cause):
             return cause

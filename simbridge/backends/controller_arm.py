@@ -49,6 +49,7 @@ def complete_arm(
         if not facts.ursim:
             _check_calibration(robot.calibration, facts)
     elif not replaces_calibration and calibrate(robot, facts.arm.kinematics) is not robot:
+        # The controller's kinematics are not nominal: they would have changed the arm.
         warnings.warn(
             "The plan uses nominal kinematics, and the arm is calibrated: the tool will be off by "
             "millimetres, which the tracking error does not show. `simbridge doctor` reports by "

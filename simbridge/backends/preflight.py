@@ -61,7 +61,7 @@ def identify_controller(
     check_remote_control(facts)
     check_idle(facts)
 
-    # Another client that has the registers of ur_rtde commands an arm with them, too.
+    # ur_rtde commands the arm through these registers; only one client can have them.
     taken = registers_taken(host)
     if taken:
         raise errors.RegistersInUse(host, taken)
@@ -87,6 +87,7 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         remedy = f"Use --robot {name} if that is the intended arm."
         raise errors.ModelMismatch(facts.host, "model", model, robot.title, remedy)
 
+    # A model that is not known is at least of a series; an arm that is not UR's has none.
     series = facts.state.series
     if series != robot.series:
         expected = robot.series or "a UR series"
@@ -136,12 +137,14 @@ def check_unchanged(
         ArmChanged: Its kinematics, model, software, TCP, or its payload and its centre of gravity
             differ.
     """
+    # Name, actual and planned value of what must be equal.
     comparisons: list[tuple[str, object, object]] = [
         ("calibration", _hexadecimal(facts.arm.checksum), _hexadecimal(planned_for.arm.checksum)),
         ("model", facts.model, planned_for.model),
         ("software", facts.state.version, planned_for.state.version),
     ]
 
+    # A tool may differ by the rounding of the pendant: it is listed only if it differs by more.
     tcp = facts.arm.tcp_offset
     planned_tcp = planned_for.arm.tcp_offset
     if not sets_tcp and not same_tcp(tcp, planned_tcp):

@@ -72,7 +72,7 @@ def import_pybullet() -> Any:
 
 @dataclass(frozen=True)
 class SimulationSettings:
-    """What the simulation takes of the options of a run.
+    """Holds what the simulation takes of the options of a run.
 
     Attributes:
         plant: The arm behind servoj; None for the ideal servo.
@@ -155,6 +155,25 @@ class PyBulletBackend(Backend):
 
         # The module pybullet; None before the backend is entered.
         self._bullet: Any = None
+        # PyBullet's numbers of its simulation, of the arm in it and of the arm's joints.
+        self._client: int
+        self._body: int
+        self._joints: list[int]
+
+        # Index of the last setpoint of a stream, and the periods since the begin.
+        self._sequence: int
+        self._count: int
+        # When period 0 began, s (host clock).
+        self._epoch: float
+
+        # What the arm is commanded to, without feedforward's lead and with it (n,), rad.
+        self._command: Array
+        self._sent: Array
+        # Measured positions, rad, and velocities, rad/s, and the largest torques of the last
+        # period, N m, each (n,).
+        self._q: Array
+        self._qd: Array
+        self._effort: Array
         # The last two joint targets (2, n), rad, a physics step apart.
         self._path: Array = np.empty((0, robot.n))
 
@@ -165,18 +184,15 @@ class PyBulletBackend(Backend):
         self._joints = list(range(self.robot.n))
         self._body = self._load()
 
-        # Index of the last setpoint of a stream, and the periods since the begin.
         self._sequence = 0
         self._count = 0
         self._effort = np.zeros(self.robot.n)
         self.place(self.robot.home)
-        # When period 0 began, s (host clock).
         self._epoch = time.monotonic()
         return self
 
     def place(self, q: Array) -> None:
         """Put the arm, at rest, where its joints are at q (n,), rad, without a motion."""
-        # What the arm is commanded to, without feedforward's lead and with it (n,), rad.
         self._command = np.array(q, dtype=float)
         self._sent = self._command
         for joint, position in enumerate(self._command):

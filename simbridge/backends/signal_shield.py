@@ -1,4 +1,4 @@
-"""Defer the signals that end the program while something must be done whole."""
+"""Shield what must be done whole from the signals that end the program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFERRED_SIGNALS: tuple[int, ...] = (
 
 
 @contextlib.contextmanager
-def defer_signals() -> Iterator[None]:
+def shield_from_signals() -> Iterator[None]:
     """Defer signals that end the program until the block ends (main thread only).
 
     The first one that came within the block is raised again at its end. In other threads this does
