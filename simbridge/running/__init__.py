@@ -1,1 +1,1 @@
-"""Where the parts meet: one run, repeated runs, a live session."""
+"""Run the parts together: one run, repeated runs, what ends them."""

@@ -60,7 +60,7 @@ class Repeats:
 
 @dataclass
 class _Progress:
-    """How far the repeats have come.
+    """Keeps how far the repeats have come.
 
     Attributes:
         whole: Their common directory.

@@ -166,7 +166,7 @@ def record_early_end(
 
 
 class EarlyEnd(NamedTuple):
-    """What ended a run before it was complete.
+    """Tells what ended a run before it was complete.
 
     Attributes:
         error: What ended it.

@@ -52,7 +52,7 @@ def is_interrupt(error: BaseException | None) -> TypeGuard[KeyboardInterrupt]:
 
 @dataclass
 class SignalDeferral:
-    """Whether signals have to wait, and which one came meanwhile.
+    """Keeps whether signals have to wait, and which one came meanwhile.
 
     There is one for the process: signals arrive in the main thread alone.
 

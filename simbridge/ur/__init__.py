@@ -1,4 +1,4 @@
-"""What is on the wire of a UR controller, seen from a client that only reads.
+"""Read what is on the wire of a UR controller, as a client that only reads.
 
 RTDE, primary interface, dashboard.
 """

@@ -1,4 +1,4 @@
-"""What a state means for an arm that is to move."""
+"""Tell what a state means for an arm that is to move."""
 
 from __future__ import annotations
 

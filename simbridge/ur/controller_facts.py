@@ -1,4 +1,4 @@
-"""What a controller reports about itself and its arm."""
+"""Hold what a controller reports about itself and its arm."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class StateFacts:
 
 @dataclass(frozen=True)
 class DashboardFacts:
-    """What the dashboard reports.
+    """Holds what the dashboard reports.
 
     Attributes:
         version: Of PolyScope, as "5.12.6.1102099"; "" if unknown.
@@ -111,7 +111,7 @@ class ControllerFacts:
 
 @dataclass(frozen=True)
 class Survey:
-    """What could be read of a controller.
+    """Holds what could be read of a controller.
 
     Attributes:
         host: Its address.

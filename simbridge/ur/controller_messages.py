@@ -1,4 +1,4 @@
-"""What a controller tells on its primary interface while a session goes on."""
+"""Listen to what a controller tells on its primary interface during a session."""
 
 from __future__ import annotations
 
