@@ -195,6 +195,7 @@ class ControllerBackend(Backend):
         process = self._ensure_process()
         settling_time = SETTLING_S + SETTLING_LOOKAHEADS * self._config.lookahead
         hold = np.repeat(path[-1:], math.ceil(settling_time / self.period), axis=0)
+        # The arm moves while its states are taken.
         for _ in self._replay(process, np.concatenate((path, hold))):
             pass
         self._check_start(goal)

@@ -134,6 +134,7 @@ class _Watcher:
         """
         begin = time.monotonic()
         last_asked = begin
+        # Why the last attempt failed, if it did: the connection may come back.
         failure: ControllerError | None = None
         while time.monotonic() - begin < VERIFY_TIMEOUT_S:
             try:
@@ -146,6 +147,7 @@ class _Watcher:
 
                 if self._script_ended and self._at_rest:
                     return
+                # A program of which it is not known whose it is is left alone.
                 stays = self._script_ended is False
                 if stays and time.monotonic() - last_asked > WATCHDOG_TIME_S:
                     last_asked = time.monotonic()

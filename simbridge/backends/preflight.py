@@ -186,7 +186,7 @@ def _is_same(
     """
     if value is None or expected is None:
         return value is expected
-    return np.allclose(value, expected, 0.0, tolerance)
+    return np.allclose(value, expected, rtol=0.0, atol=tolerance)
 
 
 def check_tool(
@@ -225,7 +225,7 @@ def check_tool(
     cog = facts.state.payload_cog
     if not payload or payload_cog is None or cog is None:
         return
-    if not np.allclose(cog, payload_cog, 0.0, SAME_COG):
+    if not np.allclose(cog, payload_cog, rtol=0.0, atol=SAME_COG):
         raise errors.ModelMismatch(
             facts.host, "centre of gravity", position_text(cog), position_text(payload_cog), remedy
         )

@@ -43,13 +43,14 @@ from simbridge.servo.simulated_joints import SimulatedJoints
 if TYPE_CHECKING:
     from simbridge.planning.options import Options
 
-# s.
+# Step of the physics, s.
 PHYSICS_STEP = 0.001
 # Bandwidth of the feedback, Hz: of the ideal servo, and of joints that follow the servo law.
 IDEAL_BANDWIDTH = 12.0
 JOINT_BANDWIDTH = 80.0
-# A joint slower than this has settled, rad/s; how long that may take, s of simulated time.
+# A joint slower than this has settled, rad/s.
 SETTLED_SPEED = 1e-6
+# How long the joints may take to settle, s of simulated time.
 MAX_SETTLING_S = 1.0
 
 
@@ -211,6 +212,7 @@ class PyBulletBackend(Backend):
         b = self._bullet
         client = self._client
         b.setGravity(*self.robot.gravity, physicsClientId=client)
+        # Pairs in a fixed order: the same run gives the same numbers.
         b.setPhysicsEngineParameter(
             fixedTimeStep=PHYSICS_STEP,
             numSubSteps=0,
@@ -232,6 +234,7 @@ class PyBulletBackend(Backend):
                 str(path), useFixedBase=True, flags=flags, physicsClientId=client
             )
 
+        # By default, PyBullet damps every link, of which it counts the base as number -1.
         undamped = dict.fromkeys(("linearDamping", "angularDamping", "jointDamping"), 0.0)
         for link in range(-1, b.getNumJoints(body, physicsClientId=client)):
             b.changeDynamics(body, link, **undamped, physicsClientId=client)

@@ -254,6 +254,8 @@ class ServoLoop:
             self._wait()
             self._check_state()
 
+            # Brake from where the commands so far bring the controller's targets. Once these rest,
+            # a last setpoint holds the arm there.
             due = self._next_due()
             q, qd = self._targets.until(due)
             is_resting = bool(np.abs(qd).max() < REST_SPEED)
@@ -349,6 +351,7 @@ class ServoLoop:
 
     def _check_state(self) -> None:
         """Raise if states are stale, the arm has stopped, or its speed is scaled unexpectedly."""
+        # A gap in which the script's watchdog may have ended it: the error will name it.
         gap = self._clock.monotonic() - self._last_sent
         if self._hold is not None and gap > WATCHDOG_S:
             self._watchdog_gap = gap
@@ -361,6 +364,7 @@ class ServoLoop:
         if self._motion is None:
             return
         if not self._is_playing() and not self._wait_in_pause:
+            # The pause counts as what has stopped the arm.
             self._states.stop = self._states.newest
             raise self._stop_error()
         scaling = speed_factor(self._states.newest)

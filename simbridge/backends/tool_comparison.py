@@ -97,11 +97,11 @@ def payload_difference(payload: Payload, expected: Payload) -> tuple[str, str, s
         return None
 
     if payload.cog is not None and expected.cog is not None:
-        if not np.allclose(payload.cog, expected.cog, 0.0, SAME_COG):
+        if not np.allclose(payload.cog, expected.cog, rtol=0.0, atol=SAME_COG):
             return "centre of gravity", position_text(payload.cog), position_text(expected.cog)
 
     if payload.inertia is not None and expected.inertia is not None:
-        if not np.allclose(payload.inertia, expected.inertia, 0.0, SAME_INERTIA):
+        if not np.allclose(payload.inertia, expected.inertia, rtol=0.0, atol=SAME_INERTIA):
             return "inertia", _inertia_text(payload.inertia), _inertia_text(expected.inertia)
 
     return None
