@@ -1,4 +1,4 @@
-"""The states of a controller as the servo loop receives them: the newest, and one that shows a stop."""
+"""The states of a controller as the servo loop receives them, and one that shows a stop."""
 
 from __future__ import annotations
 
