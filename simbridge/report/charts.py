@@ -81,7 +81,7 @@ class Panel:
     limits: Sequence[float] = ()
     remark: str = ""
 
-    def spoken(self) -> str:
+    def describe(self) -> str:
         """Return the range of each curve, for a reader who does not see them."""
         ranges = []
         for line in self.lines:
@@ -93,7 +93,7 @@ class Panel:
             ranges.append(f"{line.name} {text}")
         return f"{self.title}: {', '.join(ranges) or 'zero'}."
 
-    def visible(self, line: Line) -> Array:
+    def visible_values(self, line: Line) -> Array:
         """Return a line's values (K,); what a logarithmic axis cannot show is a gap."""
         if not self.logarithmic:
             return line.values
@@ -139,10 +139,10 @@ class Chart:
             label: The same; the range of each curve is added to it.
             width: In pixels.
         """
-        ranges = " ".join(panel.spoken() for panel in self.panels)
-        return self.drawn(width).svg(name, f"{label}. {ranges}")
+        ranges = " ".join(panel.describe() for panel in self.panels)
+        return self.draw(width).svg(name, f"{label}. {ranges}")
 
-    def drawn(self, width: int, head: int = 0) -> drawing.Drawing:
+    def draw(self, width: int, head: int = 0) -> drawing.Drawing:
         """Return the chart as a drawing.
 
         Args:
@@ -189,8 +189,8 @@ class Chart:
         )
 
         for line in panel.lines:
-            values = panel.visible(line)
-            kept = decimated(values, width)
+            values = panel.visible_values(line)
+            kept = decimate(values, width)
             _draw_line(axes, line, line.times[kept], values[kept])
         for limit in panel.limits:
             axes.axhline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 2)))
@@ -199,37 +199,41 @@ class Chart:
         axes.set_title(panel.remark, loc="right", fontsize="small", pad=6.0)
 
     def html(self, drawn: Markup) -> Markup:
-        """Return the element of the page: what was drawn, and the numbers for the script."""
+        """Return the element of the page.
+
+        Args:
+            drawn: The chart as SVG; the numbers for the script are added to it.
+        """
         begin, end = self.span
         marks = []
         for panel, time, value in self.marks:
-            marks.append([panel, *_rounded(np.array([time, value]), TIME_DIGITS)])
+            marks.append([panel, *_round_significant(np.array([time, value]), TIME_DIGITS)])
         content = {
             "height": self.height,
             "begin": begin,
             "end": end,
-            "bands": [_rounded(np.array(band), TIME_DIGITS) for band in self.bands],
+            "bands": [_round_significant(np.array(band), TIME_DIGITS) for band in self.bands],
             "marks": marks,
             "axis": self.axis,
             "panels": [self._panel_content(panel) for panel in self.panels],
         }
         element = Markup('<div class="chart" data-chart="{}"><div class="static">{}</div></div>')
-        return element.format(_compact(content), drawn)
+        return element.format(_as_compact_json(content), drawn)
 
     def _panel_content(self, panel: Panel) -> dict[str, Any]:
         """Return what the script needs to draw a panel."""
         lines = []
         for line in panel.lines:
-            values = panel.visible(line)
-            kept = decimated(values, self.columns)
+            values = panel.visible_values(line)
+            kept = decimate(values, self.columns)
             lines.append(
                 {
                     "name": line.name,
                     "colour": on_page(line.colour),
                     "width": line.width,
                     "dash": " ".join(f"{length:g}" for length in DASHES[line.dash]),
-                    "t": _rounded(line.times[kept], TIME_DIGITS),
-                    "y": _rounded(values[kept], VALUE_DIGITS),
+                    "t": _round_significant(line.times[kept], TIME_DIGITS),
+                    "y": _round_significant(values[kept], VALUE_DIGITS),
                 }
             )
 
@@ -279,17 +283,19 @@ def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, A
     """
     shown_values = []
     for name, values in columns.items():
-        shown_values.append({"name": name, "values": _rounded(values, MAP_DIGITS)})
+        shown_values.append({"name": name, "values": _round_significant(values, MAP_DIGITS)})
     content = {
-        "x": _rounded(places[:, 0], MAP_DIGITS),
-        "y": _rounded(places[:, 1], MAP_DIGITS),
-        "t": _rounded(times, TIME_DIGITS),
+        "x": _round_significant(places[:, 0], MAP_DIGITS),
+        "y": _round_significant(places[:, 1], MAP_DIGITS),
+        "t": _round_significant(times, TIME_DIGITS),
         "columns": shown_values,
     }
-    return Markup('<div class="map" data-map="{}">{}</div>').format(_compact(content), drawn)
+    return Markup('<div class="map" data-map="{}">{}</div>').format(
+        _as_compact_json(content), drawn
+    )
 
 
-def _rounded(values: Array, digits: int) -> list[float | None]:
+def _round_significant(values: Array, digits: int) -> list[float | None]:
     """Return values (K,) with so many significant digits; None where a value is not finite."""
     numbers: list[float | None] = []
     for value in values.tolist():
@@ -297,12 +303,12 @@ def _rounded(values: Array, digits: int) -> list[float | None]:
     return numbers
 
 
-def _compact(content: dict[str, Any]) -> str:
+def _as_compact_json(content: dict[str, Any]) -> str:
     """Return content as JSON without blanks."""
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
-def decimated(values: Array, columns: int) -> NDArray[np.intp]:
+def decimate(values: Array, columns: int) -> NDArray[np.intp]:
     """Return which samples of a curve to draw so that it looks the same.
 
     They are the lowest and the highest of every column, and the first gap in it.
@@ -318,21 +324,32 @@ def decimated(values: Array, columns: int) -> NDArray[np.intp]:
     if count <= 3 * columns + 2:
         return np.arange(count)
 
-    # One row for each column of pixels; the last one is filled up with the last value.
-    size = -(-count // columns)
-    rows = np.concatenate([values, np.full(-count % size, values[-1])]).reshape(-1, size)
-    row_begins = np.arange(len(rows)) * size
-    is_gap = np.isnan(rows)
+    pieces = cut_evenly(values, columns)
+    piece_begins = np.arange(len(pieces)) * pieces.shape[1]
+    is_gap = np.isnan(pieces)
 
-    lowest = row_begins + np.where(is_gap, np.inf, rows).argmin(axis=1)
-    highest = row_begins + np.where(is_gap, -np.inf, rows).argmax(axis=1)
-    first_gaps = (row_begins + is_gap.argmax(axis=1))[is_gap.any(axis=1)]
+    lowest = piece_begins + np.where(is_gap, np.inf, pieces).argmin(axis=1)
+    highest = piece_begins + np.where(is_gap, -np.inf, pieces).argmax(axis=1)
+    first_gaps = (piece_begins + is_gap.argmax(axis=1))[is_gap.any(axis=1)]
     ends = np.array([0, count - 1])
     indices = np.concatenate([lowest, highest, first_gaps, ends])
+    # What fills up the last piece stands for the last sample.
     return np.unique(np.minimum(indices, count - 1))
 
 
-def decimated_path(points: Array, pieces: int) -> NDArray[np.intp]:
+def cut_evenly(values: Array, pieces: int) -> Array:
+    """Cut a curve (T,) into at most so many pieces of equal length.
+
+    Returns:
+        The pieces as rows (P, S); the last one is filled up with the last value.
+    """
+    length = math.ceil(len(values) / pieces)
+    count = math.ceil(len(values) / length)
+    filling = np.full(count * length - len(values), values[-1])
+    return np.concatenate([values, filling]).reshape(count, length)
+
+
+def decimate_path(points: Array, pieces: int) -> NDArray[np.intp]:
     """Return which points of a path to draw so that it looks the same: the outermost of each piece.
 
     Args:
@@ -343,8 +360,8 @@ def decimated_path(points: Array, pieces: int) -> NDArray[np.intp]:
         Increasing indices, at most 6 pieces + 2 of them; all when there are no more than half of
         that.
     """
-    outermost_right = decimated(points[:, 0], pieces)
-    outermost_up = decimated(points[:, 1], pieces)
+    outermost_right = decimate(points[:, 0], pieces)
+    outermost_up = decimate(points[:, 1], pieces)
     return np.union1d(outermost_right, outermost_up)
 
 

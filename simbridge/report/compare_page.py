@@ -27,17 +27,17 @@ from simbridge.report.over_time import (
     CONTOUR_PANELS,
     ERROR_PANELS,
     ROUNDING,
-    broad,
     linear_panel,
+    logarithmic_range,
     peak_and_rms,
-    shown_range,
+    wide_chart,
     worth_showing,
 )
 from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
 from simbridge.report.paths import DrawnPath, three_views
 from simbridge.report.rendering import LegendEntry, render
-from simbridge.report.settings_list import flattened
-from simbridge.report.verdict import SMALL_LENGTH, backend_of, error_words, is_small
+from simbridge.report.settings_list import flatten
+from simbridge.report.verdict import SMALL_LENGTH, backend_of, describe_errors, is_small
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, millimetres
 
@@ -201,7 +201,7 @@ def comparison_headline(comparison: Comparison) -> str:
         below = f"below {SMALL_LENGTH:g}"
         sizes.append(below if is_small(error) else millimetres(error["rms"]))
     extent = " to ".join(dict.fromkeys(sizes))
-    size = error_words(errors, f"{extent}{NO_BREAK}mm")
+    size = describe_errors(errors, f"{extent}{NO_BREAK}mm")
     return f"{runs[0].summary['scenario']}, {len(runs)} runs: {size}."
 
 
@@ -253,7 +253,7 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
     end = max(float(clock[-1]) for clock in times)
     height = PANELS_HEIGHT if len(panels) > 1 else PANEL_HEIGHT
     chart = Chart(panels, np.array([begin, end]), height, axis="Time on the trajectory (s)")
-    return broad(name, f"{label}, in {' and '.join(units)}", chart)
+    return wide_chart(name, f"{label}, in {' and '.join(units)}", chart)
 
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
@@ -277,7 +277,7 @@ def _error_chart(comparison: Comparison) -> Markup:
     for title, unit, kind, scale in ERROR_PANELS:
         errors = [getattr(run.evaluation.errors.tracking, kind) * scale for run in comparison.runs]
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
-        extent = shown_range(map(peak_and_rms, errors))
+        extent = logarithmic_range(map(peak_and_rms, errors))
         panels.append(Panel(title, lines, extent, unit, logarithmic=True))
     label = "Tracking error of every run over time"
     return _chart(comparison, "time", label, worth_showing(panels))
@@ -319,7 +319,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """Return the settings that are not the same in all runs, with each run's value."""
     settings = [
-        dict(flattened(run.evaluation.directory.settings_tables())) for run in comparison.runs
+        dict(flatten(run.evaluation.directory.settings_tables())) for run in comparison.runs
     ]
     names = dict.fromkeys(name for run_settings in settings for name in run_settings)
 

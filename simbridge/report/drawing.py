@@ -90,6 +90,7 @@ def drawing_style(*, paper: bool = False) -> AbstractContextManager[None]:
     Args:
         paper: The style on paper, in place of the pages'.
     """
+    # The backend is no matter of style.
     style: dict[Any, Any] = {}
     for name, value in matplotlib.rcParamsDefault.items():
         if not name.startswith("backend"):
@@ -199,7 +200,8 @@ class Drawing:
         def shorten_tag(tag: re.Match[str]) -> str:
             """Return a tag with short numbers, the page's colours and unique identifiers."""
             short = on_page(_LONG_NUMBER.sub(r"\1", tag[0]))
-            short = short.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
+            short = short.replace(' id="', f' id="{name}-')
+            short = short.replace("url(#", f"url(#{name}-")
             return short.replace('xlink:href="#', f'href="#{name}-')
 
         # Only inside tags: between them are the labels, which stay as they are.
@@ -214,16 +216,20 @@ class Drawing:
 def mark(axes: Axes, point: Sequence[float] | NDArray[np.float64], marker: str) -> None:
     """Mark a point (2,) of the axes: "o" the start, "X" the sample with the largest error."""
     if marker == "X":
-        face, edge, width = TRACKING, GROUND, 0.8
+        face = TRACKING
+        edge = GROUND
+        edge_width = 0.8
     else:
-        face, edge, width = GROUND, TRACKING, 1.5
+        face = GROUND
+        edge = TRACKING
+        edge_width = 1.5
     axes.plot(
         *point,
         marker=marker,
         markersize=10.0,
         markerfacecolor=face,
         markeredgecolor=edge,
-        markeredgewidth=width,
+        markeredgewidth=edge_width,
         clip_on=False,
         zorder=5,
     )
@@ -278,7 +284,9 @@ def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
 
     # The finer lines.
-    values = [multiple * 10.0**decade for decade in decades for multiple in range(2, 10)]
+    values = []
+    for decade in decades:
+        values += [multiple * 10.0**decade for multiple in range(2, 10)]
     finer = np.array([value for value in values if value < top])
     # All in one line with gaps: one tick each would take ten times as long.
     gap = np.full(len(finer), np.nan)

@@ -31,6 +31,9 @@ from simbridge.trajectory.trajectory import Trajectory
 PICTURES = (".png", ".svg", ".pdf")
 # More points than a picture of this width can show.
 MAX_POINTS = 20_000
+# How much higher than the largest speed its axis is, and the least speed for which it is made, m/s.
+SPEED_MARGIN = 1.1
+MIN_SPEED = 1e-3
 
 # Formats of the figures for a paper.
 FORMATS = ("svg", "pdf")
@@ -149,10 +152,12 @@ def _draw_points(
 
 def _draw_speed(axes: Axes, trajectory: Trajectory) -> None:
     """Draw the speed of a trajectory over time."""
-    steps = np.diff(trajectory.elapsed)
-    if len(steps):
-        speeds = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1) / steps
-        samples = _spread_evenly(len(steps))
+    durations = np.diff(trajectory.elapsed)
+    # A trajectory of one sample has no speed.
+    if len(durations):
+        distances = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1)
+        speeds = distances / durations
+        samples = _spread_evenly(len(durations))
         axes.step(
             trajectory.elapsed[samples],
             speeds[samples],
@@ -160,7 +165,7 @@ def _draw_speed(axes: Axes, trajectory: Trajectory) -> None:
             color=SETPOINT,
             linewidth=1.0,
         )
-        axes.set_ylim(0.0, 1.1 * max(float(speeds.max()), 1e-3))
+        axes.set_ylim(0.0, SPEED_MARGIN * max(float(speeds.max()), MIN_SPEED))
     axes.set(xlabel="time (s)", ylabel="speed (m/s)")
 
 
@@ -206,7 +211,7 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
 
     errors = _draw_errors(evaluation, summary)
     error_map, _, map_view, _ = draw_error_map(reference, error, width=WIDTH, height=MAP_HEIGHT)
-    contour = Chart(contour_panels(evaluation), stamps, CONTOUR_HEIGHT).drawn(WIDTH)
+    contour = Chart(contour_panels(evaluation), stamps, CONTOUR_HEIGHT).draw(WIDTH)
     drawings = {"errors": errors, "contour": contour, "map": error_map}
 
     marks = [(reference[0], "o"), (reference[error.argmax()], "X")]
@@ -227,7 +232,7 @@ def _draw_errors(evaluation: Evaluation, summary: Summary) -> Drawing:
         panels.append(replace(panel, lines=lines))
 
     height = ERRORS_HEIGHT + PANEL_HEIGHT * len(panels)
-    drawing = Chart(panels, evaluation.log.stamp, height).drawn(WIDTH, LEGEND_HEIGHT)
+    drawing = Chart(panels, evaluation.log.stamp, height).draw(WIDTH, LEGEND_HEIGHT)
     # Panels share names.
     lines_by_name = {line.name: line for panel in panels for line in panel.lines}
     drawing.legend([(line.name, line.colour, line.dash) for line in lines_by_name.values()])

@@ -13,7 +13,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import tracking
 from simbridge.evaluation.metrics.samples import rms
 from simbridge.evaluation.summary import Summary
-from simbridge.report.charts import Chart, Line, Panel, decimated, intervals
+from simbridge.report.charts import Chart, Line, Panel, decimate, intervals
 from simbridge.report.palette import (
     ATTAINED,
     ERROR_DASHES,
@@ -41,6 +41,12 @@ MAX_COLUMNS = 20_000
 # Widths of a drawing for wide screens and for phones, pixels.
 WIDE = 1080
 NARROW = 400
+# Heights of the charts, pixels: errors of position alone, and with those of rotation; contour
+# error; control loop.
+POSITION_HEIGHT = 300
+POSE_HEIGHT = 480
+CONTOUR_HEIGHT = 330
+LOOP_HEIGHT = 330
 
 ERROR_PANELS = (
     ("Position error (mm)", f"{NO_BREAK}mm", "distance", 1e3),
@@ -66,8 +72,9 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         marks.append((0, float(stamps[worst]), float(position[worst])))
 
     # So are limited setpoints. Gaps of less than two pixels are not seen.
-    gap = 2.0 * float(stamps[-1] - stamps[0]) / WIDE + 1.5 * period
-    bands = [(begin, end + period) for begin, end in intervals(evaluation.log.limited, stamps, gap)]
+    two_pixels = 2.0 * float(stamps[-1] - stamps[0]) / WIDE
+    limited = intervals(evaluation.log.limited, stamps, two_pixels + 1.5 * period)
+    bands = [(begin, end + period) for begin, end in limited]
 
     legend = []
     for lines in zip(*(panel.lines for panel in panels), strict=True):
@@ -77,24 +84,28 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         legend.append(LegendEntry("setpoints limited", LIMITER, "band"))
     legend.append(LegendEntry("worst sample", "", "cross"))
 
+    # Curves of zeros are in the legend only.
     drawn_panels = []
     for panel in panels:
         lines_shown = [line for line in panel.lines if line.values.max() > ROUNDING]
         drawn_panels.append(replace(panel, lines=lines_shown))
-    has_rotation = len(drawn_panels) > 1
-    chart = Chart(drawn_panels, stamps, 480 if has_rotation else 300, bands, marks)
-    subject = "Position error in mm"
-    if has_rotation:
+
+    if len(drawn_panels) > 1:
         subject = "Position error in mm and rotation error in degrees"
+        height = POSE_HEIGHT
+    else:
+        subject = "Position error in mm"
+        height = POSITION_HEIGHT
+    chart = Chart(drawn_panels, stamps, height, bands, marks)
     label = (
         f"{subject} over time, logarithmic: tracking and its parts. "
         f"Largest at {stamps[worst]:.2f} s"
     )
-    drawing = at_both_widths(lambda width: chart.svg(f"time{width}", label, width))
+    drawing = draw_both_widths(lambda width: chart.svg(f"time{width}", label, width))
     return legend, chart.html(drawing)
 
 
-def at_both_widths(draw: Callable[[int], Markup]) -> Markup:
+def draw_both_widths(draw: Callable[[int], Markup]) -> Markup:
     """Return a drawing for wide screens and one for phones, of which the page shows one.
 
     Args:
@@ -128,7 +139,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
         levels = []
         for part in (tracking.TRACKING_ERROR, *outer_parts):
             values = getattr(getattr(errors, part.name), kind) * scale
-            kept = decimated(values, MAX_COLUMNS)
+            kept = decimate(values, MAX_COLUMNS)
             width = 2.4 if part is tracking.TRACKING_ERROR else 1.4
             dash = ERROR_DASHES.get(part.name, "")
             colour = ERRORS[part.name]
@@ -137,7 +148,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
         if without_delay:
             lines.append(without_delay[number])
             levels.append(peak_and_rms(without_delay[number].values))
-        panels.append(Panel(title, lines, shown_range(levels), unit, logarithmic=True))
+        panels.append(Panel(title, lines, logarithmic_range(levels), unit, logarithmic=True))
     return panels
 
 
@@ -205,7 +216,7 @@ def peak_and_rms(values: Array) -> tuple[float, float]:
     return float(values.max()), rms(values)
 
 
-def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
+def logarithmic_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Return the range of logarithmic axes: from a decade below the smallest to the peak.
 
     Args:
@@ -233,9 +244,10 @@ def linear_panel(title: str, unit: str, lines: Sequence[Line], smallest: float =
     return Panel(title, lines, (low - margin, high + margin), unit)
 
 
-def broad(name: str, label: str, chart: Chart) -> Markup:
+def wide_chart(name: str, label: str, chart: Chart) -> Markup:
     """Return a chart as wide as the page; see `Drawing.svg` for `name` and `label`."""
-    return chart.html(Markup('<div class="broad">{}</div>').format(chart.svg(name, label, WIDE)))
+    element = Markup('<div class="broad">{}</div>').format(chart.svg(name, label, WIDE))
+    return chart.html(element)
 
 
 CONTOUR_PANELS = (
@@ -247,8 +259,8 @@ CONTOUR_PANELS = (
 
 def contour_chart(evaluation: Evaluation) -> Markup:
     """Return a chart of the distance to the path, and the lag along it."""
-    chart = Chart(contour_panels(evaluation), evaluation.log.stamp, 330)
-    return broad("contour", "Contour error and lag along the path, in mm over time", chart)
+    chart = Chart(contour_panels(evaluation), evaluation.log.stamp, CONTOUR_HEIGHT)
+    return wide_chart("contour", "Contour error and lag along the path, in mm over time", chart)
 
 
 def contour_panels(evaluation: Evaluation) -> list[Panel]:
@@ -282,8 +294,8 @@ def loop_chart(evaluation: Evaluation) -> Markup:
             f"{NO_BREAK}%",
         ),
     ]
-    return broad(
+    return wide_chart(
         "loop",
         "Period of the control loop and speed scaling over time",
-        Chart(panels, log.stamp, 330),
+        Chart(panels, log.stamp, LOOP_HEIGHT),
     )

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.report.charts import decimated_path, path_map
+from simbridge.report.charts import cut_evenly, decimate_path, path_map
 from simbridge.report.drawing import Drawing, as_written, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.rendering import CaptionedDrawing
@@ -23,15 +23,15 @@ from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 
 # A path this many times longer than thick would be a line: its thin side is magnified.
-FLAT = 20.0
+FLATNESS_RATIO = 20.0
 # How much higher than the magnified path its axis is.
-SLACK = 1.3
+THIN_SIDE_MARGIN = 1.3
 # Margin around a path: the axes show so many times its extent.
 MARGIN = 1.16
 # Below this, in mm, nothing has moved.
-STATIONARY = 1e-3
+STATIONARY_MM = 1e-3
 # Axes that show less than this, in mm, count from the path instead of from base_link.
-RELATIVE = 5.0
+RELATIVE_BELOW_MM = 5.0
 # A long path is drawn by the outermost points of this many pieces.
 PIECES = 600
 # Size of a view, pixels.
@@ -57,9 +57,17 @@ PEAK_RATIO = 20.0
 MAP_WIDTH = 3.0
 MAP_EXTRA_WIDTH = 2.0
 # The height of the worst sample's window, in lengths of the error.
-ERRORS_HIGH = 4.0
+WINDOW_ERRORS = 4.0
+# Half of that height is at least this many lengths of the error, and at most this many extents of
+# the whole path.
+MIN_WINDOW_ERRORS = 0.7
+MAX_WINDOW_EXTENT = 0.6
+# A smaller error makes the window no smaller, mm.
+MIN_SHOWN_ERROR_MM = 1e-4
+# Curves are drawn as far as this many windows, so that they leave it.
+DRAWN_WINDOWS = 1.2
 # A smaller part of the error in the window's plane is said.
-VISIBLE_PART = 0.97
+VISIBLE_FRACTION = 0.97
 # More dots than this in the window would look like a line.
 MAX_DOTS = 80
 # Points drawn of the continuous reference, for each sample.
@@ -145,19 +153,21 @@ def frame_points(view: View, points: Array, start: Array, *, width: float, heigh
     notes: list[str] = []
 
     # mm per pixel: what each axis needs, with a margin, and what it gets.
-    needed_scale = MARGIN * np.maximum(spans, 10.0 * STATIONARY) / size
+    needed_scale = MARGIN * np.maximum(spans, 10.0 * STATIONARY_MM) / size
     scale = np.full(2, needed_scale.max())
-    if spans.max() < STATIONARY:
+    if spans.max() < STATIONARY_MM:
         notes.append("It does not move.")
     else:
         thin = int(np.argmin(needed_scale))
         magnification = scale[thin] / needed_scale[thin]
-        if magnification > FLAT:
-            scale[thin] = SLACK * needed_scale[thin]
-            notes.append(_flatness(letters[thin], float(spans[thin]), magnification / SLACK))
+        if magnification > FLATNESS_RATIO:
+            scale[thin] = THIN_SIDE_MARGIN * needed_scale[thin]
+            notes.append(
+                _flatness(letters[thin], float(spans[thin]), magnification / THIN_SIDE_MARGIN)
+            )
 
     half = 0.5 * scale * size
-    origin = np.where(2.0 * half < RELATIVE, start[view.pick], 0.0)
+    origin = np.where(2.0 * half < RELATIVE_BELOW_MM, start[view.pick], 0.0)
     for axis in np.flatnonzero(origin):
         value = f"{significant(origin[axis], 6, 3)}{NO_BREAK}mm"
         notes.append(f"Δ{letters[axis]} is relative to {letters[axis]} = {value}.")
@@ -181,7 +191,7 @@ def _flatness(letter: str, span: float, magnification: float) -> str:
         span: Of the thin side, mm.
         magnification: Of the thin side.
     """
-    if span < STATIONARY:
+    if span < STATIONARY_MM:
         return f"Flat in this view: {letter} does not change."
     within = f"{significant(span, 2)}{NO_BREAK}mm"
     factor = f"{float(f'{magnification:.2g}'):.0f}"
@@ -226,7 +236,7 @@ def three_views(
 
         # What the pointer shows of the last path.
         points = last.positions[:, view.pick] - frame.origin
-        shown = decimated_path(points, PIECES)
+        shown = decimate_path(points, PIECES)
         values = {}
         for i in view.pick:
             values[f"{last.name} {XYZ[i]}|{NO_BREAK}mm"] = last.positions[shown, i]
@@ -296,7 +306,7 @@ def draw_view(
 
     for path in paths:
         points = path.positions[:, view.pick] - frame.origin
-        shown = decimated_path(points, PIECES)
+        shown = decimate_path(points, PIECES)
         axes.plot(
             *points[shown].T, color=path.colour, linewidth=path.width, marker=dots(len(points))
         )
@@ -315,7 +325,7 @@ def error_map(reference: Array, error: Array, stamps: Array) -> CaptionedDrawing
     """
     drawing, axes, view, frame = draw_error_map(reference, error)
     points = reference[:, view.pick] - frame.origin
-    shown = decimated_path(points, PIECES)
+    shown = decimate_path(points, PIECES)
     columns = {f"error|{NO_BREAK}mm": error[shown]}
     for i in range(3):
         columns[f"{XYZ[i]}|{NO_BREAK}mm"] = reference[shown, i]
@@ -377,8 +387,8 @@ def _draw_coloured_path(axes: Axes, points: Array, error: Array, *, edges: Array
         error: (T,), mm.
         edges: The errors at which the colour changes, mm.
     """
-    level = np.clip(np.searchsorted(edges, _piecewise_largest(error)) - 1, 0, len(edges) - 2)
-    shown = decimated_path(points, PIECES)
+    level = np.clip(np.searchsorted(edges, _largest_of_pieces(error)) - 1, 0, len(edges) - 2)
+    shown = decimate_path(points, PIECES)
     shades = colours(edges)
     for number, colour in enumerate(shades):
         has_colour = level[shown] == number
@@ -408,12 +418,10 @@ def _draw_scale(bar: Axes, edges: Array) -> None:
     bar.set_title("mm", loc="left")
 
 
-def _piecewise_largest(error: Array) -> Array:
+def _largest_of_pieces(error: Array) -> Array:
     """Return the error (T,), over long paths the largest of each piece."""
-    size = -(-len(error) // PIECES)
-    padding = np.full(-len(error) % size, error[-1])
-    pieces = np.concatenate([error, padding]).reshape(-1, size)
-    return np.repeat(pieces.max(axis=1), size)[: len(error)]
+    pieces = cut_evenly(error, PIECES)
+    return np.repeat(pieces.max(axis=1), pieces.shape[1])[: len(error)]
 
 
 def colours(edges: Array) -> list[tuple[float, ...]]:
@@ -461,7 +469,7 @@ class WorstSample:
         index: Of the sample.
         error: Reference minus attained (3,), mm.
         view: In which the window is drawn.
-        due: Where the reference is (2,) in the view, mm: the axes count from it.
+        origin: Where the reference is (2,) in the view, mm: the axes count from it.
         limits: What the axes show.
         rows: The samples within the window.
     """
@@ -469,7 +477,7 @@ class WorstSample:
     index: int
     error: Array
     view: View
-    due: Array
+    origin: Array
     limits: Limits
     rows: slice
 
@@ -495,8 +503,8 @@ def worst_sample(
     worst = _find_worst(evaluation, reference, setpoint, attained=attained)
     view = worst.view
     has_dots = worst.rows.stop - worst.rows.start <= MAX_DOTS
-    curves = [curve[:, view.pick] - worst.due for curve in (reference, setpoint, attained)]
-    path = _continuous(evaluation, worst.rows)[:, view.pick] - worst.due
+    curves = [curve[:, view.pick] - worst.origin for curve in (reference, setpoint, attained)]
+    path = _sample_reference(evaluation, worst.rows)[:, view.pick] - worst.origin
     drawing = _draw_worst(worst, curves, path, has_dots=has_dots)
 
     length = f"{millimetres(worst.length * 1e-3)}{NO_BREAK}mm"
@@ -505,7 +513,7 @@ def worst_sample(
     label = f"{caption}: reference, setpoint and attained path around it, in mm"
 
     coordinates = []
-    for letter, value in zip(view.letters, worst.due, strict=True):
+    for letter, value in zip(view.letters, worst.origin, strict=True):
         coordinates.append(f"{letter} = {significant(value, 7, 3)}{NO_BREAK}mm")
     notes = [
         f"Sample {worst.index} of {len(reference)}. Circles: the same instant on each curve; "
@@ -513,7 +521,7 @@ def worst_sample(
         f"Δ is relative to the reference at that instant: {', '.join(coordinates)}.",
     ]
     visible = float(np.linalg.norm(worst.error[view.pick]))
-    if visible < VISIBLE_PART * worst.length:
+    if visible < VISIBLE_FRACTION * worst.length:
         notes.append(f"{millimetres(visible * 1e-3)}{NO_BREAK}mm of the error are in this plane.")
     if has_dots:
         period = f"{plain(evaluation.plan.period * 1e3)}{NO_BREAK}ms"
@@ -529,21 +537,22 @@ def _find_worst(
     error = reference[k] - attained[k]
 
     # The window shows the error, and no more than the whole path.
-    shown_error = max(float(np.linalg.norm(error)), 1e-4)
+    shown_error = max(float(np.linalg.norm(error)), MIN_SHOWN_ERROR_MM)
     extent = float(max(np.ptp(reference, axis=0).max(), np.ptp(attained, axis=0).max()))
-    half_height = min(0.5 * ERRORS_HIGH * shown_error, 0.6 * extent)
-    half_height = max(half_height, 0.7 * shown_error)
+    half_height = min(0.5 * WINDOW_ERRORS * shown_error, MAX_WINDOW_EXTENT * extent)
+    half_height = max(half_height, MIN_WINDOW_ERRORS * shown_error)
     left, bottom, right, top = MARGINS
     aspect = (HALF_WIDTH - left - right) / (HALF_HEIGHT - bottom - top)
     half = half_height * np.array([aspect, 1.0])
 
+    # Its axes count from the reference; its centre is halfway to the attained position.
     view = _best_view(reference, k, error, radius=half_height)
-    due = reference[k, view.pick]
+    origin = reference[k, view.pick]
     centre = -0.5 * error[view.pick]
-    curves = [curve[:, view.pick] - due for curve in (reference, setpoint, attained)]
-    rows = _rows_within(curves, k, centre, half=1.2 * half)
+    curves = [curve[:, view.pick] - origin for curve in (reference, setpoint, attained)]
+    rows = _rows_within(curves, k, centre, half=DRAWN_WINDOWS * half)
     return WorstSample(
-        index=k, error=error, view=view, due=due, limits=_limits(centre, half), rows=rows
+        index=k, error=error, view=view, origin=origin, limits=_limits(centre, half), rows=rows
     )
 
 
@@ -561,7 +570,7 @@ def _draw_worst(
     """
     drawing = Drawing(HALF_WIDTH, HALF_HEIGHT)
     axes = drawing.axes(*MARGINS)
-    origin = (float(worst.due[0]), float(worst.due[1]))
+    origin = (float(worst.origin[0]), float(worst.origin[1]))
     prepare_axes(axes, worst.view, Frame(worst.limits, origin))
 
     # The curves.
@@ -624,7 +633,7 @@ def _rows_within(curves: Sequence[Array], k: int, centre: Array, *, half: Array)
     return slice(first, end)
 
 
-def _continuous(evaluation: Evaluation, rows: slice) -> Array:
+def _sample_reference(evaluation: Evaluation, rows: slice) -> Array:
     """Return the reference (K, 3), mm, at some samples and between them: its corners lie there."""
     times = evaluation.log.plan_time[rows]
     steps = np.linspace(0, len(times) - 1, POINTS_PER_SAMPLE * (len(times) - 1) + 1)

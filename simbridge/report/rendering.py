@@ -73,12 +73,17 @@ def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]
         heads: Of the columns.
         groups: Headings above them, and how many columns each spans.
     """
-    # The attributes of each column's cells.
+    # What each column's cells say of their group; the first one names it.
     group_attributes = []
     for name, columns in groups or [("", len(heads))]:
-        size = f' data-of="{columns}"' if name else ""
-        first = f' data-group="{escape(name)}"{size}' if name else ""
-        group_attributes += [first, *[size] * (columns - 1)]
+        if name:
+            group_size = f' data-of="{columns}"'
+            group_attributes.append(f' data-group="{escape(name)}"{group_size}')
+            group_attributes += [group_size] * (columns - 1)
+        else:
+            group_attributes += [""] * columns
+
+    # All attributes of each column's cells.
     attributes = []
     for group_attribute, head in zip(group_attributes, heads, strict=True):
         attributes.append(f'{group_attribute} data-head="{escape(head)}"')

@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.samples import Statistics
 from simbridge.evaluation.repeats_summary import RepeatsSummary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
-from simbridge.report.verdict import error_words, source_of, with_deviation
+from simbridge.report.verdict import describe_errors, source_of, with_deviation
 from simbridge.text import counted
 
 
@@ -77,7 +77,7 @@ def mean_headline(source: str, scenario: str, errors: Sequence[Statistics]) -> s
     """
     values = [error["rms"] for error in errors]
     deviation = stdev(values) if len(values) > 1 else None
-    size = error_words(errors, with_deviation(fmean(values), deviation))
+    size = describe_errors(errors, with_deviation(fmean(values), deviation))
     kind = "mean and standard deviation" if "±" in size else "mean"
     return f"{source}: {size} on {scenario} ({kind} of {counted(len(errors), 'run')})."
 

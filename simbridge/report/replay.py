@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import matplotlib
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.arm_scene import ArmScene
-from simbridge.report.charts import decimated_path
+from simbridge.report.charts import decimate_path
 from simbridge.report.guarded_viser import GuardedViserServer
 from simbridge.report.page_gate import PageGate
 from simbridge.report.palette import REFERENCE
@@ -39,6 +38,8 @@ REFERENCE_WIDTH = 2.0
 ATTAINED_WIDTH = 6.0
 # Height of the label with the error above the tool, m.
 LABEL_HEIGHT = 0.04
+# Radius of the ball where the reference is, m.
+REFERENCE_RADIUS = 0.008
 # Smallest distance of the view from the path, m.
 MIN_VIEW_DISTANCE = 0.3
 
@@ -146,7 +147,7 @@ def _shape_points(points: Array) -> NDArray[np.intp]:
     """Return which points (T, 3) of a path keep its shape from every side, in order."""
     indices = []
     for right, up in ((0, 1), (1, 2), (2, 0)):
-        indices.append(decimated_path(points[:, [right, up]], PIECES))
+        indices.append(decimate_path(points[:, [right, up]], PIECES))
     return np.unique(np.concatenate(indices))
 
 
@@ -208,16 +209,19 @@ def _record_motion(
     distances = tracking.distance[samples].tolist()
     angles = tracking.angle[samples].tolist()
 
-    target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
+    ball = server.scene.add_icosphere("/reference_point", REFERENCE_RADIUS, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
-    frames = zip(pairwise([*samples.tolist(), None]), distances, angles, strict=True)
-    for (k, next_sample), distance, angle in frames:
+    previous_stamp = None
+    for k, distance, angle in zip(samples.tolist(), distances, angles, strict=True):
+        # The frame before is shown until this one begins.
+        if previous_stamp is not None:
+            recorder.insert_sleep(float(log.stamp[k] - previous_stamp))
+        previous_stamp = log.stamp[k]
+
         arm.move(log.position[k])
-        target.position = evaluation.reference[k, :3]
+        ball.position = evaluation.reference[k, :3]
         label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, LABEL_HEIGHT])
         label.text = f"{log.stamp[k]:.2f} s: {millimetres(distance)} mm, {degrees(angle)}°"
-        if next_sample is not None:
-            recorder.insert_sleep(float(log.stamp[next_sample] - log.stamp[k]))
 
 
 def _rgb(colour: Any) -> tuple[int, int, int]:

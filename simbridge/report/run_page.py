@@ -96,17 +96,17 @@ def _settings(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
 
 def _session(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     """Return the part of a live session; None for a run."""
-    if summary["inputs"] is None or summary["latency"] is None:
+    inputs = summary["inputs"]
+    latency = summary["latency"]
+    if inputs is None or latency is None:
         return {"session": None}
 
+    # Only the summary of a session has them.
     session = evaluation.session
     assert session is not None
     with drawing_style():
         part = session_part(session)
-    sentences = (
-        verdict.input_sentences(summary["inputs"]),
-        verdict.latency_sentence(summary["latency"]),
-    )
+    sentences = (verdict.input_sentences(inputs), verdict.latency_sentence(latency))
     return {"session": part, "session_sentences": sentences}
 
 

@@ -1,7 +1,4 @@
-"""The part of a report that a live session has, over time and in words.
-
-It shows the session's states, its inputs and what hindered it.
-"""
+"""The part of a report that a live session has: its states, its inputs and what hindered it."""
 
 from __future__ import annotations
 
@@ -14,16 +11,35 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from simbridge.report import drawing
-from simbridge.report.charts import BOTTOM, LEFT, RIGHT, Chart, Line
-from simbridge.report.over_time import at_both_widths, broad, linear_panel
+from simbridge.report.charts import (
+    BOTTOM,
+    LEFT,
+    NARROW_CHART_TICKS,
+    RIGHT,
+    WIDE_CHART,
+    WIDE_CHART_TICKS,
+    Chart,
+    Line,
+)
+from simbridge.report.over_time import draw_both_widths, linear_panel, wide_chart
 from simbridge.report.palette import ALARM, ATTAINED, INK, REFERENCE, SETPOINT, SOLVER, STATES
 from simbridge.report.rendering import LegendEntry
 from simbridge.sessions.figures import Hindrance, SessionFigures
 from simbridge.text import NO_BREAK, counted
 
-# Height of a row of the time line with its title, and of its bar, pixels.
+# Height of a row of the time line with its title, pixels.
 ROW_HEIGHT = 34
+# Height of a row's bar, and the room below it and below its title, pixels.
 BAR_HEIGHT = 14
+BAR_GAP = 3.0
+TITLE_GAP = 4.0
+# Height of the tick of an input that was accepted or superseded, as a fraction of a bar's.
+TICK_HEIGHT = 0.7
+# Shortest bars of states and of hindrances, pixels.
+MIN_STATE_WIDTH = 1.0
+MIN_HINDRANCE_WIDTH = 2.0
+# Height of the chart of the speed, pixels.
+SPEED_HEIGHT = 170
 
 # Causes with a row of their own; the table has all.
 MAX_CAUSE_ROWS = 8
@@ -31,12 +47,14 @@ MAX_CAUSE_ROWS = 8
 # Events that are listed; events.jsonl has all.
 MAX_EVENTS = 300
 
+# Colour and name of what became of an input.
 _FATES = {
     "accepted": (INK, "accepted"),
     "late": (ATTAINED, "accepted late"),
     "superseded": (REFERENCE, "superseded"),
     "rejected": (ALARM, "rejected"),
 }
+# What the number of each cause means.
 MEANINGS = {
     "joint_velocity": "share of the joint's limit",
     "joint_limit": "room left in the joint's range",
@@ -78,42 +96,54 @@ def session_part(session: SessionFigures) -> dict[str, Any]:
     """
     hindrances = session.hindrances
     phases = session.phases
+
+    time_line: Markup | str = ""
+    speed: Markup | str = ""
+    if phases:
+        time_line = _time_line(session, phases, hindrances[:MAX_CAUSE_ROWS])
+        speed = _speed(session)
+
+    return {
+        "sentences": _sentences(session, phases),
+        "hindrances": [_row(hindrance) for hindrance in hindrances],
+        "events": _events(session),
+        "legend": _legend(session, phases),
+        "time_line": time_line,
+        "speed_legend": _SPEED_LEGEND,
+        "speed": speed,
+    }
+
+
+def _sentences(session: SessionFigures, phases: Sequence[Phase]) -> list[str]:
+    """Return the states, the rejected inputs, and what the log lacks, as sentences."""
     sentences = [_states(phases)] if phases else ["It was never engaged: nothing moved."]
+
     reasons = Counter(_reason(record.why) for record in session.inputs if record.fate == "rejected")
     if reasons:
-        words = ", ".join(f"{why} ({number})" for why, number in reasons.most_common())
-        sentences.append(f"Rejected inputs: {words}.")
+        counts = ", ".join(f"{why} ({number})" for why, number in reasons.most_common())
+        sentences.append(f"Rejected inputs: {counts}.")
+
     missing = session.missing_periods
     if missing:
         periods = counted(missing, "control period")
         sentences.append(f"The log lacks {periods}: their states never arrived.")
-    return {
-        "sentences": sentences,
-        "hindrances": [_row(hindrance) for hindrance in hindrances],
-        "events": _events(session),
-        "legend": _legend(session, phases),
-        "time_line": _time_line(session, phases, hindrances[:MAX_CAUSE_ROWS]) if phases else "",
-        "speed_legend": _SPEED_LEGEND,
-        "speed": _speed(session) if phases else "",
-    }
+    return sentences
 
 
 def _states(phases: Sequence[Phase]) -> str:
     """Return the session's states with their durations, the longest first, as a sentence."""
-    times = _durations(phases)
-    parts = [
-        f"{shown} {times[shown]:.2f}{NO_BREAK}s"
-        for shown in sorted(times, key=times.__getitem__, reverse=True)
-    ]
-    return f"Its states: {', '.join(parts)}."
+    durations = _durations(phases)
+    longest_first = sorted(durations, key=durations.__getitem__, reverse=True)
+    states = [f"{name} {durations[name]:.2f}{NO_BREAK}s" for name in longest_first]
+    return f"Its states: {', '.join(states)}."
 
 
 def _durations(phases: Sequence[Phase]) -> dict[str, float]:
     """Return the duration of each state, s, in the order in which they first came."""
-    return {
-        name: sum(end - begin for begin, end, phase in phases if phase == name)
-        for *_, name in phases
-    }
+    durations: dict[str, list[float]] = {}
+    for begin, end, name in phases:
+        durations.setdefault(name, []).append(end - begin)
+    return {name: sum(parts) for name, parts in durations.items()}
 
 
 def _reason(why: str) -> str:
@@ -125,9 +155,11 @@ def _reason(why: str) -> str:
 def _row(hindrance: Hindrance) -> tuple[str, ...]:
     """Return the row of a hindrance in the table (see `session_part`)."""
     worst = hindrance.worst
-    number = worst._replace(subject="").text.removeprefix(worst.name).strip().removeprefix("sigma ")
+    name_and_number = worst._replace(subject="").text
+    number = name_and_number.removeprefix(worst.name).strip().removeprefix("sigma ")
+    joint = worst.subject.removesuffix("_joint")
     return (
-        f"{worst.name} {worst.subject.removesuffix('_joint')}".strip(),
+        f"{worst.name} {joint}".strip(),
         number or "–",
         str(len(hindrance.spans)),
         f"{hindrance.duration:.2f}",
@@ -140,12 +172,14 @@ def _events(session: SessionFigures) -> list[tuple[str, str]]:
     """Return when each event happened, s, and what it was, as text."""
     listed = [event for event in session.events if event["event"] not in ("began", "ended")]
     stamps = session.stamps([event["at"] for event in listed])
-    rows = [
-        (f"{stamp:.2f}", _describe_event(event))
-        for stamp, event in zip(stamps.tolist(), listed, strict=True)
-    ]
+    rows = []
+    for stamp, event in zip(stamps.tolist(), listed, strict=True):
+        rows.append((f"{stamp:.2f}", _describe_event(event)))
+
     more = len(rows) - MAX_EVENTS
-    return [*rows[:MAX_EVENTS], ("", f"and {more} more in events.jsonl")] if more > 0 else rows
+    if more > 0:
+        rows = [*rows[:MAX_EVENTS], ("", f"and {more} more in events.jsonl")]
+    return rows
 
 
 def _describe_event(event: Mapping[str, Any]) -> str:
@@ -157,32 +191,35 @@ def _describe_event(event: Mapping[str, Any]) -> str:
         return f"stopped: {event['message']}"
     if event["event"] == "payload":
         return f"payload set to {event['mass']:g} kg"
-    facts = ", ".join(f"{name} {value}" for name, value in event.get("facts", {}).items() if value)
-    return f"{event.get('note', event['event'])}{f': {facts}' if facts else ''}"
+
+    text = event.get("note", event["event"])
+    facts = [f"{name} {value}" for name, value in event.get("facts", {}).items() if value]
+    return f"{text}: {', '.join(facts)}" if facts else text
 
 
 def _legend(session: SessionFigures, phases: Sequence[Phase]) -> list[LegendEntry]:
     """Return the legend of the time line: the states and the inputs' fates that it shows."""
-    shown = {phase for _, _, phase in phases}
+    states = {name for _, _, name in phases}
     fates = {record.fate for record in session.inputs}
-    states = [
-        LegendEntry(name, colour, "state") for name, colour in STATES.items() if name in shown
-    ]
-    inputs = [
-        LegendEntry(f"input {name}", colour, "tick")
-        for fate, (colour, name) in _FATES.items()
-        if fate in fates
-    ]
-    return [*states, *inputs]
+
+    entries = []
+    for name, colour in STATES.items():
+        if name in states:
+            entries.append(LegendEntry(name, colour, "state"))
+    for fate, (colour, name) in _FATES.items():
+        if fate in fates:
+            entries.append(LegendEntry(f"input {name}", colour, "tick"))
+    return entries
 
 
 def _time_line(
     session: SessionFigures, phases: Sequence[Phase], shown: Sequence[Hindrance]
 ) -> Markup:
     """Return the time line for wide and for narrow screens."""
-    label = "States of the session, its inputs, and what hindered it, over time: "
-    label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items())
-    return at_both_widths(
+    durations = [f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items()]
+    subject = "States of the session, its inputs, and what hindered it, over time"
+    label = f"{subject}: {', '.join(durations)}"
+    return draw_both_widths(
         lambda width: _draw_time_line(session, phases, shown, width).svg(f"session{width}", label)
     )
 
@@ -191,31 +228,40 @@ def _draw_time_line(
     session: SessionFigures, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int
 ) -> drawing.Drawing:
     """Draw states, inputs and hindrances below each other, at a width in pixels."""
-    count = 2 + len(shown)
-    canvas = drawing.Drawing(width, count * ROW_HEIGHT + BOTTOM)
-    axes = canvas.axes(LEFT, BOTTOM, RIGHT, 0)
-    axes.set_ylim(0.0, count * ROW_HEIGHT)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    begin, end = phases[0][0], phases[-1][1]
-    drawing.prepare_time_axis(axes, begin, end, 10 if width > 600 else 5)
+    titles = ["State", "Inputs", *(hindrance.worst.text for hindrance in shown)]
+    begin = phases[0][0]
+    end = phases[-1][1]
+    # What a pixel is on the time axis, s.
     pixel = (end - begin) / (width - LEFT - RIGHT)
 
-    # The rows, from the top down.
-    titles = ["State", "Inputs", *(hindrance.worst.text for hindrance in shown)]
+    # Axes whose vertical unit is a pixel.
+    height = len(titles) * ROW_HEIGHT
+    canvas = drawing.Drawing(width, height + BOTTOM)
+    axes = canvas.axes(LEFT, BOTTOM, RIGHT, 0)
+    axes.set_ylim(0.0, height)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    ticks = WIDE_CHART_TICKS if width > WIDE_CHART else NARROW_CHART_TICKS
+    drawing.prepare_time_axis(axes, begin, end, ticks)
+
+    # The titles of the rows, from the top down.
     bottoms = []
     for number, title in enumerate(titles):
-        bottom = (count - 1 - number) * ROW_HEIGHT + 3.0
-        axes.text(begin, bottom + BAR_HEIGHT + 4.0, title, fontsize=11.0, va="bottom", ha="left")
+        bottom = (len(titles) - 1 - number) * ROW_HEIGHT + BAR_GAP
+        title_bottom = bottom + BAR_HEIGHT + TITLE_GAP
+        axes.text(begin, title_bottom, title, fontsize=drawing.TEXT_SIZE, va="bottom", ha="left")
         bottoms.append(bottom)
 
+    # Their bars and ticks.
+    shortest = MIN_STATE_WIDTH * pixel
     for name, colour in STATES.items():
         spans = [(since, until) for since, until, phase in phases if phase == name]
-        _draw_bars(axes, spans, bottom=bottoms[0], colour=colour, shortest=1.0 * pixel)
+        _draw_bars(axes, spans, bottom=bottoms[0], colour=colour, shortest=shortest)
     _draw_inputs(axes, session, bottom=bottoms[1], begin=begin, end=end, pixel=pixel)
+    shortest = MIN_HINDRANCE_WIDTH * pixel
     for bottom, hindrance in zip(bottoms[2:], shown, strict=True):
         spans = hindrance.spans.tolist()
-        _draw_bars(axes, spans, bottom=bottom, colour=INK, shortest=2.0 * pixel)
+        _draw_bars(axes, spans, bottom=bottom, colour=INK, shortest=shortest)
     return canvas
 
 
@@ -245,16 +291,19 @@ def _draw_inputs(
         end: End of the time axis, s.
         pixel: Width of a pixel, s.
     """
-    times = [
-        record.sent if record.received is None else record.received for record in session.inputs
-    ]
+    # An input that the loop never took counts from when it was sent.
+    times = []
+    for record in session.inputs:
+        times.append(record.sent if record.received is None else record.received)
     stamps = session.stamps(times)
+
     for fate, (colour, _) in _FATES.items():
         ticks = stamps[[record.fate == fate for record in session.inputs]]
         # One tick a pixel; those before and after the log belong to its ends.
         pixels = np.unique(np.round((np.clip(ticks, begin, end) - begin) / pixel))
         ticks = begin + pixels * pixel
-        height = 1.0 if fate in ("rejected", "late") else 0.7
+        # What went wrong stands out.
+        height = 1.0 if fate in ("rejected", "late") else TICK_HEIGHT
         top = bottom + height * BAR_HEIGHT
         axes.vlines(ticks, bottom, top, colors=colour, linewidth=1.0)
         if fate == "rejected" and len(ticks):
@@ -264,12 +313,13 @@ def _draw_inputs(
 
 def _speed(session: SessionFigures) -> Markup:
     """Return the controller's speed factor, and how much of each wanted step was made."""
-    stamps, live = session.log.stamp, session.log.live
+    stamps = session.log.stamp
+    step_percentage = session.log.live["speed"] * 100.0
+    rate_percentage = session.log.live["rate"] * 100.0
     lines = [
-        Line("share of the wanted step", SOLVER, stamps, live["speed"] * 100.0, 1.2),
-        Line("controller's speed factor", SETPOINT, stamps, live["rate"] * 100.0, 1.8),
+        Line("share of the wanted step", SOLVER, stamps, step_percentage, 1.2),
+        Line("controller's speed factor", SETPOINT, stamps, rate_percentage, 1.8),
     ]
     panel = linear_panel("Speed (%)", f"{NO_BREAK}%", lines)
-    return broad(
-        "speed", "Speed factor and share of the wanted step over time", Chart([panel], stamps, 170)
-    )
+    chart = Chart([panel], stamps, SPEED_HEIGHT)
+    return wide_chart("speed", "Speed factor and share of the wanted step over time", chart)

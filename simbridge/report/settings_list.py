@@ -160,7 +160,7 @@ def all_settings(
     return tables + inner_tables
 
 
-def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+def flatten(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return every setting under its full name, such as "robot.tcp", as text."""
     return [
         (f"{table}.{key}" if table else key, text)

@@ -119,7 +119,7 @@ def sentence(
     """
     position = error["position_m"]
     mean = with_deviation(position["rms"], deviation)
-    size = error_words([position], mean, f" (max {_mm(position['max'])})")
+    size = describe_errors([position], mean, f" (max {_mm(position['max'])})")
     text = f"{source}: {size} on {subject}"
     if outcome != "completed":
         text += " until the run ended early"
@@ -139,7 +139,7 @@ def is_small(error: Statistics) -> bool:
     return 0.0 < 1e3 * error["max"] < SMALL_LENGTH
 
 
-def error_words(errors: Sequence[Statistics], size: str, largest: str = "") -> str:
+def describe_errors(errors: Sequence[Statistics], size: str, largest: str = "") -> str:
     """Return the tracking error of runs: its size, or a bound if the error of each is small.
 
     Args:
@@ -444,12 +444,12 @@ def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
 
     position = summary["tracking_error"]["position_m"]["rms"]
     position_limit = tolerance["position_m"]
-    shown_limit = f"{_rounded(1e3 * position_limit)}{NO_BREAK}mm"
+    shown_limit = f"{_number_as_entered(1e3 * position_limit)}{NO_BREAK}mm"
     position_text = f"{_mm(position)} RMS {_relation(position, position_limit)} {shown_limit}"
 
     rotation = summary["tracking_error"]["rotation_rad"]["rms"]
     rotation_limit = tolerance["rotation_rad"]
-    shown_limit = f"{_rounded(rotation_limit * math.degrees(1.0))}°"
+    shown_limit = f"{_number_as_entered(rotation_limit * math.degrees(1.0))}°"
     rotation_text = f"{_deg(rotation)} RMS {_relation(rotation, rotation_limit)} {shown_limit}"
     return bool(passed), f"{position_text}, {rotation_text}"
 
@@ -459,7 +459,7 @@ def _relation(error: float, limit: float) -> str:
     return "is within" if error <= limit else "exceeds"
 
 
-def _rounded(value: float) -> str:
+def _number_as_entered(value: float) -> str:
     """Return a number that a user gave, without the rounding of its conversion."""
     return plain(float(f"{value:.6g}"))
 

@@ -24,7 +24,7 @@ from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repea
 from simbridge.recording.run_record import RepeatsRecord
 from simbridge.recording.settings_file import as_tables
 from simbridge.report.repeats_page import write_repeats_page
-from simbridge.report.settings_list import flattened
+from simbridge.report.settings_list import flatten
 from simbridge.running.run_ending import (
     add_aftermath,
     explain_interrupted_evaluation,
@@ -267,7 +267,7 @@ def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
 
 def _comparable_settings(tables: dict[str, Any]) -> dict[str, str]:
     """Return settings as texts by name, without the number of the run."""
-    return {name: text for name, text in flattened(tables) if not name.startswith("repeats.")}
+    return {name: text for name, text in flatten(tables) if not name.startswith("repeats.")}
 
 
 def _set_aside(ended: Sequence[RunDirectory]) -> None:

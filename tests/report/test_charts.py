@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.report.charts import decimated, decimated_path, intervals
+from simbridge.report.charts import decimate, decimate_path, intervals
 
 curves = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_size=1, max_size=400)
 
@@ -15,7 +15,7 @@ curves = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_si
 def test_decimation_keeps_ends_peaks_and_gaps(values: list[float], columns: int) -> None:
     curve = np.array(values)
 
-    kept = decimated(curve, columns)
+    kept = decimate(curve, columns)
 
     assert len(kept) <= 3 * columns + 2
     assert np.all(np.diff(kept) > 0)
@@ -31,7 +31,7 @@ def test_decimation_keeps_ends_peaks_and_gaps(values: list[float], columns: int)
 def test_every_column_keeps_its_own_peak(samples: int, columns: int) -> None:
     curve = np.random.default_rng(samples).normal(size=samples)
 
-    kept = decimated(curve, columns)
+    kept = decimate(curve, columns)
 
     size = -(-samples // columns)
     for start in range(0, samples, size):
@@ -44,7 +44,7 @@ def test_a_decimated_path_keeps_its_outermost_points() -> None:
     path = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     path[12_345] = [3.0, -2.0]
 
-    kept = decimated_path(path, 200)
+    kept = decimate_path(path, 200)
 
     assert len(kept) <= 1202
     assert 12_345 in kept
