@@ -50,7 +50,7 @@ class Placement(NamedTuple):
 
     Attributes:
         q: Joint positions (n,), rad.
-        distance: From the flange to its target, m.
+        distance: Distance from the flange to its target, m.
         angle: Between them, rad.
     """
 
@@ -134,7 +134,7 @@ class EmulatedArm:
 
         Args:
             q: Joint positions (n,), rad.
-            twist: Of the TCP in the pendant's base (6,), m/s and rad/s.
+            twist: Twist of the TCP in the pendant's base (6,), m/s and rad/s.
             damping: Keeps the speeds finite at singularities.
         """
         jacobian = self.jacobian(q)
@@ -153,7 +153,7 @@ class EmulatedArm:
         """Return joint positions (n,), rad, that put the TCP at a target.
 
         Args:
-            target: In the pendant's base.
+            target: Pose of the TCP in the pendant's base.
             near: Joint positions (n,), rad, from which the search begins.
 
         Raises:
@@ -197,7 +197,7 @@ class EmulatedArm:
         """Search joint positions for a target anywhere, where nothing near fits.
 
         Args:
-            target: In the pendant's base.
+            target: Pose of the TCP in the pendant's base.
             near: Joint positions (n,), rad, from which the search begins.
 
         Yields:

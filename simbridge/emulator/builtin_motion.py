@@ -177,8 +177,8 @@ class MotionFunctions(ControllerFunctions):
         Args:
             thread: The caller.
             kind: "movel", "movep" or "optimovel".
-            goal: Of the TCP in the pendant's base.
-            pace: m/s^2 and m/s.
+            goal: Pose of the TCP in the pendant's base.
+            pace: Speed and blend, in m/s^2 and m/s.
         """
         arm = self._controller.arm
         limits = self._controller.joint_speed_limits

@@ -106,7 +106,7 @@ def _read_bit(
     Args:
         bits_of: Returns the levels of all inputs or all outputs: bit i is that of number i.
         first: The bit that the function numbers 0.
-        count: How many there are.
+        count: Number of these inputs or outputs.
     """
 
     @script_function
@@ -133,7 +133,7 @@ def _ask(answer: Any) -> Callable[..., Wait]:
     """Return a function that shows a question and waits until it is closed.
 
     Args:
-        answer: What the function returns: nobody can type one here.
+        answer: Value that the function returns, as nobody can type one here.
     """
 
     @script_function

@@ -36,7 +36,7 @@ class Freedrive(ArmMotion):
 
     Args:
         arm: Its present TCP is moved.
-        contact: What pushes the tool.
+        contact: Forces on the tool.
         axes: Which of x y z rx ry rz are free (6,).
         feature: Orientation of the axes in the pendant's base (3, 3).
     """
@@ -75,7 +75,7 @@ class ForceTask:
     Attributes:
         frame: The task frame in the pendant's base.
         axes: Which of x y z rx ry rz are compliant (6,).
-        wrench: What the tool presses with (6,), N and N m, in the task frame.
+        wrench: Force and torque that the tool presses with (6,), N and N m, in the task frame.
         limits: The largest speeds along and about compliant axes (6,), m/s and rad/s.
         gain: Its scaling (`force_mode_set_gain_scaling`).
     """
@@ -98,8 +98,8 @@ class ForceMode:
         qd: Their velocities (n,), rad/s.
 
     Attributes:
-        q: Where the program's motion would have the joints (n,), rad.
-        qd: How fast it would move them (n,), rad/s.
+        q: Joint positions (n,), rad, to which the program's motion leads by itself.
+        qd: Joint velocities (n,), rad/s, of that motion.
         held: Whether the compliant axes stay where they are.
     """
 
@@ -153,7 +153,7 @@ class ForceMode:
 
         Args:
             q: The present one (n,), rad; the program's motion has been to `self.q`.
-            force: What the sensor measures (6,), N and N m.
+            force: Force and torque that the sensor measures (6,), N and N m.
             dt: Control period, s; 0 while the arm is halted.
 
         Raises:

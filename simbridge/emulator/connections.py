@@ -30,13 +30,13 @@ class Port:
     """One of the controller's five ports.
 
     Attributes:
-        number: The standard one (30004), which identifies it whatever the actual port number.
+        number: The standard number (30004), which identifies it whatever the actual port number.
         connect: Makes the session of a new client and its greeting.
         listener: Accepts clients; None while connections are refused.
-        clients: Those that are connected, the oldest first.
-        muted: Clients may connect, but nothing is read or sent.
-        delay: Everything is sent this much late, s; the order is kept.
-        jitter: By how much the delay varies to both sides, s.
+        clients: Connected clients, the oldest first.
+        muted: True if clients may connect, but nothing is read or sent.
+        delay: Time by which everything is sent late, s; the order is kept.
+        jitter: Largest variation of the delay to either side, s.
         random: Draws the jitter.
     """
 
@@ -54,23 +54,23 @@ class Client:
     """One connection, by a non-blocking socket. Used with the controller's lock held.
 
     Args:
-        sock: Non-blocking.
-        port: To which it is connected.
+        sock: A non-blocking socket.
+        port: Port to which it is connected.
         session: Answers what it sends.
-        number: Counted from 1 in the order of connecting, whatever the port.
+        number: Its number, counted from 1 in the order of connecting, whatever the port.
         wake: Called when the I/O thread must serve this client: it has unsent data, or is dead.
         exchange: Called with "sent", the client and what is sent to it.
 
     Attributes:
         sock: Its socket.
-        port: To which it is connected.
+        port: Port to which it is connected.
         session: Answers what it sends.
-        number: Counted from 1 in the order of connecting, whatever the port.
+        number: Its number, counted from 1 in the order of connecting, whatever the port.
         guard: Looks at what it sends before the session does.
         active: When it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
         blocked: The system accepts no more until the I/O thread finds that it does.
-        dead: To be closed.
+        dead: True once it is to be closed.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Client:
         """Send what was delayed until now, and what the system accepts again.
 
         Args:
-            now: By time.monotonic, s.
+            now: Present time by time.monotonic, s.
         """
         if self.port.muted:
             return

@@ -33,7 +33,7 @@ class Contact:
         state: Its `tcp_force` is set to what the sensor measures, since it was zeroed.
 
     Attributes:
-        wrench: What acts on the tool (6,).
+        wrench: Force and torque that act on the tool (6,), N and N m.
         from_client: Whether the sensor reads RTDE's `external_force_torque` instead
             (`ft_rtde_input_enable`).
     """
@@ -56,7 +56,7 @@ class Contact:
 
         Args:
             wrench: Force and torque at the TCP (6,), N and N m.
-            seconds: s.
+            seconds: Duration, s.
 
         Raises:
             InvalidParameter: The wrench is not six numbers within 1e6, or the time is negative.
@@ -103,7 +103,7 @@ class Contact:
         """Return how many ticks ago the contact of tool_contact began; 0 without one.
 
         Args:
-            direction: Of the motion that the contact stops (3,); any if it is zero.
+            direction: Direction of the motion that the contact stops (3,); any if it is zero.
         """
         size = float(np.linalg.norm(direction))
         against = -direction / size if size > 0.0 else None

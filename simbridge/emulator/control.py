@@ -134,7 +134,7 @@ class Control:
 
         Args:
             wrench: Force and torque at the TCP (6,), N and N m, along the axes of the base.
-            seconds: s.
+            seconds: Duration, s.
         """
         with self._running.lock:
             duration = check_range("seconds", seconds, MAX_FAULT_S)
@@ -165,9 +165,9 @@ class Control:
         """Send everything on a port late.
 
         Args:
-            port: By its standard number.
-            seconds: s.
-            jitter: By how much longer or shorter at most, s.
+            port: Standard number of the port.
+            seconds: Duration, s.
+            jitter: Largest variation of the delay to either side, s.
         """
         delay = check_range("seconds", seconds, MAX_FAULT_S)
         spread = check_range("jitter", jitter, MAX_FAULT_S)

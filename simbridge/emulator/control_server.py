@@ -27,7 +27,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
     It takes commands also while the controller is frozen.
 
     Args:
-        running: What the commands are for.
+        running: The controller that the commands are for.
         host: Its address.
         port: Where the server listens.
 

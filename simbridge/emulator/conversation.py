@@ -192,8 +192,8 @@ def _frames(buffer: bytearray, data: bytes, header: struct.Struct) -> Iterator[t
     """Yield type and content of the packages that are complete now.
 
     Args:
-        buffer: What came before; the rest stays in it.
-        data: What has come.
+        buffer: Bytes that came before; an incomplete package stays in it.
+        data: Bytes that have come now.
         header: Size and type of a package.
     """
     buffer += data

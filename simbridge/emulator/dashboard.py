@@ -53,9 +53,9 @@ class Dashboard:
 
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
-        caller: Whose line is answered.
-        user_role: Of CB3, in capitals.
-        operational_mode: Of e-Series, in capitals.
+        caller: The connection whose line is answered.
+        user_role: User role of a CB3 controller, in capitals.
+        operational_mode: Operational mode of an e-Series controller, in capitals.
     """
 
     def __init__(self, controller: EmulatedController) -> None:
@@ -168,6 +168,7 @@ class Dashboard:
         return f"File not found: {name}"
 
     def _play(self, _text: str) -> str:
+        """Continue a paused program, or start the loaded one."""
         controller = self._controller
         if controller.play_program():
             return "Starting program"

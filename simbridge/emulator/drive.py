@@ -56,8 +56,8 @@ class StopReason:
 
     Attributes:
         reason: A clause.
-        code: Of UR's error; that of C204A1 is 204.
-        argument: Of UR's error; that of C204A1 is 1.
+        code: Number of UR's error; that of C204A1 is 204.
+        argument: Argument of UR's error; that of C204A1 is 1.
     """
 
     reason: str
@@ -69,13 +69,13 @@ class Drive:
     """Moves the joints, tick by tick: writes their targets and measured positions into the state.
 
     Args:
-        state: Of the controller.
+        state: State of the controller.
         robot: Its limits hold.
-        arm: With the present TCP.
+        arm: The arm, with the present TCP.
         period: Control period, s.
 
     Attributes:
-        motion: What the program moves the arm by.
+        motion: The motion by which the program moves the arm.
         rate: The part of its speed that a motion has, 0..1: it falls while the arm is halted.
         contact: The forces on the tool.
         force_mode: Where it is on.
@@ -132,7 +132,7 @@ class Drive:
         """Move the joints by one tick.
 
         Args:
-            settings: Of the controller.
+            settings: Settings of the controller.
             limits: Joint speed limits (n,), rad/s.
 
         Returns:

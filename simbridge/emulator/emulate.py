@@ -97,9 +97,9 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
     """Run a controller with its servers and its control socket until a signal.
 
     Args:
-        controller: Complete, and not yet running.
-        options: Those of the servers, the clock and the traffic.
-        compiler: Of scripts; it is still starting.
+        controller: The controller, complete and not yet running.
+        options: Options of the servers, the clock and the traffic.
+        compiler: The compiler of scripts, which is still starting.
     """
     stop = _stop_on_signals()
 

@@ -73,34 +73,35 @@ class EmulatedController:
 
     Args:
         robot: A UR arm.
-        profile: Its software.
+        profile: Version of its software.
         make_program: See `ProgramFactory`.
-        boot_time: From power on to idle, s.
-        serial_number: Of the arm.
-        dh: Of this individual arm; the robot's nominal table by default.
-        checksum: Of its calibration; all ones by default, as on URSim.
+        boot_time: Time from power on to idle, s.
+        serial_number: Serial number of the arm.
+        dh: Table of this individual arm; the robot's nominal one by default.
+        checksum: Checksum of its calibration; all ones by default, as on URSim.
         q: Joint positions at the start (n,), rad; the robot's home by default.
 
     Attributes:
-        state: As of the last tick; the servers read it, and RTDE inputs write it.
-        model_name: As the dashboard's `get robot model` answers: "UR10".
-        robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
+        state: State as of the last tick; the servers read it, and RTDE inputs write it.
+        model_name: Answer to the dashboard's `get robot model`: "UR10".
+        robot_type: Type of the arm in the primary interface's configuration data
+            (`ur.tables.ROBOT_TYPES`).
         programs: The folder of its programs (*.urp); None has none.
-        program: The one that is loaded and has not ended.
-        program_name: Of the latest program.
-        settings: As changed by `controller.set(...)`.
+        program: The program that is loaded and has not ended; None without one.
+        program_name: Name of the latest program.
+        settings: Settings as changed by `controller.set(...)`.
         arm: Its kinematics, with the present TCP.
-        drive: What moves the joints.
-        record: Of the latest ticks.
+        drive: Moves the joints.
+        record: Record of the latest ticks.
         own_ports: Its ports as a program of its own sees them (127.0.0.1, 30003), and where they
             are.
         remote_control: Whether an e-Series accepts commands from outside.
-        popup_text: Of the popup that is shown, or "".
+        popup_text: Text of the popup that is shown, or "".
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration
             data.
-        kinematics_checksum: Of its calibration.
-        watchdog: Of an RTDE input.
-        on_event: Called with what the primary interface's clients are to be sent.
+        kinematics_checksum: Checksum of its calibration.
+        watchdog: Watchdog of an RTDE input.
+        on_event: Called with each event that the primary interface's clients are to be told.
     """
 
     def __init__(  # noqa: PLR0913 (the later ones by keyword)
@@ -281,8 +282,8 @@ class EmulatedController:
 
         Args:
             message: A sentence.
-            line: Counted from 1; 0 while unknown.
-            column: The same.
+            line: Line of the script, counted from 1; 0 while unknown.
+            column: Column, counted from 1; 0 while unknown.
             program: Its name.
         """
         self.on_event(ControllerEvent("error", message, line, column, program=program))
@@ -363,8 +364,8 @@ class EmulatedController:
 
         Args:
             reason: A clause, or "".
-            code: Of UR's error; that of C209A0 is 209.
-            argument: Of UR's error; that of C209A0 is 0.
+            code: Number of UR's error; that of C209A0 is 209.
+            argument: Argument of UR's error; that of C209A0 is 0.
         """
         if self.state.safety_mode != SafetyMode.NORMAL:
             return
@@ -546,9 +547,9 @@ class EmulatedController:
 
         Args:
             setpoint: Joint positions (n,), rad.
-            duration: Of the call, s.
-            lookahead: s.
-            gain: 1/s^2.
+            duration: Duration of the call, s.
+            lookahead: Lookahead of servoj, s.
+            gain: Gain of servoj, 1/s^2.
         """
         motion = self.drive.motion
         if not isinstance(motion, ServojMotion):

@@ -72,8 +72,8 @@ class ScriptSyntaxError(SimbridgeError, ValueError):
 
     Attributes:
         reason: A clause.
-        line: Of the error, counted from 1.
-        column: The same.
+        line: Line of the error, counted from 1.
+        column: Column of the error, counted from 1.
         unknown: The function that it calls and that does not exist, or "".
     """
 
@@ -90,7 +90,7 @@ class RuntimeFault(SimbridgeError, RuntimeError):
 
     Attributes:
         reason: A sentence or a clause.
-        line: In the script, counted from 1; 0 while unknown.
+        line: Line of the script, counted from 1; 0 while unknown.
     """
 
     def __init__(self, reason: str, *, line: int = 0) -> None:

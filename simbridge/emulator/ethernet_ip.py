@@ -31,8 +31,8 @@ class Label(NamedTuple):
     """A label of the data.
 
     Attributes:
-        zero: Its value.
-        length: How many of them it has if it is an array; else None.
+        zero: Its value, or that of each element.
+        length: Number of elements if it is an array; else None.
     """
 
     zero: Any
@@ -43,12 +43,12 @@ class Assembly:
     """An instance of EtherNet/IP: its methods define labels of the data, read and write them.
 
     Args:
-        name: Of the instance.
-        size: Of its data, bytes.
+        name: Name of the instance.
+        size: Size of its data, bytes.
 
     Attributes:
-        kind: Of the value, for messages to programs.
-        name: Of the instance.
+        kind: Kind of this value, for messages to programs.
+        name: Name of the instance.
     """
 
     kind = "an EtherNet/IP handle"
@@ -65,7 +65,7 @@ class Assembly:
 
         Args:
             thread: It is charged for the work.
-            name: Of the method.
+            name: Name of the method.
             arguments: Values of URScript.
 
         Raises:
@@ -96,10 +96,11 @@ class Assembly:
         """Define a label.
 
         Args:
-            thread: It is charged for the work.
+            thread: The calling thread, which is charged for the work.
             label_type: A key of `ZEROS`; of an array, with "_array" behind it.
             arguments: The label's offset; the number of a bit, or the length of an array; its name.
         """
+        # Between offset and name, a bit has its number and an array has its length.
         name = arguments[1 if len(arguments) == 2 else 2]
         if len(self._labels) >= MAX_LABELS:
             raise RuntimeFault(f"An EtherNet/IP instance has at most {MAX_LABELS} labels.")

@@ -238,8 +238,8 @@ class Emulator:
 
         Args:
             name: The field.
-            value: As JSON has it.
-            timeout: s.
+            value: The value, as JSON has it.
+            timeout: Longest time to wait, s.
 
         Raises:
             EmulatorError: The field has not had this value in time.

@@ -52,7 +52,7 @@ class JointTorque(ArmMotion):
         """Command torques for the next period.
 
         Args:
-            torque: Of the joints (n,), N m.
+            torque: Torques of the joints (n,), N m.
             compensation: Fraction of the friction that is compensated (n,).
         """
         self._torque = torque

@@ -72,7 +72,7 @@ def approach_velocity(qd: Array, target: Array, max_change: float) -> Array:
     Args:
         qd: Present velocities (n,), rad/s.
         target: Velocities (n,), rad/s.
-        max_change: By how much the velocity of a joint may change, rad/s.
+        max_change: Largest change of the velocity of a joint, rad/s.
     """
     change = target - qd
     largest = float(np.abs(change).max(initial=0.0))
@@ -85,7 +85,7 @@ class HoldMotion(ArmMotion):
     """Brake to rest and stay.
 
     Args:
-        deceleration: rad/s^2.
+        deceleration: Deceleration of the joints, rad/s^2.
     """
 
     done = True
@@ -142,8 +142,8 @@ class JointSpeed(Ramp):
     """speedj, and stopj, which ends at rest.
 
     Args:
-        speeds: Of the joints (n,), rad/s.
-        acceleration: Of the joint with the largest change, rad/s^2.
+        speeds: Target speeds of the joints (n,), rad/s.
+        acceleration: Acceleration of the joint with the largest change, rad/s^2.
         stops: Whether it ends once it has attained them.
     """
 
@@ -170,9 +170,9 @@ class ToolSpeed(Ramp):
 
     Args:
         arm: Its present TCP is moved.
-        speed: Of the tool (6,), m/s and rad/s, in the pendant's base.
-        acceleration: Of the linear velocity, m/s^2.
-        angular: Of the angular velocity, rad/s^2; both velocities change in step.
+        speed: Target speed of the tool (6,), m/s and rad/s, in the pendant's base.
+        acceleration: Acceleration of the linear velocity, m/s^2.
+        angular: Acceleration of the angular velocity, rad/s^2; both velocities change in step.
         stops: Whether it ends once it has attained the speed.
     """
 
@@ -237,7 +237,7 @@ class ServojMotion(ArmMotion):
         follows_slider: Whether its time passes slower with the speed scaling.
 
     Attributes:
-        setpoint: Of the call under way (n,), rad.
+        setpoint: Setpoint of the call under way (n,), rad.
     """
 
     has_path = False
@@ -262,9 +262,9 @@ class ServojMotion(ArmMotion):
 
         Args:
             setpoint: Joint positions (n,), rad.
-            duration: Of the call, s.
-            lookahead: s.
-            gain: 1/s^2.
+            duration: Duration of the call, s.
+            lookahead: Lookahead of servoj, s.
+            gain: Gain of servoj, 1/s^2.
         """
         law = self._joints.law
         if (law.gain, law.lookahead) != (gain, lookahead):

@@ -75,7 +75,7 @@ class PathMove(ArmMotion):
         kind: URScript's function.
         arm: The arm with the TCP of this move.
         corner: Joints at the start of the path (n,), rad.
-        blend: With the move before, at its start.
+        blend: Blend with the move before, at its start; None without one.
         skipped: Whether its blend would overlap the one before it: UR's controllers then skip its
             target.
     """
@@ -105,8 +105,8 @@ class PathMove(ArmMotion):
         """Set the speed along the path.
 
         Args:
-            length: Of the path, rad or m.
-            pace: In the same unit.
+            length: Length of the path, rad or m.
+            pace: Speed and blend, in the same unit.
             max_speed: Upper limit of the speed whatever the duration.
             previous: The move, still moving, to blend with at its start.
         """
@@ -140,7 +140,7 @@ class PathMove(ArmMotion):
         """Return where the TCP is at a distance from an end of the path; at most 1.
 
         Args:
-            distance: In a straight line, m.
+            distance: Distance in a straight line, m.
             from_end: Measure, and count the fraction, from the end of the path instead of its
                 start.
         """
@@ -225,7 +225,7 @@ class JointMove(PathMove):
         start: Joint positions (n,), rad.
         goal: Joint positions (n,), rad.
         limits: Maximum joint speeds (n,), rad/s; a move that asks for more takes longer.
-        pace: rad/s^2 and rad/s.
+        pace: Speed and blend, in rad/s^2 and rad/s.
         previous: The move to blend with at its start.
     """
 
@@ -293,8 +293,8 @@ class ToolMove(ToolPath):
     Args:
         arm: Its present TCP is moved.
         q: Joints at the start (n,), rad.
-        goal: Of the TCP in the pendant's base.
-        pace: m/s^2 and m/s; for a pure rotation, of a tenth of the angle (1 rad counts as 0.1 m).
+        goal: Pose of the TCP in the pendant's base.
+        pace: Speed and blend, in m/s^2 and m/s. A pure rotation by 1 rad counts as 0.1 m.
             Too short a duration is exceeded.
         limits: Maximum joint speeds (n,), rad/s, that a duration, or an optimovel, does not exceed.
         previous: The move to blend with at its start.
@@ -370,7 +370,7 @@ class CircleMove(ToolPath):
         q: Joints at the start (n,), rad.
         via: TCP in the pendant's base, of which the position is used.
         goal: TCP in the pendant's base.
-        pace: m/s^2 and m/s.
+        pace: Speed and blend, in m/s^2 and m/s.
         fixed: Keep the orientation to the tangent of the circle; otherwise the tool rotates evenly
             to its goal.
         previous: The move to blend with at its start.
@@ -442,8 +442,8 @@ class Arc(NamedTuple):
     Attributes:
         start: Position of the TCP at its start (3,), m.
         tangent: A vector as long as the radius along the first path (3,), m.
-        inward: One from the start to the centre (3,), m.
-        angle: By how much it turns, rad.
+        inward: A vector from the start to the centre (3,), m.
+        angle: Angle by which it turns, rad.
     """
 
     start: Array
@@ -461,12 +461,12 @@ class Blend:
     Args:
         before: The move that is ending.
         after: The move that begins.
-        max_rate: Of the move after it, as a fraction of its path per s.
+        max_rate: Largest rate of the move after it, as a fraction of its path per s.
 
     Attributes:
-        duration: s.
-        end: Where the blend ends on the second path, as a fraction of it.
-        end_rate: How fast it is there, as a fraction of the path per s.
+        duration: Duration of the blend, s.
+        end: End of the blend on the second path, as a fraction of it.
+        end_rate: Rate at that end, as a fraction of the path per s.
     """
 
     def __init__(self, before: PathMove, after: PathMove, max_rate: float) -> None:
@@ -517,7 +517,7 @@ class Blend:
         """Take a circle through both ends, tangent to both moves, if they are equally fast.
 
         Args:
-            leg: From each end to the corner, m.
+            leg: Distance from each end to the corner, m.
         """
         first = self._first_velocity[:3]
         last = self._last_velocity[:3]

@@ -31,8 +31,8 @@ class MoveType(NamedTuple):
     """A type of motion.
 
     Attributes:
-        function: URScript's.
-        space: With which the names of its acceleration and its speed begin.
+        function: URScript's function for it.
+        space: First word of the names of its acceleration and its speed.
     """
 
     function: str

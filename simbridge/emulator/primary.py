@@ -79,6 +79,7 @@ def robot_state(controller: EmulatedController) -> bytes:
 
 
 def _robot_mode(controller: EmulatedController) -> bytes:
+    """Return the robot mode data: modes, stops and speed factors."""
     state = controller.state
     is_real = controller.kinematics_checksum != URSIM_CHECKSUM
     runs = state.runtime_state in (RuntimeState.PLAYING, RuntimeState.RESUMING)
@@ -103,6 +104,7 @@ def _robot_mode(controller: EmulatedController) -> bytes:
 
 
 def _joints(controller: EmulatedController) -> bytes:
+    """Return the joint data: positions, velocities, currents and mode of each joint."""
     state = controller.state
     voltage = VOLTAGE if state.powered else 0.0
     joints = zip(
@@ -129,6 +131,7 @@ def _joints(controller: EmulatedController) -> bytes:
 
 
 def _tool(controller: EmulatedController) -> bytes:
+    """Return the tool data: the tool's analog inputs and its connector."""
     state = controller.state
     return struct.pack(
         ">2B2dfB2fB",
@@ -144,6 +147,7 @@ def _tool(controller: EmulatedController) -> bytes:
 
 
 def _masterboard(controller: EmulatedController) -> bytes:
+    """Return the masterboard data: inputs and outputs of the control box, and safety mode."""
     state = controller.state
     data = struct.pack(
         ">2I2B2d2B2d4f3B",
@@ -169,6 +173,7 @@ def _masterboard(controller: EmulatedController) -> bytes:
 
 
 def _cartesian(controller: EmulatedController) -> bytes:
+    """Return the Cartesian data: the TCP in the pendant's base, and in the flange."""
     state = controller.state
     return struct.pack(">12d", *state.actual_tcp_pose.tolist(), *state.tcp_offset.tolist())
 

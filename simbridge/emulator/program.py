@@ -60,13 +60,13 @@ class ScriptProgram:
     """A URScript program: it is compiled in another process, then advances with every tick.
 
     Args:
-        controller: On which it runs.
+        controller: The controller on which it runs.
         source: The script.
         on_fault: Called once with a text, a line and a column if the script cannot be compiled, or
             attempts something invalid.
 
     Attributes:
-        running: Until it ends, faults or is stopped; also while it is being compiled.
+        running: True until it ends, faults or is stopped; also while it is being compiled.
         ready: Whether it has been compiled.
         compilation: Finished when the program can run, or was refused.
     """

@@ -18,7 +18,7 @@ class TickRecord:
     """A record of the arm's joints and inputs; only the latest ticks and packages are kept.
 
     Args:
-        n: How many joints the arm has.
+        n: Number of joints of the arm.
 
     Attributes:
         inputs: Every RTDE input package on arrival: tick, names, values.
@@ -53,7 +53,7 @@ class TickRecord:
         """Return the actual joints (n,), rad, of an earlier tick.
 
         Args:
-            steps: How many ticks ago; 0 is the latest.
+            steps: Number of ticks before the latest; 0 is the latest.
 
         Raises:
             InvalidParameter: It is not recorded.

@@ -61,14 +61,13 @@ def new_record_path(path: str) -> Path:
 def write_record(file: Path, ticks: dict[str, Any], inputs: list[InputPackage]) -> None:
     """Write parts of a record as npz: the ticks; input_tick and inputs, the latter as JSON.
 
-    Packages are converted in pieces with pauses: a thread with real-time priority that never pauses
-        is stopped by the
-    system, together with all others of that priority.
+    Packages are converted in pieces with pauses: the system stops a thread with real-time priority
+    that never pauses, together with all others of that priority.
 
     Args:
         file: A new file.
         ticks: Arrays by name: see `Record.ticks`.
-        inputs: Of RTDE.
+        inputs: Input packages of RTDE.
 
     Raises:
         OSError: The file exists, or cannot be written.

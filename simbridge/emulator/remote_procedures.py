@@ -42,7 +42,7 @@ class RemoteServer:
         url: Its address, such as "http://127.0.0.1:8000/RPC2".
 
     Attributes:
-        kind: Of the value, for messages to programs.
+        kind: Kind of this value, for messages to programs.
         url: Its address.
 
     Raises:
@@ -68,7 +68,7 @@ class RemoteServer:
         """Call a method of the server, and yield once a tick until it has answered.
 
         Args:
-            name: Of the method; `closeXMLRPCClientConnection` does nothing.
+            name: Name of the method; `closeXMLRPCClientConnection` does nothing.
             arguments: Values of URScript.
 
         Returns:

@@ -44,7 +44,7 @@ class RtdeConnection:
 
     Args:
         controller: The controller.
-        registry: What all connections share.
+        registry: Data that all connections share.
 
     Attributes:
         finished: Always false: no request ends the connection.
@@ -110,7 +110,7 @@ class RtdeConnection:
         """Return the data package of this tick, if one is due; else nothing.
 
         Args:
-            tick: Of the controller.
+            tick: Present tick of the controller.
             passed: Ticks since the last call: a package is due if one was in any of them.
         """
         if not self._started or self._outputs is None or tick % self._divider >= passed:
@@ -209,7 +209,7 @@ class RtdeConnection:
 
         Args:
             kind: "inputs" or "outputs".
-            names: That the client asked for.
+            names: Names that the client asked for.
             types: The answer for each of them.
             payload: The request.
         """
@@ -234,8 +234,8 @@ def _divider(rate: float, frequency: float) -> int:
     """Return the ticks between packages: floor(rate / frequency).
 
     Args:
-        rate: Of the controller, Hz.
-        frequency: That the client wants, Hz; it is held within 1 Hz and the rate.
+        rate: Control rate of the controller, Hz.
+        frequency: Rate that the client asks for, Hz; it is clamped to between 1 Hz and the rate.
     """
     if not math.isfinite(frequency):
         return 1

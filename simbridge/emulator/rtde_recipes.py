@@ -33,12 +33,12 @@ class OutputRecipe:
     """Packs a fixed list of variables, once a tick, however many clients share the recipe.
 
     Args:
-        variables: In the order of the package.
-        recipe_id: As in the package's header; None for protocol version 1, whose packages carry
+        variables: Variables in the order of the package.
+        recipe_id: Number in the package's header; None for protocol version 1, whose packages carry
             none.
 
     Attributes:
-        size: Of a package with its header, bytes.
+        size: Size of a package with its header, bytes.
     """
 
     def __init__(self, variables: list[Variable[Read]], recipe_id: int | None) -> None:
@@ -78,10 +78,10 @@ class InputRecipe:
     """Unpacks a client's data package and applies it.
 
     Args:
-        variables: In the order of the package.
+        variables: Variables in the order of the package.
 
     Attributes:
-        names: Of the variables.
+        names: Names of the variables.
     """
 
     def __init__(self, variables: list[Variable[Write]]) -> None:

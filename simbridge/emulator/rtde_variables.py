@@ -54,9 +54,9 @@ class Variable(Generic[AccessT]):
     """An output of the controller or an input; its access is a `Read` or a `Write`.
 
     Attributes:
-        name: As in a recipe.
+        name: Its name in a recipe.
         type: A key of `ur.tables.RTDE_FORMATS`.
-        access: Reads or writes it.
+        access: Function that reads or writes it.
         since: First e-Series and first CB3 version that has it.
     """
 

@@ -60,10 +60,10 @@ class RunningController:
         on_exchange: See `Servers`.
 
     Attributes:
-        controller: The one that is ticked.
+        controller: The controller that is ticked.
         servers: Its servers.
         lock: Held by whoever uses the controller.
-        speed: As attained in the last second.
+        speed: Factor of real time attained in the last second.
         log: Lines about the errors of programs, protective stops, and requests that the emulator
             does not support (each once), for whoever prints them: no tick waits for a terminal.
 
@@ -152,7 +152,7 @@ class RunningController:
         It returns once the controller has stopped, so call it without the lock held.
 
         Args:
-            seconds: s.
+            seconds: Duration, s.
         """
         if seconds > 0.0:
             self._is_frozen.clear()

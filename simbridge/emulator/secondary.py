@@ -68,7 +68,7 @@ class SecondaryPrograms:
     Args:
         start: Makes a program from a script.
         on_fault: Called with a sentence about a program that cannot be run.
-        period: Of a tick, s.
+        period: Duration of a tick, s.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class Servers:
             other.
 
     Attributes:
-        address: On which it listens, as a number; from `start` on.
+        address: Numeric address on which it listens; from `start` on.
         ports: The port numbers in use, by the standard number.
         fault: A bug in the emulator that a client's message triggered (the client was
             disconnected).
@@ -175,7 +175,7 @@ class Servers:
         """Send the periodic packages that are due. The lock is held.
 
         Args:
-            tick: Of the controller.
+            tick: Present tick of the controller.
             passed: Ticks since the last call: what was due in any of them is sent.
         """
         for client in self._ports[RTDE].clients:
@@ -239,7 +239,7 @@ class Servers:
 
         Args:
             port: Its standard number.
-            client: Only this one: 0 is the oldest. All by default.
+            client: Index of the only client to cut: 0 is the oldest. All by default.
 
         Raises:
             ValueError: There is no such port, or the client is negative.
@@ -294,7 +294,7 @@ class Servers:
         Args:
             port: Its standard number.
             seconds: The delay, s.
-            jitter: By how much it varies to both sides, s.
+            jitter: Largest variation of the delay to either side, s.
         """
         delayed_port = self._port(port)
         with self._lock:
@@ -360,7 +360,7 @@ class Servers:
 
         Args:
             key: The socket, with its port if clients connect to it, or its client.
-            events: Of the selector.
+            events: Events of the selector.
         """
         if key.fileobj is self._wake_receiver:
             # In this order: a wake-up between the two sets the flag again, and its cause is handled

@@ -27,8 +27,8 @@ class SettablePart(NamedTuple):
     """A part of the state that may be set.
 
     Attributes:
-        type: As JSON has it.
-        needed: The same in words.
+        type: Type of the value in JSON.
+        needed: Description of the possible values, for messages.
     """
 
     type: Any
@@ -58,9 +58,9 @@ class Settings:
     """The settings of a controller; a new one is a field here, with its default, and what reads it.
 
     Attributes:
-        on_protective_stop: What becomes of the running program: it pauses, or it stops, as one
-            recording of URSim shows.
-        unlock_delay: From a protective stop until the dashboard unlocks it, s.
+        on_protective_stop: Effect on the running program: it pauses, or it stops, as one recording
+            of URSim shows.
+        unlock_delay: Time from a protective stop until the dashboard unlocks it, s.
         servoj_follows_slider: Whether the speed slider slows servoj, as UR's description of its ROS
             driver says without a formula. By default servoj keeps to real time at any slider, as
             the bridge reckons.
@@ -68,7 +68,7 @@ class Settings:
             one.
         tool_force_limit: The force on the tool that stops the arm, N. UR's default is not known;
             its safety presets are from 100 to 250 N.
-        joint_speed_limit: Of the safety system, one for each joint, rad/s; None for UR's own
+        joint_speed_limit: Limit of the safety system for each joint, rad/s; None for UR's own
             (`EmulatedController`).
 
     Raises:
@@ -104,7 +104,7 @@ class Settings:
         """Return these settings with some of them changed by name, all or none.
 
         Args:
-            values: As JSON has them.
+            values: The values, as JSON has them.
 
         Raises:
             UnknownName: There is no such setting.
@@ -127,7 +127,7 @@ def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of the values that are parts of the state (`STATE`), with their types there.
 
     Args:
-        values: As JSON has them, by name.
+        values: The values by name, as JSON has them.
 
     Raises:
         InvalidParameter: One is of another type, or not possible.

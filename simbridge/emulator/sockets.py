@@ -45,8 +45,8 @@ class ProgramSocket:
     """A connection of a program, and what has arrived on it.
 
     Attributes:
-        sock: Non-blocking.
-        received: What has arrived, and was not read by the program.
+        sock: A non-blocking socket.
+        received: Bytes that have arrived, and were not read by the program.
         closed: Whether the server has closed it.
     """
 
@@ -78,7 +78,7 @@ class SocketFunctions(FunctionGroup):
     """The socket functions of one program.
 
     Args:
-        period: Of a tick, s.
+        period: Duration of a tick, s.
         own_ports: Where the controller's own ports are, by address and port as on the controller
             itself (127.0.0.1, 30003).
     """
@@ -135,6 +135,7 @@ class SocketFunctions(FunctionGroup):
 
     def _connect(self, sock: socket.socket, address: str, port: int) -> Generator[None, None, bool]:
         """Connect to a server; return whether that succeeded in time."""
+        # The controller's own ports may be served elsewhere than the program believes.
         target = self._own_ports.get((address, port))
         if target is None:
             numeric_address = yield from self._resolve(address)
@@ -249,7 +250,7 @@ class SocketFunctions(FunctionGroup):
 
         Args:
             socket_name: The connection; without one the result is None at once.
-            timeout: s.
+            timeout: Longest time to wait, s.
             extract: Takes a complete value from what has arrived, and returns it; None if it is not
                 complete.
 
@@ -328,8 +329,8 @@ class SocketFunctions(FunctionGroup):
 
         Args:
             socket_name: The connection.
-            timeout: s.
-            number: How many.
+            timeout: Longest time to wait, s.
+            number: Number of integers.
             letter: Their format in `struct`.
         """
         layout = struct.Struct(f">{_check_count(number)}{letter}")

@@ -13,10 +13,10 @@ class Phase(NamedTuple):
     """A part of a profile with constant acceleration.
 
     Attributes:
-        begin: When it begins, s.
-        distance: What is covered by then, rad or m.
-        speed: At its begin, rad/s or m/s.
-        acceleration: rad/s^2 or m/s^2.
+        begin: Time at which it begins, s.
+        distance: Distance covered by then, rad or m.
+        speed: Speed at its begin, rad/s or m/s.
+        acceleration: Constant acceleration, rad/s^2 or m/s^2.
     """
 
     begin: float
@@ -29,17 +29,17 @@ class SpeedProfile:
     """Distance over time along a path, to rest at its end.
 
     Args:
-        length: Of the path, rad or m.
-        acceleration: rad/s^2 or m/s^2.
-        speed: rad/s or m/s.
-        duration: s; above zero it takes precedence, and the speed follows from it.
+        length: Length of the path, rad or m.
+        acceleration: Largest acceleration, rad/s^2 or m/s^2.
+        speed: Largest speed, rad/s or m/s.
+        duration: Duration, s; above zero it takes precedence, and the speed follows from it.
         max_speed: Upper limit of the speed whatever the duration.
         begin: The speed at the start.
         through: The distance up to which it does not brake; it then brakes evenly to the end.
 
     Attributes:
-        length: Of the path, rad or m.
-        duration: From start to rest, s.
+        length: Length of the path, rad or m.
+        duration: Time from start to rest, s.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class Profile:
     """A PolyScope version. It decides the control period, the known variables and some answers.
 
     Attributes:
-        polyscope: As given to --polyscope ("5.12").
+        polyscope: The version as given to --polyscope ("5.12").
         version: Major, minor, bugfix, build.
         date: Build date, as the dashboard reports it. That of 5.9 is not known.
     """
@@ -55,7 +55,7 @@ class Profile:
 
         Args:
             five: Major and minor version, for e-Series.
-            three: The same for CB3.
+            three: Major and minor version, for CB3.
         """
         earliest = three if self.version[0] == 3 else five
         return self.version[:2] >= earliest
@@ -70,12 +70,12 @@ class ControllerEvent:
             program, by its name), "safety" (a protective stop, with UR's code), "safety mode" (it
             has changed); "unknown" is not for them, but for the log: a client asked for something
             that the emulator does not know or do.
-        text: As its clients read it.
-        line: Of an error in the script, counted from 1; 0 while unknown.
-        column: The same.
-        code: Of UR's error; that of C209A0 is 209.
-        argument: Of UR's error; that of C209A0 is 0.
-        data: What the client sent, where that is not known.
+        text: The text that its clients read.
+        line: Line of an error in the script, counted from 1; 0 while unknown.
+        column: Column of that error, counted from 1; 0 while unknown.
+        code: Number of UR's error; that of C209A0 is 209.
+        argument: Argument of UR's error; that of C209A0 is 0.
+        data: The unknown bytes that the client sent.
         program: The name of the program that an error is of, where it has one.
     """
 
@@ -121,24 +121,24 @@ class ControllerState:
     pendant's base; that of the TCP is in the flange (`tcp_offset`).
 
     Attributes:
-        timestamp: EmulatedController clock, s since start.
+        timestamp: Time on the controller's clock since its start, s.
         tick: Ticks since start.
-        speed_slider: As set, 0..1.
-        speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
-        limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between
-            them when it stops. `speed_scaling` in RTDE and in the real-time package, which "Client
-            Interfaces" describes in the words of the RTDE guide, and in the robot mode data, where
-            it stands next to a target speed fraction, too.
-        tcp_force: At the TCP, as measured (6,), N and N m.
-        external_wrench: At the TCP, as fed in by a client (6,), N and N m.
+        speed_slider: Position of the speed slider, 0..1.
+        speed_scaling: Speed factor that ramps to the slider. `target_speed_fraction` in RTDE.
+        limiter_scaling: Speed factor of the trajectory limiter: 1 while a program plays, 0 without
+            one, between them when it stops. `speed_scaling` in RTDE and in the real-time package,
+            which "Client Interfaces" describes in the words of the RTDE guide, and in the robot
+            mode data, where it stands next to a target speed fraction, too.
+        tcp_force: Force and torque at the TCP, as measured (6,), N and N m.
+        external_wrench: Force and torque at the TCP, as fed in by a client (6,), N and N m.
         digital_inputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
-        digital_outputs: The same.
+        digital_outputs: Bits as those of the inputs.
         analog_inputs: The two standard ones, then the tool's, A or V.
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say
             (0 current).
         input_int: General-purpose registers; so are the others named input_* and output_*.
         flags: URScript's, which outlive a program.
-        tool_voltage: Of the tool connector, V.
+        tool_voltage: Voltage of the tool connector, V.
     """
 
     timestamp: float = 0.0
@@ -187,7 +187,7 @@ class ControllerState:
         """Set an attribute, or parts of it.
 
         Args:
-            name: Of the attribute.
+            name: Name of the attribute.
             value: A number or an array; or new values by index, for bits of a number or elements of
                 a list.
         """

@@ -42,9 +42,9 @@ class Exchange:
     Attributes:
         clock: The controller's, s since its start.
         port: The standard number.
-        client: Counted from 1, in the order in which clients connected to any port.
-        event: As the controller sees it.
-        bytes: What was received, as the network cut it, or sent: one or more messages.
+        client: Number of the client, counted from 1 in the order of connecting, whatever the port.
+        event: The kind of event, as the controller sees it.
+        bytes: Received bytes, as the network cut them, or sent ones: one or more messages.
     """
 
     clock: float
@@ -63,8 +63,8 @@ class Traffic:
         host: The controller's address, in each line that is printed.
 
     Attributes:
-        lost: How many exchanges were neither kept nor shown, because the disk was too slow.
-        not_shown: How many were not shown, because nobody read standard output.
+        lost: Number of exchanges neither kept nor shown, because the disk was too slow.
+        not_shown: Number of exchanges not shown, because nobody read standard output.
 
     Raises:
         OutputError: On entering: the file exists already, or cannot be written; also on leaving.

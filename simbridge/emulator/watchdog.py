@@ -9,7 +9,7 @@ class Watchdog:
     """An RTDE input that a client must update often enough; disarmed until a program arms it.
 
     Attributes:
-        action: What follows if it is not updated in time: "pause" or "stop".
+        action: Consequence if it is not updated in time: "pause" or "stop".
     """
 
     def __init__(self) -> None:
@@ -26,9 +26,9 @@ class Watchdog:
 
         Args:
             variable: Name of the input.
-            frequency: Of its updates, Hz; 0 disarms it.
+            frequency: Least rate of its updates, Hz; 0 disarms it.
             action: "pause" or "stop"; "ignore" disarms it.
-            now: s of the controller's clock.
+            now: Present time on the controller's clock, s.
         """
         self.disarm()
         if action.lower() == "ignore" or not frequency > 0.0:
@@ -52,7 +52,7 @@ class Watchdog:
         """Return the input's name if its last update is too long ago; else an empty text.
 
         Args:
-            now: s of the controller's clock.
+            now: Present time on the controller's clock, s.
         """
         if not self._variable:
             return ""

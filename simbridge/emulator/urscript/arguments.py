@@ -23,9 +23,9 @@ def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
     """Return numbers as an array (count,).
 
     Args:
-        name: Of the parameter, for the message.
+        name: Name of the parameter, for the message.
         values: A list or a pose.
-        count: How many there must be.
+        count: Required number of values.
         most: The largest magnitude: results of larger ones do not stay finite.
 
     Raises:
@@ -49,10 +49,10 @@ def number(
     """Return a finite number.
 
     Args:
-        name: Of the parameter, for the message.
+        name: Name of the parameter, for the message.
         value: The argument.
         least: The smallest allowed number.
-        needed: What is allowed, for the message.
+        needed: Description of the allowed values, for the message.
 
     Raises:
         InvalidParameter: It is not such a number.

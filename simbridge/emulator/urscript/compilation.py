@@ -36,9 +36,9 @@ class CompilationRefusal(NamedTuple):
     """Why the compiling process has no code for a script.
 
     Attributes:
-        reason: For ScriptSyntaxError.
-        line: Of the script, from 1.
-        column: Of the script, from 1.
+        reason: A clause, for ScriptSyntaxError.
+        line: Line of the script, from 1.
+        column: Column of the script, from 1.
         unknown: The function that does not exist, if that is why, or "".
     """
 
@@ -63,7 +63,7 @@ class Compilation:
     Attributes:
         source: URScript; "" when it was cancelled.
         builtins: The built-in functions that it may call.
-        on_compiled: As above.
+        on_compiled: Called as described above.
         cancelled: Whether nobody needs the result any more.
         fault: A bug in the compiler itself.
         finished: Set when the result was handed over, or dropped.

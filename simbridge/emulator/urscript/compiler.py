@@ -178,6 +178,7 @@ class _ProgramWriter:
         self, functions: Mapping[str, Node], main: Node, builtins: Mapping[str, Builtin]
     ) -> None:
         self.text: list[str] = []
+        # Lines are counted from 1: there is no line 0.
         self.lines: list[int] = [0]
 
         self._functions = functions
@@ -187,7 +188,8 @@ class _ProgramWriter:
         # Variables that all functions share: declared `global` anywhere, or assigned by the main
         # program without `local`.
         main_variables = variables_of(definition_of(main))
-        self._globals = main_variables.assigned - main_variables.local | main_variables.shared
+        main_globals = main_variables.assigned - main_variables.local
+        self._globals = main_globals | main_variables.shared
         for node in functions.values():
             self._globals |= variables_of(definition_of(node)).shared
 
@@ -268,7 +270,7 @@ class _ProgramWriter:
 
         Args:
             body: The statements; definitions among them are written by themselves.
-            cost: What is charged on top of the statements.
+            cost: Cost that is charged on top of the statements.
         """
         chunk: list[Node] = []
         for statement in body:

@@ -28,7 +28,7 @@ def main(connection: Connection, seconds: int, memory: int) -> None:
     """Answer until the connection ends. A script that takes too long ends the process.
 
     Args:
-        connection: To the emulator.
+        connection: Connection to the emulator.
         seconds: Limit of processor time for one script, s.
         memory: Limit of the process's memory, bytes.
     """

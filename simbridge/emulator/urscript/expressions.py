@@ -206,8 +206,8 @@ class ExpressionWriter:
         Args:
             variable_name: The variable that holds the list.
             path: The list's place in the variable; empty for the variable itself.
-            name: Of the method.
-            arguments: Of the method.
+            name: Name of the method.
+            arguments: Arguments of the method.
         """
         self._change_count += 1
         path_name = f"_p{self._change_count}"
@@ -244,7 +244,7 @@ class ExpressionWriter:
         Args:
             call: The call.
             first: The argument before those of the script.
-            prefix: Of the names of the function's parameters in Python.
+            prefix: Prefix of the names of the function's parameters in Python.
         """
         positional, keywords = _arguments_of(call)
         arguments = [first, *map(self.expression, positional)]

@@ -15,11 +15,11 @@ def invoke(
     """Call a method: value.name(...).
 
     Args:
-        thread: The calling one; it is charged.
+        thread: The calling thread, which is charged for the work.
         value: A list; or a handle, which is not URScript's own and answers by its
             `call(thread, name, arguments)`, a generator.
-        name: The method.
-        arguments: As in the script.
+        name: Name of the method.
+        arguments: Its arguments, as in the script.
 
     Returns:
         The value after the call, which the compiled program assigns to its variable, and what the

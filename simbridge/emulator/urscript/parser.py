@@ -259,8 +259,8 @@ def _check_node(node: Node, loops: int) -> None:
     """Refuse what the grammar allows, but URScript does not.
 
     Args:
-        node: Of any kind.
-        loops: How many loops are around it.
+        node: A node of any kind.
+        loops: Number of loops around it.
     """
     match node.data, node.children:
         case "definition", [_, name, parameters, _]:

@@ -63,17 +63,17 @@ class Thread:
 
     Args:
         interpreter: Runs the program.
-        name: As in the program.
+        name: Its name in the program.
         function: The compiled function that it runs.
         arguments: The function's arguments by position.
         named: The function's arguments by name.
 
     Attributes:
-        name: As in the program.
+        name: Its name in the program.
         ended: Whether it has ended.
         depth: Depth of its nested calls, as far as they are counted.
         remaining_budget: Its budget for the rest of the tick, while it does not run.
-        critical: How many critical sections it has entered and not left.
+        critical: Number of critical sections that it has entered and not left.
     """
 
     def __init__(
@@ -170,14 +170,14 @@ class Interpreter:
         builtins: The built-in functions that it was compiled with, except those of `library`; see
             `functions.py`.
         on_fault: Called once if the program attempts something invalid; it has then ended.
-        budget: Of all threads in a tick; 10,000 is between 0.5 and 1 ms.
+        budget: Budget of all threads in a tick; 10,000 is between 0.5 and 1 ms.
 
     Attributes:
         code: The compiled script.
         running: Whether the program has not ended.
-        fault: What ended it, if it attempted something invalid.
-        budget: Of all threads in a tick.
-        budget_left: A list of one number: what is left of the running thread's part. The compiled
+        fault: The fault that ended it, if it attempted something invalid.
+        budget: Budget of all threads in a tick.
+        budget_left: A list of one number: the rest of the running thread's part. The compiled
             program, the operators and the built-in functions all count down in this list.
     """
 

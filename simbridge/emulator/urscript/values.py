@@ -50,7 +50,7 @@ class Struct:
     Attributes:
         members: The values by name, in the order of the call.
         size: The number of values in it, those of inner lists and structs included.
-        nesting: How deep structs are nested in it, itself included.
+        nesting: Depth of the structs nested in it, itself included.
     """
 
     __slots__ = ("members", "nesting", "size")

@@ -15,10 +15,10 @@ class Variables:
     """The variables that a function names outside of expressions.
 
     Attributes:
-        local: Its parameters, and what it declares `local`.
-        shared: What it declares `global`.
-        assigned: All that it assigns, these included.
-        changed: Those that hold lists which it changes by methods.
+        local: Its parameters, and the variables that it declares `local`.
+        shared: Variables that it declares `global`.
+        assigned: All variables that it assigns, these included.
+        changed: Variables that hold lists which it changes by methods.
     """
 
     local: set[str]
