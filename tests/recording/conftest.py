@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import fields
 
 import numpy as np
@@ -43,10 +44,11 @@ PERIOD = 0.008
 
 
 def _run_of(count, period=PERIOD, joints=6):
-    """Samples of an arm that swings, with numbers that use every bit of a double."""
+    """Samples of an arm that moves at random, with numbers that use every bit of a double."""
     rng = np.random.default_rng(7)
-    return [
-        Sample(
+    samples = []
+    for k in range(count):
+        sample = Sample(
             index=k,
             stamp=k * period,
             plan_time=0.9 * k * period,
@@ -59,8 +61,8 @@ def _run_of(count, period=PERIOD, joints=6):
             limited=bool(k % 5 == 0),
             host_monotonic=1e5 + k * period + 1e-4 * rng.normal(),
         )
-        for k in range(count)
-    ]
+        samples.append(sample)
+    return samples
 
 
 def _write_log(path, samples, *, joint_names=JOINTS, period=PERIOD, **options):
@@ -76,9 +78,8 @@ def _assert_same(columns, samples):
         column = getattr(columns, field.name)
         assert len(column) == len(samples), field.name
         if samples:
-            expected = np.array(
-                [getattr(sample, field.name) for sample in samples], dtype=column.dtype
-            )
+            numbers = [getattr(sample, field.name) for sample in samples]
+            expected = np.array(numbers, dtype=column.dtype)
             assert column.shape == expected.shape, field.name
             assert column.tobytes() == expected.tobytes(), field.name
 
@@ -102,6 +103,12 @@ def assert_same():
 def finished(tmp_path_factory):
     """A closed log of 100 samples in four chunks, and its samples."""
     samples = _run_of(100)
-    return _write_log(
-        tmp_path_factory.mktemp("log") / "log.mcap", samples, metadata={"robot": "ur10"}
-    ), samples
+    path = tmp_path_factory.mktemp("log") / "log.mcap"
+    _write_log(path, samples, metadata={"robot": "ur10"})
+    return path, samples
+
+
+@pytest.fixture(scope="module")
+def exported_run(line_run, tmp_path_factory):
+    """A finished run, into whose directory a file's tests export."""
+    return shutil.copytree(line_run, tmp_path_factory.mktemp("export") / "line")
