@@ -62,9 +62,8 @@ def test_numbers_are_read_bit_for_bit(write_log, assert_same, data, joints):
     names = [f"joint_{k}" for k in range(joints)]
 
     with tempfile.TemporaryDirectory() as folder:
-        columns = read_log(
-            write_log(Path(folder) / "log.mcap", samples, joint_names=names, period=0.1)
-        )
+        path = write_log(Path(folder) / "log.mcap", samples, joint_names=names, period=0.1)
+        columns = read_log(path)
 
     assert_same(columns, samples)
     assert columns.joint_names == tuple(names)
@@ -73,8 +72,11 @@ def test_numbers_are_read_bit_for_bit(write_log, assert_same, data, joints):
 
 def test_a_long_run_keeps_its_order(run_of, write_log, assert_same, tmp_path):
     samples = run_of(5000, period=0.002)
+    path = write_log(tmp_path / "log.mcap", samples, period=0.002)
 
-    assert_same(read_log(write_log(tmp_path / "log.mcap", samples, period=0.002)), samples)
+    columns = read_log(path)
+
+    assert_same(columns, samples)
 
 
 def test_mapped_columns_survive_release(run_of, write_log, assert_same, tmp_path, monkeypatch):
@@ -94,9 +96,10 @@ def test_names_frame_and_metadata_are_kept(write_log, tmp_path):
     names = ["a joint", 'with "quotes"', "Gelenk ä"]
     facts = {"robot": "ur10", "note": "línea\nnueva", "empty": ""}
 
-    columns = read_log(
-        write_log(tmp_path / "log.mcap", [], joint_names=names, frame_id="base", metadata=facts)
-    )
+    path = tmp_path / "log.mcap"
+    write_log(path, [], joint_names=names, frame_id="base", metadata=facts)
+
+    columns = read_log(path)
 
     assert columns.joint_names == tuple(names)
     assert columns.frame_id == "base"
@@ -104,7 +107,9 @@ def test_names_frame_and_metadata_are_kept(write_log, tmp_path):
 
 
 def test_a_log_without_samples_has_its_joints(write_log, tmp_path):
-    columns = read_log(write_log(tmp_path / "log.mcap", []))
+    path = write_log(tmp_path / "log.mcap", [])
+
+    columns = read_log(path)
 
     assert columns.complete
     assert columns.stamp.shape == (0,)
@@ -113,19 +118,23 @@ def test_a_log_without_samples_has_its_joints(write_log, tmp_path):
 
 
 def test_the_arrays_are_read_only(finished):
-    columns = read_log(finished[0])
+    path, _ = finished
+
+    columns = read_log(path)
 
     for field in fields(Sample):
         with pytest.raises(ValueError, match="read-only"):
             getattr(columns, field.name)[0] = 0
 
 
-def test_a_log_can_be_read_while_it_is_written(run_of, assert_same, tmp_path):
+def test_an_open_log_can_be_read(run_of, assert_same, tmp_path):
+    path = tmp_path / "log.mcap"
     samples = run_of(40)
-    with LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD) as log:
+
+    with LogWriter(path, joint_names=JOINTS, period=PERIOD) as log:
         for sample in samples:
             log.write(sample)
-        columns = read_log(tmp_path / "log.mcap")
+        columns = read_log(path)
 
     # At most 31 periods of 8 ms fit into 0.25 s.
     assert_same(columns, samples[:31])
@@ -134,16 +143,18 @@ def test_a_log_can_be_read_while_it_is_written(run_of, assert_same, tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"\x89MCAP0\r\n", b"time,x,y\n0,1,2\n", bytes(1000)])
 def test_another_kind_of_file_is_refused(tmp_path, content):
-    (tmp_path / "log.mcap").write_bytes(content)
+    path = tmp_path / "log.mcap"
+    path.write_bytes(content)
 
     with pytest.raises(LogReadError, match="another kind of file") as raised:
-        read_log(tmp_path / "log.mcap")
+        read_log(path)
     assert isinstance(raised.value, SimbridgeError)
     assert isinstance(raised.value, ValueError)
-    assert raised.value.path == tmp_path / "log.mcap"
+    assert raised.value.path == path
 
 
 def mcap_file(path, *metadata):
+    """Write an MCAP file of nothing but records of metadata."""
     with path.open("wb") as output:
         writer = Writer(output)
         writer.start()
@@ -153,9 +164,11 @@ def mcap_file(path, *metadata):
     return path
 
 
-def test_an_mcap_file_of_others_is_refused(tmp_path):
+def test_a_foreign_mcap_file_is_refused(tmp_path):
+    path = mcap_file(tmp_path / "log.mcap", ("calibration", {"camera": "left"}))
+
     with pytest.raises(LogReadError, match="another kind of file"):
-        read_log(mcap_file(tmp_path / "log.mcap", ("calibration", {"camera": "left"})))
+        read_log(path)
 
 
 @pytest.mark.parametrize(
@@ -185,10 +198,12 @@ def test_a_read_error_is_raised():
         read_log("/proc/self/mem")
 
 
+# The message on another topic that is written before each of ours.
 FOREIGN = b'{"of": "another topic"}'
 
 
 def chunks_of(path):
+    """The index of a log's chunks."""
     with path.open("rb") as file:
         return make_reader(file).get_summary().chunk_indexes
 
@@ -199,17 +214,18 @@ def test_a_cut_file_keeps_earlier_chunks(assert_same, finished, tmp_path, data):
     path, samples = finished
     content = path.read_bytes()
     cut = data.draw(st.integers(0, len(content) - 1))
-    (tmp_path / "cut.mcap").write_bytes(content[:cut])
+    cut_path = tmp_path / "cut.mcap"
+    cut_path.write_bytes(content[:cut])
+    chunks = chunks_of(path)
 
     try:
-        columns = read_log(tmp_path / "cut.mcap")
+        columns = read_log(cut_path)
     except LogReadError as error:
-        assert cut < chunks_of(path)[0].chunk_start_offset
-        assert error.path == tmp_path / "cut.mcap"
+        assert cut < chunks[0].chunk_start_offset
+        assert error.path == cut_path
     else:
-        whole = sum(
-            chunk.chunk_start_offset + chunk.chunk_length <= cut for chunk in chunks_of(path)
-        )
+        ends = [chunk.chunk_start_offset + chunk.chunk_length for chunk in chunks]
+        whole = sum(end <= cut for end in ends)
         assert_same(columns, samples[: 31 * whole])
         assert columns.metadata == {"robot": "ur10"}
 
@@ -217,42 +233,59 @@ def test_a_cut_file_keeps_earlier_chunks(assert_same, finished, tmp_path, data):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_byte_shortens_the_log(finished, tmp_path, data):
-    content = bytearray(finished[0].read_bytes())
-    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
-    (tmp_path / "damaged.mcap").write_bytes(content)
+    source, samples = finished
+    content = bytearray(source.read_bytes())
+    damaged_byte = data.draw(st.integers(0, len(content) - 1))
+    content[damaged_byte] ^= data.draw(st.integers(1, 255))
+    path = tmp_path / "damaged.mcap"
+    path.write_bytes(content)
 
     try:
-        columns = read_log(tmp_path / "damaged.mcap")
+        columns = read_log(path)
     except LogReadError:
         return
-    assert len(columns.stamp) <= len(finished[1])
+    assert len(columns.stamp) <= len(samples)
 
 
 def test_damage_ends_the_log_before_it(assert_same, finished, tmp_path):
-    path, samples = finished
-    content = bytearray(path.read_bytes())
-    chunk = chunks_of(path)[2]
+    source, samples = finished
+    content = bytearray(source.read_bytes())
+    chunk = chunks_of(source)[2]
     content[chunk.chunk_start_offset + chunk.chunk_length - 100] ^= 0x10
-    (tmp_path / "damaged.mcap").write_bytes(content)
+    path = tmp_path / "damaged.mcap"
+    path.write_bytes(content)
 
-    columns = read_log(tmp_path / "damaged.mcap")
+    columns = read_log(path)
 
     assert_same(columns, samples[:62])
     assert not columns.complete
 
 
 def rewrite(source, path, keep=lambda topic, number: True, layout=None, **options):
-    """Copies a log record by record as other tools do; `keep` selects messages of a topic."""
+    """Copy a log record by record as other tools do; return the copy's path.
+
+    Args:
+        source: The log.
+        path: The copy.
+        keep: Returns whether the message of a topic with a number, from 0, is copied.
+        layout: Changes of the description of the layout.
+        options: Of MCAP's writer.
+    """
     changes = {"simbridge/layout": layout or {}}
     with source.open("rb") as file, path.open("wb") as output:
         writer = Writer(output, **options)
         writer.start(profile="ros2")
         writer.register_channel("/other", "json", 0)
-        schemas, channels, seen = {0: 0}, {}, dict.fromkeys(TOPICS, -1)
+
+        # The copy's identifiers by the log's; and how many messages of each topic came before.
+        schemas = {0: 0}
+        channels = {}
+        seen = dict.fromkeys(TOPICS, -1)
         for record in StreamReader(file).records:
             match record:
                 case Metadata():
-                    writer.add_metadata(record.name, record.metadata | changes.get(record.name, {}))
+                    metadata = record.metadata | changes.get(record.name, {})
+                    writer.add_metadata(record.name, metadata)
                 case Schema() if record.id not in schemas:
                     schemas[record.id] = writer.register_schema(
                         record.name, record.encoding, record.data
@@ -276,89 +309,127 @@ def rewrite(source, path, keep=lambda topic, number: True, layout=None, **option
     "options", [{"compression": CompressionType.ZSTD}, {"use_chunking": False}]
 )
 def test_a_log_of_other_tools_is_read(assert_same, finished, tmp_path, options):
-    assert_same(read_log(rewrite(finished[0], tmp_path / "rewritten.mcap", **options)), finished[1])
+    source, samples = finished
+    path = rewrite(source, tmp_path / "rewritten.mcap", **options)
+
+    columns = read_log(path)
+
+    assert_same(columns, samples)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_cut_costs_one_unchunked_sample(assert_same, finished, tmp_path, data):
-    samples = finished[1]
-    content = rewrite(finished[0], tmp_path / "rewritten.mcap", use_chunking=False).read_bytes()
+    source, samples = finished
+    content = rewrite(source, tmp_path / "rewritten.mcap", use_chunking=False).read_bytes()
     # Before the first sample are names and definitions; after the last one, the index.
-    first, last = content.index(FOREIGN), content.rindex(FOREIGN)
+    first = content.index(FOREIGN)
+    last = content.rindex(FOREIGN)
     cut = data.draw(st.integers(first, last))
-    (tmp_path / "cut.mcap").write_bytes(content[:cut])
+    path = tmp_path / "cut.mcap"
+    path.write_bytes(content[:cut])
 
-    columns = read_log(tmp_path / "cut.mcap")
+    columns = read_log(path)
 
-    # The foreign message before each of ours counts the messages before the cut.
+    # The foreign message before each of ours counts the messages before the cut, of which the last
+    # one may be incomplete.
     begun = content.count(FOREIGN, 0, cut)
-    assert len(columns.stamp) in {begun // len(TOPICS), max(0, begun - 1) // len(TOPICS)}
+    complete = max(0, begun - 1)
+    assert len(columns.stamp) in {begun // len(TOPICS), complete // len(TOPICS)}
     assert_same(columns, samples[: len(columns.stamp)])
 
 
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("missing", [0, 50, 99])
 def test_incomplete_samples_are_dropped_alone(assert_same, finished, tmp_path, topic, missing):
-    path, samples = finished
+    source, samples = finished
 
-    # All messages of a sample from one topic on are missing, as if writing had been interrupted
-    # there.
     def keep(name, number):
+        # All messages of a sample from one topic on are missing, as if writing had been
+        # interrupted there.
         return number != missing or TOPICS.index(name) < TOPICS.index(topic)
 
-    columns = read_log(rewrite(path, tmp_path / "rewritten.mcap", keep))
+    path = rewrite(source, tmp_path / "rewritten.mcap", keep)
+
+    columns = read_log(path)
+
     assert_same(columns, samples[:missing] + samples[missing + 1 :])
 
 
 @pytest.mark.parametrize("names", [["a", "b"], [name.replace("wrist", "ankle") for name in JOINTS]])
 def test_undeclared_joints_are_refused(finished, tmp_path, names):
-    path = rewrite(
-        finished[0], tmp_path / "rewritten.mcap", layout={"joint_names": json.dumps(names)}
-    )
+    source, _ = finished
+    layout = {"joint_names": json.dumps(names)}
+    path = rewrite(source, tmp_path / "rewritten.mcap", layout=layout)
 
     with pytest.raises(LogReadError, match="messages"):
         read_log(path)
 
 
+def samples_in_a_chunk(path):
+    """The content of a log's first chunk."""
+    with path.open("rb") as file:
+        for record in StreamReader(file, emit_chunks=True).records:
+            if isinstance(record, Chunk):
+                stream, _ = get_chunk_data_stream(record)
+                return stream.read(1 << 30)
+    raise AssertionError("the log has no chunk")
+
+
+def compressed_chunk(content):
+    """The record of a chunk whose content is compressed."""
+    data = zstandard.compress(content)
+    times_and_size = struct.pack("<QQQI", 0, 1, len(content), 0)
+    compression = struct.pack("<I", 4) + b"zstd"
+    body = times_and_size + compression + struct.pack("<Q", len(data)) + data
+    return struct.pack("<BQ", 6, len(body)) + body
+
+
 @pytest.mark.parametrize("content", ["zeros", "samples", "messages"])
 def test_a_decompression_bomb_is_refused(finished, tmp_path, monkeypatch, content):
-    source = finished[0].read_bytes()
-    with finished[0].open("rb") as file:
-        chunk = next(
-            r for r in StreamReader(file, emit_chunks=True).records if isinstance(r, Chunk)
-        )
-    piece = {
+    source, _ = finished
+    pieces = {
         "zeros": struct.pack("<BQ", 0x90, 1 << 16) + bytes(1 << 16),
-        "samples": get_chunk_data_stream(chunk)[0].read(1 << 30),
+        "samples": samples_in_a_chunk(source),
         # Among other messages than ours each is an object.
         "messages": struct.pack("<BQHIQQ", 5, 22, 9, 0, 0, 0),
-    }[content]
-    total = piece * ((1 << 20) // len(piece))
-    data = zstandard.compress(total)
-    head = struct.pack("<QQQII", 0, 1, len(total), 0, 4) + b"zstd" + struct.pack("<Q", len(data))
-    bomb = source[: chunks_of(finished[0])[-1].chunk_start_offset]
-    (tmp_path / "bomb.mcap").write_bytes(
-        bomb + (struct.pack("<BQ", 6, len(head) + len(data)) + head + data) * 64
-    )
-
+    }
+    piece = pieces[content]
+    chunk = compressed_chunk(piece * ((1 << 20) // len(piece)))
+    intact = source.read_bytes()[: chunks_of(source)[-1].chunk_start_offset]
+    path = tmp_path / "bomb.mcap"
+    path.write_bytes(intact + 64 * chunk)
     monkeypatch.setattr(compressed, "expansion", lambda size: 4 << 20)
+
     with (
         takes_at_most(20),
         pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"),
     ):
-        read_log(tmp_path / "bomb.mcap")
+        read_log(path)
 
 
-def test_chunks_and_messages_are_read_alike(finished, monkeypatch, assert_same):
+def test_chunks_are_decoded_whole(finished, monkeypatch, assert_same):
     path, samples = finished
-    decoded = []
+    contents = []
     decode = ChunkDecoder.decode
-    monkeypatch.setattr(
-        ChunkDecoder, "decode", lambda self, content: decoded.append(0) or decode(self, content)
-    )
-    assert_same(read_log(path), samples)
+
+    def decode_and_count(self, content):
+        contents.append(content)
+        return decode(self, content)
+
+    monkeypatch.setattr(ChunkDecoder, "decode", decode_and_count)
+
+    columns = read_log(path)
+
     # The first of the four chunks begins with the definitions.
-    assert len(decoded) == 3
+    assert len(contents) == 3
+    assert_same(columns, samples)
+
+
+def test_messages_are_read_as_chunks_are(finished, monkeypatch, assert_same):
+    path, samples = finished
     monkeypatch.setattr(ChunkDecoder, "decode", lambda self, content: None)
-    assert_same(read_log(path), samples)
+
+    columns = read_log(path)
+
+    assert_same(columns, samples)
