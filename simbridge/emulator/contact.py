@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.emulator.state import LARGEST, ControllerState
+from simbridge.emulator.state import MAX_QUANTITY, ControllerState
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -62,8 +62,8 @@ class Contact:
             InvalidParameter: The wrench is not six numbers within 1e6, or the time is negative.
         """
         values = np.array(wrench, dtype=float)
-        if values.shape != (6,) or not (np.abs(values) <= LARGEST).all():
-            needed = f"six numbers from {-LARGEST:g} to {LARGEST:g}, N and N m"
+        if values.shape != (6,) or not (np.abs(values) <= MAX_QUANTITY).all():
+            needed = f"six numbers from {-MAX_QUANTITY:g} to {MAX_QUANTITY:g}, N and N m"
             raise InvalidParameter("wrench", list(wrench), needed)
         if not 0.0 <= seconds < np.inf:
             raise InvalidParameter("seconds", seconds, "a number, not negative")

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from simbridge.emulator.state import LARGEST, ControllerState, Profile
+from simbridge.emulator.state import MAX_QUANTITY, ControllerState, Profile
 
 # The first versions that have a variable: e-Series, CB3.
 Since: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
@@ -114,7 +114,7 @@ def _write_external_wrench(
     state: ControllerState, value: tuple[float, ...], inputs: Mapping[str, Any]
 ) -> None:
     """Write the wrench that a client measures; one with a number that is not finite is ignored."""
-    if all(abs(number) <= LARGEST for number in value):
+    if all(abs(number) <= MAX_QUANTITY for number in value):
         state.external_wrench = np.array(value)
 
 

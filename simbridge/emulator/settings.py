@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 import msgspec
 import numpy as np
 
-from simbridge.emulator.state import LARGEST
+from simbridge.emulator.state import MAX_QUANTITY
 from simbridge.errors import InvalidParameter, UnknownName
 
 # Of a value that is shown in an error.
@@ -87,8 +87,8 @@ class Settings:
         if not 0.0 <= self.unlock_delay < inf:
             raise InvalidParameter("unlock_delay", self.unlock_delay, "a number from 0, s")
 
-        if self.table is not None and not abs(self.table) <= LARGEST:
-            needed = f"a height from {-LARGEST:g} to {LARGEST:g} m"
+        if self.table is not None and not abs(self.table) <= MAX_QUANTITY:
+            needed = f"a height from {-MAX_QUANTITY:g} to {MAX_QUANTITY:g} m"
             raise InvalidParameter("table", self.table, needed)
 
         if not self.tool_force_limit > 0.0:
@@ -144,8 +144,8 @@ def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidParameter(name, _shown(value), part.needed) from None
 
         numbers = converted.values() if isinstance(converted, dict) else np.atleast_1d(converted)
-        if not all(abs(number) <= LARGEST for number in numbers):
-            needed = f"{part.needed}, none above {LARGEST:g}"
+        if not all(abs(number) <= MAX_QUANTITY for number in numbers):
+            needed = f"{part.needed}, none above {MAX_QUANTITY:g}"
             raise InvalidParameter(name, _shown(value), needed)
         parts[name] = converted
     return parts

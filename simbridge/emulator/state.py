@@ -18,7 +18,7 @@ JOINT_MODE_POWER_OFF = 239
 
 # The largest of any quantity that a controller takes, in its SI unit: with 1e300 not even a
 # distance can be computed.
-LARGEST = 1e6
+MAX_QUANTITY = 1e6
 
 # General-purpose registers in each direction, and URScript's flags.
 NUMBER_REGISTERS = 48
