@@ -130,11 +130,13 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
         compiler.join()
         _report_ready(controller, options)
 
+        # Print the log until a signal comes, or the controller has ended because of a bug.
         is_alive = True
         while is_alive:
             is_alive = not stop.wait(LOG_POLL_S) and running.alive
             while running.log:
                 print(running.log.popleft(), file=sys.stderr, flush=True)
+    # It has ended in time: the alarm of `_stop_on_signals` is not needed.
     signal.alarm(0)
 
 

@@ -89,9 +89,9 @@ class PathMove(ArmMotion):
 
         # Time since the start, s; it passes slower where the move is scaled.
         self._time = 0.0
-        # Where on the path the blend with the move before ends.
+        # Fraction of the path at which the blend with the move before ends.
         self._begin = 0.0
-        # Where on the path the next move may take over.
+        # Fraction of the path at which the next move may take over.
         self._entry = 1.0
 
     def _plan(

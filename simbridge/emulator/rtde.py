@@ -56,17 +56,18 @@ class RtdeConnection:
         self._controller = controller
         self._registry = registry
 
-        # What was received of a frame that is not complete.
+        # Received bytes of a frame that is not complete.
         self._buffer = bytearray()
         # Version of the protocol; the client may ask for another.
         self._version = 1
 
+        # The output recipe of the client; None until it asks for one.
         self._outputs: OutputRecipe | None = None
         # Ticks from one data package to the next.
         self._divider = 1
         # Whether the client's last output recipe was refused.
         self._is_refused = False
-        # By their number.
+        # Input recipes of the client, by their number.
         self._inputs: dict[int, InputRecipe] = {}
         # Whether data packages are sent.
         self._started = False

@@ -87,7 +87,7 @@ class RunningController:
         self.servers = Servers(controller, self.lock, host, ports, on_exchange)
         self.log: deque[str] = deque(maxlen=MAX_LINES)
 
-        # The thread of the ticks, and whether it is to end.
+        # The thread of the ticks, whether it is to end, and an event that ends its freezing.
         self._thread = threading.Thread(
             target=self._run, name="simbridge-emulator-tick", daemon=True
         )
@@ -100,7 +100,7 @@ class RunningController:
         self._freeze_time = 0.0
         self._is_frozen = threading.Event()
 
-        self._wanted_speed = speed
+        self._max_speed = speed
         # When the program began, s: of the controller's clock, and of real time.
         self._program_began = (0.0, 0.0)
         # Start and duration of the latest ticks, s: rings; and the number of all ticks.
@@ -125,6 +125,7 @@ class RunningController:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        # The thread ends after the tick under way, also while it is frozen.
         self._stopping = True
         self._leaving.set()
         self._thread.join(TICK_TIMEOUT_S)
@@ -212,7 +213,7 @@ class RunningController:
 
     def _log_program_speed(self) -> None:
         """Log how fast a program ran, where that is not in real time."""
-        if self._wanted_speed == 1.0:
+        if self._max_speed == 1.0:
             return
         timestamp, now = self._now()
         begin_timestamp, begin = self._program_began
@@ -233,7 +234,7 @@ class RunningController:
     def _tick_until_stopped(self) -> None:
         """Tick by absolute deadlines."""
         controller = self.controller
-        speed = self._wanted_speed
+        speed = self._max_speed
 
         # The time between two deadlines, at which several ticks may be due.
         interval = controller.period
@@ -254,6 +255,7 @@ class RunningController:
             pause = max(remaining, shortest_pause)
             if pause > 0.0:
                 time.sleep(pause)
+            # Far behind, as after the computer stood still, ticks that were missed are not made up.
             if remaining < -MAX_DELAY_S:
                 deadline = time.monotonic()
 
@@ -262,6 +264,7 @@ class RunningController:
                     self._stay_frozen()
                     deadline = time.monotonic()
 
+                # Tick as often as whole periods are due.
                 due += speed * interval / controller.period
                 count = int(due)
                 due -= count

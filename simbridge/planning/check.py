@@ -480,11 +480,13 @@ def _explain(robot: Robot, sentence: str, joint: int | None, *, value: float, li
         value_degrees = ""
         limit_degrees = ""
 
+    # Degrees are written without a blank before their sign.
+    excess = " ".join(displayed(abs(value - limit), unit)).replace(" °", "°")
     return sentence.format(
         joint=None if joint is None else robot.joint_names[joint],
         value=value,
         limit=limit,
-        excess=" ".join(displayed(abs(value - limit), unit)).replace(" °", "°"),
+        excess=excess,
         value_degrees=value_degrees,
         limit_degrees=limit_degrees,
     )

@@ -110,6 +110,7 @@ def inspect(
     if solver is not None:
         reach, attained = measure_reach(trajectory, solver)
 
+    # Steps longer than LARGEST medians are gaps that `run` refuses.
     facts = TrajectoryFacts(
         source=trajectory.source,
         samples=len(trajectory.times),

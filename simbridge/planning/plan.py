@@ -151,7 +151,7 @@ class Plan:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any]) -> Plan:
-        """Return the plan of such arrays.
+        """Return the plan whose arrays these are; `as_arrays` gives them.
 
         Raises:
             KeyError: An array is missing.
@@ -164,7 +164,7 @@ class Plan:
         _check_array(arrays, "solution", (count, joints))
         _check_array(arrays, "setpoints", (count, joints))
 
-        # Equal where nothing was limited: of an hour, 0.1 GB.
+        # Where nothing was limited, one array serves for both: for an hour it has 0.1 GB.
         solution = arrays["solution"]
         if np.array_equal(solution, setpoints):
             solution = setpoints

@@ -65,6 +65,7 @@ def stretch_time(
 
     if instants is original:
         return motion
+    # A sample between a changed one and another counts as changed.
     return TimedSetpoints(
         solution=_interpolate(instants, original, motion.solution),
         setpoints=path,
