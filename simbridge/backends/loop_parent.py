@@ -43,7 +43,7 @@ class Parent:
         self._last_heard = time.monotonic()
         self.gone = False
 
-    def configuration(self) -> bytes:
+    def read_configuration(self) -> bytes:
         """Read the first line that the parent sends; what follows it belongs to `requests`."""
         # Unbuffered: nothing after the line is read.
         return sys.stdin.buffer.raw.readline()  # type: ignore[union-attr,no-any-return]

@@ -53,9 +53,11 @@ class LoopTiming:
         sent = np.array(self._sent)
         received = np.array(self._received)
 
+        # Setpoints whose neighbour is missing here, as its state never came, do not count.
+        is_neighbour = np.diff(sequence) == 1
         # The index of the newest state at each setpoint after the first; -1 if none had arrived.
         newest = np.searchsorted(received, sent[1:], side="right") - 1
-        is_counted = (np.diff(sequence) == 1) & (newest >= 0)
+        is_counted = is_neighbour & (newest >= 0)
         if not is_counted.any():
             return None
 

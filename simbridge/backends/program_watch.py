@@ -27,7 +27,7 @@ START_TIME_S = 5.0
 
 
 class ProgramOwner(Enum):
-    """Whose program a controller runs, or has paused."""
+    """The owner of the program that a controller runs, or has paused."""
 
     NONE = "none"
     OURS = "ours"

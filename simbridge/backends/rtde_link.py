@@ -100,7 +100,7 @@ class RtdeLink:
 
     @property
     def program(self) -> ProgramOwner:
-        """Whose program the controller had in the newest state."""
+        """The owner of the controller's program in the newest state that `states` has returned."""
         return self._watch.program
 
     def check_idle(self) -> Package:
@@ -150,7 +150,7 @@ class RtdeLink:
         """Wait until the control script runs.
 
         Raises:
-            ArmStopped: The arm was stopped meanwhile.
+            ArmStopped: The arm was stopped meanwhile, or another program runs.
             ScriptNotStarted: It does not run.
         """
         host = self._config.host
@@ -167,7 +167,8 @@ class RtdeLink:
                 if _is_paused(state):
                     deadline = time.monotonic() + SCRIPT_TIMEOUT_S
 
-            if self._watch.program is ProgramOwner.OURS:
+            # It obeys only after a first command, which may be one that moves nothing.
+            if self.program is ProgramOwner.OURS:
                 self.keep_alive()
                 return
         raise errors.ScriptNotStarted(host, SCRIPT_TIMEOUT_S)
@@ -203,6 +204,8 @@ class RtdeLink:
         """
         states = self._reader.wait(timeout)
         for state in states:
+            # The loop and the record know the effort of a joint, here its current, A, and expect
+            # nan for what an older controller does not report.
             state["effort"] = state["actual_current"]
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))

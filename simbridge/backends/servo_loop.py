@@ -164,7 +164,7 @@ class ServoLoop:
 
     @property
     def paused(self) -> bool:
-        """Whether a motion waits for its program to be resumed."""
+        """True while a motion waits for its program to be resumed."""
         return self._motion is not None and not self._is_playing()
 
     @property
@@ -174,7 +174,7 @@ class ServoLoop:
 
     @property
     def idle(self) -> bool:
-        """Whether the motion is over and all its states have arrived; its last setpoint is held."""
+        """True once the motion is over and all its states have arrived; its last setpoint is held."""
         return self._motion is None and not self._states.samples.waiting
 
     def play(self, motion: StreamedMotion, record: Record, *, feedforward: bool = False) -> None:

@@ -150,6 +150,7 @@ class ServoSession:
             payload = loop.tool.changes.popleft()
             self._parent.report(event="payload", mass=payload.mass, cog=payload.cog)
 
+        # An event without a meaning in the present state changes nothing.
         self._change_state(SessionEvent.PAUSE if loop.paused else SessionEvent.RESUME)
         if self._state is SessionState.MOVING and loop.idle:
             self._change_state(SessionEvent.DONE)
@@ -236,7 +237,7 @@ def main(session_type: type[ServoSession] = ServoSession) -> int:
     signal.signal(signal.SIGTERM, _note_sigterm)
     signal.alarm(STUCK_TIMEOUT_S)
 
-    config = msgspec.json.decode(parent.configuration(), type=ServoConfig)
+    config = msgspec.json.decode(parent.read_configuration(), type=ServoConfig)
     session = session_type(config, parent)
     failure: BaseException | None = None
     try:

@@ -84,7 +84,7 @@ def _serve(parent: Parent) -> None:
     Raises:
         SimbridgeError: What ended the session.
     """
-    config = json.loads(parent.configuration())
+    config = json.loads(parent.read_configuration())
     setup = unpickle_setup(Path(config["live"]).read_bytes())
     try:
         _simulate(parent, config, setup)
