@@ -174,7 +174,7 @@ class ServoLoop:
 
     @property
     def idle(self) -> bool:
-        """True once the motion is over and all its states have arrived; its last setpoint is held."""
+        """True once the motion is over and all its states have come; its last setpoint is held."""
         return self._motion is None and not self._states.samples.waiting
 
     def play(self, motion: StreamedMotion, record: Record, *, feedforward: bool = False) -> None:
