@@ -36,41 +36,35 @@ def header(ros, seconds, frame_id):
     return ros.types["std_msgs/msg/Header"](stamp=stamp, frame_id=frame_id)
 
 
-def test_the_standard_messages_are_defined_as_in_ros_2(ros):
+def test_standard_messages_are_those_of_ros_2(ros):
     official = get_typestore(Stores.ROS2_JAZZY)
-    ours = {
-        name: fields
-        for name, fields in ros.fielddefs.items()
-        if not name.startswith("simbridge_msgs/")
-    }
 
-    assert {JOINT_STATE, POSE_STAMPED} < set(ours)
-    assert {name: fields[1] for name, fields in ours.items()} == {
-        name: official.fielddefs[name][1] for name in ours
-    }
+    names = [name for name in ros.fielddefs if not name.startswith("simbridge_msgs/")]
+
+    assert {JOINT_STATE, POSE_STAMPED} < set(names)
+    for name in names:
+        _, fields = ros.fielddefs[name]
+        _, official_fields = official.fielddefs[name]
+        assert fields == official_fields, name
 
 
 @given(st.data(), TEXTS, NAMES, SECONDS)
-def test_a_measured_joint_state_is_the_bytes_that_ros_writes(ros, data, frame_id, names, seconds):
-    position, velocity, effort = (data.draw(vectors(len(names))) for _ in range(3))
-    message = ros.types[JOINT_STATE](
-        header(ros, seconds, frame_id), names, position, velocity, effort
-    )
+def test_joint_states_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
+    numbers = [data.draw(vectors(len(names))) for _ in range(3)]
+    message = ros.types[JOINT_STATE](header(ros, seconds, frame_id), names, *numbers)
+    layout = joint_state(frame_id, names, "q", "qd", "tau")
 
-    packed = joint_state(frame_id, names, "q", "qd", "tau").pack(
-        seconds, position, velocity, effort
-    )
+    packed = layout.pack(seconds, *numbers)
 
     assert packed == bytes(ros.serialize_cdr(message, JOINT_STATE))
 
 
 @given(st.data(), TEXTS, NAMES, SECONDS)
-def test_a_joint_state_of_positions_alone_has_empty_velocities_and_efforts(
-    ros, data, frame_id, names, seconds
-):
+def test_positions_alone_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
     position = data.draw(vectors(len(names)))
+    no_numbers = np.empty(0)
     message = ros.types[JOINT_STATE](
-        header(ros, seconds, frame_id), names, position, np.empty(0), np.empty(0)
+        header(ros, seconds, frame_id), names, position, no_numbers, no_numbers
     )
 
     packed = joint_state(frame_id, names, "q").pack(seconds, position)
@@ -79,15 +73,16 @@ def test_a_joint_state_of_positions_alone_has_empty_velocities_and_efforts(
 
 
 @given(TEXTS, SECONDS, vectors(7))
-def test_a_pose_is_position_then_quaternion_with_the_scalar_last(ros, frame_id, seconds, pose):
-    read = ros.deserialize_cdr(pose_stamped(frame_id, "target").pack(seconds, pose), POSE_STAMPED)
+def test_a_pose_ends_with_its_scalar(ros, frame_id, seconds, pose):
+    packed = pose_stamped(frame_id, "target").pack(seconds, pose)
 
-    p, q = read.pose.position, read.pose.orientation
+    read = ros.deserialize_cdr(packed, POSE_STAMPED)
+    p = read.pose.position
+    q = read.pose.orientation
     assert np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w]).tobytes() == pose.tobytes()
-    assert (read.header.frame_id, read.header.stamp.sec, read.header.stamp.nanosec) == (
-        frame_id,
-        *seconds,
-    )
+    assert read.header.frame_id == frame_id
+    assert read.header.stamp.sec == seconds[0]
+    assert read.header.stamp.nanosec == seconds[1]
 
 
 @given(
@@ -104,25 +99,28 @@ def test_a_status_keeps_every_number(ros, frame_id, seconds, index, numbers, mod
     read = ros.deserialize_cdr(packed, STATUS)
     floats = np.array([read.stamp, read.plan_time, read.speed_scaling, read.host_monotonic])
     assert floats.tobytes() == numbers.tobytes()
-    assert (read.index, read.limited) == (index, limited)
+    assert read.index == index
+    assert read.limited == limited
     assert (read.robot_mode, read.safety_mode, read.runtime_state) == modes
     assert packed == bytes(ros.serialize_cdr(read, STATUS))
 
 
 @given(st.data(), NAMES)
-def test_many_messages_of_ros_become_arrays_bit_for_bit(ros, data, names):
+def test_messages_of_ros_become_arrays(ros, data, names):
     count = data.draw(st.integers(0, 5))
-    position, velocity, effort = (data.draw(vectors((count, len(names)))) for _ in range(3))
-    kind = ros.types[JOINT_STATE]
-    rows = zip(position, velocity, effort, strict=True)
-    messages = [kind(header(ros, (k, 8), "base_link"), names, *row) for k, row in enumerate(rows)]
+    expected_columns = {
+        name: data.draw(vectors((count, len(names)))) for name in ("q", "qd", "tau")
+    }
+    messages = []
+    for k, numbers in enumerate(zip(*expected_columns.values(), strict=True)):
+        message = ros.types[JOINT_STATE](header(ros, (k, 8), "base_link"), names, *numbers)
+        messages.append(bytes(ros.serialize_cdr(message, JOINT_STATE)))
+    layout = joint_state("base_link", names, "q", "qd", "tau")
 
-    columns = joint_state("base_link", names, "q", "qd", "tau").unpack(
-        [bytes(ros.serialize_cdr(message, JOINT_STATE)) for message in messages]
-    )
+    columns = layout.unpack(messages)
 
     assert columns["sec"].tolist() == list(range(count))
-    for name, expected in {"q": position, "qd": velocity, "tau": effort}.items():
+    for name, expected in expected_columns.items():
         assert columns[name].shape == (count, len(names))
         assert columns[name].tobytes() == expected.tobytes()
 
@@ -132,21 +130,25 @@ def test_many_messages_of_ros_become_arrays_bit_for_bit(ros, data, names):
 )
 def test_messages_of_other_joints_are_refused(names):
     foreign = joint_state("base_link", names, "q").pack((0, 0), [0.0] * len(names))
+    layout = joint_state("base_link", ["shoulder", "elbow"], "q")
 
     with pytest.raises(ValueError, match="message"):
-        joint_state("base_link", ["shoulder", "elbow"], "q").unpack([foreign])
+        layout.unpack([foreign])
 
 
-def test_a_message_of_the_same_size_with_other_names_is_refused():
+def test_other_names_of_one_length_are_refused():
     foreign = joint_state("base_link", ["elbow", "wrist"], "q").pack((0, 0), [1.0, 2.0])
+    layout = joint_state("base_link", ["wrist", "elbow"], "q")
 
     with pytest.raises(ValueError, match="other names"):
-        joint_state("base_link", ["wrist", "elbow"], "q").unpack([foreign])
+        layout.unpack([foreign])
 
 
 @pytest.mark.parametrize(
     "groups", [([1.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [[1.0], [2.0]]), ([1.0, 2.0], ["1", "2"])]
 )
-def test_numbers_that_do_not_fit_their_place_are_refused(groups):
+def test_numbers_that_do_not_fit_are_refused(groups):
+    layout = joint_state("base_link", ["shoulder", "elbow"], "q", "qd")
+
     with pytest.raises(ValueError, match=r"^qd?: "):
-        joint_state("base_link", ["shoulder", "elbow"], "q", "qd").pack((0, 0), *groups)
+        layout.pack((0, 0), *groups)

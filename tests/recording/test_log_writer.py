@@ -25,6 +25,48 @@ from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.samples import Sample
 from tests.recording.conftest import JOINT_FIELDS, JOINTS, PERIOD, TOPICS
 
+# The field of a sample in each column of joints, by topic and attribute of its messages.
+JOINT_COLUMNS = {
+    ("/joint_states", "position"): "position",
+    ("/joint_states", "velocity"): "velocity",
+    ("/joint_states", "effort"): "effort",
+    ("/setpoint", "position"): "setpoint",
+    ("/command", "position"): "command",
+    ("/solution", "position"): "solution",
+    ("/controller_target", "position"): "controller_target",
+    ("/controller_target", "velocity"): "controller_target_velocity",
+    ("/controller_target_acceleration", "acceleration"): "controller_target_acceleration",
+}
+STATUS_FIELDS = [
+    field.name for field in fields(Sample) if field.name not in (*JOINT_FIELDS, "target")
+]
+
+
+@pytest.fixture(scope="module")
+def rosbags_messages(finished):
+    """The messages of each topic with their log times, as rosbags reads them."""
+    path, _ = finished
+    messages = {topic: [] for topic in TOPICS}
+    with AnyReader([path]) as reader:
+        for connection, time, data in reader.messages():
+            message = reader.deserialize(data, connection.msgtype)
+            messages[connection.topic].append((time, message))
+    return messages
+
+
+def assert_column(messages, attribute, samples, field):
+    """An attribute of all messages holds a field of the samples bit for bit."""
+    numbers = np.array([getattr(message, attribute) for _, message in messages])
+    expected = np.array([getattr(sample, field) for sample in samples])
+    assert numbers.tobytes() == expected.tobytes()
+
+
+def times_of(path, topic):
+    """The log times of a topic's messages, ns, as MCAP's own reader has them."""
+    with path.open("rb") as file:
+        messages = make_reader(file, validate_crcs=True).iter_messages(topics=topic)
+        return [message.log_time for _, _, message in messages]
+
 
 def test_a_log_replaces_an_older_one(run_of, write_log, assert_same, tmp_path):
     path = write_log(tmp_path / "log.mcap", run_of(50))
@@ -34,72 +76,93 @@ def test_a_log_replaces_an_older_one(run_of, write_log, assert_same, tmp_path):
     assert_same(read_log(path), run_of(3))
 
 
-def test_rosbags_reads_the_same_numbers(finished):
-    path, samples = finished
-    with AnyReader([path]) as reader:
-        assert sorted(connection.topic for connection in reader.connections) == sorted(TOPICS)
-        read = {topic: [] for topic in TOPICS}
-        for connection, time, data in reader.messages():
-            message = reader.deserialize(data, connection.msgtype)
-            stamp = message.header.stamp
-            assert time == stamp.sec * 10**9 + stamp.nanosec
-            assert message.header.frame_id == "base_link"
-            read[connection.topic].append(message)
+@pytest.mark.parametrize(("topic", "attribute"), JOINT_COLUMNS)
+def test_rosbags_reads_the_same_joints(finished, rosbags_messages, topic, attribute):
+    _, samples = finished
+    messages = rosbags_messages[topic]
 
-    def assert_equal(topic, attribute, field):
-        numbers = np.array([getattr(message, attribute) for message in read[topic]])
-        expected = np.array([getattr(sample, field) for sample in samples])
-        assert numbers.tobytes() == expected.tobytes()
+    assert_column(messages, attribute, samples, JOINT_COLUMNS[topic, attribute])
+    for _, message in messages:
+        assert message.name == list(JOINTS)
 
-    for name in ("position", "velocity", "effort"):
-        assert_equal("/joint_states", name, name)
-    assert_equal("/controller_target", "velocity", "controller_target_velocity")
-    assert_equal(
-        "/controller_target_acceleration", "acceleration", "controller_target_acceleration"
-    )
-    assert_equal("/controller_target", "position", "controller_target")
-    for name in ("setpoint", "command", "solution"):
-        assert_equal(f"/{name}", "position", name)
-        assert all(
-            len(message.velocity) == len(message.effort) == 0 for message in read[f"/{name}"]
-        )
-    for topic in TOPICS[:6]:
-        assert all(message.name == list(JOINTS) for message in read[topic])
-    for field in fields(Sample):
-        if field.name not in (*JOINT_FIELDS, "target"):
-            assert_equal("/status", field.name, field.name)
-    poses = [(message.pose.position, message.pose.orientation) for message in read["/target"]]
-    targets = np.array([[p.x, p.y, p.z, q.x, q.y, q.z, q.w] for p, q in poses])
-    assert targets.tobytes() == np.array([sample.target for sample in samples]).tobytes()
+
+@pytest.mark.parametrize("topic", ["/setpoint", "/command", "/solution"])
+def test_positions_alone_have_no_velocities(rosbags_messages, topic):
+    for _, message in rosbags_messages[topic]:
+        assert len(message.velocity) == 0
+        assert len(message.effort) == 0
+
+
+@pytest.mark.parametrize("name", STATUS_FIELDS)
+def test_rosbags_reads_the_same_status(finished, rosbags_messages, name):
+    _, samples = finished
+
+    assert_column(rosbags_messages["/status"], name, samples, name)
+
+
+def test_rosbags_reads_the_same_targets(finished, rosbags_messages):
+    _, samples = finished
+
+    targets = []
+    for _, message in rosbags_messages["/target"]:
+        p = message.pose.position
+        q = message.pose.orientation
+        targets.append([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
+
+    expected = np.array([sample.target for sample in samples])
+    assert np.array(targets).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_headers_have_stamp_and_frame(rosbags_messages, topic):
+    for time, message in rosbags_messages[topic]:
+        stamp = message.header.stamp
+        assert time == stamp.sec * 10**9 + stamp.nanosec
+        assert message.header.frame_id == "base_link"
 
 
 def test_the_file_declares_cdr_messages(finished):
     path, samples = finished
+
     with path.open("rb") as file:
         reader = make_reader(file, validate_crcs=True)
-        assert reader.get_header().profile == "ros2"
+        header = reader.get_header()
         summary = reader.get_summary()
-        assert [
-            record.metadata for record in reader.iter_metadata() if record.name == "simbridge"
-        ] == [{"robot": "ur10"}]
-        times = [
-            (message.log_time, message.publish_time)
-            for _, _, message in reader.iter_messages(topics="/status")
-        ]
-    assert times == [(round(sample.stamp * 1e9),) * 2 for sample in samples]
-    assert [channel.topic for channel in summary.channels.values()] == TOPICS
-    assert {channel.message_encoding for channel in summary.channels.values()} == {"cdr"}
+
+    channels = summary.channels.values()
+    assert header.profile == "ros2"
+    assert [channel.topic for channel in channels] == TOPICS
+    assert {channel.message_encoding for channel in channels} == {"cdr"}
     assert {schema.encoding for schema in summary.schemas.values()} == {"ros2msg"}
     assert set(summary.statistics.channel_message_counts.values()) == {len(samples)}
+
+
+def test_the_file_has_the_metadata(finished):
+    path, _ = finished
+
+    with path.open("rb") as file:
+        records = list(make_reader(file, validate_crcs=True).iter_metadata())
+
+    metadata = [record.metadata for record in records if record.name == "simbridge"]
+    assert metadata == [{"robot": "ur10"}]
+
+
+def test_messages_are_published_at_their_stamps(finished):
+    path, samples = finished
+
+    with path.open("rb") as file:
+        messages = make_reader(file, validate_crcs=True).iter_messages(topics="/status")
+        times = [(message.log_time, message.publish_time) for _, _, message in messages]
+
+    stamps = [round(sample.stamp * 1e9) for sample in samples]
+    assert times == [(stamp, stamp) for stamp in stamps]
 
 
 def test_stamps_of_milliseconds_are_exact(run_of, write_log, tmp_path):
     path = write_log(tmp_path / "log.mcap", run_of(3000, period=0.001), period=0.001)
 
-    with path.open("rb") as file:
-        times = [
-            message.log_time for _, _, message in make_reader(file).iter_messages(topics="/target")
-        ]
+    times = times_of(path, "/target")
+
     assert times == [k * 10**6 for k in range(3000)]
 
 
@@ -109,6 +172,7 @@ def test_a_chunk_holds_whole_samples(run_of, write_log, tmp_path, period, in_a_c
 
     with path.open("rb") as file:
         chunks = make_reader(file).get_summary().chunk_indexes
+
     spans = [(chunk.message_end_time - chunk.message_start_time) * 1e-9 for chunk in chunks]
     assert max(spans) + period <= max(0.25, period) + 1e-9
     starts = [round(chunk.message_start_time * 1e-9 / period) for chunk in chunks]
@@ -117,14 +181,11 @@ def test_a_chunk_holds_whole_samples(run_of, write_log, tmp_path, period, in_a_c
 
 def test_a_log_without_index_is_smaller(run_of, write_log, assert_same, tmp_path):
     samples = run_of(300, 0.002)
+
     plain = write_log(tmp_path / "plain.mcap", samples, period=0.002, indexed=False)
     indexed = write_log(tmp_path / "indexed.mcap", samples, period=0.002)
 
-    with plain.open("rb") as file:
-        times = [
-            m.log_time
-            for _, _, m in make_reader(file, validate_crcs=True).iter_messages(topics="/target")
-        ]
+    times = times_of(plain, "/target")
     assert times == [round(sample.stamp * 1e9) for sample in samples]
     assert_same(read_log(plain), samples)
     # A time and an offset of 8 bytes each for every message.
@@ -140,18 +201,25 @@ def test_an_hour_takes_less_than_800_mb(run_of, write_log, tmp_path):
 
     samples = []
     for sample in run_of(2000, 0.002):
-        joints = {name: noisy(6) for name in JOINT_FIELDS} | {"target": noisy(7)}
-        joints["solution"] = joints["command"] = joints["setpoint"]
-        usual = {
-            "plan_time": sample.stamp,
-            "speed_scaling": 1.0,
-            "safety_mode": 1,
-            "limited": False,
-        }
-        samples.append(replace(sample, **joints, **usual))
+        joints = {name: noisy(6) for name in JOINT_FIELDS}
+        # In most runs the limiter changes nothing, and nothing is fed forward.
+        joints["solution"] = joints["setpoint"]
+        joints["command"] = joints["setpoint"]
+        usual_sample = replace(
+            sample,
+            **joints,
+            target=noisy(7),
+            plan_time=sample.stamp,
+            speed_scaling=1.0,
+            safety_mode=1,
+            limited=False,
+        )
+        samples.append(usual_sample)
+
     path = write_log(tmp_path / "log.mcap", samples, period=0.002, indexed=False)
 
-    assert path.stat().st_size / len(samples) * 3600 * 500 < 800e6
+    sample_bytes = path.stat().st_size / len(samples)
+    assert sample_bytes * 3600 * 500 < 800e6
 
 
 def test_other_numbers_of_joints_are_refused(run_of, assert_same, tmp_path):
@@ -167,15 +235,13 @@ def test_other_numbers_of_joints_are_refused(run_of, assert_same, tmp_path):
 
 @pytest.mark.parametrize("stamp", [-1e-9, float("nan"), float("inf"), 2.0**31])
 def test_a_stamp_that_ros_cannot_hold_is_refused(run_of, tmp_path, stamp):
-    sample = run_of(1, period=0.0)[0]
-    values = {field.name: getattr(sample, field.name) for field in fields(Sample)} | {
-        "stamp": stamp
-    }
+    sample = replace(run_of(1)[0], stamp=stamp)
+
     with (
         LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD) as log,
         pytest.raises(InvalidParameter),
     ):
-        log.write(Sample(**values))
+        log.write(sample)
 
 
 @pytest.mark.parametrize("period", [0.0, -0.008, float("nan")])
@@ -199,10 +265,11 @@ def test_nothing_is_written_after_the_end(run_of, tmp_path):
 
 
 def test_metadata_precede_the_first_sample(tmp_path):
-    with LogWriter(
-        tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD, metadata={"robot": "ur10"}
-    ):
-        columns = read_log(tmp_path / "log.mcap")
+    path = tmp_path / "log.mcap"
+    facts = {"robot": "ur10"}
+
+    with LogWriter(path, joint_names=JOINTS, period=PERIOD, metadata=facts):
+        columns = read_log(path)
 
     assert columns.joint_names == JOINTS
     assert columns.metadata == {"robot": "ur10"}
@@ -228,9 +295,9 @@ for k in range(100000):
 
 def test_kill_9_costs_half_a_second(tmp_path):
     path = tmp_path / "log.mcap"
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", WRITER, str(path)]
+
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process:
         for line in process.stdout:
             if int(line) == 250:
@@ -279,11 +346,9 @@ def small_disk(monkeypatch):
 
     def install(room, lost_at_the_end=False):
         def open_small(path, mode="r", buffering=-1):
-            return (
-                SmallDisk(path, room, lost_at_the_end)
-                if mode == "wb"
-                else opened(path, mode, buffering)
-            )
+            if mode == "wb":
+                return SmallDisk(path, room, lost_at_the_end)
+            return opened(path, mode, buffering)
 
         monkeypatch.setattr(Path, "open", open_small)
 
@@ -295,6 +360,7 @@ def test_a_full_disk_leaves_stored_samples(run_of, assert_same, small_disk, tmp_
     samples = run_of(300)
     small_disk(20_000)
     log = LogWriter(path, joint_names=JOINTS, period=PERIOD)
+
     with pytest.raises(LogWriteError) as raised:
         for sample in samples:
             log.write(sample)
@@ -360,18 +426,21 @@ def test_close_is_silent_after_a_full_disk(run_of, small_disk, tmp_path):
 
 
 def test_a_full_disk_hides_no_error(run_of, small_disk, tmp_path):
-    samples = run_of(5)
     small_disk(3000)
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
 
     with pytest.raises(KeyboardInterrupt), log:
-        for sample in samples:
+        for sample in run_of(5):
             log.write(sample)
         raise KeyboardInterrupt
 
+
+def test_leaving_a_log_reports_a_full_disk(run_of, small_disk, tmp_path):
+    small_disk(3000)
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
+
     with pytest.raises(LogWriteError), log:
-        for sample in samples:
+        for sample in run_of(5):
             log.write(sample)
 
 
@@ -413,16 +482,13 @@ except LogWriteError as error:
 
 def test_a_file_size_limit_ends_the_log(tmp_path):
     path = tmp_path / "log.mcap"
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    command = [sys.executable, "-c", LIMITED, str(path)]
 
-    written, reason, last = json.loads(done.stdout)
-    assert (written, reason) == (30_000, errno.EFBIG)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    written, reason, last = json.loads(ended.stdout)
+    assert written == 30_000
+    assert reason == errno.EFBIG
     columns = read_log(path)
     # All but the chunk that did not fit.
     assert columns.index.tolist() == list(range(last + 1 - 31))
@@ -459,9 +525,10 @@ def test_every_message_is_where_the_index_points(finished):
     assert any(isinstance(record, DataEnd) for record in records)
     times = [time for index in indexes if index.channel_id == 1 for time, _ in index.records]
     assert times == [round(sample.stamp * 1e9) for sample in samples]
+    # In a chunk the messages of a topic are evenly spaced.
     for index in indexes:
-        places = np.array([place for _, place in index.records])
-        assert len(np.unique(np.diff(places))) <= 1
+        offsets = np.array([offset for _, offset in index.records])
+        assert len(np.unique(np.diff(offsets))) <= 1
 
 
 def test_the_index_finds_a_time_span(finished):
