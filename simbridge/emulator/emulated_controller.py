@@ -76,13 +76,13 @@ class EmulatedController:
         profile: Version of its software.
         make_program: See `ProgramFactory`.
         boot_time: Time from power on to idle, s.
-        serial_number: Serial number of the arm.
         dh: Table of this individual arm; the robot's nominal one by default.
         checksum: Checksum of its calibration; all ones by default, as on URSim.
         q: Joint positions at the start (n,), rad; the robot's home by default.
 
     Attributes:
         state: State as of the last tick; the servers read it, and RTDE inputs write it.
+        serial_number: Serial number of the arm.
         model_name: Answer to the dashboard's `get robot model`: "UR10".
         robot_type: Type of the arm in the primary interface's configuration data
             (`ur.tables.ROBOT_TYPES`).
@@ -104,14 +104,13 @@ class EmulatedController:
         on_event: Called with each event that the primary interface's clients are to be told.
     """
 
-    def __init__(  # noqa: PLR0913 (the later ones by keyword)
+    def __init__(
         self,
         robot: Robot,
         profile: Profile,
         make_program: ProgramFactory,
         *,
         boot_time: float = 0.5,
-        serial_number: str = EMULATOR_SERIAL_NUMBER,
         dh: DhTable | None = None,
         checksum: tuple[int, ...] | None = None,
         q: Array | None = None,
@@ -121,7 +120,7 @@ class EmulatedController:
         self.profile = profile
         self.period = profile.period
         self.boot_time = boot_time
-        self.serial_number = serial_number
+        self.serial_number = EMULATOR_SERIAL_NUMBER
         model = robot.name.removesuffix("e")
         self.model_name, self.robot_type = MODELS.get(model, DEFAULT_MODEL)
         table = dh or nominal_dh(robot)
