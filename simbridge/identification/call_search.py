@@ -125,32 +125,7 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         cost[0, j] = 0.0
 
     for m in range(1, calls):
-        # Rows of call m - 1, whose previous and current commands are numbers m - 1 and m of this
-        # list.
-        begin = first[m - 1]
-        end = first[m]
-
-        for j in range(high[m] - low[m] + 1):
-            current = low[m] + j
-            for jump in range(MAX_CALL_JUMP + 1):
-                previous = current - jump
-                candidate = previous - low[m - 1]
-                if candidate < 0 or previous > high[m - 1]:
-                    continue
-
-                irregularity = np.log(1.0 + abs(jump - 1.0))
-                total = cost[m - 1, candidate] + CALL_IRREGULARITY_COST * irregularity
-                for row in range(begin, end):
-                    square = 0.0
-                    for i in range(commands.shape[1]):
-                        step = commands[current, i] - commands[previous, i]
-                        expected = commands[previous, i] + weight[row] * step
-                        square += (setpoints[row, i] - expected) ** 2
-                    total += np.log(1.0 + square / SINGLE_ROUNDING**2)
-
-                if total < cost[m, j]:
-                    cost[m, j] = total
-                    origin[m, j] = candidate
+        _extend_sequences(commands, setpoints, weight, first, low, high, m, cost, origin)
 
     # Back along the cheapest sequence.
     best = 0
@@ -160,3 +135,53 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     for m in range(calls - 1, -1, -1):
         command[m] = low[m] + best
         best = origin[m, best]
+
+
+def _extend_sequences(  # noqa: PLR0913 (compiled: plain arrays and numbers)
+    commands: Array,
+    setpoints: Array,
+    weight: Array,
+    first: Counts,
+    low: Counts,
+    high: Counts,
+    m: int,
+    cost: Array,
+    origin: Counts,
+) -> None:
+    """Extend the cheapest sequences of commands by one call.
+
+    Args:
+        commands: See `search_calls`.
+        setpoints: See `search_calls`.
+        weight: See `search_calls`.
+        first: See `search_calls`.
+        low: See `search_calls`.
+        high: See `search_calls`.
+        m: The call.
+        cost: Of the cheapest sequence that ends with each candidate (M, J); infinite for this call.
+        origin: Result: the candidate of the call before in each of these sequences (M, J).
+    """
+    for j in range(high[m] - low[m] + 1):
+        current = low[m] + j
+        shortest_jump = max(0, current - high[m - 1])
+        longest_jump = min(MAX_CALL_JUMP, current - low[m - 1])
+
+        for jump in range(shortest_jump, longest_jump + 1):
+            previous = current - jump
+            candidate = previous - low[m - 1]
+            irregularity = np.log(1.0 + abs(jump - 1.0))
+            total = cost[m - 1, candidate] + CALL_IRREGULARITY_COST * irregularity
+
+            # Rows of call m - 1, whose previous and current commands are numbers m - 1 and m of
+            # these lists.
+            for row in range(first[m - 1], first[m]):
+                square = 0.0
+                for i in range(commands.shape[1]):
+                    step = commands[current, i] - commands[previous, i]
+                    expected = commands[previous, i] + weight[row] * step
+                    square += (setpoints[row, i] - expected) ** 2
+                total += np.log(1.0 + square / SINGLE_ROUNDING**2)
+
+            if total < cost[m, j]:
+                cost[m, j] = total
+                origin[m, j] = candidate
