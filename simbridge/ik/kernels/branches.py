@@ -187,10 +187,7 @@ def ur_branches(
         exact_pan = pan_angle(px, py, d4, forward, near[0] + joints[0, 0])
 
         for flip in range(2):
-            pan = exact_pan
-            if at_boundary:
-                pan = pan_within_rounding(lengths, goal, exact_pan, forward, flip)
-
+            pan = pan_of_flip(lengths, goal, exact_pan, forward, flip, at_boundary)
             plane = in_plane(goal, pan)
             xx, xy, _, yx, yy, _, _, wx = plane
             wrist_2, wrist_3, is_wrist_free = wrist_angles(
@@ -208,10 +205,7 @@ def ur_branches(
             # The two links.
             first = near[1] + joints[0, 1]
             count, flags = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, first, slack, bends)
-            if pan_folds:
-                flags |= SHOULDER
-            if is_wrist_free:
-                flags |= WRIST
+            flags |= pan_and_wrist_singularities(pan_folds, is_wrist_free)
             for bend in range(count):
                 q[0] = pan
                 q[1] = bends[bend, 0]
@@ -225,6 +219,31 @@ def ur_branches(
             if is_wrist_free:
                 break
     return k
+
+
+def pan_of_flip(
+    lengths: Array, goal: Array, pan: float, forward: float, flip: int, at_boundary: bool
+) -> float:
+    """Return the angle of the pan for a flip of the wrist, rad.
+
+    Args:
+        lengths: See `branches`.
+        goal: The goal (3, 4).
+        pan: The exact angle, rad.
+        forward: See `pan_angle`.
+        flip: Whether the wrist is flipped (1) or not (0).
+        at_boundary: Whether the pan turns within rounding, so that the arm reaches.
+    """
+    if at_boundary:
+        return pan_within_rounding(lengths, goal, pan, forward, flip)
+    return pan
+
+
+def pan_and_wrist_singularities(pan_folds: bool, is_wrist_free: bool) -> int:
+    """Return SHOULDER where both sides of the pan coincide, and WRIST where the wrist is free."""
+    shoulder = SHOULDER if pan_folds else 0
+    wrist = WRIST if is_wrist_free else 0
+    return shoulder | wrist
 
 
 def pan_angle(px: float, py: float, d4: float, forward: float, near: float) -> float:
