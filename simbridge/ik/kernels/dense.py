@@ -106,7 +106,7 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
             factor = product * a[k, k]
             d -= product * factor
             a[j, k] = factor
-        a[j, j] = 1.0 / d if d > n * EPSILON * diagonal else 0.0
+        a[j, j] = invert_or_zero(d, n * EPSILON * diagonal)
 
         for i in range(j + 1, n):
             value = a[i, j]
@@ -127,6 +127,11 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
         for k in range(i + 1, n):
             value -= a[k, i] * b[k]
         b[i] = value
+
+
+def invert_or_zero(value: float, rounding: float) -> float:
+    """Return 1/value; 0 where the value is no larger than its rounding."""
+    return 1.0 / value if value > rounding else 0.0
 
 
 def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
@@ -312,17 +317,30 @@ def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
                 continue
             is_converged = False
 
-            cosine = 1.0
-            sine = 0.0
-            if is_skewed:
-                cosine, sine = jacobi_rotation(a, b, c)
-            if a >= b:
-                rotate(vectors, i, j, length, cosine, -sine, sine, cosine)
-                rotate(rotation, i, j, count, cosine, -sine, sine, cosine)
-            else:
-                rotate(vectors, i, j, length, sine, cosine, cosine, -sine)
-                rotate(rotation, i, j, count, sine, cosine, cosine, -sine)
+            ix, iy, jx, jy = pair_rotation(a, b, c, is_skewed)
+            rotate(vectors, i, j, length, ix, iy, jx, jy)
+            rotate(rotation, i, j, count, ix, iy, jx, jy)
     return is_converged
+
+
+def pair_rotation(
+    a: float, b: float, c: float, is_skewed: bool
+) -> tuple[float, float, float, float]:
+    """Return the weights with which `rotate` makes two vectors orthogonal, the longer one first.
+
+    Args:
+        a: Squared length of the first vector.
+        b: Squared length of the second.
+        c: Their scalar product.
+        is_skewed: Whether they are not orthogonal yet.
+    """
+    cosine = 1.0
+    sine = 0.0
+    if is_skewed:
+        cosine, sine = jacobi_rotation(a, b, c)
+    if a >= b:
+        return cosine, -sine, sine, cosine
+    return sine, cosine, cosine, -sine
 
 
 def jacobi_rotation(a: float, b: float, c: float) -> tuple[float, float]:
