@@ -29,6 +29,8 @@ from simbridge.ur.tables import PROGRAM_RUNS, RobotMode
 
 # Two control periods that differ by less than this are equal, s.
 SAME_PERIOD = 1e-9
+# What to do about a tool that is not the expected one; {} is the page at the pendant.
+TOOL_REMEDY = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
 
 
 def identify_controller(
@@ -208,15 +210,12 @@ def check_tool(
     Raises:
         ModelMismatch: One of them differs.
     """
-    remedy = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
-
     actual_tcp = facts.arm.tcp_offset
     if tcp is not None and not same_tcp(actual_tcp, tcp):
-        raise errors.ModelMismatch(
-            facts.host, "TCP", tcp_text(actual_tcp), tcp_text(tcp), remedy.format("TCP")
-        )
+        remedy = TOOL_REMEDY.format("TCP")
+        raise errors.ModelMismatch(facts.host, "TCP", tcp_text(actual_tcp), tcp_text(tcp), remedy)
 
-    remedy = remedy.format("Payload")
+    remedy = TOOL_REMEDY.format("Payload")
     mass = facts.state.payload
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
         raise errors.ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)

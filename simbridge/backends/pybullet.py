@@ -167,7 +167,7 @@ class PyBulletBackend(Backend):
         # When period 0 began, s (host clock).
         self._epoch: float
 
-        # What the arm is commanded to, without feedforward's lead and with it (n,), rad.
+        # The last command (n,), rad, and the last one of a motion, after which the arm is braked.
         self._command: Array
         self._sent: Array
         # Measured positions, rad, and velocities, rad/s, and the largest torques of the last
@@ -256,7 +256,8 @@ class PyBulletBackend(Backend):
         b = self._bullet
         limit = self.robot.max_effort
         largest = np.zeros(self.robot.n)
-        for q, qd, qdd in zip(*self._wanted(command), strict=True):
+        positions, velocities, accelerations = self._wanted(command)
+        for q, qd, qdd in zip(positions, velocities, accelerations, strict=True):
             # Computed torque: the nominal model's for the wanted acceleration with the feedback.
             acceleration = qdd + self._stiffness * (q - self._q) + self._damping * (qd - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, acceleration)
@@ -298,12 +299,15 @@ class PyBulletBackend(Backend):
             zeros = np.zeros((self._steps, self.robot.n))
             return self._command + fractions * change, zeros + change / self.period, zeros
 
+        # The last two targets, and one for the end of each step.
         path = np.concatenate([self._path[-2:], self._law.advance(command)])
         self._path = path
+
+        # PyBullet moves a joint by its velocity at the end of a step: these accelerations bring the
+        # joints from one target to the next.
         velocity = (path[1:] - path[:-1]) / PHYSICS_STEP
-        # What brings the joints, integrated as PyBullet does, from one point of the path to the
-        # next.
-        return path[1:-1], velocity[:-1], (velocity[1:] - velocity[:-1]) / PHYSICS_STEP
+        acceleration = (velocity[1:] - velocity[:-1]) / PHYSICS_STEP
+        return path[1:-1], velocity[:-1], acceleration
 
     def read(self) -> ArmState:
         return self._state(0.0)
@@ -352,6 +356,7 @@ class PyBulletBackend(Backend):
         """See `Backend.stream`. Setpoints may also be made one by one, as a live session does."""
         if self._inverse is not None:
             self._inverse.reset(self._command)
+        # Keep to the wall clock from now on, whatever time was spent before.
         self._epoch = time.monotonic() - self._count * self.period
 
         try:

@@ -224,15 +224,17 @@ class ServoLoop:
         # Do not run ahead of a controller from which nothing new has come.
         ahead = self._targets.due - self._states.tick()
         if ahead > self._max_ahead:
-            self.missed_deadlines += self._motion is not None
+            if self._motion is not None:
+                self.missed_deadlines += 1
             self._go_on_after_gap(self._period)
             self._count_period(sent=False)
             return
 
-        if self._would_crowd(ahead):
-            self.missed_deadlines += self._motion is not None and self._sequence > 0
-        else:
+        if not self._would_crowd(ahead):
             self._send()
+        elif self._motion is not None and self._sequence > 0:
+            # No setpoint is due before a motion's first.
+            self.missed_deadlines += 1
         self._count_period(sent=True)
 
     def brake(self) -> None:
@@ -421,7 +423,12 @@ class ServoLoop:
 
         self._put(command, due)
         setpoint_sent = SentSetpoint(
-            due, self._sequence, position, self._last_sent, command, scaling
+            due=due,
+            sequence=self._sequence,
+            position=position,
+            sent=self._last_sent,
+            command=command,
+            scaling=scaling,
         )
         self._keep_sent(checked, setpoint_sent)
 
@@ -470,7 +477,14 @@ class ServoLoop:
         self._targets.stop(target)
 
         position = self._position if self._motion is None else self._motion.pause(command)
-        setpoint_sent = SentSetpoint(due, self._sequence, position, self._last_sent, command, 0.0)
+        setpoint_sent = SentSetpoint(
+            due=due,
+            sequence=self._sequence,
+            position=position,
+            sent=self._last_sent,
+            command=command,
+            scaling=0.0,
+        )
         self._keep_sent(command, setpoint_sent)
 
     def _put(self, command: Array, due: int) -> None:
