@@ -46,7 +46,7 @@ class ArmGroup:
     """The arms that follow one goal, to be used by the studio's loop alone.
 
     Args:
-        setup: Of the first arm.
+        setup: Setup of the first arm.
         controlled: The arm, where a controller moves it.
         simulate: Makes a simulated arm.
 
@@ -135,7 +135,7 @@ class ArmGroup:
         """Begin anew with another setup; where it is refused, the arms go on as they were.
 
         Args:
-            setup: Of the first arm; the second takes it with its own solver.
+            setup: Setup of the first arm; the second takes it with its own solver.
             q: Joint positions (n,), rad, at which they begin.
 
         Raises:

@@ -35,14 +35,14 @@ class PanelControl:
     Attributes:
         name: In `StudioSetup.values`.
         label: As its flag is called, with its unit.
-        kind: Of its value; several numbers are typed as text.
+        kind: Kind of its value; several numbers are typed as text.
         default: What it is unless it is changed, in SI units; None where that depends on the rest.
         help: What it means, its range, and its default.
         choices: For a choice.
         blank: What the empty choice stands for; it is shown so.
         slider: The least and the largest value of a slider, in SI units; None for a field.
         scale: The shown unit in SI; for several numbers a unit each.
-        step: Of the slider, in the shown unit; None for a fine one.
+        step: Step of the slider, in the shown unit; None for a fine one.
         locked: Why it cannot be changed here; "" if it can.
     """
 
@@ -137,7 +137,7 @@ def settings_controls(settings_class: type, prefix: str) -> list[PanelControl]:
 
     Args:
         settings_class: A dataclass whose fields are made by `ik.parameters.setting`.
-        prefix: Of the controls' names.
+        prefix: Prefix of the controls' names.
     """
     hints = get_type_hints(settings_class)
     helps = field_texts(settings_class)
@@ -154,7 +154,7 @@ def _setting_control(item: Field[Any], hint: Any, meaning: str, prefix: str) -> 
         item: The setting's field.
         hint: Its type.
         meaning: What it means.
-        prefix: Of the control's name.
+        prefix: Prefix of the control's name.
     """
     facts = item.metadata
     default = facts.get("default", item.default)
@@ -263,7 +263,7 @@ def _option_control(
     """Return the control of an option of a run, or of how its targets are sampled.
 
     Args:
-        name: Of the option, or "sample_" and a field of `Sampling`.
+        name: Name of the option, or "sample_" and a field of `Sampling`.
         label: With its unit.
         default: In SI units.
         choices: See `PanelControl`.

@@ -49,7 +49,7 @@ class DrawnArm:
     """One arm in the scene.
 
     Args:
-        server: Of the page.
+        server: Server of the page.
         robot: The arm.
         number: 0 for the first solver, 1 for the second.
     """

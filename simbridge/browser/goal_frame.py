@@ -26,10 +26,11 @@ class GoalFrame:
     with positions (3,).
 
     Args:
-        client: Of viser.
+        client: Viser's client.
         inputs: Takes the events.
         scale: Size, m.
-        height: Of the plane in which the goal of a planar arm is placed, m; None for other arms.
+        height: Height of the plane in which the goal of a planar arm is placed, m; None for other
+            arms.
 
     Attributes:
         handle: Viser's.

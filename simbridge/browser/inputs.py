@@ -31,7 +31,7 @@ class PanelInputs:
 
     Args:
         page: Its number.
-        gui: Of viser.
+        gui: Viser's panel.
         send: Takes the events.
 
     Attributes:
@@ -80,8 +80,8 @@ class PanelInputs:
         """Send what is done at a handle as events; what the studio itself sets there is no event.
 
         Args:
-            handle: Of viser. What it offers now is what its events may carry.
-            name: Of the events.
+            handle: Viser's handle. Its events may carry what it offers now.
+            name: Name of the events.
             value: Makes the value of an event from that of the handle.
             control: The control's name in a refusal; by default that of the events.
 
@@ -128,7 +128,7 @@ class PanelInputs:
         """Return the value of a handle, which may come from the page.
 
         Args:
-            handle: Of viser.
+            handle: Viser's handle.
             control: The control's name in a refusal.
 
         Raises:
@@ -151,8 +151,8 @@ class PanelInputs:
         """Add a button that sends an event.
 
         Args:
-            label: Of the button.
-            name: Of the event.
+            label: Label of the button.
+            name: Name of the event.
             value: Makes the value of the event; it may raise EventRefused.
             appearance: What else viser takes.
 
@@ -177,7 +177,7 @@ class PanelInputs:
         """Show another value of a handle, except while the user types there.
 
         Args:
-            handle: Of viser.
+            handle: Viser's handle.
             value: The value.
             what: Another of viser's properties, such as "visible".
         """

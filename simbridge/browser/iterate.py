@@ -83,7 +83,7 @@ def iterate(
     It ends within the threshold of the goal, or at the limit of iterations.
 
     Args:
-        solver: Of `single_step_solver`.
+        solver: A solver that `single_step_solver` has made.
         start: Joint positions (n,), rad.
         goal: In base_link.
         settings: When it ends.

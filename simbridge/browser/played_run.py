@@ -32,11 +32,11 @@ class PlayedRun:
         setup: With which it was made.
         prepared: Plan and solver; None for one that was loaded.
         path: Its run directory.
-        times: Of the samples (T,), s.
+        times: Times of the samples (T,), s.
         q: Joint positions of the arm (T, n), rad.
         qd: Joint velocities of the arm (T, n), rad/s.
         solution: The solver's joint positions (T, n), rad.
-        target: Of the solver (T, 7).
+        target: Target of the solver (T, 7).
         errors: Distances by source (T, 5), m: see `SOURCES`.
         tracking: Distance between reference and tool (T,), m.
     """
@@ -164,7 +164,7 @@ def _setup_of_run(path: Path, record: Record, shown: StudioSetup) -> StudioSetup
 
     Args:
         path: The run directory, for messages.
-        record: Of the run.
+        record: Record of the run.
         shown: What the studio shows.
 
     Raises:

@@ -23,10 +23,10 @@ class Player:
 
     Attributes:
         times: When each frame is shown (K,), s.
-        run: Of a scenario; None for an iteration.
+        run: Run of a scenario; None for an iteration.
         older: The run before it, over which its errors are shown.
         scenario: Its name.
-        iterates: Of an iteration.
+        iterates: Iterates of a solver; empty for a run.
         now: On its clock, s.
         paused: Whether the clock stands.
     """

@@ -56,8 +56,8 @@ class ErrorPlot:
         """Show what has changed.
 
         Args:
-            first: Of the solver, or of a run.
-            second: Of the second solver, or of the run before.
+            first: Curve of the solver, or of a run.
+            second: Curve of the second solver, or of the run before.
         """
         drawn = [(id(curve), curve.version) for curve in (first, second) if curve is not None]
         if drawn == self._drawn:

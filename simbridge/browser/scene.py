@@ -30,7 +30,7 @@ class Viewpoint(NamedTuple):
 
     Attributes:
         up: The direction that is up in the picture (3,).
-        position: Of the camera (3,), m.
+        position: Position of the camera (3,), m.
         look_at: The point in the middle of the picture (3,), m.
     """
 

@@ -74,7 +74,7 @@ class StudioSetup:
         Args:
             robot: A name or a file; None for the cell's, or else ur10.
             solver: A name in `SOLVERS`.
-            options: Of a run.
+            options: Options of a run.
             backend: A name in `BACKENDS`.
 
         Raises:

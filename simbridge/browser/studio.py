@@ -78,7 +78,7 @@ class Studio:
         scenario: What is chosen to be played.
 
     Attributes:
-        url: Of the page. Its path is the token without which nobody sees the page or acts.
+        url: URL of the page. Its path is the token without which nobody sees the page or acts.
         access: Which page drives.
         workspace: What the page that drives works on; within the context.
 

@@ -75,9 +75,10 @@ class Page:
     """The panel of a page.
 
     Args:
-        client: Of viser.
+        client: Viser's client.
         send: Takes what happens in the page.
-        height: Of the plane in which the goal of a planar arm is placed, m; None for other arms.
+        height: Height of the plane in which the goal of a planar arm is placed, m; None for other
+            arms.
         scale: Size of the goal's frame, m.
         joints: Their names.
         controlled: Whether a controller moves the arm.
@@ -500,8 +501,8 @@ class Page:
         """Show error against time, and the joints against their limits.
 
         Args:
-            first: Of the solver, or of a run.
-            second: Of the second solver, or of the run before.
+            first: Curve of the solver, or of a run.
+            second: Curve of the second solver, or of the run before.
         """
         self._plot.show(first, second)
         self._joint_plots.show(first)

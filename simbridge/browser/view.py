@@ -22,17 +22,17 @@ class PageView:
     """The texts and tables of the pages.
 
     Attributes:
-        sentence: What limits the arm now, or that it is at the goal.
+        sentence: A sentence on what limits the arm now, or that it is at the goal.
         figures: Name and value, both as text.
-        joints: Of each joint name, position and part of its range, velocity and part of its limit,
+        joints: Name, position and part of its range, velocity and part of its limit of each joint,
             as text.
-        problem: By the name of a control, or "" for none of them, what went wrong there.
+        problem: Sentences on what went wrong, by the name of a control, or "" for none of them.
         iterations: What remains to the goal after an iteration's run, as a sentence.
         playing: What is played, as a sentence.
         command: The command line that equals the present state.
         rivals: A row for each solver: name, error, sources; empty for one solver.
         busy: What is waited for: "engaging", "compiling", or "" for nothing.
-        state: Of the session with a controller, such as "holding".
+        state: State of the session with a controller, such as "holding".
         moving: Whether settings must wait until the arm is at rest.
         question: What is asked before a real arm moves, as HTML (see `html_texts.question`); empty
             while nothing is.

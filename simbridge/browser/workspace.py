@@ -118,7 +118,7 @@ class StudioWorkspace:
         """Do what an event of a page asks for.
 
         Args:
-            name: Of the event.
+            name: Name of the event.
             value: What the user chose.
 
         Raises:

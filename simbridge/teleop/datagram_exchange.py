@@ -74,7 +74,7 @@ class DatagramExchange:
     """The clients, and what they asked for.
 
     Attributes:
-        token: That every datagram must carry.
+        token: The token that every datagram must carry.
         engagement: Its number; 0 while no client drives.
         dropped: How many datagrams were dropped, by reason: "malformed", "token", "order"
             (reordered or repeated), "engagement" (of an earlier one, or none), "driver" (another
@@ -108,7 +108,7 @@ class DatagramExchange:
 
         Args:
             data: The datagram.
-            address: Of its client, as the socket gives it.
+            address: Address of its client, as the socket gives it.
             now: On a monotonic clock, s.
         """
         reply = Reply(address)
@@ -174,7 +174,7 @@ class DatagramExchange:
         """Return the replies to all datagrams since the last call, with their addresses.
 
         Args:
-            session: As it is after what they asked for.
+            session: The session, after what they asked for.
             problem: Why a request failed; "" if none did.
         """
         if session.status.state not in MOVABLE:

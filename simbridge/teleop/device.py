@@ -50,7 +50,7 @@ class DeviceCommand:
         values: Its argument, in SI units.
         frame: Axes of a twist.
         relative: Whether a pose is relative to that at the engagement.
-        source: By what the device knows the command.
+        source: The device's own key of the command.
     """
 
     kind: Literal["pose", "twist", "jog", "joints"]
@@ -124,7 +124,7 @@ class Device:
         """Answer whoever gave the last reading, which was acted on.
 
         Args:
-            session: As it is afterwards.
+            session: The session, as it is afterwards.
             problem: Why a request of the reading failed; "" if none did.
         """
 

@@ -169,8 +169,8 @@ class TeleopOptions:
         """Return a pose after one step along and about each axis whose step is not 0.
 
         Args:
-            pose: In base_link.
-            steps: In the axes of `frame`.
+            pose: A pose in base_link.
+            steps: Steps in the axes of `frame`.
         """
         return self._shift(pose, np.sign(steps) * self._free_axes * self._step_lengths)
 
@@ -181,8 +181,8 @@ class TeleopOptions:
         goal: where the tool leaves its line for a moment, the goal does not.
 
         Args:
-            goal: In base_link.
-            tool: In base_link.
+            goal: Pose of the goal in base_link.
+            tool: Pose of the tool in base_link.
         """
         axes = self._frame_axes(tool)
         distance = axes.T @ (goal.translation - tool.translation)
