@@ -110,7 +110,7 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 
     Args:
         commands: (K, n), rad.
-        setpoints: Of the rows (T, n), rad, in the order of their calls.
+        setpoints: Setpoints of the rows (T, n), rad, in the order of their calls.
         weight: See `Calls`; in the same order.
         first: The first row of each call (M,).
         low: The lowest candidate of each call (M,).

@@ -61,7 +61,7 @@ class CallFit:
         calls: The calls.
         cost: Mean cost of the moving rows; lower is better.
         deviation: One standard deviation of gain, lookahead, begin and duration (4,).
-        residuals: Of each row (T,), rad.
+        residuals: Residual of each row (T,), rad.
     """
 
     calls: Calls
@@ -78,7 +78,7 @@ def find_calls(
     Args:
         motion: Its stamps are multiples of the cycle apart.
         commands: (K, n), rad, in the order in which they were sent.
-        tuning: As identified from the path of the commands, or from held ones.
+        tuning: The tuning, as identified from the path of the commands, or from held ones.
         index: About where each row is along the commands (T,): see `along`.
 
     Raises:
@@ -204,7 +204,7 @@ def _usual_begin(motion: TargetMotion, index: Array, duration: float) -> float:
     Args:
         motion: T rows.
         index: About where each row is along the commands (T,).
-        duration: Of a call, s.
+        duration: Duration of a call, s.
     """
     moving = motion.moving
     between = moving & (np.abs(index - np.round(index)) > MIN_BETWEEN)
@@ -242,7 +242,7 @@ def _fit_calls(
         motion: T rows.
         commands: (K, n), rad.
         index: About where each row is along the commands (T,).
-        law: To begin from.
+        law: The servo law to begin from.
         rounds: How often.
         with_duration: Fit the duration of calls, too.
     """
@@ -336,8 +336,8 @@ def _apply_change(law: TimedLaw, change: Array, cycle: float) -> TimedLaw:
     """Return the law after a change, bounded so that the formulas are about linear.
 
     Args:
-        law: To change.
-        change: Of gain, lookahead, begin, and perhaps duration (3 or 4,).
+        law: The servo law to change.
+        change: Change of gain, lookahead, begin, and perhaps duration (3 or 4,).
         cycle: Length of the controller's cycle, s.
     """
     limits = [0.1 * law.gain, 0.1 * law.lookahead, 0.25 * cycle, 1e-3 * law.duration]

@@ -35,7 +35,7 @@ class TimedLaw:
     Attributes:
         gain: 1/s^2.
         lookahead: s.
-        duration: Of a call, s.
+        duration: Duration of a call, s.
         begin: When call 0 begins, s after the end of the first row's cycle: negative, by less than
             a duration.
     """
@@ -102,7 +102,7 @@ def wrap_begin(begin: float, duration: float) -> float:
 
     Args:
         begin: An edge, s after the first row's end.
-        duration: Of a call, s.
+        duration: Duration of a call, s.
 
     Returns:
         The edge, s: at least -duration, below 0.

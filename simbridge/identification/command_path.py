@@ -39,7 +39,7 @@ class CommandPath:
     Attributes:
         start: Begin of each segment (S, n), rad.
         step: The displacement to its end (S, n), rad.
-        squared_length: Of each segment (S,), rad^2.
+        squared_length: Squared length of each segment (S,), rad^2.
         index: The command at which each segment begins (S,).
     """
 

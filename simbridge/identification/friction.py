@@ -72,7 +72,7 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResu
     Args:
         velocity: Joint velocities (T, n), rad/s.
         moment: target_moment (T, n), N m, with the rotors' inertia.
-        current: Of the motors (T, n), A.
+        current: Currents of the motors (T, n), A.
 
     Raises:
         NotIdentified: No joint moves fast enough, or at different enough speeds, or no current is

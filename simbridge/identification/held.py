@@ -85,8 +85,8 @@ class GroupFit(NamedTuple):
     Attributes:
         pair: X, s^2, and Y, s.
         residuals: What is left in each row (R,), rad.
-        products: Of the normal equations, for each row (5, R): x x, x y, y y, x r and y r.
-        weights: Of the rows (R,).
+        products: Products of the normal equations, for each row (5, R): x x, x y, y y, x r and y r.
+        weights: Weights of the rows (R,).
     """
 
     pair: tuple[float, float]
@@ -288,7 +288,7 @@ def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep:
     Args:
         rows: R rows.
         group: The group of each row (R,).
-        weights: To begin with (R,).
+        weights: First weights of the rows (R,).
         may_creep: Whether setpoints may move at a constant rate.
     """
     mean_time = np.bincount(group, rows.times) / np.bincount(group)
@@ -333,7 +333,7 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
 
     Args:
         motion: All rows.
-        tuning: To check.
+        tuning: The tuning to check.
         times: Stamps of the rows that it was fitted to (R,), s.
 
     Raises:

@@ -25,7 +25,7 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
 
     Args:
         target: Joint targets (T, n), rad.
-        velocity: Of the targets (T, n), rad/s.
+        velocity: Velocities of the targets (T, n), rad/s.
         actual: Joint positions (T, n), rad.
 
     Raises:
@@ -70,7 +70,7 @@ def _fit_lag(velocity: Array, distance: Array) -> tuple[float, float]:
     """Return the lag that explains a distance from the targets, s, and one standard deviation.
 
     Args:
-        velocity: Of the targets (T, m), rad/s.
+        velocity: Velocities of the targets (T, m), rad/s.
         distance: Targets minus positions (T, m), rad.
     """
     lag = _divide_robustly(distance, velocity)

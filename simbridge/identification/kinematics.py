@@ -69,7 +69,7 @@ class Kinematics:
             estimated from.
         tcp: The tool in the flange's frame: x y z (m) and a rotation vector (rad).
         tcp_deviation: One standard deviation of each of them (6,).
-        source: Of the chain.
+        source: Source of the chain.
     """
 
     residual: float
@@ -211,7 +211,7 @@ def _calibrate(
 
     Args:
         chain: Placements of the frames (n + 1, 4, 4).
-        tool: In the flange (4, 4).
+        tool: The tool in the flange's frame (4, 4).
         robot: The arm.
         q: Joint positions (T, n), rad.
         measured: Poses (T, 7) in base_link.

@@ -326,7 +326,7 @@ def _solve_least_squares(columns: Array, target: Array, weights: Array) -> Array
     Args:
         columns: (K, n, m).
         target: (K, n).
-        weights: Of the rows (K,).
+        weights: Weights of the rows (K,).
     """
     columns, scale = _scale_columns(columns)
     weighted = columns * weights[:, np.newaxis, np.newaxis]

@@ -55,7 +55,7 @@ class PairStep(NamedTuple):
     Attributes:
         pair: X, s^2, and Y, s.
         deviation: One standard deviation of both (2,).
-        residuals: Of each row (R,), rad, after the step.
+        residuals: Residual of each row (R,), rad, after the step.
     """
 
     pair: TuningPair
@@ -119,7 +119,7 @@ def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array,
 
     Args:
         motion: T rows.
-        tuning: Of servoj.
+        tuning: Tuning of servoj.
         commands: (K, n), rad.
 
     Returns:
@@ -138,8 +138,8 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
 
     Args:
         rows: A few in which the arm moves.
-        path: Of all commands.
-        coarse: Of some commands, to sort the grid.
+        path: Path of all commands.
+        coarse: Path of some commands, to sort the grid.
     """
 
     def median_distance(pair: TuningPair) -> float:
@@ -177,9 +177,9 @@ def _iterate(
 
     Args:
         rows: To fit.
-        path: Of the commands.
+        path: Path of the commands.
         pair: X and Y to begin from.
-        percentile: Of the residuals, which scales their weights.
+        percentile: Percentile of the residuals, which scales their weights.
 
     Returns:
         X and Y, and the same as a tuning.
@@ -226,12 +226,12 @@ def _improve_pair(
     """Make one reweighted least-squares step for X x + Y y = target, with Cauchy weights a row.
 
     Args:
-        x: (R, n).
-        y: (R, n).
-        target: (R, n).
+        x: Coefficients of X (R, n).
+        y: Coefficients of Y (R, n).
+        target: What x X + y Y is to be (R, n).
         start: X and Y that the weights are from.
-        percentile: Of the residuals, the scale of the weights: a low one finds the rows that obey
-            exactly.
+        percentile: Percentile of the residuals that scales the weights: a low one finds the rows
+            that obey exactly.
     """
     residuals = np.linalg.norm(target - start[0] * x - start[1] * y, axis=1)
     scale = max(float(np.percentile(residuals, percentile)), 1e-15)

@@ -69,8 +69,8 @@ def identify_servoj(
     Args:
         motion: The controller's joint targets.
         commands: (K, n), rad, where they are known.
-        reasons: To which is added why something was not identified.
-        notes: To which sentences about the recording are added.
+        reasons: Reasons for what was not identified; those found here are added.
+        notes: Sentences about the recording; those found here are added.
     """
     held: Tuning | None = None
     fit: CommandFit | None = None
@@ -141,7 +141,7 @@ def _servoj_rows(motion: TargetMotion, off_path: Array, tuning: Tuning) -> slice
     Args:
         motion: T rows.
         off_path: How far their setpoints are from the path of the commands (T,), rad.
-        tuning: Of servoj.
+        tuning: Tuning of servoj.
 
     Raises:
         NotIdentified: There is no such stretch.

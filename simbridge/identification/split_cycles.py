@@ -90,7 +90,7 @@ class SplitTuning(NamedTuple):
     """A tuning that explains a transition by split cycles.
 
     Attributes:
-        distance: Of its matrix from that of the transition.
+        distance: Distance of its matrix from that of the transition.
         tuning: The tuning.
     """
 
@@ -119,8 +119,8 @@ class Interval:
         """Return the matrix (2, 2) of the interval.
 
         Args:
-            gain: Of servoj, 1/s^2.
-            lookahead: Of servoj, s.
+            gain: Gain of servoj, 1/s^2.
+            lookahead: Lookahead of servoj, s.
             split: Numbers of the cycles that consist of two steps; None for none.
             last_step: How long the last one of two steps lasts, s.
         """
@@ -154,7 +154,7 @@ def confirm_tuning(
 
     Args:
         motion: The recording.
-        tuning: As identified as if cycles were whole.
+        tuning: The tuning, as identified as if cycles were whole.
         spans: Where commands were held.
 
     Returns:
@@ -293,9 +293,9 @@ def _match_split(
     """Match the matrix of split cycles to a transition, by Gauss and Newton.
 
     Args:
-        transition: To match.
-        tuning: To begin from.
-        interval: Of the transition.
+        transition: The transition to match.
+        tuning: The tuning to begin from.
+        interval: Interval of the transition.
         split: Numbers of the cycles that are split.
         start: Duration of the last step of a split cycle to begin from, s.
 

@@ -45,7 +45,7 @@ class Excess(NamedTuple):
         sample: Index of the sample of the motion.
         joint: Index of the joint; None for the tool's path.
         value: rad/s^2 (with what a changing speed slider adds), rad, or m.
-        limit: The same.
+        limit: The limit, in the same unit.
     """
 
     quantity: Literal["acceleration", "command lead", "rounding"]
@@ -89,7 +89,7 @@ def smooth_motion(law: ServojLaw, q: Array, delay: float = 0.0) -> tuple[Array, 
     until the limits hold.
 
     Args:
-        law: Of the controller.
+        law: Servo law of the controller.
         q: Joint positions (T, n), rad, one a cycle, at rest at both ends.
         delay: How much later than by this law the joint targets follow, s: the commands lead by
             that much more.

@@ -41,8 +41,8 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         call: Duration of a call, s.
         begin: When the first call begins, s after the first cycle does.
         cycle: Length of a cycle, s.
-        gain: Of servoj, 1/s^2.
-        lookahead: Of servoj, s.
+        gain: Gain of servoj, 1/s^2.
+        lookahead: Lookahead of servoj, s.
         state: Positions and velocities (2, n), rad and rad/s: at the start, then at the end.
         q: Result: positions (N, n) at the end of each cycle, rad.
         qd: Result: velocities (N, n) there, rad/s.

@@ -13,7 +13,7 @@ class ServojJoints:
     """Joints that follow the servo law.
 
     Args:
-        law: Of the controller.
+        law: Servo law of the controller.
         q: Where the joints are (n,), rad.
         phase: How long after a cycle's begin calls begin, s: less than a cycle.
         compiled: Otherwise a cycle takes 20 us instead of 3, but nothing has to be loaded or

@@ -168,7 +168,7 @@ class ServojLaw:
         """Return how far the joint targets pass commands that come to rest, rad.
 
         Args:
-            deceleration: Of the commands, rad/s^2.
+            deceleration: Deceleration of the commands, rad/s^2.
         """
         count = round(1.0 / self.cycle)
         time_to_rest = np.arange(count, -count, -1).clip(min=0) * self.cycle

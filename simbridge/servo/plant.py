@@ -24,8 +24,8 @@ class Plant(msgspec.Struct, frozen=True):
     """Parameters of an arm that servoj moves, and the file that they come from.
 
     Attributes:
-        gain: Of servoj, 1/s^2.
-        lookahead: Of servoj, s.
+        gain: Gain of servoj, 1/s^2.
+        lookahead: Lookahead of servoj, s.
         phase: How long after the begin of a controller's cycle calls begin, s.
         joint_lag: How much later the joints are where their targets were, s.
         gain_deviation: One standard deviation of the gain as identified, 1/s^2; 0 if not known.
