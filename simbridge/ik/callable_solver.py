@@ -123,7 +123,7 @@ def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     Args:
         robot: The arm.
         name: A name in `SOLVERS`, or `module:function`.
-        settings: Of a solver of that name, by their names.
+        settings: Settings of a solver of that name, by their names.
 
     Raises:
         SimbridgeError: There is none, its settings are invalid, or it does not support the arm.

@@ -139,7 +139,7 @@ def _parallel_axes(placement: Array, arm: str, names: tuple[str, ...]) -> AxisTr
     """Return the transform of alpha = 0: parallel axes that point the same way.
 
     Args:
-        placement: Of one joint in the other (4, 4).
+        placement: Placement of one joint in the other (4, 4).
         arm: Its name, for a refusal.
         names: The joints', for a refusal.
 
@@ -162,7 +162,7 @@ def _crossing_axes(
     """Return the transform of alpha = direction pi/2 and a = 0: axes that meet at a right angle.
 
     Args:
-        placement: Of one joint in the other (4, 4).
+        placement: Placement of one joint in the other (4, 4).
         direction: 1 or -1.
         arm: Its name, for a refusal.
         names: The joints', for a refusal.

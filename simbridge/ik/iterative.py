@@ -47,7 +47,7 @@ class IterativeSolver(Solver):
 
     Args:
         robot: The arm.
-        settings: Of the class's `Parameters`; the defaults if left out.
+        settings: Settings of the class's `Parameters`; the defaults if left out.
         changes: Single settings by name. A clamp that is None is no clamp; elsewhere None is "not
             given".
 

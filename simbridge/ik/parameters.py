@@ -51,7 +51,7 @@ def setting(default: Any, check: Check | None = None, unset: str = "", **more: A
 
     Args:
         default: Its default.
-        check: Of its value, if any.
+        check: Check of its value, if any.
         unset: What an empty default stands for, as the help shows it.
         more: For a page: `slider`, the least and the largest value of a slider, where that is
             narrower than what the check lets pass; `choices`, the texts among which one is chosen;

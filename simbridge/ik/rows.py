@@ -78,7 +78,7 @@ class SoftRows(Rows):
     """Conditions that are met as far as the strict ones allow, in weighted least squares.
 
     Attributes:
-        weights: Of each row (k,), positive; equal by default.
+        weights: Weights of each row (k,), positive; equal by default.
     """
 
     weights: ArrayLike = 1.0

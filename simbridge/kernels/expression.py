@@ -167,7 +167,7 @@ def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]
     All are computed before the first is assigned: the same array may hold inputs and results.
 
     Args:
-        trace: Of the function.
+        trace: Trace of the function.
         results: Where each result goes, as Python text, and its expression.
     """
     targets = [(target, trace.index(value)) for target, value in results]

@@ -85,7 +85,7 @@ def calibrate(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
 
     Args:
         robot: The nominal arm.
-        calibration: Of the individual arm.
+        calibration: Calibration of the individual arm.
 
     Returns:
         The arm; `robot` itself for a calibration that is nominal to the ninth digit.
@@ -149,7 +149,7 @@ def chain_deviations(
     """Return how far each frame of a chain is from that of a nominal one.
 
     Args:
-        names: Of the frames.
+        names: Names of the frames.
         nominal: The nominal frames, each in the previous one.
         chain: The frames, the same.
     """

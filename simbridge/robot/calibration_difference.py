@@ -22,7 +22,7 @@ def largest_difference(
 
     Args:
         first: n + 1 frames, as of `calibrated_chain`.
-        second: The same.
+        second: The frames of the other chain.
         tcp: The tool centre point, in tool0.
 
     Returns:

@@ -75,7 +75,7 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
 
     Args:
         path: The file.
-        table: Of the arm.
+        table: Table of the arm.
         checksum: The controller's over it (6).
 
     Raises:

@@ -132,8 +132,8 @@ def requirement(kind: str, value: Any) -> str | None:
     """Return what a value must be; None if it is valid.
 
     Args:
-        kind: Of the value, from `RULES`.
-        value: Of the kind's type.
+        kind: Kind of the value, from `RULES`.
+        value: Value of the kind's type.
     """
     is_valid, needed = RULES[kind]
     return None if is_valid(value) else needed

@@ -63,10 +63,10 @@ class Frames:
     """The frames of a chain at one posture.
 
     Attributes:
-        origins: Of each joint's frame, before the joint moves.
+        origins: Origin of each joint's frame, before the joint moves.
         axes: The z axis of each joint's frame.
-        rotation: Of the tool.
-        position: Of the tool.
+        rotation: Rotation of the tool.
+        position: Position of the tool.
     """
 
     origins: list[Vector]

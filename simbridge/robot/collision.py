@@ -68,7 +68,7 @@ class _Body:
     """A solid shape, the floor, or a box or plane to keep out of.
 
     Attributes:
-        name: Of its link or obstacle.
+        name: Name of its link or obstacle.
         owner: The index of its link, or one of the three above.
         extent: Largest distance of its points from the origin of its joint, m.
         radius: Largest distance of its points from the axis of its joint, m.
@@ -166,9 +166,9 @@ class CollisionModel:
         """Add a capsule or cylinder of a link.
 
         Args:
-            name: Of the link.
+            name: Name of the link.
             owner: Its index, or BASE_OWNER.
-            shape: In the link's frame.
+            shape: The shape, in the link's frame.
             frame: The link's frame in its joint's.
         """
         middle, length = shape.axis_frame()
@@ -183,7 +183,7 @@ class CollisionModel:
         Args:
             body: Its name and owner.
             geometry: Its shape.
-            placement: Of the geometry, in the joint's frame or base_link.
+            placement: Placement of the geometry, in the joint's frame or base_link.
         """
         joint = max(body.owner, BASE_OWNER) + 1
         name = f"{len(self._bodies)}"
@@ -327,7 +327,7 @@ def _link_body(name: str, owner: int, points: Array, thickness: float = 0.0) -> 
     """Return the body of a shape of a link.
 
     Args:
-        name: Of the link.
+        name: Name of the link.
         owner: Its index, or BASE_OWNER.
         points: The ends or corners (K, 3) of the shape in the joint's frame, m.
         thickness: How far the shape reaches around them, m.
@@ -344,7 +344,7 @@ def _first_near(setpoints: Array, sample: int, *, levers: Array, free: Array) ->
         setpoints: Joint positions (T, n), rad or m.
         sample: Index of the posture whose distances are known.
         levers: See `_levers` (pairs, n), m.
-        free: By how much each pair (pairs,) may approach, m.
+        free: Distance by which each pair (pairs,) may approach, m.
     """
     for begin in range(sample + 1, len(setpoints), POSTURES_PER_CHUNK):
         chunk = setpoints[begin : begin + POSTURES_PER_CHUNK]
@@ -359,7 +359,7 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
     """Return the error about a clearance that is too small, with its remedy.
 
     Args:
-        clearance: Of the posture.
+        clearance: Clearance of the posture.
         sample: Its index.
         time: s.
     """

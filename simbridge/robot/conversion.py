@@ -32,7 +32,7 @@ def vector(name: str, values: Any, length: int) -> Array:
     """Return values as a new array (length,).
 
     Args:
-        name: Of the parameter, for the error.
+        name: Name of the parameter, for the error.
         values: The numbers.
         length: How many there must be.
 

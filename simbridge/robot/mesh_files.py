@@ -92,7 +92,7 @@ def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any
 
     Args:
         file: For the error.
-        fields: Of the request's first line.
+        fields: Fields of the request's first line.
         data: What follows it.
 
     Returns:

@@ -18,7 +18,7 @@ class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         name: Its name.
-        centre: In base_link, m.
+        centre: Its centre in base_link, m.
         size: The full lengths of its edges, m.
         rotation: Rotation vector of its edges, in base_link, rad.
     """
@@ -65,7 +65,7 @@ class CollisionScene:
         floor: Height in base_link of the surface the arm is mounted on, m; None for no floor. The
             base and the first link may reach into it.
         boxes: Checked against every link except the base, which never moves.
-        planes: The same.
+        planes: Checked against every link except the base.
         tool: Replaces the thin rod from the flange to the TCP that represents a tool of unknown
             shape.
     """

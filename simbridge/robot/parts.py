@@ -62,7 +62,7 @@ class Mesh:
     Attributes:
         file: STL, OBJ, DAE, or another format that trimesh reads.
         scale: Factors (3,) of its coordinates, which are in m.
-        placement: Of the scaled mesh, in the link's frame.
+        placement: Placement of the scaled mesh, in the link's frame.
         hull: Corners of its convex hull (K, 3) in the link's frame, m; None where it is only drawn.
         color: Red, green, blue in 0..1.
         drawn: Whether it is drawn.
@@ -109,7 +109,7 @@ class Link:
         placement: The link's frame in the joint's frame; `shapes` are given in the link's frame.
         inertia: Mass (kg), centre of mass (m) and tensor (kg m^2), in the joint's frame.
         shapes: For drawing and for collision checks.
-        meshes: The same.
+        meshes: Meshes for drawing and for collision checks.
     """
 
     name: str

@@ -38,7 +38,7 @@ class Robot:
         period: The controller's control period, s.
         joints: n of them, from the base.
         links: n of them; `links[i]` follows `joints[i]`.
-        base_shapes: Of the base, in base_link.
+        base_shapes: Shapes of the base, in base_link.
         tool0: The flange, in the last joint's frame.
         home: Joint positions (n,) in rad from which the first target of a plan is solved.
         max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours,
@@ -57,7 +57,7 @@ class Robot:
         source: The file it was read from.
         calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain
             was made; None for the file's chain.
-        base_meshes: Of the base, in base_link.
+        base_meshes: Meshes of the base, in base_link.
         workspace: Where the ready-made motions fit, found with the home of an arm whose file has
             none.
         base: The first link of the arm in its URDF, where one was given (see `load_robot`).
@@ -260,7 +260,7 @@ class Robot:
         """Return the same arm within its own limits and the controller's: the narrower of each.
 
         Args:
-            limits: As the controller reports them.
+            limits: The limits that the controller reports.
 
         Raises:
             InvalidParameter: The limits are for another number of joints, leave a joint no range or

@@ -234,7 +234,7 @@ def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
 
     Args:
         data: The file.
-        lengths: Of the links (n,), m.
+        lengths: Lengths of the links (n,), m.
 
     Raises:
         InvalidParameter: The arm is not planar with its links along x, or the lengths are not one

@@ -108,7 +108,7 @@ def _link(link: LinkTable, d: float) -> Link:
 
     Args:
         link: Its table.
-        d: Of its row of the Denavit-Hartenberg table, m.
+        d: Offset d of its row of the Denavit-Hartenberg table, m.
     """
     frame = pin.SE3(np.eye(3), np.array([0.0, 0.0, d]))
     turn = snap_right_angles(pin.rpy.rpyToMatrix(np.array(link.inertia_rpy)))

@@ -162,7 +162,7 @@ def _read_link(bodies: BodyReader, tree: Tree, name: str, placement: pin.SE3) ->
     Args:
         bodies: Reads its body.
         tree: The links of the file.
-        name: Of the link.
+        name: Name of the link.
         placement: The link's frame in its joint's.
     """
     body = bodies.read_body(name)

@@ -34,7 +34,7 @@ def urdf_text(
     axes. Shapes are visual only: contact is excluded by the plan check before anything moves.
 
     Args:
-        name: Of the arm.
+        name: Name of the arm.
         base: The shapes and meshes of base_link.
         joints: n of them, from the base.
         links: n of them; the inertia of the last one includes the payload.

@@ -96,7 +96,7 @@ def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> st
     """Return the message about packages that were not found.
 
     Args:
-        names: Those that xacro looked for.
+        names: Names that xacro looked for.
         text: The file, which may name more of them.
         packages: Where they are looked up.
     """

@@ -131,7 +131,7 @@ class Reads:
 
         Args:
             event: Its name, as `sys.addaudithook` documents.
-            arguments: Of the event.
+            arguments: Arguments of the event.
 
         Raises:
             ReadRefused: It is a file that must not be read.

@@ -29,7 +29,7 @@ class Element:
         path: The file that it is from.
         tag: Its name.
         attributes: Their values by name.
-        line: Of its start tag; None in text that xacro expanded.
+        line: Line of its start tag; None in text that xacro expanded.
         children: The elements in it, in the order of the file.
     """
 
@@ -44,7 +44,7 @@ class Element:
 
         Args:
             reason: What is wrong, as a clause.
-            name: Of the attribute or child; "" for the element itself.
+            name: Name of the attribute or child; "" for the element itself.
 
         Raises:
             InputFileError: Always; with the file, the line and the element.
@@ -90,7 +90,7 @@ class Element:
         """Return an attribute (count,) of finite numbers; refuse any other.
 
         Args:
-            name: Of the attribute.
+            name: Name of the attribute.
             count: How many numbers it must have.
             default: The numbers of an attribute that is missing; None: it is required.
         """

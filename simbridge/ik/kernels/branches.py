@@ -150,7 +150,7 @@ def ur_branches(
     the time of a solution.
 
     Args:
-        lengths: Of the arm, m: see `ClosedFormArm`.
+        lengths: Lengths of the arm, m: see `ClosedFormArm`.
         joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
         near: Joint positions (6,), rad.
         slack: How far out of reach the target may be, m.
@@ -314,7 +314,7 @@ def planar_branches(
     """Find the solutions of a planar arm for the position of `buffers.goal`.
 
     Args:
-        lengths: Of the arm, m: see `ClosedFormArm`.
+        lengths: Lengths of the arm, m: see `ClosedFormArm`.
         joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
         near: Joint positions (2,), rad.
         slack: How far out of reach the target may be, m.
@@ -434,7 +434,7 @@ def branches(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     """Find all solutions for a target, nearest first.
 
     Args:
-        lengths: Of the arm, m: see `ClosedFormArm`.
+        lengths: Lengths of the arm, m: see `ClosedFormArm`.
         joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
         frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
         target: Pose (7,); its quaternion need not be of unit length.
@@ -466,7 +466,7 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     before.
 
     Args:
-        lengths: Of the arm, m: see `ClosedFormArm`.
+        lengths: Lengths of the arm, m: see `ClosedFormArm`.
         joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
         frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
         targets: Poses (T, 7).

@@ -49,7 +49,7 @@ def compiled_loop(
     """Return the function `track` for a solver, arms of one kinematic structure, and a task.
 
     Args:
-        structure: Of the arms.
+        structure: Structure of the arms.
         task: See `simbridge.ik.targets`.
         solver: What the notice about compiling calls it.
         step: The solver's step.
@@ -80,7 +80,7 @@ def track(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     One function, not one for each use: numba optimizes a function again with each that calls it.
 
     Args:
-        settings: Of the step.
+        settings: Settings of the step.
         descents: An array (1,) of a `Descent`.
         iterations: The most per pose.
         tolerance: Translation (m) and rotation (rad) that end the iterations when both are met;

@@ -46,7 +46,7 @@ class Structure(NamedTuple):
         """Trace the frames at the joint positions `q`.
 
         Args:
-            trace: Of the function.
+            trace: Trace of the function.
             moved: A joint that is `difference_step` further, if any.
         """
         placements = self._trace_placements(trace)
@@ -127,7 +127,7 @@ def generate_linearize(structure: Structure, task: str, differences: bool = Fals
     """Generate the function `linearize` of the iterative solvers.
 
     Args:
-        structure: Of the arms.
+        structure: Structure of the arms.
         task: See `simbridge.ik.targets`.
         differences: Whether its Jacobian is one of finite differences; else the exact one.
     """

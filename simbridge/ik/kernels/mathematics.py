@@ -39,7 +39,7 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
     """Return the virtual twin's mass matrix, lower triangle, by the composite-rigid-body algorithm.
 
     Args:
-        frames: Of the chain.
+        frames: Frames of the chain.
         twists: The Jacobian's columns.
         twin: Tool mass and inertia, then each link's, at the origin of its own joint.
     """
@@ -153,7 +153,7 @@ def pose_error(target: Vector, frames: Frames, task: str) -> Vector:
 
     Args:
         target: Position (3) and rotation matrix (9, row by row).
-        frames: Of the chain.
+        frames: Frames of the chain.
         task: "pose", "axis" or "position".
     """
     translation = minus(target[:3], frames.position)

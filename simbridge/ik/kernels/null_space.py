@@ -36,7 +36,7 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
     nothing is checked: the plain method.
 
     Args:
-        settings: Of the step.
+        settings: Settings of the step.
         descent: After the step.
         cost: There.
     """

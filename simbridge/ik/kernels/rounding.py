@@ -60,7 +60,7 @@ def turn_within_rounding(turn: float, sine: float) -> float:
 
     Args:
         turn: rad.
-        sine: Of wrist 2.
+        sine: Sine of the angle of wrist 2.
     """
     most = math.pi if sine < FREE else ROUNDING / sine
     return min(max(turn, -most), most)
@@ -70,7 +70,7 @@ def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
     """Return how far out of reach the two links' goal is, m, with wrist 3 turned within rounding.
 
     Args:
-        lengths: Of the arm (4,), m: see `ClosedFormArm`.
+        lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
         goal: The target without base and tool (3, 4): see `BranchBuffers`.
         pan: Its angle, rad.
         flip: Whether the wrist is flipped (1) or not (0).
@@ -101,7 +101,7 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     It is one of those that rounding leaves open.
 
     Args:
-        lengths: Of the arm (4,), m: see `ClosedFormArm`.
+        lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
         goal: The target without base and tool (3, 4): see `BranchBuffers`.
         pan: The angle without rounding, rad.
         ahead: How far the wrist stands ahead of the pan axis, m.
@@ -148,7 +148,7 @@ def halve_turns(
     """Try turns of the pan ever nearer to none, and to the one where the offset swings most.
 
     Args:
-        lengths: Of the arm (4,), m: see `ClosedFormArm`.
+        lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
         goal: The target without base and tool (3, 4): see `BranchBuffers`.
         pan: The angle without rounding, rad.
         flip: Whether the wrist is flipped (1) or not (0).
