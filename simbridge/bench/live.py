@@ -79,7 +79,7 @@ def _measure_session(title: str, minutes: float, priority: int) -> list[Row]:
     """Return the rows of a session, and of a timer in the same time.
 
     Args:
-        title: Of the rows.
+        title: Title of the rows.
         minutes: How long, min.
         priority: Real-time priority of both; 0 for the ordinary scheduler.
     """
@@ -105,7 +105,7 @@ def _rows(title: str, run: RunDirectory, wake_ups: Array) -> list[Row]:
     """Return the rows of a session.
 
     Args:
-        title: Of the rows.
+        title: Title of the rows.
         run: Its directory.
         wake_ups: When the bare timer woke (K,), s.
     """

@@ -26,7 +26,7 @@ def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[sub
 
     Args:
         module: Its name.
-        arguments: Of its command line.
+        arguments: Arguments of its command line.
         quiet: Whether its standard error is discarded.
 
     Yields:

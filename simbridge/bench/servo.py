@@ -183,7 +183,7 @@ def _missed_row(condition: LoopCondition, loop: Figures, lateness: Array, *, sec
     Args:
         condition: Under which the loop ran.
         loop: Figures of our loop.
-        lateness: Of the bare timer (K,), s.
+        lateness: Lateness of the bare timer (K,), s.
         seconds: How long the loop ran, s.
     """
     late_count = np.sum(lateness > SLACK)

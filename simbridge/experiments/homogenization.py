@@ -74,7 +74,7 @@ def _expect(
     """Return what is known of a matrix.
 
     Args:
-        name: Of the matrix.
+        name: Name of the matrix.
         diagonal: Its mean diagonal (6,).
         variance: The largest variance of an entry.
         margin: Part of that variance within which it is expected.
@@ -104,8 +104,8 @@ class MatrixStatistics:
     It is in base axes, translation first.
 
     Attributes:
-        mean: Of every entry (6, 6).
-        variance: Of every entry (6, 6).
+        mean: Mean of every entry (6, 6).
+        variance: Variance of every entry (6, 6).
     """
 
     mean: Array
@@ -138,7 +138,7 @@ def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Ma
     Args:
         robot: The arm.
         samples: Number of joint positions.
-        seed: Of the joint positions.
+        seed: Seed of the joint positions.
     """
     q = configurations(robot, samples, seed)
     twins = [Twin().numbers, Twin.naive(robot.n).numbers]
@@ -174,7 +174,7 @@ def response(robot: Robot, solver: Solver, samples: int, seed: int) -> MatrixSta
         robot: The arm.
         solver: With one iteration per step.
         samples: Number of joint positions.
-        seed: Of the joint positions.
+        seed: Seed of the joint positions.
     """
     matrices = np.empty((samples, 6, 6))
     for sample, q in enumerate(configurations(robot, samples, seed)):

@@ -49,9 +49,9 @@ class SquareLayout:
     """A square for an arm.
 
     Attributes:
-        scale: Of all lengths and speeds; 1 as in the paper.
-        centre: Of the square (3,), m, in base_link.
-        orientation: Of the tool (4,), a unit quaternion.
+        scale: Factor of all lengths and speeds; 1 as in the paper.
+        centre: Centre of the square (3,), m, in base_link.
+        orientation: Orientation of the tool (4,), a unit quaternion.
         note: What differs from the paper; "" where only the size does.
     """
 

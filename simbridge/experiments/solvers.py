@@ -64,9 +64,9 @@ class TrackingFigures:
     Attributes:
         rms: Target minus tool, m.
         angle: The same for the rotation, rad.
-        peak_speed: Of the fastest joint, rad/s.
-        acceleration: Of all joints together, RMS, rad/s^2: the lower, the smoother.
-        step_time: Of one step within a whole trajectory, s.
+        peak_speed: Peak speed of the fastest joint, rad/s.
+        acceleration: Acceleration of all joints together, RMS, rad/s^2: the lower, the smoother.
+        step_time: Duration of one step within a whole trajectory, s.
     """
 
     rms: float
@@ -84,7 +84,7 @@ class PoseFigures:
         success: Part of the poses that were solved.
         mean_restarts: Per pose; solvers continue to a tolerance far below `SOLVED_DISTANCE`.
         median_error_m: The residual of the translation of the solved poses; None if there are none.
-        median_time_s: Of a call.
+        median_time_s: Median duration of a call.
     """
 
     success: float
@@ -198,7 +198,7 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> PoseFigu
         robot: The arm.
         solver: To be measured.
         samples: Number of poses.
-        seed: Of poses and starts.
+        seed: Seed of poses and starts.
     """
     # Its own stream: with the seed alone the first poses would be those of the solvers' restart
     # postures.
@@ -242,7 +242,7 @@ def available_solvers(
 
     Args:
         robot: The arm.
-        names: Of solvers; all if empty.
+        names: Names of solvers; all if empty.
         jacobians: How Jacobians are computed.
 
     Returns:

@@ -87,9 +87,9 @@ def slow_targets(
     Args:
         robot: The arm; a planar one gets no noise across its plane.
         true: The square.
-        rate: Of the measurements, Hz.
+        rate: Rate of the measurements, Hz.
         noise: Standard deviation along each axis, m.
-        seed: Of the noise.
+        seed: Seed of the noise.
     """
     number = np.floor(true.times * rate + 1e-9)
     measured = pose.interpolate(true.times, true.poses, number / rate)
@@ -113,7 +113,7 @@ def sweep(
 
     Args:
         robot: The arm.
-        names: Of the solvers.
+        names: Names of the solvers.
         gains: Tried in ascending order, by solvers that have them.
         true: The square, with which the tool is compared.
         targets: The poses (T, 7) that the solver gets; the square's by default.
@@ -231,7 +231,7 @@ def _lap_table(laps: Sequence[Lap], speed: float) -> ResultTable:
 
     Args:
         laps: A row for each.
-        speed: Of the target, m/s.
+        speed: Speed of the target, m/s.
     """
     rows = []
     for lap in laps:

@@ -94,7 +94,7 @@ def _draw_errors(axes: Axes, laps: Sequence[Lap], lowest: float) -> None:
 
     Args:
         axes: To draw into.
-        laps: Of one solver.
+        laps: Laps of one solver.
         lowest: The lower end of the scale, mm.
     """
     # Gains and errors as points.
@@ -152,7 +152,7 @@ def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
     the gain.
 
     Args:
-        laps: Of the sweep.
+        laps: Laps of the sweep.
         targets: As the solvers got them (T, 7).
         noise: Their standard deviation along each axis, m.
     """
@@ -200,7 +200,7 @@ def _draw_over_time(
 
     Args:
         axes: To draw into.
-        laps: Of the sweep.
+        laps: Laps of the sweep.
         targets: The coordinate of the targets on the edge, mm.
         edge: The samples of the edge.
         axis: 0 for x, 1 for y.

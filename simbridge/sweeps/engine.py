@@ -73,7 +73,7 @@ class OtherVersions(SimbridgeError, RuntimeError):
     """A worker of a cluster has other versions than this computer.
 
     Attributes:
-        address: Of the cluster's scheduler.
+        address: Address of the cluster's scheduler.
         theirs: The versions of the worker.
         ours: The versions of this computer.
     """
@@ -182,7 +182,7 @@ class Cluster:
     It has the methods of `Cores`.
 
     Args:
-        address: Of the scheduler.
+        address: Address of the scheduler.
 
     Raises:
         MissingPackage: dask.distributed is not installed.

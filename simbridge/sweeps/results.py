@@ -266,7 +266,7 @@ class Results:
         """Add a row; it is in the file when this returns.
 
         Args:
-            identity: Of the point.
+            identity: Identity of the point.
             point: What was run.
             result: Its outcome and figures.
             attempts: How often it was tried.

@@ -131,7 +131,7 @@ class _TextLines:
     """The lines of a file as text, for `csv.reader`.
 
     Args:
-        path: Of the file, for errors.
+        path: Path of the file, for errors.
         file: Open for reading.
 
     Attributes:

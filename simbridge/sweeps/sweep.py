@@ -226,7 +226,7 @@ class _Making:
 
     Attributes:
         grid: What is varied.
-        directory: Of the sweep.
+        directory: Directory of the sweep.
         results: The rows of its points.
         state: The progress.
         report: Called after each point.

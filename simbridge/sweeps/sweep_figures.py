@@ -68,7 +68,7 @@ def draw_figures(
     """Draw all figures of the page.
 
     Args:
-        points: Of the sweep.
+        points: Points of the sweep.
         fronts: Their Pareto fronts by the name of the rival.
     """
     over_parameters = _draw_over_parameters(points)
@@ -157,11 +157,11 @@ def _draw_family(
     """Draw the median of some points over a parameter, with their spread.
 
     Args:
-        axes: Of the drawing.
+        axes: Axes of the drawing.
         rows: The points.
-        name: Of the parameter; "" for none.
+        name: Name of the parameter; "" for none.
         quantity: What is drawn.
-        colour: Of the line.
+        colour: Colour of the line.
 
     Returns:
         The smallest and the largest figures, in the unit of the quantity.
@@ -345,8 +345,8 @@ def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Captio
     """Draw the error against smoothness or effort.
 
     Args:
-        points: Of the sweep.
-        name: Of the rival.
+        points: Points of the sweep.
+        name: Name of the rival.
         front: The points that no point beats in both.
     """
     rival = RIVALS[name]
@@ -399,8 +399,8 @@ def _scale_axis(axes: Axes, name: str, values: Iterable[float], *, vertical: boo
     """Choose scale, ticks and title of an axis.
 
     Args:
-        axes: Of the drawing.
-        name: Of the parameter; "" for no title.
+        axes: Axes of the drawing.
+        name: Name of the parameter; "" for no title.
         values: What is drawn along the axis.
         vertical: Whether it is the y axis.
     """

@@ -129,7 +129,7 @@ def _table_row(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
     """Return the cells of a point in the table, with its command line or its report.
 
     Args:
-        row: Of results.csv.
+        row: A row of results.csv.
         fronts: Names of the Pareto fronts that the point belongs to.
     """
     values = {name: text for name, text in row.items() if text and name in parameters()}
