@@ -272,7 +272,7 @@ class UncompilableCode(Refusal, TypeError):
     """A function to be compiled uses something that compiled code must not use.
 
     Attributes:
-        name: Of the function, which may also only call the one at fault.
+        name: Name of the function, which may also only call the one at fault.
         reason: Numba's message, with the lines it refers to.
     """
 
@@ -312,7 +312,7 @@ def optional_package(module: str, package: str, purpose: str, extra: str = "") -
 
     Args:
         module: Its name.
-        package: Of the package on the package index.
+        package: Name of the package on the package index.
         purpose: What needs it, for the error.
         extra: simbridge's own that contains it, or "".
 

@@ -68,7 +68,7 @@ def load_script(path: AnyPath, name: str) -> ModuleType:
 
     Args:
         path: The script.
-        name: Of the module.
+        name: Name of the module.
 
     Returns:
         The module.

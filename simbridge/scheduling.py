@@ -88,7 +88,7 @@ def ask_for_priority(priority: int) -> list[str]:
     on one core would otherwise never happen.
 
     Args:
-        priority: Of SCHED_FIFO, 1 to 99.
+        priority: Priority under SCHED_FIFO, 1 to 99.
 
     Returns:
         What the system refused, as sentences.

@@ -193,7 +193,7 @@ def _plain_table(
     """Return a table without lines, of which only the first column may be broken into lines.
 
     Args:
-        titles: Of the columns.
+        titles: Titles of the columns.
         rows: Cells, as rich's markup.
         left_columns: Numbers of the columns that are left-justified.
         bold_rows: Numbers of the rows to emphasise.

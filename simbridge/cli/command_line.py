@@ -154,7 +154,7 @@ def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
     """Call the function of a command with its flags, and return the exit status.
 
     Args:
-        name: Of the command.
+        name: Name of the command.
         flags: What tyro made of the arguments.
         arguments: The command line, which says which settings of the solver were named.
     """

@@ -83,7 +83,7 @@ def _rows(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> list[tuple[str, 
     """Return the facts as pairs of a name and a text with its unit.
 
     Args:
-        facts: Of the trajectory.
+        facts: Facts of the trajectory.
         gaps_are_treated: Whether --gaps says what becomes of gaps that are otherwise refused.
     """
     rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
@@ -112,7 +112,7 @@ def _rate(facts: TrajectoryFacts, rate: float) -> str:
     """Say how often samples come, and how steadily.
 
     Args:
-        facts: Of the trajectory.
+        facts: Facts of the trajectory.
         rate: Samples per second, Hz.
     """
     text = f"{significant(rate, 4)} Hz"

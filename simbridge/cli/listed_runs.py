@@ -36,7 +36,7 @@ class ListedRun:
     """A directory under runs/.
 
     Attributes:
-        path: Of the directory.
+        path: Path of the directory.
         kind: What it holds: "run", "repeats", "session" or "sweep".
         begun: When its newest run began, s since 1970.
         names: Label, scenario, robot and solver, as far as they are known; of a sweep only the
@@ -152,7 +152,7 @@ def _read_repeats(path: Path, settings: Sequence[Path]) -> ListedRun:
     """Read repeats.
 
     Args:
-        path: Of their directory.
+        path: Path of their directory.
         settings: The settings.toml of each of the runs.
     """
     summary = _decode(path / "summary.json", msgspec.json.decode)

@@ -79,7 +79,7 @@ def _with_options(name: str, base: type, arguments: Sequence[str]) -> type:
     """Extend a command's flags by those of its options, and of the chosen solver.
 
     Args:
-        name: Of the command.
+        name: Name of the command.
         base: The dataclass of its own flags.
         arguments: The command line, which names the solver.
     """
@@ -146,7 +146,7 @@ def _flag(name: str, option: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     """Return the flag of an option's field: name, annotated type, default.
 
     Args:
-        name: Of the flag's field, with its prefix.
+        name: Name of the flag's field, with its prefix.
         option: The field of the options.
         kind: Its type.
     """

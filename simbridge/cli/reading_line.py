@@ -29,7 +29,7 @@ class ReadingLine:
         """Show how much of a file has been read.
 
         Args:
-            path: Of the file.
+            path: Path of the file.
             part: Fraction that has been read, 0 to 1.
         """
         now = time.monotonic()

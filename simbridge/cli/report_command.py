@@ -149,8 +149,8 @@ def _report_run(path: Path, name: str, figures: FigureFiles | None) -> Rewritten
     """Write the pages of one run, and its figures if they are wanted.
 
     Args:
-        path: Of the run's directory.
-        name: Of the run, for messages.
+        path: Path of the run's directory.
+        name: Name of the run, for messages.
         figures: The figures that are wanted, if any.
     """
     directory = RunDirectory.open(path)

@@ -180,7 +180,7 @@ def _show_joints(
         console: Where it is printed.
         prepared: The plan and its peaks.
         joints: Which joints (n,).
-        unit: Of their positions.
+        unit: Unit of their positions.
         scale: The unit's number in an SI unit.
     """
     robot = prepared.robot

@@ -257,8 +257,8 @@ def _stop_table(
     """Return a table with a row for each stop.
 
     Args:
-        figures: Of all stops.
-        positions: Of the stops, in the order of their numbers from 1, m.
+        figures: Figures of all stops.
+        positions: Positions of the stops, in the order of their numbers from 1, m.
     """
     rows = []
     for stop in sorted({figure["stop"] for figure in figures}):

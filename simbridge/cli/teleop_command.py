@@ -96,7 +96,7 @@ def _make_session(
 
     Args:
         flags: Its arm, solver, backend and directory.
-        options: Of `LiveOptions`, and of `Options`.
+        options: Fields of `LiveOptions`, and of `Options`, by name.
         device: Suspended while the operator is asked.
         line: Hidden while the operator is asked.
     """

@@ -22,7 +22,7 @@ class NoPage(Refusal, LookupError):
     """A directory has no page to be shown.
 
     Attributes:
-        path: Of the directory.
+        path: Path of the directory.
     """
 
     def __init__(self, path: Path, reason: str) -> None:

@@ -58,7 +58,7 @@ def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]
 
     Args:
         survey: What the controller's ports say.
-        path: Of the file.
+        path: Path of the file.
         checksum: In the file.
     """
     if survey.arm is None:
@@ -78,7 +78,7 @@ def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalib
 
     Args:
         survey: What the controller's ports say.
-        path: Of the file.
+        path: Path of the file.
         calibration: Its content.
     """
     if survey.arm is None:

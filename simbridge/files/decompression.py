@@ -23,7 +23,7 @@ def expansion(size: int) -> int:
     """Return how much the compressed parts of a file may be when they are decompressed, bytes.
 
     Args:
-        size: Of the file, bytes.
+        size: Size of the file, bytes.
     """
     return MAX_EXPANSION * size + FREE_BYTES
 

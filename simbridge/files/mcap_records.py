@@ -22,7 +22,7 @@ class _BoundedFile:
 
     Args:
         file: The file.
-        size: Of the file, bytes.
+        size: Size of the file, bytes.
     """
 
     def __init__(self, file: BinaryIO, size: int) -> None:

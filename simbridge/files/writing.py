@@ -120,7 +120,7 @@ def write_file(
 
     Args:
         path: What is written.
-        content: Of the file.
+        content: Content of the file.
         overwrite: See `replacing`.
         follow_links: See `replacing`.
 

@@ -99,7 +99,7 @@ def _ros1_records(stream: BinaryIO, size: int) -> Iterator[tuple[dict[bytes, byt
 
     Args:
         stream: The bag, or a chunk of it.
-        size: Of the stream, bytes.
+        size: Size of the stream, bytes.
     """
 
     def read_sized() -> bytes:
@@ -186,7 +186,7 @@ def _files_in(directory: Path, facts: dict[str, Any]) -> list[Path]:
 
     Args:
         directory: The directory.
-        facts: Of its metadata.yaml.
+        facts: Facts of its metadata.yaml.
     """
     metadata = directory / "metadata.yaml"
     files: list[Path] = []

@@ -109,12 +109,12 @@ class _Poses:
 
     Args:
         bag: The bag.
-        name: Of the topic.
+        name: Name of the topic.
         advice: What follows the error when the frame changes.
 
     Attributes:
-        name: Of the topic.
-        stamps: Of the poses, ns.
+        name: Name of the topic.
+        stamps: Stamps of the poses, ns.
         recorded: Times of recording, ns.
         values: x, y, z, qx, qy, qz, qw of each pose.
         frame: The frame of all of them.
@@ -135,7 +135,7 @@ class _Poses:
         """Add a pose.
 
         Args:
-            number: Of its message.
+            number: Number of its message.
             recorded: Time of recording, ns.
             stamped: The pose.
         """
@@ -250,8 +250,8 @@ def _read_topic(bag: Bag, name: str, selection: str = "") -> _Poses:
 
     Args:
         bag: The bag.
-        name: Of the topic.
-        selection: Of tf: a child frame, "child" or "parent>child"; of PoseArray: an index. "": all
+        name: Name of the topic.
+        selection: For tf a child frame, "child" or "parent>child"; for PoseArray an index. "": all
             poses; of a Path, those of its last message.
     """
     kind = _message_type(bag, name)
@@ -375,7 +375,7 @@ def _trajectory(path: Path, name: str, poses: _Poses) -> Trajectory:
 
     Args:
         path: The bag, for messages.
-        name: Of the topic, for messages.
+        name: Name of the topic, for messages.
         poses: In the order of their messages.
     """
     stamps = np.frombuffer(poses.stamps, dtype=np.int64)

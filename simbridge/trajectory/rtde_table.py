@@ -110,7 +110,7 @@ class RtdeTable:
         A last line without a line end may be cut inside of a number: it is left out.
 
         Args:
-            indices: Of the columns.
+            indices: Indices of the columns.
 
         Returns:
             The numbers (T, len(indices)), and the line of each row; empty fields are nan.
@@ -210,7 +210,7 @@ def find_vectors(names: Sequence[str], vector_names: Collection[str]) -> Mapping
     """Return the columns of each vector, in order.
 
     Args:
-        names: Of all columns.
+        names: Names of all columns.
         vector_names: Those that are looked for.
 
     Returns:

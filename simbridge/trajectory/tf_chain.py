@@ -21,7 +21,7 @@ class ChainStep(NamedTuple):
     """A transform on the way from one frame to another.
 
     Attributes:
-        key: Of the transform.
+        key: Key of the transform.
         forward: Whether it is used from parent to child.
     """
 
