@@ -54,8 +54,11 @@ class AxisTransform:
     alpha is known.
 
     Attributes:
-        phi, psi: rad.
-        d, a, e: m.
+        phi: Turn about the first axis, rad.
+        d: Shift along the first axis, m.
+        a: Distance between the axes, m.
+        psi: Turn about the second axis, rad.
+        e: Shift along the second axis, m.
     """
 
     phi: float

@@ -61,13 +61,15 @@ class Period:
         rate: Fraction of full speed: see `LiveMotion.step`.
         engagement: Its number.
         order: What was asked besides inputs.
-        number, fate: Of the input taken in this period; 0 if none was.
+        number: Number of the input taken in this period; 0 if none was.
+        fate: What became of that input.
         phase: After the period.
         speed: Fraction of the wanted step that was made.
         solver: How long solver, limiter and checks took, s; nan where that does not count.
         causes: What slowed the arm down; the first three.
         target: Pose (7,).
-        solution, setpoint: (n,), rad.
+        solution: Joint positions that the solver found (n,), rad.
+        setpoint: Joint positions that are sent (n,), rad.
     """
 
     index: int

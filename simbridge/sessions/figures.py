@@ -46,7 +46,10 @@ class Inputs(TypedDict):
     received = accepted + rejected + superseded.
 
     Attributes:
-        received, accepted, rejected, superseded: Numbers of inputs.
+        received: Number of inputs that came.
+        accepted: Number of those that were used.
+        rejected: Number of those that were refused.
+        superseded: Number of those that a later one replaced before they were used.
         late: How many of the accepted ones came after their timeout.
         lost_in_log: Overwritten before they were recorded; None where the session was killed.
         age_s: Of the input in force while the arm tracks; None where nothing was tracked.

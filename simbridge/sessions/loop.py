@@ -30,7 +30,8 @@ class OrderRequest(NamedTuple):
 
     Attributes:
         order: What is asked of the motion.
-        engagement, upto: See `LiveMotion.order`.
+        engagement: With `ENGAGE`: the number of the engagement (see `LiveMotion.order`).
+        upto: Inputs up to this number are ignored.
         value: With `SPEED`: the largest fraction of full speed.
     """
 

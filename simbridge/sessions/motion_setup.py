@@ -46,7 +46,8 @@ class MotionSetup:
         preview: See `LiveMotion`.
         start: Where the simulated arm begins (n,), rad; None for home, and on a controller.
         run_options: Of the simulated arm; None on a controller.
-        directory, paths: Where modules are imported from.
+        directory: Working directory, from which modules are imported.
+        paths: Further directories from which modules are imported.
     """
 
     robot: Robot
