@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import simbridge
 from simbridge.backends.backend import Ending
 from simbridge.backends.error_events import error_facts, reconstruct_error
 from simbridge.errors import (
-    InternalError,
     InvalidParameter,
     LimitExceeded,
     MissingPackage,
@@ -28,7 +26,6 @@ from simbridge.errors import (
     TargetOutOfReach,
     UnstableSolver,
 )
-from simbridge.quoting import as_text
 from simbridge.running.run_ending import StoppedAtTheEnd
 
 # Arguments of a constructor whose value must be of a certain kind; the others are numbers or text.
@@ -134,53 +131,6 @@ def test_an_error_arrives_as_it_was_raised(kind: type[SimbridgeError]) -> None:
 
     assert type(received) is kind
     assert facts(received) == facts(error)
-
-
-@pytest.mark.parametrize(
-    "argument", [lambda: 0, "x" * 1_000_000], ids=["a function", "a long text"]
-)
-def test_an_unsendable_argument_arrives_as_text(argument: object) -> None:
-    facts = error_facts(SimbridgeError(argument))
-
-    received = reconstruct_error(facts)
-
-    assert type(received) is SimbridgeError
-    assert received.args == (as_text(argument),)
-    assert len(json.dumps(facts)) < 100_000
-
-
-class UnsendableError(SimbridgeError):
-    """An error of a user's solver."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("cannot be pickled")
-
-
-def test_an_unsendable_error_arrives_as_internal() -> None:
-    received = reconstruct_error(error_facts(UnsendableError("by a user")))
-
-    assert isinstance(received, InternalError)
-    assert "by a user" in str(received.trace)
-
-
-def test_an_unexpected_error_arrives_as_internal() -> None:
-    received = reconstruct_error(error_facts(ZeroDivisionError("by nobody")))
-
-    assert isinstance(received, InternalError)
-    assert "ZeroDivisionError: by nobody" in str(received)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [lambda: None, np.zeros(10**6), type("Local", (), {})()],
-    ids=["a function", "a large array", "of a local class"],
-)
-def test_an_unsendable_value_arrives_as_text(value: object) -> None:
-    received = reconstruct_error(error_facts(InvalidParameter("answer", value, "6 finite numbers")))
-
-    assert isinstance(received, InvalidParameter)
-    assert received.value == as_text(value)
-    assert received.needed == "6 finite numbers"
 
 
 class Unprintable:

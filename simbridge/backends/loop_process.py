@@ -177,6 +177,7 @@ class LoopProcess:
         It is killed if that takes too long.
         """
         assert self._process.stdin is not None
+        # It was stopped before.
         if self._process.stdin.closed and self._process.poll() is not None:
             return
 

@@ -81,6 +81,7 @@ class ProgramWatch:
         has_counted = not is_first_state and state[COUNTER_OUTPUT] != self._counter
         self._counter = state[COUNTER_OUTPUT]
 
+        # Both times begin anew with each program, and while it is paused.
         if has_counted or is_first_state or not is_playing:
             self._still_since = now
         if is_named or is_first_state or not is_playing:

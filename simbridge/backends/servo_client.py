@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +82,12 @@ class ServoProcess(LoopProcess):
         Raises:
             ControllerError: Why it could not connect.
         """
-        setup_file = None
+        config = self._config
         if self._live is not None:
-            path = self.create_memory("setup")
-            path.write_bytes(self._live.setup)
-            setup_file = str(path)
-        self.send(msgspec.to_builtins(self._config) | {"live": setup_file})
+            setup_file = self.create_memory("setup")
+            setup_file.write_bytes(self._live.setup)
+            config = replace(config, live=str(setup_file))
+        self.send(msgspec.to_builtins(config))
         self.keep_alive()
 
         try:

@@ -239,6 +239,7 @@ def main(session_type: type[ServoSession] = ServoSession) -> int:
 
     config = msgspec.json.decode(parent.read_configuration(), type=ServoConfig)
     session = session_type(config, parent)
+    # Whatever ends the session, the arm is braked then.
     failure: BaseException | None = None
     try:
         session.run()
