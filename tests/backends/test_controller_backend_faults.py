@@ -1,7 +1,7 @@
-"""Faults while an arm is servoed, and what a run makes of them; the controller is emulated, in its own process.
+"""Faults while an arm is servoed end a run; the controller is emulated, in its own process.
 
-In every case: one clear paragraph, a log that is readable up to its last half second, no process and no shared file
-left, and the arm at rest within half a second of the controller's own time.
+In every case there is one clear paragraph, a log that is readable up to its last half second, no
+process and no shared file left, and the arm at rest within half a second of the controller's time.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, Trial, process_ends, write_line
 from tests.controllers import HOME, move, realtime_options, run_secondary_program
 
-# Faster tests cover these, too: test_servo_loop_stops shows how a stop or a lost connection ends the
-# stream, test_controller_backend_recovery and test_ursim_and_real_refusals on a controller;
+# Faster tests cover these, too: test_servo_loop_stops shows how a stop or a lost connection ends
+# the stream, test_controller_backend_recovery and test_ursim_and_real_refusals on a controller;
 # test_servo_process shows a stop that is interrupted.
 SOAK = pytest.mark.soak
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -29,51 +29,115 @@ ON_CB3 = ("--robot", "ur10", "--backend", "ursim")
 
 
 def do(command, **arguments):
-    """A fault of the controller."""
+    """Return a fault of the controller."""
     return lambda trial: trial.controller.do(command, **arguments)
 
 
 def stop_and_end(trial):
-    """A protective stop that ends the script, as in a recording of URSim; by default it pauses it."""
+    """Stop the arm and end its script, as in a recording of URSim; by default a stop pauses it."""
     trial.controller.set(on_protective_stop="stop")
     trial.controller.do("protective_stop")
+
+
+def kill_servo_process(number):
+    """Return a fault: the servo process is killed by a signal."""
+    return lambda trial: os.kill(trial.servo, number)
 
 
 @pytest.mark.parametrize(
     ("fault", "outcome", "message_part"),
     [
-        pytest.param(do("drop", port=30004, client=0), "ConnectionLost", "30004", marks=SOAK,
-                     id="connection for states dropped"),
-        pytest.param(do("drop", port=30004, client=1), "ConnectionLost", "30004", id="connection for commands dropped",
-                     marks=SOAK),
-        pytest.param(do("freeze", seconds=0.3), "StaleState", "network", id="frozen for 0.3 s", marks=SOAK),
-        pytest.param(do("emergency_stop"), "EmergencyStop", "release the button", id="emergency stop", marks=SOAK),
-        pytest.param(do("safeguard_stop"), "SafeguardStop", "Close the safeguard", id="safeguard stop", marks=SOAK),
-        pytest.param(do("protective_stop"), "ProtectiveStop", "confirm at the pendant", marks=SOAK,
-                     id="protective stop"),
-        pytest.param(stop_and_end, "ProtectiveStop", "confirm at the pendant", id="protective stop that ends it",
-                     marks=SOAK),
-        pytest.param(do("stop_program"), "ProgramStopped", "stop was pressed", id="program stopped", marks=SOAK),
-        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ServoProcessLost",
-                     "was killed by SIGKILL. The arm is at rest", id="servo process killed"),
-        # What ur_rtde sometimes does when its connection is dropped.
-        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGSEGV), "ServoProcessLost",
-                     "was killed by SIGSEGV", id="ur_rtde crashed", marks=SOAK),
+        pytest.param(
+            do("drop", port=30004, client=0),
+            "ConnectionLost",
+            "30004",
+            id="connection for states dropped",
+            marks=SOAK,
+        ),
+        pytest.param(
+            do("drop", port=30004, client=1),
+            "ConnectionLost",
+            "30004",
+            id="connection for commands dropped",
+            marks=SOAK,
+        ),
+        pytest.param(
+            do("freeze", seconds=0.3),
+            "StaleState",
+            "network",
+            id="frozen for 0.3 s",
+            marks=SOAK,
+        ),
+        pytest.param(
+            do("emergency_stop"),
+            "EmergencyStop",
+            "release the button",
+            id="emergency stop",
+            marks=SOAK,
+        ),
+        pytest.param(
+            do("safeguard_stop"),
+            "SafeguardStop",
+            "Close the safeguard",
+            id="safeguard stop",
+            marks=SOAK,
+        ),
+        pytest.param(
+            do("protective_stop"),
+            "ProtectiveStop",
+            "confirm at the pendant",
+            id="protective stop",
+            marks=SOAK,
+        ),
+        pytest.param(
+            stop_and_end,
+            "ProtectiveStop",
+            "confirm at the pendant",
+            id="protective stop that ends it",
+            marks=SOAK,
+        ),
+        pytest.param(
+            do("stop_program"),
+            "ProgramStopped",
+            "stop was pressed",
+            id="program stopped",
+            marks=SOAK,
+        ),
+        pytest.param(
+            kill_servo_process(signal.SIGKILL),
+            "ServoProcessLost",
+            "was killed by SIGKILL. The arm is at rest",
+            id="servo process killed",
+        ),
+        # ur_rtde sometimes does so when its connection is dropped.
+        pytest.param(
+            kill_servo_process(signal.SIGSEGV),
+            "ServoProcessLost",
+            "was killed by SIGSEGV",
+            id="ur_rtde crashed",
+            marks=SOAK,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
     fault, outcome, message_part, e_series, tmp_path
 ):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
+
         fault(trial)
         tick = trial.tick()
         status, message = trial.wait_for_end()
+
         assert status == 2
         if outcome == "ConnectionLost" and "was killed by SIGSEGV" in message:
-            # ur_rtde sometimes crashes when its connection is dropped: then that is what ended the run.
-            outcome, message_part = "ServoProcessLost", "RTDE"
-        assert e_series.host in message and message_part in message and str(trial.out) in message
+            # ur_rtde sometimes crashes when its connection is dropped: then that is what ended the
+            # run.
+            outcome = "ServoProcessLost"
+            message_part = "RTDE"
+        assert e_series.host in message
+        assert message_part in message
+        assert str(trial.out) in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)
         assert trial.summary()["outcome"].startswith(f"{outcome}: ")
@@ -86,7 +150,9 @@ def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
 def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
     call, what, e_series, tmp_path
 ):
-    with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES, "--payload", "1.0") as trial:
+    flags = (*ON_E_SERIES, "--payload", "1.0")
+
+    with Trial(e_series, tmp_path, write_line(tmp_path), *flags) as trial:
         trial.wait_until_streaming()
         run_secondary_program(trial.controller, call)
         tick = trial.tick()
@@ -98,61 +164,76 @@ def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
     assert trial.summary()["ended_by"]["cause"] == "tool_changed"
 
 
-def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_it(
-    e_series, tmp_path
-):
+def test_a_controller_frozen_for_long_ends_the_run_at_once(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
         tick = trial.tick()
+
         trial.controller.do("freeze", seconds=2.0)
         status, message = trial.wait_for_end()
+
         assert status == 2
         assert trial.summary()["outcome"].startswith("StaleState: ")
-        waited = int(message.partition(" ms,")[0].rpartition(" ")[2])
-        assert 100 <= waited < 1000
+        waited_ms = int(message.partition(" ms,")[0].rpartition(" ")[2])
+        assert 100 <= waited_ms < 1000
         trial.check_nothing_is_left()
+        # It does not resume the run.
         trial.check_rest(tick)
 
 
 def test_when_the_controller_is_killed_the_log_keeps_what_it_had_sent(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
-        killed = time.monotonic()
+
+        killed_at = time.monotonic()
         trial.controller.kill()
         status, message = trial.wait_for_end()
-        assert status == 2 and "Lost the controller" in message
+
+        assert status == 2
+        assert "Lost the controller" in message
         trial.check_nothing_is_left()
-        assert trial.log().host_monotonic[-1] >= killed - 0.5
+        assert trial.log().host_monotonic[-1] >= killed_at - 0.5
         assert trial.summary()["outcome"].startswith("ConnectionLost: ")
 
 
-def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_series, tmp_path):
+def test_when_the_parent_is_killed_the_servo_process_stops_the_arm(e_series, tmp_path):
     with ProcessTrial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
+
         trial.signal(signal.SIGKILL)
         tick = trial.tick()
         trial.wait_for_end()
+
         trial.check_nothing_is_left()
         trial.check_rest(tick)
         assert not trial.log().complete
 
 
-@SOAK  # four times in a row in test_servo_process, and connecting in test_controller_backend_ending
+# Four times in a row in test_servo_process, and while connecting in
+# test_controller_backend_ending.
+@SOAK
 @pytest.mark.parametrize("moment", ["connecting", "approaching", "streaming", "stopping"])
 def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
     if moment == "approaching":
         move(cb3, HOME + np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0]))
+
     with ProcessTrial(cb3, tmp_path, write_line(tmp_path), *ON_CB3) as trial:
-        {"connecting": trial.wait_until_connecting, "approaching": trial.wait_until_moving}.get(
-            moment, trial.wait_until_streaming
-        )()
+        if moment == "connecting":
+            trial.wait_until_connecting()
+        elif moment == "approaching":
+            trial.wait_until_moving()
+        else:
+            trial.wait_until_streaming()
+
         trial.signal(signal.SIGINT)
         if moment == "stopping":
             time.sleep(0.02)
             trial.signal(signal.SIGINT)
         tick = trial.tick()
         status, message = trial.wait_for_end()
-        assert status == 130 and "nterrupted" in message
+
+        assert status == 130
+        assert "nterrupted" in message
         trial.check_nothing_is_left()
         if moment == "connecting":
             assert np.array_equal(cb3.state()["actual_q"], HOME)
@@ -161,27 +242,43 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
         assert RunDirectory.open(trial.out).settings().backend.name == "ursim"
 
 
-@pytest.mark.soak
-def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_nothing(
-    cb3, tmp_path
-):
+@SOAK
+def test_ctrl_z_stops_the_arm_like_ctrl_c(cb3, tmp_path):
+    # A suspended run would watch nothing.
     with ProcessTrial(cb3, tmp_path, write_line(tmp_path), *ON_CB3) as trial:
         trial.wait_until_streaming()
+
         trial.signal(signal.SIGTSTP)
         tick = trial.tick()
         status, message = trial.wait_for_end()
-        assert status == 128 + signal.SIGTSTP and "nterrupted" in message
+
+        assert status == 128 + signal.SIGTSTP
+        assert "nterrupted" in message
         ended_by = trial.summary()["ended_by"]
-        assert (ended_by["cause"], ended_by["arm_at_rest"]) == ("interrupted", True)
+        assert ended_by["cause"] == "interrupted"
+        assert ended_by["arm_at_rest"] is True
         trial.check_nothing_is_left()
         trial.check_rest(tick)
 
 
-# The speed slider
+# ---- the speed slider
 
 
-@pytest.mark.soak
-def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e_series, tmp_path):
+def median_delay(error, log, scaling):
+    """Return the delay that explains the error of a plan at 0.1 m/s, s.
+
+    Args:
+        error: The errors of the log's samples (T,), m.
+        log: The log.
+        scaling: The speed scaling of the samples that count.
+    """
+    steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
+    counted = steady & (np.abs(log.speed_scaling - scaling) < 1e-6)
+    return np.median(error[counted]) / (0.1 * scaling)
+
+
+@SOAK
+def test_the_plan_follows_the_speed_slider_down_and_up_again(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
         for fraction in (0.3, 0.0, 1.0):
@@ -190,40 +287,45 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e
             time.sleep(0.4)
         assert trial.wait_for_end() == (0, "")
         trial.check_nothing_is_left()
-        summary, log = trial.summary(), trial.log()
-    assert summary["outcome"] == "completed" and summary["speed_scaling"]["min"] == 0.0
-    assert log.plan_time[-1] == pytest.approx(2.0) and (np.diff(log.plan_time) >= 0.0).all()
+
+    summary = trial.summary()
+    log = trial.log()
+    assert summary["outcome"] == "completed"
+    assert summary["speed_scaling"]["min"] == 0.0
+    assert log.plan_time[-1] == pytest.approx(2.0)
+    assert (np.diff(log.plan_time) >= 0.0).all()
+
+    # At any speed, the error at the plan's time is speed times delay. The delay is the servo's; in
+    # either part of the run, transport may add one period.
     run = Evaluation.of(RunDirectory.open(trial.out))
     error = np.linalg.norm(run.attained[:, :3] - run.reference[:, :3], axis=1)
-    # At any speed, the error at the plan's time is speed times delay. The delay is the servo's; in either part of the
-    # run, transport may add one period.
-    steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
-    full, slow = (
-        np.median(error[steady & (np.abs(log.speed_scaling - s) < 1e-6)]) / (0.1 * s)
-        for s in (1.0, 0.3)
-    )
-    assert slow == pytest.approx(full, abs=1.2 * 0.002)
+    delay = median_delay(error, log, 1.0)
+    assert median_delay(error, log, 0.3) == pytest.approx(delay, abs=1.2 * 0.002)
     # A sample now and then waits for the tests that run at the same time.
-    assert np.quantile(error[steady], 0.98) < 0.1 * (full + 0.005)
+    steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
+    assert np.quantile(error[steady], 0.98) < 0.1 * (delay + 0.005)
 
 
 def test_a_run_that_requires_full_speed_is_stopped_by_the_speed_slider(cb3, tmp_path):
     with Trial(cb3, tmp_path, write_line(tmp_path), *ON_CB3, "--on-scaling", "stop") as trial:
         trial.wait_until_streaming()
+
         trial.controller.do("slider", fraction=0.3)
         tick = trial.tick()
         status, message = trial.wait_for_end()
-        assert status == 2 and "--on-scaling follow" in message
+
+        assert status == 2
+        assert "--on-scaling follow" in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)
         assert trial.summary()["outcome"].startswith("SpeedScaled: ")
 
 
-# A live session
+# ---- a live session
 
 
 def move_down(host):
-    """Move the tool down for a while in a live session; the error that ends it is printed."""
+    """Move the tool down for a while in a live session, and print the error that ends it."""
     try:
         with simbridge.live(
             "ursim", robot="ur10e", host=host, report=False, **realtime_options()

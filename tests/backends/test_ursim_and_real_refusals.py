@@ -1,6 +1,7 @@
-"""What prevents a run from starting: reported in one paragraph that says what to do, and the arm has not moved.
+"""A run that is prevented from starting says what to do, in one paragraph; the arm has not moved.
 
-Until the servo process starts, the controller is only read, so the command line is called in this process.
+Until the servo process starts, the controller is only read, so the command line is called in this
+process.
 """
 
 from __future__ import annotations
@@ -41,11 +42,16 @@ from tests.controllers import (
 )
 from tests.ur.registers import take
 
+# Nothing listens there.
 NOBODY = loopback(45)
 ROBOT = load_robot("ur10e")
+URSIM_FLAGS = ("--robot", "ur10e", "--backend", "ursim")
+REAL_FLAGS = ("--robot", "ur10e", "--backend", "real")
+BUSY = "def busy():\nwhile True:\nsync()\nend\nend\n"
 
 
-def options(controller):
+def make_options(controller):
+    """Return options of a run on this controller."""
     return Options(host=controller.host, **realtime_options())
 
 
@@ -54,22 +60,27 @@ def refused(cli, monkeypatch, tmp_path):
     """Runs `simbridge run`, which must refuse, and returns the error that it reported."""
     errors: list[SimbridgeError] = []
     report = command_line.print_error
-    monkeypatch.setattr(
-        command_line, "print_error", lambda error: errors.append(error) or report(error)
-    )
+
+    def keep_error(error):
+        errors.append(error)
+        return report(error)
+
+    monkeypatch.setattr(command_line, "print_error", keep_error)
 
     def run(*arguments: object) -> SimbridgeError:
         answer = cli("run", write_line(tmp_path), *arguments, "--out", tmp_path / "run")
-        assert answer.status == 2 and answer.out == ""
-        assert str(errors[0]) in answer.message and "\n\n" not in answer.err.strip()
-        left = tmp_path.rglob(".*")
-        assert list(left) == []
+        assert answer.status == 2
+        assert answer.out == ""
+        assert str(errors[0]) in answer.message
+        assert "\n\n" not in answer.err.strip()
+        hidden_files = list(tmp_path.rglob(".*"))
+        assert hidden_files == []
         return errors[0]
 
     return run
 
 
-BUSY = "def busy():\nwhile True:\nsync()\nend\nend\n"
+# ---- any controller
 
 
 @pytest.mark.parametrize(
@@ -106,8 +117,11 @@ def test_what_prevents_a_run_is_reported_and_the_arm_has_not_moved(
 ):
     begin = tick(e_series)
     fault(e_series)
-    error = refused("--robot", "ur10e", "--backend", "ursim", "--host", e_series.host)
-    assert type(error) is kind and message_part in str(error)
+
+    error = refused(*URSIM_FLAGS, "--host", e_series.host)
+
+    assert type(error) is kind
+    assert message_part in str(error)
     assert never_moved(e_series, begin)
     assert e_series.state()["runtime_state"] == "STOPPED"
 
@@ -120,72 +134,84 @@ def test_a_program_that_runs_already_is_left_alone(command, state, e_series, ref
     e_series.wait_for("runtime_state", "PLAYING")
     e_series.do(command)
     begin = tick(e_series)
-    error = refused("--robot", "ur10e", "--backend", "ursim", "--host", e_series.host)
-    assert type(error) is ProgramRunning and "Stop it at the pendant" in str(error)
+
+    error = refused(*URSIM_FLAGS, "--host", e_series.host)
+
+    assert type(error) is ProgramRunning
+    assert "Stop it at the pendant" in str(error)
     assert e_series.state()["runtime_state"] == state
     assert never_moved(e_series, begin)
 
 
 def test_another_model_is_refused_with_the_right_flag(e_series, refused):
     begin = tick(e_series)
+
     error = refused("--robot", "ur10", "--backend", "ursim", "--host", e_series.host)
-    assert type(error) is ModelMismatch and "--robot ur10e" in str(error)
+
+    assert type(error) is ModelMismatch
+    assert "--robot ur10e" in str(error)
     assert never_moved(e_series, begin)
 
 
-def test_where_nothing_listens_the_error_names_the_port_and_how_to_start_ursim(refused):
-    error = refused("--robot", "ur10e", "--backend", "ursim", "--host", NOBODY)
-    assert type(error) is ConnectionLost and error.port == 30004
-    assert (
-        "docker run" in str(error)
-        and "ROBOT_MODEL=UR10" in str(error)
-        and "ursim_e-series" in str(error)
-    )
+def test_where_nothing_listens_the_error_says_how_to_start_ursim(refused):
+    error = refused(*URSIM_FLAGS, "--host", NOBODY)
+
+    assert type(error) is ConnectionLost
+    assert error.port == 30004
+    assert "docker run" in str(error)
+    assert "ROBOT_MODEL=UR10" in str(error)
+    assert "ursim_e-series" in str(error)
 
 
 @pytest.mark.parametrize("port", [pytest.param(29999, marks=pytest.mark.soak), 30004])
-def test_a_port_that_falls_silent_before_the_first_motion_is_named_within_the_connect_deadline(
-    port, e_series, monkeypatch
-):
+def test_a_port_that_falls_silent_before_the_first_motion_is_named(port, e_series, monkeypatch):
     monkeypatch.setattr(servo_client, "CONNECT_TIMEOUT_S", 3.0)
     begin = tick(e_series)
-    with UrsimBackend(ROBOT, options(e_series)) as arm:
+
+    with UrsimBackend(ROBOT, make_options(e_series)) as arm:
         e_series.do("mute", port=port)
         with pytest.raises(ConnectionLost) as caught:
             arm.move_to(HOME + 0.05)
+
     assert caught.value.port == port
     assert never_moved(e_series, begin)
 
 
-# A real arm: the emulated one with a calibration is taken for one
+# ---- a real arm: the emulated one with a calibration is taken for one
 
 
-def cell(directory, **changes):
-    """A cell file that matches the emulator except for the changes."""
-    facts = {
+def write_cell(directory, **changes):
+    """Write a cell file that matches the emulator except for the changes, and return it."""
+    values = {
         "serial_number": '"20261234567"',
         "tcp": "[0, 0, 0, 0, 0, 0]",
         "payload": "0.0",
         "mounting": '"floor"',
     }
+    values |= changes
+    lines = [f"{name} = {value}\n" for name, value in values.items() if value]
     path = directory / "cell.toml"
-    path.write_text(
-        "".join(f"{name} = {value}\n" for name, value in (facts | changes).items() if value)
-    )
+    path.write_text("".join(lines))
     return path
 
 
 def test_a_real_arm_is_refused_where_ursim_is_expected(calibrated, refused):
     begin = tick(calibrated)
-    error = refused("--robot", "ur10e", "--backend", "ursim", "--host", calibrated.host)
-    assert type(error) is NotURSim and "--backend real" in str(error)
+
+    error = refused(*URSIM_FLAGS, "--host", calibrated.host)
+
+    assert type(error) is NotURSim
+    assert "--backend real" in str(error)
     assert never_moved(calibrated, begin)
 
 
 def test_a_real_arm_does_not_move_without_an_operator_to_ask(calibrated, refused):
     begin = tick(calibrated)
-    error = refused("--robot", "ur10e", "--backend", "real", "--host", calibrated.host)
-    assert type(error) is NotConfirmed and "--yes" in str(error)
+
+    error = refused(*REAL_FLAGS, "--host", calibrated.host)
+
+    assert type(error) is NotConfirmed
+    assert "--yes" in str(error)
     assert never_moved(calibrated, begin)
 
 
@@ -200,79 +226,63 @@ def test_a_real_arm_does_not_move_without_an_operator_to_ask(calibrated, refused
 def test_a_cell_file_of_another_arm_tool_or_load_does_not_confirm(
     changes, what, calibrated, refused, tmp_path
 ):
+    cell = write_cell(tmp_path, **changes)
     begin = tick(calibrated)
-    error = refused(
-        "--robot",
-        "ur10e",
-        "--backend",
-        "real",
-        "--host",
-        calibrated.host,
-        "--yes",
-        "--cell",
-        cell(tmp_path, **changes),
-    )
-    assert type(error) is ModelMismatch and error.what == what
+
+    error = refused(*REAL_FLAGS, "--host", calibrated.host, "--yes", "--cell", cell)
+
+    assert type(error) is ModelMismatch
+    assert error.what == what
     assert never_moved(calibrated, begin)
 
 
 def test_a_calibration_file_of_ros_of_another_arm_is_refused(calibrated, refused, tmp_path):
-    begin = tick(calibrated)
     table = nominal_dh(ROBOT)
-    rows = ros_calibration.printed(table.theta, (0.0, -0.6137, *table.a[2:]), table.d, table.alpha)
+    a = (0.0, -0.6137, *table.a[2:])
+    rows = ros_calibration.printed(table.theta, a, table.d, table.alpha)
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
-    words = (
-        "--robot",
-        "ur10e",
-        "--backend",
-        "real",
-        "--host",
-        calibrated.host,
-        "--kinematics",
-        file,
-    )
-    error = refused(*words, "--yes", "--cell", cell(tmp_path))
-    assert type(error) is ModelMismatch and error.what == "calibration"
-    assert (
-        "mm and" in error.actual
-        and "mrad at the flange" in error.actual
-        and "calib_1234" in error.expected
-    )
+    confirmation = ("--yes", "--cell", write_cell(tmp_path))
+    begin = tick(calibrated)
+
+    error = refused(*REAL_FLAGS, "--host", calibrated.host, "--kinematics", file, *confirmation)
+
+    assert type(error) is ModelMismatch
+    assert error.what == "calibration"
+    assert "mm and" in error.actual
+    assert "mrad at the flange" in error.actual
+    assert "calib_1234" in error.expected
     assert never_moved(calibrated, begin)
 
 
 def test_a_cell_file_without_the_mounting_does_not_confirm(calibrated, refused, tmp_path):
+    cell = write_cell(tmp_path, mounting="")
     begin = tick(calibrated)
-    given = cell(tmp_path, mounting="")
-    error = refused(
-        "--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--yes", "--cell", given
-    )
-    assert type(error) is NotConfirmed and "mounting" in str(error)
+
+    error = refused(*REAL_FLAGS, "--host", calibrated.host, "--yes", "--cell", cell)
+
+    assert type(error) is NotConfirmed
+    assert "mounting" in str(error)
     assert never_moved(calibrated, begin)
 
 
-def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(
+def test_with_its_cell_file_a_real_arm_runs_and_never_fast(
     calibrated, cli, tmp_path, without_pages
 ):
     move(calibrated, HOME + np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    controller = (*REAL_FLAGS, "--host", calibrated.host, *REALTIME_FLAGS)
+    confirmation = ("--yes", "--cell", write_cell(tmp_path))
+    out = tmp_path / "run"
     begin = tick(calibrated)
-    given = (*REALTIME_FLAGS, "--yes", "--cell", cell(tmp_path), "--out", tmp_path / "run")
-    answer = cli(
-        "run",
-        write_line(tmp_path, 1.0),
-        "--robot",
-        "ur10e",
-        "--backend",
-        "real",
-        "--host",
-        calibrated.host,
-        *given,
-    )
+
+    answer = cli("run", write_line(tmp_path, 1.0), *controller, *confirmation, "--out", out)
+
     assert answer.status == 0, answer.err
-    summary = RunDirectory.open(tmp_path / "run").summary()
-    assert summary["outcome"] == "completed" and summary["samples"] >= 501
-    # With this arm's own kinematics, the plan and the arm start more than 1 mm from where nominal ones would.
-    assert RunDirectory.open(tmp_path / "run").settings().kinematics.placements != ROBOT.checksum
+    summary = RunDirectory.open(out).summary()
+    assert summary["outcome"] == "completed"
+    assert summary["samples"] >= 501
+    # With this arm's own kinematics, the plan and the arm start more than 1 mm from where nominal
+    # ones would.
+    assert RunDirectory.open(out).settings().kinematics.placements != ROBOT.checksum
     q = calibrated.record(after=begin - 1).actual_q
     assert np.abs(np.diff(q, axis=0)).max() <= 0.25 * 1.02 * ROBOT.period
     steps = np.linalg.norm(np.diff(tool_path(ROBOT, q)[:, :3], axis=0), axis=1)
@@ -283,15 +293,18 @@ class Operator:
     """Gives the answers one by one, and keeps what was shown."""
 
     def __init__(self, *answers: bool) -> None:
-        self.answers, self.shown = list(answers), []
+        self.answers = list(answers)
+        self.shown = []
+        self.questions = []
 
     def __call__(self, shown, question) -> bool:
-        self.shown.append((dict(shown), question))
+        self.shown.append(dict(shown))
+        self.questions.append(question)
         return self.answers.pop(0)
 
 
-def stopped_by(controller, arm, command):
-    """Stream setpoints at rest until a fault."""
+def stream_until_stopped(controller, arm, command):
+    """Stream setpoints at rest, and cause a stop meanwhile."""
     arm.move_to(HOME)
     for state in arm.stream(np.tile(HOME, (2000, 1))):
         if state.sequence == 50:
@@ -300,41 +313,47 @@ def stopped_by(controller, arm, command):
 
 def test_after_a_stop_a_real_arm_moves_again_only_after_confirmation(calibrated):
     operator = Operator(True, False, True)
-    with RealBackend(ROBOT, options(calibrated), ask=operator) as arm:
+
+    with RealBackend(ROBOT, make_options(calibrated), ask=operator) as arm:
         with pytest.raises(ProgramStopped):
-            stopped_by(calibrated, arm, "stop_program")
+            stream_until_stopped(calibrated, arm, "stop_program")
         with pytest.raises(NotConfirmed):
             arm.recover()
         with pytest.raises(ProgramStopped):
             arm.move_to(HOME)
         arm.recover()
         arm.move_to(HOME)
-    assert [question for _, question in operator.shown] == ["Move the UR10e?"] * 3
-    assert "was stopped" in operator.shown[1][0]["stopped by"]
+
+    assert operator.questions == ["Move the UR10e?"] * 3
+    assert "was stopped" in operator.shown[1]["stopped by"]
 
 
 @pytest.mark.parametrize("setting", ["pause", pytest.param("stop", marks=pytest.mark.soak)])
 def test_a_real_arm_is_never_unlocked_from_here(calibrated, setting):
     calibrated.set(on_protective_stop=setting)
-    with RealBackend(ROBOT, options(calibrated), ask=Operator(True)) as arm:
+
+    with RealBackend(ROBOT, make_options(calibrated), ask=Operator(True)) as arm:
         with pytest.raises(ProtectiveStop):
-            stopped_by(calibrated, arm, "protective_stop")
+            stream_until_stopped(calibrated, arm, "protective_stop")
         with pytest.raises(ProtectiveStop):
             arm.recover()
+
     assert calibrated.state()["safety_mode"] == "PROTECTIVE_STOP"
 
 
 def test_a_program_started_while_the_operator_was_deciding_is_left_alone(calibrated):
-    def operator(shown, question):
+    def start_program(shown, question):
         calibrated.do("run_script", source=BUSY)
         calibrated.wait_for("runtime_state", "PLAYING")
         return True
 
     begin = tick(calibrated)
+
     with (
-        RealBackend(ROBOT, options(calibrated), ask=operator) as arm,
+        RealBackend(ROBOT, make_options(calibrated), ask=start_program) as arm,
         pytest.raises(ProgramRunning),
     ):
         arm.move_to(HOME + 0.01)
+
     assert calibrated.state()["runtime_state"] == "PLAYING"
     assert never_moved(calibrated, begin)
