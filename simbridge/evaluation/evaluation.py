@@ -261,6 +261,8 @@ class Evaluation:
         reference = self.plan.trajectory.reference(log.plan_time[rows])
         setpoint = self.tool(log.setpoint[rows])
         attained = self.tool(log.position[rows])
+
+        # What the task leaves free of reference and target is the solution's.
         poses = {
             "reference": adopt_free_components(self.task, reference, solution),
             "target": adopt_free_components(self.task, log.target[rows], solution),

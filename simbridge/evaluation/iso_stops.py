@@ -141,14 +141,14 @@ def _stay(cycle: Cycle, visit: Visit) -> Stay:
 
     # The end of the visit, in two halves.
     end = positions[stamp >= stamp[-1] - HELD_S]
-    earlier, later = np.array_split(end, 2)
+    first_half, second_half = np.array_split(end, 2)
     drift = 0.0
     if len(end) > 1:
-        drift = float(np.linalg.norm(later.mean(axis=0) - earlier.mean(axis=0)))
+        drift = float(np.linalg.norm(second_half.mean(axis=0) - first_half.mean(axis=0)))
 
     # The scatter about the means of the halves: a slow drift is not counted.
     deviations = np.concatenate(
-        [half - half.mean(axis=0) for half in (earlier, later) if len(half)]
+        [half - half.mean(axis=0) for half in (first_half, second_half) if len(half)]
     )
     scatter = float(np.sqrt(np.mean((deviations**2).sum(axis=1))))
     return Stay(

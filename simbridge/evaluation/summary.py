@@ -112,6 +112,7 @@ def what_ran(record: Record) -> WhatRan:
     """Return a record in short."""
     controller = record.controller
     is_emulated = controller is not None and controller.serial_number == EMULATOR_SERIAL_NUMBER
+
     return {
         "label": record.label or "",
         "scenario": record.scenario.name,

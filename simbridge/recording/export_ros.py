@@ -91,12 +91,15 @@ def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
     # Whole ns since the start of the run.
     times = np.round(run.log.stamp * 1e9).astype(np.int64).tolist()
     topics = list(_topics(run))
+
     # Version 8 is read from ROS 2 Humble on.
     with Writer(path, version=8, storage_plugin=storage) as writer:
         connections = [
             writer.add_connection(topic.name, topic.layout.message_type, typestore=store)
             for topic in topics
         ]
+
+        # Sample by sample, so that the bag is in the order of time.
         for k, time in enumerate(times):
             # The header's seconds and ns.
             stamp = divmod(time, 10**9)

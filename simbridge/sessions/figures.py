@@ -232,10 +232,13 @@ class SessionFigures:
     def input_counts(self) -> Inputs:
         """Return the part `inputs` of summary.json."""
         fates = Counter(record.fate for record in self.inputs)
+
+        # Only the end of the session says how many were lost.
         lost_in_log = None
         for event in self.events:
             if event["event"] == "ended":
                 lost_in_log = int(event["lost_in_log"])
+
         return {
             "received": len(self.inputs),
             "accepted": fates["accepted"] + fates["late"],

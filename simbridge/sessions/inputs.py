@@ -83,11 +83,14 @@ class Input(NamedTuple):
 
     @staticmethod
     def of(row: Array) -> Input:
-        """Return the input of such numbers."""
+        """Return the input of a row, as `row` makes it."""
         kind, frame, relative, number, engagement, sent, row_count = row[:ROW_HEAD].tolist()
+
+        # Only a chunk has rows.
         values = row[ROW_HEAD:]
         if row_count:
             values = values.reshape(int(row_count), -1)
+
         return Input(
             kind=KINDS[int(kind)],
             values=values,

@@ -99,12 +99,14 @@ class LiveOptions:
             raise UnknownName("hold", str(self.hold), get_args(LiveHold))
         if self.filter not in get_args(Filter):
             raise UnknownName("filter", str(self.filter), get_args(Filter))
+
         if self.timeout is not None and not 0.0 < self.timeout <= 10.0:
             raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")
         if not 0.1 <= self.filter_cutoff <= 100.0:
             raise InvalidParameter(
                 "filter cutoff", f"{self.filter_cutoff} Hz", "from 0.1 to 100 Hz"
             )
+
         jump = np.ravel(self.max_jump)
         if jump.size != 2 or not ((jump > 0.0) & np.isfinite(jump)).all():
             raise InvalidParameter(

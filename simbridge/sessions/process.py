@@ -39,6 +39,7 @@ class LiveServoSession(ServoSession):
     """A session whose setpoints come from a live motion."""
 
     def _prepare(self) -> None:
+        """Load the motion, and compile it, before the controller is connected to."""
         assert self._config.live is not None
         setup = unpickle_setup(Path(self._config.live).read_bytes())
         self._solver_name = setup.solver_name

@@ -94,6 +94,7 @@ def _replace_unwritable(value: Any) -> Any:
 
     Such as a huge integer, or half a character.
     """
+    # What holds values.
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.asdict(value)
         return {name: _replace_unwritable(field) for name, field in fields.items()}
@@ -104,10 +105,14 @@ def _replace_unwritable(value: Any) -> Any:
         }
     if isinstance(value, (list, tuple)):
         return [_replace_unwritable(item) for item in value]
+
+    # A value that JSON has; of integers, those of 64 bits.
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int) and abs(value) < 2**63:
         return value
+
+    # Half a character becomes a question mark.
     return as_text(value).encode(errors="replace").decode()
 
 

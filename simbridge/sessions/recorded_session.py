@@ -159,11 +159,13 @@ class RecordedSession:
             recorded["payload"] = robot.payload or None
         if backend != SLOW_BACKEND:
             recorded["max_tool_speed"] = robot.max_tool_speed
+
         # Any kinematics, and any tuning of the servo, that the run names replace the session's.
         if options.kinematics_source is None and self.record.kinematics.is_calibrated:
             recorded["kinematics"] = self.path
         if options.plant is None and options.servo_gain is None and options.servo_lookahead is None:
             recorded |= _servo_options(self.record.backend, options)
+
         return recorded
 
     @property
@@ -191,10 +193,11 @@ class RecordedSession:
             solved: Whether the inputs are solved again: then it has the session's solver, unless
                 that is a function.
         """
-        description = f"The inputs of a live session on {self.record.backend.name}."
         chosen_solver: dict[str, Any] = {}
         if solved and not isinstance(self.solver, str):
             chosen_solver["solver"] = self.solver
+
+        description = f"The inputs of a live session on {self.record.backend.name}."
         return Scenario(
             self.run.plan.trajectory,
             description,
@@ -261,18 +264,25 @@ class RecordedSession:
         return _brake_at_end(self.run.plan, robot)
 
     def _motion(self, solver: Solver, options: Options) -> LiveMotion:
-        """Return a motion as the session's, with a solver and options of a run."""
+        """Return a motion as the session's, with a solver and options of a run.
+
+        Raises:
+            InvalidParameter: The run has another period.
+        """
         live = self.record.live
         period = self.record.backend.period
         if options.period != period:
             raise InvalidParameter(
                 "period", f"{options.period} s", f"the session's, {period} s (--period)"
             )
+
+        # The servo of the run: its law limits the setpoints.
         plant = options.plant_model
         servo = None
         if options.servo == "servoj":
             law = plant.law(controller_cycle(solver.robot.period, period))
             servo = ServoModel(law, plant.phase)
+
         return LiveMotion(
             solver,
             period,
@@ -313,6 +323,7 @@ def _plan_of_steps(
     setpoints = np.array([step.setpoint for step in steps])
     poses = np.array([step.target for step in steps])
     targets = Trajectory(np.array(stamps), poses, source="live inputs")
+
     return Plan(
         checksum=robot.checksum,
         period=period,

@@ -243,7 +243,7 @@ class LiveSession:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._signals:
             try:
-                # Whatever signals come: what has ended is complete.
+                # Signals wait until the block's end: a session that has ended is complete.
                 with shield_from_signals():
                     self._end_motion()
                     self._ended_by = self._ending_error(error)
@@ -254,7 +254,7 @@ class LiveSession:
                         # Also where nobody reads what it prints, or a device cannot be closed.
                         self._finish(self._directory, self._ended_by, self._report)
             except SignalReceived as signal:
-                # One that had ended the session is known by then.
+                # If a signal had ended the session before, `error` is it, and is reported below.
                 if error is None:
                     raise self._interrupted_end(signal) from None
             self._raise_reported(error)

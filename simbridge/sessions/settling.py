@@ -36,19 +36,22 @@ class SolutionWatch:
     def restart(self) -> None:
         """Begin with another target."""
         self.final: Array | None = None
+
         # The nearest solution (n,), rad; how far it is, m (angles by their lever); when it came, s.
         self._nearest: Array | None = None
         self._distance = np.inf
         self._nearest_time = 0.0
-        # How far it is without the angle, m, and the larger part of what counts as reached.
+        # How far it is without the angle, m; and in units of what counts as reached, by distance or
+        # angle, whichever is more.
         self._translation = 0.0
         self._unreached = 0.0
+
         # When the first solution came, s.
         self._begin = 0.0
         # The distance, m, from which the approach is measured, and since when, s.
         self._mark = np.inf
         self._mark_time = 0.0
-        # Whether it gets no nearer.
+        # Whether the solutions get no nearer.
         self._is_stuck = False
 
     def follow(self, now: float, solution: Array, residual: tuple[float, float]) -> Array:

@@ -230,6 +230,7 @@ def session_record(
 
 
 def _record_live(setup: MotionSetup) -> LiveRecord:
+    """Return the table [live]."""
     live = setup.options
     return LiveRecord(
         hold=live.hold,

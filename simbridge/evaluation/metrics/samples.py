@@ -200,17 +200,17 @@ def derivatives(values: ArrayLike, period: float) -> tuple[Array, Array]:
     return np.column_stack(first), np.column_stack(second)
 
 
-def correlation(one: Array, other: Array) -> Array:
-    """Return the sums over k of one[k] . other[k + lag], by lag; negative lags count from the end.
+def correlation(first: Array, second: Array) -> Array:
+    """Return the sums over k of first[k] . second[k + lag], by lag; negative lags are at the end.
 
     The circular correlation of the sequences, padded with zeros, is the linear one.
 
     Args:
-        one: Sequence (n, c).
-        other: Sequence (m, c).
+        first: Sequence (n, c).
+        second: Sequence (m, c).
     """
-    size = 1 << (len(one) + len(other)).bit_length()
-    spectrum = np.conj(np.fft.rfft(one, size, axis=0)) * np.fft.rfft(other, size, axis=0)
+    size = 1 << (len(first) + len(second)).bit_length()
+    spectrum = np.conj(np.fft.rfft(first, size, axis=0)) * np.fft.rfft(second, size, axis=0)
     return np.asarray(np.fft.irfft(spectrum.sum(axis=1), size))
 
 
