@@ -57,7 +57,8 @@ class ArmScene:
         self._opacity = None if opacity >= 1.0 else opacity
         self.frame = scene.add_frame(name, show_axes=False)
 
-        # The frame of each joint hangs on that of the joint before; the last placement is the tool.
+        # The frame of each joint hangs on that of the joint before; the last placement is the
+        # tool's. The first body is the base.
         self._joints = []
         bodies = [name]
         for number, placement in enumerate(self._placements[:-1], start=1):
@@ -66,6 +67,7 @@ class ArmScene:
                 scene.add_frame(bodies[-1], show_axes=False, position=placement.translation)
             )
 
+        # The shapes and meshes, in the frames of their bodies.
         links = list(shapes) if any(shapes) or meshes else _sticks(placements)
         for body, link in zip(bodies, links, strict=False):
             for number, shape in enumerate(link):

@@ -88,7 +88,7 @@ def guarded_handshakes(gate: PageGate) -> Iterator[threading.Event]:
     def guarded_serve(
         handler: Any, *arguments: Any, **options: Any
     ) -> websockets.asyncio.server.serve:
-        # Other users of websockets in this program start their servers as ever.
+        # Other users of websockets in this program start their servers unguarded.
         if getattr(handler, "__module__", "").partition(".")[0] == "viser":
             options["process_request"] = behind_gate(gate, options.get("process_request"))
             guarded.set()

@@ -68,7 +68,7 @@ class JointQuantity:
         return (float(finite.min()), float(finite.max())) if len(finite) else (math.nan, math.nan)
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """True if any value is finite."""
         return math.isfinite(self.range[0])
 
@@ -78,27 +78,27 @@ class JointQuantity:
         return max(map(abs, self.range))
 
     @property
-    def share(self) -> float | None:
+    def limit_fraction(self) -> float | None:
         """The peak as a fraction of the limit; None without a limit or a number."""
-        if not self.known or not np.isfinite(self.upper) or self.upper <= 0.0:
+        if not self.is_known or not np.isfinite(self.upper) or self.upper <= 0.0:
             return None
         return self.peak / self.upper
 
     @property
     def margin(self) -> float | None:
         """The smallest distance from a limit; None without a limit or a number."""
-        if not self.known or not (np.isfinite(self.lower) or np.isfinite(self.upper)):
+        if not self.is_known or not (np.isfinite(self.lower) or np.isfinite(self.upper)):
             return None
         return min(self.upper - self.range[1], self.range[0] - self.lower)
 
     @property
-    def near(self) -> bool:
+    def is_near_limit(self) -> bool:
         """True if a limit came near.
 
         Near is a twentieth of the range of positions, and a tenth of any other limit.
         """
         if self.name != "position":
-            return self.share is not None and self.share >= NEAR_LIMIT
+            return self.limit_fraction is not None and self.limit_fraction >= NEAR_LIMIT
         if self.margin is None:
             return False
         return self.margin < 0.5 * (1.0 - NEAR_LIMIT) * (self.upper - self.lower)
@@ -106,9 +106,9 @@ class JointQuantity:
     @property
     def limit_used(self) -> str:
         """The peak in percent of the limit, as text."""
-        if self.share is None:
-            return "no limit" if self.known else "–"
-        percentage = significant(100.0 * self.share, 2, 1)
+        if self.limit_fraction is None:
+            return "no limit" if self.is_known else "–"
+        percentage = significant(100.0 * self.limit_fraction, 2, 1)
         limit = plain(float(f"{self.upper:.4g}"))
         return f"{percentage}{NO_BREAK}% of {limit}"
 
@@ -123,9 +123,9 @@ class JointResult:
         position: The measured position, with its limits and setpoint.
         velocity: The measured velocity, with its limits.
         effort: The measured torque, force or current, with its limits.
-        following: Statistics of its following error, in rad or m.
-        moved: Statistics of the tool's displacement by that error alone, m.
-        turned: Statistics of the tool's rotation by that error alone, rad.
+        following_error: Statistics of its following error, in rad or m.
+        displacement: Statistics of the tool's displacement by that error alone, m.
+        rotation: Statistics of the tool's rotation by that error alone, rad.
     """
 
     name: str
@@ -133,16 +133,16 @@ class JointResult:
     position: JointQuantity
     velocity: JointQuantity
     effort: JointQuantity
-    following: Statistics
-    moved: Statistics
-    turned: Statistics
+    following_error: Statistics
+    displacement: Statistics
+    rotation: Statistics
 
 
-def joints(evaluation: Evaluation) -> list[JointResult]:
+def joint_results(evaluation: Evaluation) -> list[JointResult]:
     """Return every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
     log = evaluation.log
     displacements, rotations = joint_contributions(evaluation)
-    result = []
+    results = []
     for i, name in enumerate(log.joint_names):
         following_error = np.abs(evaluation.column("setpoint")[:, i] - log.position[:, i])
         joint = JointResult(
@@ -151,13 +151,14 @@ def joints(evaluation: Evaluation) -> list[JointResult]:
             position=_position(evaluation, i),
             velocity=_velocity(evaluation, i),
             effort=_effort(evaluation, i),
-            following=statistics(following_error),
-            moved=statistics(displacements[:, i]),
-            turned=statistics(rotations[:, i]),
+            following_error=statistics(following_error),
+            displacement=statistics(displacements[:, i]),
+            rotation=statistics(rotations[:, i]),
         )
-        result.append(joint)
+        results.append(joint)
+    # The columns of a long run are large, and the charts read one joint at a time.
     log.arrays.release()
-    return result
+    return results
 
 
 def _position(evaluation: Evaluation, joint: int) -> JointQuantity:
@@ -249,8 +250,8 @@ def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
 
 def largest_contributor(joints: Sequence[JointResult]) -> str:
     """Return which joint's following error moves the tool most, in a sentence."""
-    worst = max(joints, key=lambda joint: joint.moved["rms"])
-    displacement = worst.moved["rms"]
+    worst = max(joints, key=lambda joint: joint.displacement["rms"])
+    displacement = worst.displacement["rms"]
     if displacement < CONTRIBUTION_ROUNDING:
         return "Every joint was at its setpoint."
     return (
@@ -289,6 +290,7 @@ def _panel(quantity: JointQuantity, stamps: Array) -> Panel:
         ]
 
     low, high, limits = _axis_range(quantity, np.concatenate([line.values for line in lines]))
+    # A degree sign follows its number without a blank.
     unit = quantity.unit if quantity.unit.startswith("°") else f"{NO_BREAK}{quantity.unit}"
     title = f"{quantity.name.capitalize()} ({quantity.unit})"
     return Panel(title, lines, (low, high), unit, limits=limits, remark=_remark(quantity))
@@ -301,7 +303,7 @@ def _axis_range(quantity: JointQuantity, curves: Array) -> tuple[float, float, l
         quantity: Its limits are shown where they come near.
         curves: All values that are drawn.
     """
-    if not quantity.known:
+    if not quantity.is_known:
         return -1.0, 1.0, []
 
     # The curves, or as much as their differences are worth.
@@ -328,13 +330,13 @@ def _axis_range(quantity: JointQuantity, curves: Array) -> tuple[float, float, l
 
 def _remark(quantity: JointQuantity) -> str:
     """Return how near the limit came, in a few words."""
-    if not quantity.known:
+    if not quantity.is_known:
         return "no data"
     if quantity.name == "position":
         margin = quantity.margin
         if margin is None:
             return "no limit"
         return f"{with_unit(significant(margin), quantity.unit)} to limit"
-    if quantity.share is None:
+    if quantity.limit_fraction is None:
         return f"peak {with_unit(significant(quantity.peak), quantity.unit)}"
     return quantity.limit_used.replace("of ", "of ±")

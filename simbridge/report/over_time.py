@@ -174,17 +174,20 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     rest = tracking.compensate_delays(
         stamps, evaluation.reference_at, evaluation.attained, lags, before=error
     )
+
+    # Each has errors only of the samples that it kept: those that both kept are drawn.
     position = rest["position"]
     rotation = rest["rotation"]
     shown = position.kept & rotation.kept
+    if not shown.any():
+        return []
     distance = position.error[shown[position.kept]]
     angle = rotation.error[shown[rotation.kept]]
 
-    if not shown.any():
-        return []
-    small = 1.0 - WORTH_COMPENSATING
-    keeps_distance = rms(distance) >= small * rms(error.distance)
-    if keeps_distance and rms(angle) >= small * rms(error.angle):
+    remaining = 1.0 - WORTH_COMPENSATING
+    keeps_distance = rms(distance) >= remaining * rms(error.distance)
+    keeps_angle = rms(angle) >= remaining * rms(error.angle)
+    if keeps_distance and keeps_angle:
         return []
 
     lines = []
@@ -280,22 +283,22 @@ def loop_chart(evaluation: Evaluation) -> Markup:
     log = evaluation.log
     periods = np.diff(log.host_monotonic) * 1e3
     scaling = log.speed_scaling * 100.0
-    panels = [
-        Panel(
-            "Period between states, host clock (ms)",
-            [Line("period", SETPOINT, log.stamp[1:], periods, 1.2)],
-            (0.0, 1.08 * max(float(periods.max()), 2e3 * evaluation.plan.period)),
-            f"{NO_BREAK}ms",
-        ),
-        Panel(
-            "Speed scaling (%)",
-            [Line("speed scaling", SOLVER, log.stamp, scaling, 1.8)],
-            (0.0, max(105.0, 1.05 * float(scaling.max()))),
-            f"{NO_BREAK}%",
-        ),
-    ]
-    return wide_chart(
-        "loop",
-        "Period of the control loop and speed scaling over time",
-        Chart(panels, log.stamp, LOOP_HEIGHT),
+
+    # Both axes begin at 0; they show at least two control periods, and full speed.
+    longest_period = max(float(periods.max()), 2e3 * evaluation.plan.period)
+    period_panel = Panel(
+        "Period between states, host clock (ms)",
+        [Line("period", SETPOINT, log.stamp[1:], periods, 1.2)],
+        (0.0, 1.08 * longest_period),
+        f"{NO_BREAK}ms",
     )
+    scaling_panel = Panel(
+        "Speed scaling (%)",
+        [Line("speed scaling", SOLVER, log.stamp, scaling, 1.8)],
+        (0.0, max(105.0, 1.05 * float(scaling.max()))),
+        f"{NO_BREAK}%",
+    )
+
+    label = "Period of the control loop and speed scaling over time"
+    chart = Chart([period_panel, scaling_panel], log.stamp, LOOP_HEIGHT)
+    return wide_chart("loop", label, chart)

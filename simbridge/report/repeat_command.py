@@ -48,6 +48,7 @@ def repeat_command(record: Record, run: Path) -> str | None:
         **_servo_flags(record),
     }
     for flag, value in flags.items():
+        # What is None was not chosen.
         if value is None:
             continue
         values = value if isinstance(value, list) else [value]
@@ -86,12 +87,14 @@ def _reading_flags(scenario: ScenarioRecord) -> dict[str, Any]:
 def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
     """Return the cell, the controller's address and the kinematics."""
     cell = record.cell
+    # A cell may have the address itself.
     host = None
     if record.controller is not None and (cell is None or "host" not in cell.values):
         host = record.controller.host
 
     kinematics: Path | str | None = None
     if record.kinematics.is_calibrated:
+        # The calibration is in the run's settings.
         kinematics = run
     elif cell is not None or not record.backend.simulated_time:
         # Neither the cell's calibration nor the controller's is to be taken.

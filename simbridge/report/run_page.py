@@ -16,7 +16,7 @@ from simbridge.evaluation.metrics.tracking import (
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report import verdict
 from simbridge.report.drawing import drawing_style
-from simbridge.report.joints import joint_chart, joints, largest_contributor
+from simbridge.report.joints import joint_chart, joint_results, largest_contributor
 from simbridge.report.over_time import contour_chart, errors_over_time, loop_chart
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.paths import DrawnPath, error_map, three_views, worst_sample
@@ -132,13 +132,13 @@ def _error_budget(summary: Summary) -> dict[str, Any]:
 def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     """Return drawings, and the tables and sentences that belong to them."""
     stamps = evaluation.log.stamp
-    run_joints = joints(evaluation)
+    results = joint_results(evaluation)
     joint_figures = [
         CaptionedDrawing(joint.name, joint_chart(joint, stamps, number))
-        for number, joint in enumerate(run_joints)
+        for number, joint in enumerate(results)
     ]
 
-    effort_names = {joint.effort.name for joint in run_joints}
+    effort_names = {joint.effort.name for joint in results}
     effort_groups = [
         (f"{kind}, {_EFFORT[kind]}", 2) for kind, used in summary["joint_effort"].items() if used
     ]
@@ -150,10 +150,10 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
         "error_legend": error_legend,
         "error_chart": error_chart,
         "contour_chart": contour_chart(evaluation),
-        "joints": run_joints,
-        "largest_contributor": largest_contributor(run_joints),
+        "joints": results,
+        "largest_contributor": largest_contributor(results),
         "largest_contribution": max(
-            max(joint.moved["rms"] for joint in run_joints), MIN_CONTRIBUTION
+            max(joint.displacement["rms"] for joint in results), MIN_CONTRIBUTION
         ),
         "joint_legend": _JOINT_LEGEND,
         "joint_figures": joint_figures,

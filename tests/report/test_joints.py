@@ -12,7 +12,7 @@ from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import (
     joint_chart,
     joint_contributions,
-    joints,
+    joint_results,
     largest_contributor,
 )
 from tests.report.made_up_run import MadeUp
@@ -26,13 +26,13 @@ def test_one_joint_makes_the_plant_error(tmp_path: Path) -> None:
     assert np.allclose(displacements[:, 0], evaluation.budget.plant.distance, rtol=1e-3)
     assert np.allclose(rotations[:, 0], 1e-4)
     assert np.allclose(displacements[:, 1:], 0.0, atol=1e-15)
-    assert largest_contributor(joints(evaluation)).startswith("joint_1 contributes most")
+    assert largest_contributor(joint_results(evaluation)).startswith("joint_1 contributes most")
 
 
 def test_joints_at_their_setpoints_contribute_nothing(tmp_path: Path) -> None:
     evaluation = MadeUp().evaluation(tmp_path)
 
-    text = largest_contributor(joints(evaluation))
+    text = largest_contributor(joint_results(evaluation))
 
     assert text == "Every joint was at its setpoint."
 
@@ -43,7 +43,7 @@ def test_single_sample_peak_is_drawn(measured: Any) -> None:
     evaluation, _ = measured(samples=30_000, period=0.002, effort=effort)
 
     with drawing_style():
-        chart = joint_chart(joints(evaluation)[2], evaluation.log.stamp, 2)
+        chart = joint_chart(joint_results(evaluation)[2], evaluation.log.stamp, 2)
 
     # The axes reach up to the limit at 100; a curve without its peak would be a straight line.
     drawing = chart.split("joint_3: position")[1]
