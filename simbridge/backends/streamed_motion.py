@@ -1,4 +1,4 @@
-"""What the servo loop sends: a source of setpoints, of which a plan that is replayed is one."""
+"""The source of the setpoints that the servo loop sends, such as a plan that is replayed."""
 
 from __future__ import annotations
 
