@@ -36,7 +36,7 @@ TOOL_REMEDY = "Set it at the pendant (Installation > {}), or correct the run or 
 def identify_controller(
     host: str, robot: Robot, cell: Cell | None, *, period: float | None, ursim: bool
 ) -> ControllerFacts:
-    """Read the controller and check that it may be used for a run.
+    """Read the controller, check that it may be used for a run, and return its facts.
 
     Nothing is moved, powered or claimed.
 
