@@ -53,29 +53,29 @@ class StoppedAtTheEnd(SimbridgeError, RuntimeError):
         evidence: What was seen, as clauses.
     """
 
-    def __init__(self, words: str, cause: Cause, evidence: tuple[str, ...]) -> None:
+    def __init__(self, sentence: str, cause: Cause, evidence: tuple[str, ...]) -> None:
         self.cause: Cause = cause
         self.evidence = evidence
         stop = (
             f"While it ended, the controller stopped the arm: {cause.replace('_', ' ')} "
             f"({'; '.join(evidence)})."
         )
-        super().__init__(f"{words} {stop}".lstrip())
+        super().__init__(f"{sentence} {stop}".lstrip())
 
 
-def stop_at_the_end(ending: Ending | None, words: str) -> StoppedAtTheEnd | None:
+def stop_at_the_end(ending: Ending | None, sentence: str) -> StoppedAtTheEnd | None:
     """Make the error for a stop that the controller showed while a run was being ended.
 
     Args:
         ending: What was seen.
-        words: What had ended the run before, as a sentence, or "".
+        sentence: What had ended the run before, as a sentence, or "".
 
     Returns:
         The error; None if the controller showed no stop.
     """
     if ending is None or not ending.shown:
         return None
-    error = StoppedAtTheEnd(words, cause_of(KeyboardInterrupt(), ending), tuple(ending.evidence))
+    error = StoppedAtTheEnd(sentence, cause_of(KeyboardInterrupt(), ending), tuple(ending.evidence))
     error.aftermath = describe_rest(ending)
     return error
 
