@@ -52,7 +52,7 @@ class ArmGroup:
 
     Attributes:
         controlled: The arm, where a controller moves it; None in simulation.
-        goal: Where the arms are sent, in base_link.
+        goal: Pose that the arms are sent to, in base_link.
         speed: Fraction of full speed, at most.
     """
 

@@ -21,8 +21,8 @@ class RunInBackground(Protocol):
         """Do a task in the background.
 
         Args:
-            control: At which an error is shown.
-            task: What is done in the background.
+            control: The control at which an error is shown.
+            task: Function that is called in the background.
             finish: Takes its result, in the loop.
             fail: Takes its error, in the loop; by default it is the workspace that does.
             always: Whether it is done even if the same control asks for something else before its

@@ -34,7 +34,7 @@ class ControlledArm(StudioArm):
     called in the background of the studio's loop.
 
     Args:
-        setup: What it is made of.
+        setup: The settings that it is made from.
         ask: Shows facts and asks before a real arm moves.
 
     Attributes:
@@ -124,7 +124,7 @@ class ControlledArm(StudioArm):
 
         Args:
             phase: "start", "update" or "end".
-            frame: In base_link.
+            frame: The frame, in base_link.
         """
         now = time.monotonic()
         if phase == "end" or not self.allowed:

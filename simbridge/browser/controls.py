@@ -105,8 +105,8 @@ def controls_of(
     On a controller some are locked, and there are none of iterations.
 
     Args:
-        setup: As the page shows it.
-        arm: As it is now.
+        setup: The settings that the page shows.
+        arm: The arm as it is now.
     """
     solver = solver_controls(setup.solver)
     arm_and_targets = arm_controls(arm, setup.base)
@@ -207,7 +207,7 @@ def arm_controls(arm: Robot, base: Options) -> list[PanelControl]:
     """Return the controls of the arm, its servo and its targets.
 
     Args:
-        arm: As it is now.
+        arm: The arm as it is now.
         base: What gives their defaults.
     """
     plant = base.plant_model

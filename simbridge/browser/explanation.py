@@ -36,8 +36,8 @@ def explain_motion(snapshot: Snapshot, excess: float, task: str) -> str:
 
     Args:
         snapshot: The arm now.
-        excess: By how much the goal is out of reach, m.
-        task: What the solver solves for.
+        excess: Distance by which the goal is out of reach, m.
+        task: The part of the target that the solver is to attain.
     """
     limits = []
     if excess > 0.0:

@@ -85,7 +85,7 @@ def iterate(
     Args:
         solver: A solver that `single_step_solver` has made.
         start: Joint positions (n,), rad.
-        goal: In base_link.
+        goal: The goal, in base_link.
         settings: When it ends.
 
     Raises:
@@ -123,7 +123,7 @@ def iterate_to_end(
     Args:
         setup: The solver and the arm.
         start: Joint positions (n,), rad.
-        goal: In base_link.
+        goal: The goal, in base_link.
         settings: When it ends.
     """
     iterates = list(iterate(single_step_solver(setup), start, goal, settings))

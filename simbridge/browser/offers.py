@@ -38,7 +38,7 @@ class EventRefused(Refusal, ValueError):
 
     Attributes:
         control: The control's name.
-        value: What was sent.
+        value: The value that was sent.
         offered: What the control offers, in words.
     """
 

@@ -56,11 +56,11 @@ class Playback:
 
     Args:
         workspace: The goal, the start and the setup.
-        scenario: What *Play* runs.
+        scenario: The scenario that *Play* runs.
         folder: Directory of the runs that are not kept.
 
     Attributes:
-        scenario: What *Play* runs.
+        scenario: The scenario that *Play* runs.
         iterating: The settings of iterations that differ from their defaults.
         player: What is played; None while the live arm is shown.
         downloads: Files for the driving page: name and content.

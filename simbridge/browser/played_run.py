@@ -29,7 +29,7 @@ class PlayedRun:
     """A run, and its errors by source.
 
     Attributes:
-        setup: With which it was made.
+        setup: The settings with which it was made.
         prepared: Plan and solver; None for one that was loaded.
         path: Its run directory.
         times: Times of the samples (T,), s.

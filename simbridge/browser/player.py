@@ -27,7 +27,7 @@ class Player:
         older: The run before it, over which its errors are shown.
         scenario: Its name.
         iterates: Iterates of a solver; empty for a run.
-        now: On its clock, s.
+        now: Present instant on its clock, s.
         paused: Whether the clock stands.
     """
 
@@ -95,7 +95,7 @@ class Player:
 
         Args:
             view: Takes the sentences and the figures.
-            task: What the solver solves for.
+            task: The part of the target that the solver is to attain.
         """
         if self.run is None:
             item = self.iterates[self.frame]

@@ -29,7 +29,7 @@ class SimulatedStudioArm(StudioArm):
     """A simulated arm. A context manager, to be used from one thread.
 
     Args:
-        setup: What it is made of.
+        setup: The settings that it is made from.
         out: The run directory of its session.
         start: Joint positions (n,), rad, at which it begins; home by default.
     """
@@ -94,7 +94,7 @@ class SimulatedStudioArm(StudioArm):
         """Move the clock by whole periods; what remains of the time counts the next time.
 
         Args:
-            seconds: How far, s.
+            seconds: Time by which the clock moves on, s.
         """
         if self.resting:
             self._remainder = 0.0

@@ -17,7 +17,7 @@ class Snapshot(NamedTuple):
     """An arm and its error at one instant.
 
     Attributes:
-        time: On the session's clock, s.
+        time: Instant on the session's clock, s.
         q: Joint positions of the arm (n,), rad.
         qd: Joint velocities of the arm (n,), rad/s.
         solution: The solver's joint positions (n,), rad.
@@ -67,7 +67,7 @@ def out_of_reach(robot: Robot, point: Array) -> float:
 
     Args:
         robot: The arm.
-        point: In base_link (3,), m.
+        point: A point in base_link (3,), m.
 
     Returns:
         0 for a point within that distance.

@@ -72,7 +72,7 @@ class Studio:
     """A studio. A context manager; `run` serves its pages until `close` is called.
 
     Args:
-        setup: What it begins with.
+        setup: The first settings.
         listen: The page's address.
         port: The page's.
         scenario: What is chosen to be played.
@@ -220,8 +220,8 @@ class Studio:
         """Do a task in the background, and then in the loop what follows.
 
         Args:
-            control: At which an error is shown.
-            task: What is done in the background.
+            control: The control at which an error is shown.
+            task: Function that is called in the background.
             finish: Takes its result, in the loop.
             fail: Takes its error, in the loop; by default the workspace does.
             always: Whether it is done even if the same control asks for something else before its
@@ -513,7 +513,7 @@ def studio(
     """Return a studio that serves its page in a thread of this program, as in a notebook.
 
     Args:
-        scenario: What *Play* runs: a name, a script, or a file of samples.
+        scenario: The scenario that *Play* runs: a name, a script, or a file of samples.
         backend: A name in `BACKENDS`.
         robot: A name or a file; the cell's, or else ur10, by default.
         solver: A name in `SOLVERS`.

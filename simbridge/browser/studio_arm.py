@@ -32,12 +32,12 @@ class StudioArm:
     """An arm and its live session, which is not yet entered.
 
     Attributes:
-        setup: What it is made of.
+        setup: The settings that it is made from.
         solver: Its settings and names are shown; the session's loop has its own.
         robot: The arm.
-        time: On the session's clock, s.
+        time: Instant on the session's clock, s.
         error: What stopped the arm last, as a sentence; "" once it goes on.
-        goal: Where the arm is sent, in base_link; None before the first.
+        goal: Pose that the arm is sent to, in base_link; None before the first.
     """
 
     def __init__(self, setup: StudioSetup, session: LiveSession, solver: Solver) -> None:
@@ -93,7 +93,7 @@ class StudioArm:
 
         Args:
             snapshot: The instant.
-            goal: Where the arm goes, in base_link.
+            goal: Pose that the arm goes to, in base_link.
             view: Takes the sentence and the figures.
         """
         task = self.solver.task
@@ -115,7 +115,7 @@ class StudioArm:
         """Return joint positions (n,), rad, in which the TCP is at a pose.
 
         Args:
-            pose: In base_link.
+            pose: The pose, in base_link.
             name: By which the user knows the pose.
 
         Raises:

@@ -82,7 +82,7 @@ class Page:
         scale: Size of the goal's frame, m.
         joints: Their names.
         controlled: Whether a controller moves the arm.
-        scenario: What *Play* runs at first.
+        scenario: The scenario that *Play* runs at first.
     """
 
     def __init__(
@@ -390,7 +390,7 @@ class Page:
             solver: Its name.
             speed: Part of full speed, %.
             rival: The second solver's name, or `NO_RIVAL`.
-            scenario: What *Play* runs.
+            scenario: The scenario that *Play* runs.
         """
         self._inputs.show(self._solver, solver)
         self._inputs.show(self._speed, round(speed))
@@ -403,7 +403,7 @@ class Page:
         """Show where the goal and the start are, except while this page drags.
 
         Args:
-            goal: In base_link.
+            goal: The goal, in base_link.
             start: The TCP in base_link (3,), m.
         """
         rotation = np.degrees(pin.log3(goal.rotation))

@@ -59,7 +59,7 @@ class PageView:
 
         Args:
             robot: The arm.
-            task: What the solver solves for.
+            task: The part of the target that the solver is to attain.
             snapshot: The instant.
         """
         self.figures = []

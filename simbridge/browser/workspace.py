@@ -39,7 +39,7 @@ class StudioWorkspace:
     """The state of a studio, to be used by the studio's loop alone.
 
     Args:
-        setup: With which it begins.
+        setup: The first settings.
         controlled: The arm, where a controller moves it.
         simulate: Makes a simulated arm.
         run_in_background: For what takes long.
@@ -49,8 +49,8 @@ class StudioWorkspace:
     Attributes:
         setup: As the pages show it; the arm may still have the one before.
         arms: The arms that follow the goal.
-        start: Where an iteration begins, the TCP in base_link (3,), m.
-        start_q: Where an iteration begins, joint positions (n,), rad.
+        start: Position of the TCP in base_link (3,), m, at which an iteration begins.
+        start_q: Joint positions (n,), rad, at which an iteration begins.
         view: What the pages show besides the scene.
         run_in_background: For what takes long.
         engagement: Between the pages and an arm behind a controller.
@@ -119,7 +119,7 @@ class StudioWorkspace:
 
         Args:
             name: Name of the event.
-            value: What the user chose.
+            value: The value that the user chose.
 
         Raises:
             SimbridgeError: It cannot be done, and why.
@@ -308,7 +308,7 @@ class StudioWorkspace:
 
         Args:
             setup: Shown at once.
-            control: At which an error is shown.
+            control: The control at which an error is shown.
         """
         self._require_rest("Settings change")
         self._wanted_setup += 1

@@ -124,7 +124,7 @@ def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = N
     """Print an error that no part of simbridge has foreseen, and return the exit status.
 
     Args:
-        error: What was raised.
+        error: The error that was raised.
         ended: The error of the run or session that it ended; None if it ended none.
 
     Raises:
@@ -155,7 +155,7 @@ def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
 
     Args:
         name: Name of the command.
-        flags: What tyro made of the arguments.
+        flags: The flags that tyro parsed.
         arguments: The command line, which says which settings of the solver were named.
     """
     values = vars(flags)

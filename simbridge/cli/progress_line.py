@@ -57,7 +57,7 @@ class ProgressLine:
 
     Args:
         prepared: The plan and its robot.
-        console: On standard error.
+        console: A console on standard error.
         repeats: How often the plan is run.
     """
 

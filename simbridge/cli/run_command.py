@@ -177,7 +177,7 @@ def _show_joints(
     """Show a table of joints that share a unit; nothing if there are none.
 
     Args:
-        console: Where it is printed.
+        console: The console that it is printed on.
         prepared: The plan and its peaks.
         joints: Which joints (n,).
         unit: Unit of their positions.

@@ -229,7 +229,7 @@ def show_iso(console: Terminal, iso: Mapping[str, Any]) -> None:
     """Show the figures in the style of ISO 9283: a line per stop, one per figure of the path.
 
     Args:
-        console: Where they are printed.
+        console: The console that they are printed on.
         iso: `iso_9283_style` of a JSON file.
     """
     stop_figures = [figure for figure in iso["figures"] if figure["stop"] is not None]

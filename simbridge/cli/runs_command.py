@@ -109,7 +109,7 @@ def _drop_columns(columns: list[str], entries: Sequence[ListedRun], room: int) -
 
     Args:
         columns: They are removed from here.
-        entries: What is listed.
+        entries: The entries that are listed.
         room: Columns of the terminal that are there for them.
     """
     widths = {}

@@ -26,7 +26,7 @@ class StatusLine:
     """The session's state in the last line of the terminal.
 
     Args:
-        console: On standard error.
+        console: A console on standard error.
         live: What draws the line; None without a terminal, where only notes are printed.
     """
 

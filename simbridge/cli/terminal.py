@@ -43,7 +43,7 @@ def choose(what: str, names: Sequence[str]) -> str:
 
     Args:
         what: The names stand for, for the question.
-        names: To choose from.
+        names: Names to choose from.
 
     Raises:
         KeyboardInterrupt: The terminal was closed instead.

@@ -57,9 +57,9 @@ def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]
     """Check that the calibration file of the cell is that of the controller's arm.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         path: Path of the file.
-        checksum: In the file.
+        checksum: Checksum in the file.
     """
     if survey.arm is None:
         return unknown("calibration file", tables.PRIMARY)
@@ -77,7 +77,7 @@ def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalib
     """Check that a calibration file of ROS, whose hash cannot be compared, is that of the arm.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         path: Path of the file.
         calibration: Its content.
     """

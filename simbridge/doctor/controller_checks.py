@@ -29,7 +29,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
     """Check that a port of the controller answers.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         port: Its number.
         robot: The arm that is expected.
         ursim: Whether the backend is that of URSim.
@@ -216,7 +216,7 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
     """Check that it is the individual arm of the cell file.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         expected: The cell's serial number; None for any.
     """
     if survey.dashboard is None:
@@ -254,7 +254,7 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
     """Check that the controller's TCP is that of the cell file.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         expected: The cell's TCP in the flange: x y z, m, and rotation vector rx ry rz, rad; None
             for any.
     """
@@ -280,7 +280,7 @@ def check_payload(
     """Check that the controller's payload is that of the cell file.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         expected: The cell's payload, kg; None for any.
         expected_cog: Its centre of gravity in the flange (3,), m; compared where both give one.
     """

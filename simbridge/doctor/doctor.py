@@ -92,7 +92,7 @@ def _controller_address(kind: type[Backend] | None, host: str | None) -> str | N
 
     Args:
         kind: Class of the backend; None if none was named.
-        host: As named by a flag or a cell.
+        host: The host that a flag or a cell names.
 
     Raises:
         InvalidParameter: The backend needs an address, and there is none.
@@ -148,7 +148,7 @@ def check_controller(
     """Run the checks for runs on a controller: of the controller, the connection and this computer.
 
     Args:
-        survey: What the controller's ports say.
+        survey: The controller's answers on its ports.
         robot: The arm that is expected.
         cell: The cell file's content, if there is one.
         ursim: Whether the backend is that of URSim.
@@ -193,10 +193,10 @@ def _check_arm(
     """Check the controller's state, and that its arm is the expected one; see `check_controller`.
 
     Args:
-        survey: What the controller reported.
+        survey: The controller's answers on its ports.
         robot: The arm that is expected.
         cell: The cell file's facts; None if there is none.
-        registers: Those that other clients hold; None if unknown.
+        registers: Registers that other clients hold; None if unknown.
         ursim: Whether the controller is expected to be URSim.
     """
     expected = cell or Cell()

@@ -28,11 +28,11 @@ class Finding:
     """One line of the checklist.
 
     Attributes:
-        check: What was checked: "remote control".
+        check: Name of the check: "remote control".
         status: "warn" for what works but might not work well, "fail" for what would make a run
             refuse or fail.
-        seen: What the facts are.
-        fix: How to fix it; "" if there is nothing to fix.
+        seen: The facts, in words.
+        fix: Advice on a remedy; "" if there is nothing to fix.
         table: Rows of text that belong to the finding, the first of them the heading.
     """
 
@@ -52,9 +52,9 @@ def warning(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding
     """Return the finding that something works, but might not work well.
 
     Args:
-        check: What was checked.
-        seen: What the facts are.
-        fix: How to fix it.
+        check: Name of the check.
+        seen: The facts, in words.
+        fix: Advice on a remedy.
         unless: Whether the check passed nevertheless.
     """
     return success(check, seen) if unless else Finding(check, "warn", seen, fix)

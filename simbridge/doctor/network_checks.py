@@ -61,7 +61,7 @@ def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
 
     Args:
         host: The controller's address.
-        timeout: For each answer, s.
+        timeout: Longest wait for each answer, s.
 
     Raises:
         ConnectionLost: A port stopped answering.

@@ -109,7 +109,7 @@ class DatagramExchange:
         Args:
             data: The datagram.
             address: Address of its client, as the socket gives it.
-            now: On a monotonic clock, s.
+            now: Present time on a monotonic clock, s.
         """
         reply = Reply(address)
         self._replies.append(reply)
@@ -154,7 +154,7 @@ class DatagramExchange:
         """Take note that the session was engaged, which may have taken long.
 
         Args:
-            now: On a monotonic clock, s.
+            now: Present time on a monotonic clock, s.
         """
         self._last_engagement += 1
         self.engagement = self._last_engagement
