@@ -177,7 +177,7 @@ def damped_motion(
     -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
 
     Args:
-        descent: With the Jacobian and joint positions; its scratch is used.
+        descent: The descent, with the Jacobian and joint positions; its scratch is used.
         error: e (6,), m and rad.
         damping: lambda, m (as in J, a metre weighs as a radian).
         stiffness: beta (n,), not negative; zeros for none. One half removes all of a joint's free

@@ -59,7 +59,7 @@ def check_answer(name: str, answer: Any, n: int) -> Array:
 
     Args:
         name: The solver's.
-        answer: What it returned.
+        answer: The value that it returned.
         n: The number of joints.
 
     Raises:

@@ -68,7 +68,7 @@ def change_settings(
 
     Args:
         kind: The class of the settings.
-        settings: Those to change; None for the defaults.
+        settings: The settings to change; None for the defaults.
         changes: Values by name; None stands for "not given".
 
     Raises:

@@ -53,7 +53,7 @@ class Solver(ABC):
     It solves one target per step, from the joint positions of its last step.
 
     Attributes:
-        name: As given to `--solver`.
+        name: The name that `--solver` takes.
         robot: The arm it solves for.
         task: "pose", "axis" (position and the tool's z axis) or "position": what of a target it is
             to attain.

@@ -133,7 +133,7 @@ def check_joints(name: str, q: Any, n: int) -> Array:
     """Return a copy of joint positions (n,), rad.
 
     Args:
-        name: What a message calls them.
+        name: Their name in a message.
         q: They.
         n: The number of joints.
 
@@ -153,9 +153,9 @@ def numbers(name: str, values: Any, needed: str) -> Array:
     """Return an array of floats.
 
     Args:
-        name: What a message calls them.
+        name: Their name in a message.
         values: Numbers, or nested sequences of them.
-        needed: What they must be.
+        needed: Description of the valid ones, for a message.
 
     Raises:
         InvalidParameter: They are something else.

@@ -50,8 +50,8 @@ class ArmDrawing(NamedTuple):
     """The meshes of an arm, simplified where they have many triangles.
 
     Attributes:
-        meshes: What is drawn.
-        triangles: How many triangles the files have.
+        meshes: The meshes that are drawn.
+        triangles: Number of triangles in the files.
     """
 
     meshes: Sequence[DrawnMesh] = ()

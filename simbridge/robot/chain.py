@@ -255,7 +255,7 @@ def cosine_and_sine_of_remainder(angle: Scalar, quarters: Scalar) -> tuple[Scala
     """Return cosine and sine of an angle less some quarter turns.
 
     Args:
-        angle: rad.
+        angle: The angle, rad.
         quarters: How many; what remains is at most an eighth of a turn.
     """
     x = (

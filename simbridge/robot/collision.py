@@ -361,7 +361,7 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
     Args:
         clearance: Clearance of the posture.
         sample: Its index.
-        time: s.
+        time: Instant, s.
     """
     kind: CollisionKind
     link, obstacle = clearance.bodies

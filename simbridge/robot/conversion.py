@@ -34,7 +34,7 @@ def vector(name: str, values: Any, length: int) -> Array:
     Args:
         name: Name of the parameter, for the error.
         values: The numbers.
-        length: How many there must be.
+        length: Required number of values.
 
     Raises:
         InvalidParameter: They are not that many finite numbers.

@@ -39,7 +39,7 @@ def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
     Args:
         robot: The arm.
         setpoints: Joint positions (T, n), rad.
-        period: s.
+        period: Control period, s.
 
     Returns:
         Speeds (T - 1,), m/s.

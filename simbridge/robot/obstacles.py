@@ -49,7 +49,7 @@ class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         start: One end of the line, in tool0, m.
         end: Its other end.
-        radius: m.
+        radius: Radius, m.
     """
 
     start: Vector

@@ -25,7 +25,7 @@ class Shape:
         kind: Which of both.
         start: One end of the axis (3,) in the link's frame, m.
         end: Its other end.
-        radius: m.
+        radius: Radius, m.
         color: Red, green, blue in 0..1.
         solid: Whether it takes part in collision checks.
         drawn: Whether it is drawn.
@@ -87,7 +87,7 @@ class Joint:
             base_link).
         position_min: Lower limit, rad or m; infinite for a continuous joint.
         position_max: Upper limit, rad or m; infinite for a continuous joint.
-        max_velocity: rad/s or m/s.
+        max_velocity: Largest velocity, rad/s or m/s.
         max_effort: N m or N.
     """
 

@@ -43,7 +43,7 @@ class _RoundShape(NamedTuple):
     Attributes:
         kind: What it is.
         half_axis: From its centre to an end of its axis (3,), m.
-        radius: m.
+        radius: Radius, m.
     """
 
     kind: ShapeKind

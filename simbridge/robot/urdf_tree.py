@@ -187,8 +187,8 @@ class Tree:
         """Return the joints from an ancestor down to a link.
 
         Args:
-            link: Where the path ends.
-            ancestor: Where it begins; None: at the root.
+            link: Link at which the path ends.
+            ancestor: Link at which it begins; None for the root.
 
         Returns:
             The joints; None if the one link is not an ancestor of the other.

@@ -91,7 +91,7 @@ class Element:
 
         Args:
             name: Name of the attribute.
-            count: How many numbers it must have.
+            count: Required number of values.
             default: The numbers of an attribute that is missing; None: it is required.
         """
         if name not in self.attributes and default is not None:

@@ -74,8 +74,8 @@ def advance_setpoints(setpoints: Array, cycle: float, lag: float) -> Array:
 
     Args:
         setpoints: Joint positions (T, n), rad, one a cycle.
-        cycle: s.
-        lag: How much later, s.
+        cycle: Cycle of the controller, s.
+        lag: Time by which they are taken ahead, s.
     """
     times = np.arange(len(setpoints)) * cycle
     columns = [np.interp(times + lag, times, joint) for joint in setpoints.T]
@@ -91,7 +91,7 @@ def smooth_motion(law: ServojLaw, q: Array, delay: float = 0.0) -> tuple[Array, 
     Args:
         law: Servo law of the controller.
         q: Joint positions (T, n), rad, one a cycle, at rest at both ends.
-        delay: How much later than by this law the joint targets follow, s: the commands lead by
+        delay: Delay of the joint targets beyond that of this law, s: the commands lead by
             that much more.
 
     Returns:

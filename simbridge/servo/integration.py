@@ -39,7 +39,7 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         commands: Joint positions (K, n), rad, one for each call, in single precision.
         previous: The command before them (n,), rad.
         call: Duration of a call, s.
-        begin: When the first call begins, s after the first cycle does.
+        begin: Time from the first cycle's begin to the first call's, s.
         cycle: Length of a cycle, s.
         gain: Gain of servoj, 1/s^2.
         lookahead: Lookahead of servoj, s.

@@ -13,7 +13,7 @@ class InverseServoj:
 
     Args:
         law: The controller's servo law.
-        q: Where the joints rest (n,), rad.
+        q: Joint positions at rest (n,), rad.
     """
 
     def __init__(self, law: ServojLaw, q: Array) -> None:

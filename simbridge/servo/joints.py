@@ -14,8 +14,8 @@ class ServojJoints:
 
     Args:
         law: Servo law of the controller.
-        q: Where the joints are (n,), rad.
-        phase: How long after a cycle's begin calls begin, s: less than a cycle.
+        q: Joint positions (n,), rad.
+        phase: Time from a cycle's begin to that of its calls, s: less than a cycle.
         compiled: Otherwise a cycle takes 20 us instead of 3, but nothing has to be loaded or
             compiled before the first.
 
@@ -76,7 +76,7 @@ class ServojJoints:
 
         Args:
             q: The command (n,), rad.
-            call: How long the call lasts, s; one cycle by default.
+            call: Duration of the call, s; one cycle by default.
         """
         command = round_to_single(np.asarray(q, dtype=float))
         self._commands = np.concatenate([self._commands[1:], command[np.newaxis]])

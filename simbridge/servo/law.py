@@ -84,7 +84,7 @@ class ServojLaw:
     Attributes:
         cycle: Length of the controller's cycle, s.
         gain: 1/s^2.
-        lookahead: s.
+        lookahead: Lookahead of servoj, s.
 
     Raises:
         InvalidParameter: Gain or lookahead is outside UR's range, or unstable at this cycle.
@@ -118,7 +118,7 @@ class ServojLaw:
         Args:
             commands: Joint positions (K, n), rad, one for each call.
             call: Duration t of a call, s; one cycle by default.
-            begin: When the first call begins, s after the first cycle does; negative for a call
+            begin: Time from the first cycle's begin to the first call's, s; negative for a call
                 under way.
             previous: Command of the call before the first (n,), rad; the first command by default.
             q: Joint targets at the start (n,), rad; `previous` by default.
@@ -151,7 +151,7 @@ class ServojLaw:
         """Return how much faster than the commands the joint targets become.
 
         Args:
-            begin: How long after a cycle's begin the calls begin, s.
+            begin: Time from a cycle's begin to that of its calls, s.
         """
         # The velocity of the targets is that of the commands, filtered by this impulse response.
         step = np.ones((1, 1))
@@ -213,7 +213,7 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
     """Refuse a tuning that UR's servoj refuses, or that is unstable.
 
     Args:
-        lookahead: s.
+        lookahead: Lookahead of servoj, s.
         gain: 1/s^2.
         cycle: Length of the controller's cycle, s; without it stability is not checked.
 

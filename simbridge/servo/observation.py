@@ -21,9 +21,9 @@ def observe_setpoints(
 
     Args:
         motion: N cycles.
-        cycle: s.
+        cycle: Cycle of the controller, s.
         gain: 1/s^2.
-        lookahead: s.
+        lookahead: Lookahead of servoj, s.
         last_step: How long the last step of each cycle (N,) lasts, s: the whole cycle where it is
             not split.
 

@@ -26,8 +26,8 @@ class Plant(msgspec.Struct, frozen=True):
     Attributes:
         gain: Gain of servoj, 1/s^2.
         lookahead: Lookahead of servoj, s.
-        phase: How long after the begin of a controller's cycle calls begin, s.
-        joint_lag: How much later the joints are where their targets were, s.
+        phase: Time from the begin of a controller's cycle to that of its calls, s.
+        joint_lag: Delay of the joints behind their targets, s.
         gain_deviation: One standard deviation of the gain as identified, 1/s^2; 0 if not known.
         lookahead_deviation: One standard deviation of the lookahead, s; 0 if not known.
         source: The file of the numbers; "" for the defaults and the command line.

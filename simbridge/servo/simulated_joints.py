@@ -17,7 +17,7 @@ class SimulatedJoints:
 
     Args:
         plant: The servo law's tuning and the joints' lag.
-        q: Where the arm rests (n,), rad.
+        q: Joint positions of the resting arm (n,), rad.
         period: Duration of a command, s: a multiple of the cycle.
         cycle: The controller's, s: a multiple of the step.
         step: Physics step, s.

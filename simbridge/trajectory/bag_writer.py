@@ -29,7 +29,7 @@ def write_bag(
     Args:
         path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the
             directory of a ROS 2 bag (sqlite3). It must not exist.
-        trajectory: What to write.
+        trajectory: The trajectory to write.
         topic: Its name.
         frame_id: The frame of the poses.
 

@@ -112,10 +112,10 @@ class IsoCube:
 
         Args:
             law: The motion law between two poses.
-            dwell: That of each stop, s.
+            dwell: Duration of each stop, s.
             rate: The rate of the samples, Hz.
             orientation: The tool's (4,).
-            laps: How often the cycle is made.
+            laps: Number of cycles.
         """
         poses = self.poses(orientation)
         parts = [dwell_at(poses[0], dwell)]
@@ -151,7 +151,7 @@ def largest_cube(
     Args:
         solver: Decides what can be attained.
         centre: (3,) in base_link, m.
-        orientation: That of the tool at every corner (4,).
+        orientation: Orientation of the tool at every corner (4,).
         tolerance: That of the edge, m.
 
     Raises:

@@ -102,9 +102,9 @@ def circle(
     """Return a circle, counter-clockwise seen from where its normal points.
 
     Args:
-        radius: m.
-        centre: (3,) in base_link, m.
-        normal: (3,) of its plane.
+        radius: Radius, m.
+        centre: Its centre (3,) in base_link, m.
+        normal: Normal (3,) of its plane.
         start: The direction (3,) from the centre in which it begins, projected onto the plane.
     """
     check_positive(radius=radius)
@@ -129,7 +129,7 @@ def helix(
     """Return a helix of constant radius.
 
     Args:
-        radius: m.
+        radius: Radius, m.
         centre: A point (3,) on its axis in base_link, m, in the plane where it begins.
         pitch: What it rises along its axis a turn, m; it descends if that is negative.
         turns: Need not be whole.
@@ -185,8 +185,8 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> GeometricPa
 
     Args:
         side: Length of an edge of the square without rounding, m.
-        centre: (3,) in base_link, m.
-        radius: That of the corners, m; at most half a side, which gives a circle.
+        centre: Its centre (3,) in base_link, m.
+        radius: Radius of the corners, m; at most half a side, which gives a circle.
     """
     check_positive(side=side, radius=radius)
     if radius > 0.5 * side:

@@ -137,7 +137,7 @@ def _refuse_missing(
     Args:
         table: The file.
         missing: Names of the needed fields that it does not have.
-        fields: Those that it has.
+        fields: Fields that it has.
         has_time: Whether it has stamps.
     """
     columns = [] if has_time else ["timestamp"]

@@ -43,7 +43,7 @@ class RtdeTable:
         scalars: Index of each column by its name in lower case.
         vectors: Indices of the columns of each vector by its name, where all of its elements are
             there.
-        notes: What was left out, each a sentence.
+        notes: Sentences about what was left out.
 
     Raises:
         InputFileError: The file cannot be read, or has no header.
@@ -178,7 +178,7 @@ def decompress_gzip(data: bytes, largest: int) -> tuple[bytes, bool]:
 
     Args:
         data: The file.
-        largest: How much is decompressed at most, bytes.
+        largest: Largest size after decompression, bytes.
 
     Returns:
         The content, and whether the file is not damaged.
@@ -211,7 +211,7 @@ def find_vectors(names: Sequence[str], vector_names: Collection[str]) -> Mapping
 
     Args:
         names: Names of all columns.
-        vector_names: Those that are looked for.
+        vector_names: Names of the vectors that are looked for.
 
     Returns:
         Indices of the columns by name, of vectors whose elements are numbered from 0, or from 1.

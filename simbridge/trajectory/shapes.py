@@ -56,8 +56,8 @@ def square(
         rate: The rate of the samples, Hz; at least one on every edge.
         laps: Number of laps.
         orientation: A unit quaternion (4,), constant.
-        corner_radius: That of rounded corners, m. Then the square begins in the middle of the edge
-            with the smallest y.
+        corner_radius: Radius of rounded corners, m. Then the square begins in the middle of the
+            edge with the smallest y.
     """
     check_positive(side=side, speed=speed, rate=rate)
     check_laps(laps)

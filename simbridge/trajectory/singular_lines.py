@@ -35,7 +35,7 @@ def wrist_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, 
 
     Args:
         robot: The arm.
-        length: That of the line, m.
+        length: Length of the line, m.
         near: Joint 5 in the middle of the line, rad.
     """
     _check(robot, length, near)
@@ -56,7 +56,7 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
 
     Args:
         robot: The arm.
-        length: That of the line, m.
+        length: Length of the line, m.
         near: Distance of the wrist from its singular position in the middle of the line, m.
     """
     _check(robot, length, near)
@@ -107,7 +107,7 @@ def elbow_line(
 
     Args:
         robot: The arm.
-        length: That of the line, m.
+        length: Length of the line, m.
         near: Joint 3 at its end, rad.
         raised: Elevation of the stretched arm above the horizontal, rad.
     """

@@ -224,7 +224,7 @@ def describe_reading(trajectory: Trajectory, understood: str, frame: str = "") -
     """Return the trajectory with the line on how its file was read: "400 poses, 50 Hz, ...".
 
     Args:
-        trajectory: As it was read.
+        trajectory: The trajectory, as it was read.
         understood: What was understood of the file.
         frame: Name of the frame of its poses.
     """

@@ -91,7 +91,7 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
         joints: See `ClosedFormArm`.
         near: Joint positions (n,), rad, to which each joint is turned as near as whole turns allow.
         k: The number of solutions before it, in `buffers.out`.
-        buffers: With the solution's table angles in `buffers.q`.
+        buffers: Buffers, with the solution's table angles in `buffers.q`.
 
     Returns:
         The number of solutions with it.
@@ -153,9 +153,9 @@ def ur_branches(
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
         joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
         near: Joint positions (6,), rad.
-        slack: How far out of reach the target may be, m.
+        slack: Distance by which the target may be out of reach, m.
         at_boundary: Whether pan and wrist 3 turn within rounding, so that the arm reaches.
-        buffers: With the goal.
+        buffers: Buffers, with the goal.
 
     Returns:
         The number of solutions.
@@ -250,10 +250,10 @@ def pan_angle(px: float, py: float, d4: float, forward: float, near: float) -> f
     """Return the angle of the pan, rad.
 
     Args:
-        px: Where the wrist is along x, m from the pan axis.
-        py: Where it is along y, m.
+        px: Position of the wrist along x from the pan axis, m.
+        py: Position of the wrist along y from the pan axis, m.
         d4: The offset along the parallel axes, m.
-        forward: How far the wrist stands ahead of the pan axis in the arm's plane, m.
+        forward: Distance of the wrist ahead of the pan axis in the arm's plane, m.
         near: The angle where the wrist, on the axis, leaves it free, rad.
     """
     if math.sqrt(px * px + py * py) < FREE:
@@ -317,8 +317,8 @@ def planar_branches(
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
         joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
         near: Joint positions (2,), rad.
-        slack: How far out of reach the target may be, m.
-        buffers: With the goal, the target from the arm's base.
+        slack: Distance by which the target may be out of reach, m.
+        buffers: Buffers, with the goal, the target from the arm's base.
 
     Returns:
         The number of solutions.
@@ -439,7 +439,7 @@ def branches(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
         target: Pose (7,); its quaternion need not be of unit length.
         near: Joint positions (n,), rad.
-        slack: How far out of reach the target may be, m.
+        slack: Distance by which the target may be out of reach, m.
         out: Result: the solutions (8, n), rad.
         notes: Result: the singularities of each (8,), as bits.
 

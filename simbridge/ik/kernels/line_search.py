@@ -31,7 +31,7 @@ def search_line(descent: Descent, cost: float) -> float:
     that, the steepest descent is taken. Without a step clamp nothing is checked: the plain method.
 
     Args:
-        descent: With the motion of the step; it is shortened to the clamp.
+        descent: The descent, with the motion of the step; it is shortened to the clamp.
         cost: Before the step.
 
     Returns:

@@ -65,7 +65,7 @@ def elbow(
         a: The length of the first link, m.
         b: The length of the second, m.
         near: The first angle where the goal leaves it free, rad.
-        slack: How far out of reach the goal may be, m; the links then point to it.
+        slack: Distance by which the goal may be out of reach, m; the links then point to it.
         out: Result (2, 2): rows of the two joint angles, rad.
 
     Returns:

@@ -59,7 +59,7 @@ def turn_within_rounding(turn: float, sine: float) -> float:
     """Return as much of a turn of wrist 3, rad, as moves the tool by no more than rounding.
 
     Args:
-        turn: rad.
+        turn: The angle, rad.
         sine: Sine of the angle of wrist 2.
     """
     most = math.pi if sine < FREE else ROUNDING / sine
@@ -104,7 +104,7 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
         goal: The target without base and tool (3, 4): see `BranchBuffers`.
         pan: The angle without rounding, rad.
-        ahead: How far the wrist stands ahead of the pan axis, m.
+        ahead: Distance of the wrist ahead of the pan axis, m.
         flip: Whether the wrist is flipped (1) or not (0).
     """
     d4 = abs(lengths[2])
@@ -154,7 +154,7 @@ def halve_turns(
         flip: Whether the wrist is flipped (1) or not (0).
         most: The largest turn, rad.
         swing_turn: The turn where the offset swings most, rad.
-        missing: How far out of reach the goal is without a turn, m.
+        missing: Distance by which the goal is out of reach without a turn, m.
 
     Returns:
         How far out of reach the goal is with the best turn, m (at least `NEAR`); that turn, rad
