@@ -80,7 +80,7 @@ def quoted_list(
 
     Args:
         values: The inputs.
-        most: How many are listed.
+        most: Largest number of them that is listed.
         longest: Characters of each, at most.
     """
     names = [unquoted(value, longest) for value in values]

@@ -62,7 +62,7 @@ def measure(minutes: float = 0.5) -> list[Row]:
     """Measure the loop's deadlines and the delay of its inputs.
 
     Args:
-        minutes: At each priority, min.
+        minutes: Duration at each priority, min.
     """
     return [
         *_measure_session("live, ordinary priority", minutes, 0),

@@ -47,7 +47,7 @@ class LoopCondition:
     """A condition under which the servo loop is measured.
 
     Attributes:
-        title: For the table.
+        title: Title of the table.
         is_busy: Whether the parent process computes meanwhile.
         priority: The loop's real-time priority; 0 for the ordinary scheduler.
     """
@@ -68,7 +68,7 @@ def measure(seconds: float = SECONDS) -> list[Row]:
     """Measure the servo loop at ordinary and real-time priority, and while the parent computes.
 
     Args:
-        seconds: For each of them, s.
+        seconds: Duration of each of them, s.
     """
     rows = []
     for condition in CONDITIONS:

@@ -47,7 +47,7 @@ class ExperimentArm:
     """An arm that can begin an experiment.
 
     Attributes:
-        robot: With its tool, its task and its home, where the experiment begins.
+        robot: The arm, with its tool, its task and its home, where the experiment begins.
         notes: Sentences on what was chosen where no flag was given, and on a home that makes a poor
             start.
     """

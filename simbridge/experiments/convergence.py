@@ -113,7 +113,7 @@ def measure(
 
     Args:
         robot: The arm, at whose home they begin.
-        solvers: By name, with one iteration.
+        solvers: Solvers by name, with one iteration.
         target: Pose (7,).
         iterations: How many.
     """

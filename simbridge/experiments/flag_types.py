@@ -15,7 +15,7 @@ def optional_arg(metavar: str, default: str, help: str | None = None) -> Any:
     """Describe a flag that may be left out, for the help.
 
     Args:
-        metavar: What stands for the value.
+        metavar: Word that stands for the value.
         default: What holds without the flag, in words.
         help: What the flag means; by default the docstring of its field.
     """

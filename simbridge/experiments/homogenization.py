@@ -172,7 +172,7 @@ def response(robot: Robot, solver: Solver, samples: int, seed: int) -> MatrixSta
 
     Args:
         robot: The arm.
-        solver: With one iteration per step.
+        solver: A solver with one iteration per step.
         samples: Number of joint positions.
         seed: Seed of the joint positions.
     """
@@ -311,7 +311,7 @@ def _draw_matrix(axes: Axes, matrix: Array, top: float) -> None:
     """Draw a matrix (6, 6) as coloured cells with its numbers.
 
     Args:
-        axes: To draw into.
+        axes: Axes to draw into.
         matrix: Its entries.
         top: The largest entry of all matrices with this scale.
     """

@@ -92,7 +92,7 @@ def measure(
 
     Args:
         robot: The arm.
-        solvers: By name.
+        solvers: Solvers by name.
         layout: The square.
         steps: From corner to corner.
 

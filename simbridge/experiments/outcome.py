@@ -118,8 +118,8 @@ class Plot:
     """A plot that is drawn when it is saved.
 
     Attributes:
-        width: In inches.
-        height: In inches.
+        width: Width, in inches.
+        height: Height, in inches.
         draw: Fills an empty figure.
     """
 
@@ -148,8 +148,8 @@ class Outcome:
     Attributes:
         figures: Single numbers, by names that include their unit.
         data: Everything measured, SI units, as JSON takes it.
-        tables: For the terminal.
-        plots: By file name.
+        tables: Tables for the terminal.
+        plots: Plots by file name.
         notes: Sentences to be read with the tables; empty ones are not shown.
         expected: What is known of the figures; nothing unless the arm and the settings are the
             paper's.

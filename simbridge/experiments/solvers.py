@@ -63,7 +63,7 @@ class TrackingFigures:
 
     Attributes:
         rms: Target minus tool, m.
-        angle: The same for the rotation, rad.
+        angle: Angle of the rotation, likewise, rad.
         peak_speed: Peak speed of the fastest joint, rad/s.
         acceleration: Acceleration of all joints together, RMS, rad/s^2: the lower, the smoother.
         step_time: Duration of one step within a whole trajectory, s.
@@ -114,7 +114,7 @@ def track(robot: Robot, solver: Solver, targets: Array) -> TrackingFigures:
 
     Args:
         robot: The arm.
-        solver: To be measured.
+        solver: The solver that is measured.
         targets: One per control period (T, 7).
     """
     start = start_posture(robot, targets[0])
@@ -196,7 +196,7 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> PoseFigu
 
     Args:
         robot: The arm.
-        solver: To be measured.
+        solver: The solver that is measured.
         samples: Number of poses.
         seed: Seed of poses and starts.
     """

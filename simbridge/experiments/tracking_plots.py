@@ -93,7 +93,7 @@ def _draw_errors(axes: Axes, laps: Sequence[Lap], lowest: float) -> None:
     """Draw the RMS with every gain; a horizontal line for a solver that has none.
 
     Args:
-        axes: To draw into.
+        axes: Axes to draw into.
         laps: Laps of one solver.
         lowest: The lower end of the scale, mm.
     """
@@ -132,7 +132,7 @@ def _set_scales(axes: Axes, gains: Sequence[float], scale: tuple[float, float]) 
     """Make both scales logarithmic.
 
     Args:
-        axes: With errors against gains.
+        axes: Axes with errors against gains.
         gains: All of them, in ascending order; they are the ticks.
         scale: Ends of the scale of errors, mm.
     """
@@ -153,7 +153,7 @@ def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
 
     Args:
         laps: Laps of the sweep.
-        targets: As the solvers got them (T, 7).
+        targets: Target poses as the solvers got them (T, 7).
         noise: Their standard deviation along each axis, m.
     """
 
@@ -199,7 +199,7 @@ def _draw_over_time(
     """Draw a coordinate of the square, of the targets, and of the tool with three gains.
 
     Args:
-        axes: To draw into.
+        axes: Axes to draw into.
         laps: Laps of the sweep.
         targets: The coordinate of the targets on the edge, mm.
         edge: The samples of the edge.

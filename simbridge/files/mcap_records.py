@@ -42,7 +42,7 @@ def mcap_records(
 
     Args:
         file: The file, open at its beginning.
-        path: The same, for the error.
+        path: The file, for the error.
         decode: Takes the content of each chunk; what it returns is yielded instead of the chunk's
             records, except None.
 

@@ -65,7 +65,7 @@ class ReadingProcess:
 
     Args:
         module: The child's main module, which calls `serve`.
-        limits: What each answer may use.
+        limits: Limits on what each answer may use.
     """
 
     def __init__(self, module: str, limits: Limits) -> None:

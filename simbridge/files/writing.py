@@ -55,7 +55,7 @@ def replacing(
     it was.
 
     Args:
-        path: What is written.
+        path: The file that is written.
         overwrite: Whether an earlier one may be replaced.
         follow_links: True for a path that the user gives: what a link there points to is written,
             and a device or pipe is written directly. False for a name that simbridge chooses inside
@@ -119,7 +119,7 @@ def write_file(
     """Write a file as `replacing` does.
 
     Args:
-        path: What is written.
+        path: The file that is written.
         content: Content of the file.
         overwrite: See `replacing`.
         follow_links: See `replacing`.

@@ -243,7 +243,7 @@ def _fit_calls(
         commands: (K, n), rad.
         index: About where each row is along the commands (T,).
         law: The servo law to begin from.
-        rounds: How often.
+        rounds: Number of rounds.
         with_duration: Fit the duration of calls, too.
     """
     moving = np.flatnonzero(motion.moving)
@@ -269,7 +269,7 @@ def _improve_law(
 
     Args:
         motion: T rows.
-        calls: With their commands.
+        calls: The calls, with their commands.
         commands: (K, n), rad.
         rows: Which rows count.
         with_duration: Vary the duration of calls, too.

@@ -34,7 +34,7 @@ class TimedLaw:
 
     Attributes:
         gain: 1/s^2.
-        lookahead: s.
+        lookahead: Lookahead of servoj, s.
         duration: Duration of a call, s.
         begin: When call 0 begins, s after the end of the first row's cycle: negative, by less than
             a duration.
@@ -55,7 +55,7 @@ class Calls:
         call: The call at the end of each row's cycle (T,).
         weight: Weight of this call's command in the row's setpoint (T,); the rest is the weight of
             the previous call's.
-        setpoints: What each row reveals (T, n), rad.
+        setpoints: Setpoint that each row reveals (T, n), rad.
         command: Index of the command that each call took (M,), counted from the call before the
             first: `command[m]` and `command[m + 1]` are the previous and the current one of call m.
             Empty if not searched for yet.

@@ -84,7 +84,7 @@ class GroupFit(NamedTuple):
 
     Attributes:
         pair: X, s^2, and Y, s.
-        residuals: What is left in each row (R,), rad.
+        residuals: Residual of each row (R,), rad.
         products: Products of the normal equations, for each row (5, R): x x, x y, y y, x r and y r.
         weights: Weights of the rows (R,).
     """

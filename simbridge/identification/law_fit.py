@@ -58,7 +58,7 @@ class LawFit:
 
     Attributes:
         tuning: X = 1 / gain, s^2, and Y = lookahead, s (2,).
-        phase: How long after a cycle's begin calls begin, s.
+        phase: Time from a cycle's begin to that of its calls, s.
         window: How many commands before, and after, that of its own cycle a row may have taken.
         matched: Indices (2, K) of the commands of the call before, and of the call at the end of
             each row's cycle.
@@ -104,7 +104,7 @@ class LawRows:
 
         Args:
             tuning: X and Y (2,).
-            phase: s.
+            phase: Time from a cycle's begin to that of its calls, s.
             window: See `LawFit`.
         """
         setpoints, weight = self._reveal_setpoints(tuning, phase)
@@ -126,7 +126,7 @@ class LawRows:
         """Improve a fit: fit the law to its commands, then search for the law's commands, in turns.
 
         Args:
-            fit: Where to begin.
+            fit: The fit to begin from.
             with_tuning: Vary the tuning, too; else the phase alone.
         """
         failures = 0
@@ -269,7 +269,7 @@ class LawRows:
         """Return X, Y and phase (3,) for the commands of a fit, by Gauss and Newton.
 
         Args:
-            fit: Where to begin.
+            fit: The fit to begin from.
             with_tuning: Vary the tuning, too; else the phase alone.
             fraction: Fraction of the rows that counts.
         """

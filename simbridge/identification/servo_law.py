@@ -53,10 +53,10 @@ class FoundLaw:
 
     Attributes:
         gain: 1/s^2.
-        lookahead: s.
+        lookahead: Lookahead of servoj, s.
         deviations: Standard deviations of gain, 1/s^2, and lookahead, s.
         delay: Mean delay of the commands, s.
-        phase: How long after a cycle's begin calls begin, s.
+        phase: Time from a cycle's begin to that of its calls, s.
         residuals: Distance of each examined cycle's setpoint from the commands (K,), rad.
     """
 

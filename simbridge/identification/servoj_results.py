@@ -47,7 +47,7 @@ class CommandFit:
         calls: Its calls.
         tuning: Its tuning.
         errors: Joint targets predicted minus recorded (T, n), rad.
-        restarts: How often the prediction restarted.
+        restarts: Number of restarts of the prediction.
     """
 
     motion: TargetMotion

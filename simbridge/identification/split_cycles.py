@@ -155,7 +155,7 @@ def confirm_tuning(
     Args:
         motion: The recording.
         tuning: The tuning, as identified as if cycles were whole.
-        spans: Where commands were held.
+        spans: Rows in which commands were held.
 
     Returns:
         The tuning; None where the rows do not tell.

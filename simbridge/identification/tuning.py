@@ -28,7 +28,7 @@ class Tuning:
 
     Attributes:
         gain: 1/s^2.
-        lookahead: s.
+        lookahead: Lookahead of servoj, s.
         deviation: One standard deviation of both (2,).
         residuals: What is left of the rows that were fitted (R,), rad: the Euclidean distance over
             all joints.

@@ -134,7 +134,7 @@ class Grid:
         scenarios: Names, scripts, or files.
         grid: The values of each parameter, as texts; one value is the same for all points.
         random: The range of each parameter that is drawn, as `Range.of` parses it.
-        samples: How many draws.
+        samples: Number of draws.
         points: Listed points: texts by parameter; an empty text stands for the default.
         seeds: Number of seeds of the targets' noise, from 0.
         plan_only: Whether points are planned and checked, and not simulated.

@@ -68,7 +68,7 @@ class Result:
         reason: Why there are no figures, as a sentence.
         figures: Values by their paths in summary.json, in SI units:
             "tracking_error.position_m.rms".
-        wall: How long the point took, s.
+        wall: Time that the point took, s.
         host: Name of the computer that ran it.
     """
 
@@ -267,9 +267,9 @@ class Results:
 
         Args:
             identity: Identity of the point.
-            point: What was run.
+            point: The point that was run.
             result: Its outcome and figures.
-            attempts: How often it was tried.
+            attempts: Number of attempts.
             made_by: See `made_by`.
 
         Returns:

@@ -118,8 +118,8 @@ def _draw_lines(
     """Draw each family's median over one parameter, with the spread of its points.
 
     Args:
-        points: With one axis, or none.
-        quantity: What is drawn.
+        points: The points, with one axis or none.
+        quantity: The quantity that is drawn.
         svg_name: Identifies the drawing on the page.
         has_notes: Whether the figure explains its lines.
     """
@@ -160,7 +160,7 @@ def _draw_family(
         axes: Axes of the drawing.
         rows: The points.
         name: Name of the parameter; "" for none.
-        quantity: What is drawn.
+        quantity: The quantity that is drawn.
         colour: Colour of the line.
 
     Returns:
@@ -219,8 +219,8 @@ def _median_errors(
     """Return the median error of some points at each pair of values; NaN where there is no point.
 
     Args:
-        points: With two axes.
-        rows: Those that count.
+        points: The points, with two axes.
+        rows: The rows that count.
         xs: Values of the first parameter.
         ys: Values of the second parameter.
 
@@ -242,7 +242,7 @@ def _draw_map(
     """Draw one map.
 
     Args:
-        points: With two axes.
+        points: The points, with two axes.
         xs: Values of the first parameter, ascending.
         ys: Values of the second parameter, ascending.
         values: Errors (len(ys), len(xs)), in the unit of the figure; NaN where there is no point.
@@ -401,7 +401,7 @@ def _scale_axis(axes: Axes, name: str, values: Iterable[float], *, vertical: boo
     Args:
         axes: Axes of the drawing.
         name: Name of the parameter; "" for no title.
-        values: What is drawn along the axis.
+        values: The values that are drawn along the axis.
         vertical: Whether it is the y axis.
     """
     axis = axes.yaxis if vertical else axes.xaxis
