@@ -57,6 +57,7 @@ def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) ->
     """
 
     def joints(*columns: str) -> Layout:
+        """Return the layout of a JointState: position, velocity and effort as far as named."""
         return ros_messages.joint_state(frame_id, joint_names, *columns)
 
     topics = {

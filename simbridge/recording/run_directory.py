@@ -142,6 +142,7 @@ class RunDirectory:
         """
 
         def check(tables: dict[str, Any]) -> dict[str, Any]:
+            """Return the tables if they hold a record."""
             read_record(tables)
             return tables
 

@@ -117,6 +117,7 @@ class LiveChannel:
         # How many inputs were posted, and how many periods were written.
         self._counts = numbers[:COUNT_WORDS].view(np.int64)
         self.solving = numbers[COUNT_WORDS : COUNT_WORDS + 1]
+
         # A slot holds how many numbers its input has, and these.
         slots_end = HEAD_WORDS + SLOT_COUNT * (1 + longest_row(n))
         self._slots = numbers[HEAD_WORDS:slots_end].reshape(SLOT_COUNT, -1)

@@ -208,6 +208,7 @@ class ControllerDriver(LiveDriver):
         """Return what the servo process runs for a live session."""
 
         def create_channel(path: Path) -> None:
+            """Make the memory for inputs and periods, which the parent keeps open."""
             self.channel = LiveChannel.create(path, self._backend.robot.n)
 
         return LiveProgram("simbridge.sessions.process", self.setup.pickled(), create_channel)

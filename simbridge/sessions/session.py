@@ -529,6 +529,8 @@ class LiveSession:
         with self._input_lock:
             if self._ended:
                 raise NotEngaged("the session has ended")
+
+            # Refuse what is no such input.
             sent = self._clock()
             try:
                 values = convert()
@@ -548,6 +550,7 @@ class LiveSession:
             self._sent = sent
             item = Input(kind, values, self._number, self._engagement, sent=sent, **facts)
             record = input_record(item)
+
             channel = self._driver.channel
             if channel is None:
                 # No loop runs, which would refuse it.

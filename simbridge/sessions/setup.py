@@ -188,7 +188,16 @@ def session_record(
     controller: ControllerFacts | None,
     capabilities: Capabilities,
 ) -> SessionRecord:
-    """Return the record of a session, before it has moved."""
+    """Return the record of a session, before it has moved.
+
+    Args:
+        robot: The arm, with its TCP and payload.
+        setup: Of its motion.
+        options: Of the session.
+        backend: Its name.
+        controller: What is known of the controller; None in simulation.
+        capabilities: Of the backend.
+    """
     if isinstance(setup.solver, str):
         # A function, which only the loop's process imports.
         solver = SolverRecord(name=setup.solver, task=robot.task, parameters={})

@@ -356,21 +356,23 @@ def _fit_marker(
     return rotation, translation, marker
 
 
-def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]:
+def _rough_offset(
+    times: Array, positions: Array, recorded_times: Array, recorded: Array
+) -> tuple[float, float]:
     """Return the offset at which the chords of two motions agree best, and the search's period, s.
 
     Args:
-        t: Stamps (T,) of the run, s.
-        p: Positions (T, 3) of the run, m.
-        u: Stamps (U,) of the recording, s.
-        x: Positions (U, 3) of the recording, m.
+        times: Stamps (T,) of the run, s.
+        positions: Of the run (T, 3), m.
+        recorded_times: Stamps (U,) of the recording, s.
+        recorded: Positions (U, 3) of the recording, m.
 
     Raises:
         UnusableSamples: Either does not move.
     """
-    period = _search_period(t, u)
-    run_chords = _chords(t, p, period)
-    recorded_chords = _chords(u, x, period)
+    period = _search_period(times, recorded_times)
+    run_chords = _chords(times, positions, period)
+    recorded_chords = _chords(recorded_times, recorded, period)
     if not run_chords.any() or not recorded_chords.any():
         raise UnusableSamples(
             "recording", "it or the run is at rest, so the clock offset cannot be determined."
@@ -381,7 +383,7 @@ def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]
     # Negative lags count from the end.
     if lag >= len(agreement) // 2:
         lag -= len(agreement)
-    return float(u[0] - t[0] + lag * period), period
+    return float(recorded_times[0] - times[0] + lag * period), period
 
 
 def _search_period(t: Array, u: Array) -> float:

@@ -189,6 +189,7 @@ def _spectrum(values: Array, size: int, count: int) -> NDArray[np.complex128]:
         size: Number of values with the padding, a power of two.
         count: Number of points.
     """
+    # As many short transforms as the memory demands, but none with fewer points than are needed.
     transforms = 1
     while size // transforms > MAX_TRANSFORM_POINTS and size // (2 * transforms) >= count:
         transforms *= 2
@@ -199,6 +200,7 @@ def _spectrum(values: Array, size: int, count: int) -> NDArray[np.complex128]:
         if count > len(transform):
             # Of a real signal only half the transform is kept; the rest is its mirror image.
             transform = np.concatenate([transform, np.conj(transform[-2:0:-1])])
+        # The samples of this transform come later than those of the first, by their offset.
         phase = np.exp(-2j * np.pi * offset / size * np.arange(count))
         total += transform[:count] * phase
     return total
