@@ -46,6 +46,7 @@ def match_commands(
     return matched, cost
 
 
+# complexipy: ignore (a function for each row takes a tenth longer)
 def search_sequence(
     sent: Array,
     setpoints: Array,

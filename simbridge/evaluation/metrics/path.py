@@ -241,6 +241,7 @@ def _bound_blocks(corners: Array) -> BlockBounds:
     return BlockBounds(np.concatenate(lows), np.concatenate(highs), np.array(first))
 
 
+# complexipy: ignore (a function for each point takes a third longer)
 def _nearest_places(
     corners: Array,
     length: Array,

@@ -119,6 +119,7 @@ def adapt_ballast(ballast: float, ratio: float, first_ballast: float) -> float:
     return ballast
 
 
+# complexipy: ignore (its arrays must not be arguments of another, as said below)
 def track(
     placements: Array,
     limits: Array,
@@ -295,6 +296,7 @@ def accumulate(
         copy(q, out[t])
 
 
+# complexipy: ignore (its arrays must not be arguments of another, as said below)
 def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     placements: Array,
     q0: Array,
