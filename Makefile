@@ -49,14 +49,15 @@ coverage: $(VENV)/.installed-dev ## measure which lines the tests run, those of 
 test-lowest: ## run the tests on Python 3.10 with the oldest versions that pyproject.toml allows
 	$(MAKE) test VENV=$(VENV)-lowest PYTHON=$(or $(PYTHON),python3.10) RESOLUTION=lowest-direct
 
-lint: $(VENV)/.installed-dev ## check style, formatting and types
+lint: $(VENV)/.installed-dev ## check style, formatting, complexity, types and imports
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/complexipy --failed --plain
 	$(VENV)/bin/python -m mypy
 	$(VENV)/bin/lint-imports
 
 clean: ## remove .venv and what tools left behind (never runs/)
-	rm -rf .venv .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .complexipy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp an extra. pip before 21.3, which some Python 3.10 bring, cannot install a pyproject.toml editable.
