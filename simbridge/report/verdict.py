@@ -183,7 +183,8 @@ def _servo(facts: Mapping[str, Any]) -> str:
     check = facts.get("servo_law")
     text = str(facts["servo"])
     if check is not None and check["holds"] is False and check["gain"] is not None:
-        gain, lookahead = significant(check["gain"]), significant(check["lookahead_s"])
+        gain = significant(check["gain"])
+        lookahead = significant(check["lookahead_s"])
         text = f"servoj found at gain {gain}, lookahead {lookahead}{NO_BREAK}s"
     text = re.sub(r"(\d) s$", rf"\1{NO_BREAK}s", text)
     return f"{text} and feedforward" if facts["feedforward"] else text

@@ -48,7 +48,7 @@ def open_socket(port, path, **options):
     return connect(f"ws://127.0.0.1:{port}{path}", subprotocols=[VERSION], max_size=None, **options)
 
 
-def test_the_page_is_at_the_token(port, gate):
+def test_page_is_at_the_token(port, gate):
     for path in (f"/{gate.token}/", f"/{gate.token}", f"/{gate.token}/?darkMode"):
         status, body = get(port, path)
 
@@ -56,14 +56,14 @@ def test_the_page_is_at_the_token(port, gate):
         assert b"<title>Viser</title>" in body
 
 
-def test_a_web_socket_at_the_token_is_served(port, gate):
+def test_web_socket_is_at_the_token(port, gate):
     for origin in (None, f"http://127.0.0.1:{port}"):
         with open_socket(port, f"/{gate.token}", origin=origin) as connection:
             assert connection.recv(timeout=10.0)
 
 
 @pytest.mark.parametrize("path", ["/", "/index.html", "/guess/", "/guess"])
-def test_without_the_token_there_is_no_page_and_no_web_socket(port, path):
+def test_requests_without_the_token_are_refused(port, path):
     status, body = get(port, path)
     with pytest.raises(InvalidStatus) as refused:
         open_socket(port, path).close()
@@ -76,20 +76,20 @@ def test_without_the_token_there_is_no_page_and_no_web_socket(port, path):
 @pytest.mark.parametrize(
     "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}]
 )
-def test_another_host_or_origin_is_refused_with_the_token(port, gate, headers):
+def test_foreign_host_or_origin_is_refused(port, gate, headers):
     status, _ = get(port, f"/{gate.token}/", **headers)
 
     assert status == 403
 
 
-def test_a_web_socket_of_another_origin_is_refused_with_the_token(port, gate):
+def test_web_socket_of_foreign_origin_is_refused(port, gate):
     with pytest.raises(InvalidStatus) as refused:
         open_socket(port, f"/{gate.token}", origin="http://evil.example").close()
 
     assert refused.value.response.status_code == 403
 
 
-def test_a_server_that_viser_starts_in_another_way_is_an_error(monkeypatch):
+def test_unguarded_server_is_an_error(monkeypatch):
     # As if viser had kept a `serve` of its own: the one that is replaced is never called.
     real_serve = websockets.asyncio.server.serve
 
@@ -108,7 +108,7 @@ def test_a_server_that_viser_starts_in_another_way_is_an_error(monkeypatch):
         get(port, "/")
 
 
-def test_other_servers_of_the_program_are_left_alone():
+def test_foreign_servers_are_not_guarded():
     async def greet(connection):
         await connection.send("good morning")
 

@@ -68,10 +68,12 @@ def lab(colour: str, vision: str) -> np.ndarray:
 @pytest.mark.parametrize("name", SETS)
 def test_colours_differ_for_every_vision(name: str, vision: str) -> None:
     seen = {colour: lab(colour, vision) for colour in SETS[name]}
-    apart = {
-        pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)
-    }
-    assert min(apart.values()) >= MIN_DIFFERENCE, min(apart.items(), key=lambda item: item[1])
+
+    differences = {}
+    for first, second in combinations(seen, 2):
+        differences[first, second] = float(np.linalg.norm(seen[first] - seen[second]))
+    most_alike = min(differences, key=differences.__getitem__)
+    assert differences[most_alike] >= MIN_DIFFERENCE, most_alike
 
 
 def test_lines_differ_by_more_than_colour() -> None:
