@@ -89,7 +89,7 @@ class MovingSquare:
         speed: Along the edges, m/s.
         times: Instants (T,), `RATE` a second, s.
         poses: Targets (T, 7).
-        corners: (4, 3), m, each of them a target.
+        corners: Corners (4, 3), m, each of them a target.
         second_lap: Its samples.
     """
 

@@ -35,7 +35,7 @@ def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Arr
     Args:
         motion: The recording.
         law: The law and the timing of the calls.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
         index: About where each row is along the commands (T,).
 
     Raises:
@@ -109,7 +109,7 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     Candidate j of call m is the command `low[m] + j`.
 
     Args:
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
         setpoints: Setpoints of the rows (T, n), rad, in the order of their calls.
         weight: See `Calls`; in the same order.
         first: The first row of each call (M,).

@@ -77,7 +77,7 @@ def find_calls(
 
     Args:
         motion: Its stamps are multiples of the cycle apart.
-        commands: (K, n), rad, in the order in which they were sent.
+        commands: Commands (K, n), rad, in the order in which they were sent.
         tuning: The tuning, as identified from the path of the commands, or from held ones.
         index: About where each row is along the commands (T,): see `along`.
 
@@ -131,7 +131,7 @@ def _search_timing(
 
     Args:
         motion: A part of the recording.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
         tuning: See `find_calls`.
         index: About where each row is along the commands (T,).
         exact: The search ends at a fit that leaves less than this, rad.
@@ -240,7 +240,7 @@ def _fit_calls(
 
     Args:
         motion: T rows.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
         index: About where each row is along the commands (T,).
         law: The servo law to begin from.
         rounds: Number of rounds.
@@ -270,7 +270,7 @@ def _improve_law(
     Args:
         motion: T rows.
         calls: The calls, with their commands.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
         rows: Which rows count.
         with_duration: Vary the duration of calls, too.
 

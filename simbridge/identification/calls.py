@@ -71,7 +71,7 @@ class Calls:
         """Return each row's setpoint minus what it should be (T, n), rad.
 
         Args:
-            commands: (K, n), rad.
+            commands: Commands (K, n), rad.
         """
         weight = self.weight[:, None]
         previous = commands[self.command[self.call]]

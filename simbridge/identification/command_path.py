@@ -85,7 +85,7 @@ class CommandPath:
         """Return the segment (R,) nearest to each point, among those around a guess.
 
         Args:
-            points: (R, n), rad.
+            points: Points (R, n), rad.
             around: A segment for each point (R,).
             reach: How many segments to both sides of it are searched.
         """
@@ -107,7 +107,7 @@ class CommandPath:
         The path may cross itself.
 
         Args:
-            points: (R, n), rad, in their order in time.
+            points: Points (R, n), rad, in their order in time.
         """
         limit = max(MIN_FOLLOWED_POINTS, MAX_FOLLOWED_PAIRS // len(self.squared_length))
         rows = spread_rows(len(points), limit)
@@ -129,7 +129,7 @@ class CommandPath:
         """Project points on segments.
 
         Args:
-            points: (R, n), rad.
+            points: Points (R, n), rad.
             segments: A segment for each point (R,).
 
         Returns:

@@ -324,8 +324,8 @@ def _solve_least_squares(columns: Array, target: Array, weights: Array) -> Array
     """Return the weighted least-squares solution x (m,) of columns x = target.
 
     Args:
-        columns: (K, n, m).
-        target: (K, n).
+        columns: Coefficients of the unknowns (K, n, m).
+        target: Right-hand sides (K, n).
         weights: Weights of the rows (K,).
     """
     columns, scale = _scale_columns(columns)

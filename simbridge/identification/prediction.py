@@ -27,7 +27,7 @@ def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array,
     Args:
         motion: The recording, T rows.
         calls: Its calls.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
 
     Returns:
         Joint targets predicted minus recorded (T, n), rad; and how often the prediction restarted

@@ -82,7 +82,7 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
 
     Args:
         motion: The controller's joint targets.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
 
     Raises:
         NotIdentified: With the reason.
@@ -120,7 +120,7 @@ def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array,
     Args:
         motion: T rows.
         tuning: Tuning of servoj.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
 
     Returns:
         Where it is along the commands (T,): 3.25 is a quarter of the way from command 3 to command

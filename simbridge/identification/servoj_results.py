@@ -68,7 +68,7 @@ def identify_servoj(
 
     Args:
         motion: The controller's joint targets.
-        commands: (K, n), rad, where they are known.
+        commands: Commands (K, n), rad, where they are known.
         reasons: Reasons for what was not identified; those found here are added.
         notes: Sentences about the recording; those found here are added.
     """
@@ -114,7 +114,7 @@ def _fit_commands(
 
     Args:
         motion: The controller's joint targets.
-        commands: (K, n), rad.
+        commands: Commands (K, n), rad.
         start: A tuning to begin from; None: from the path of the commands.
         held: The tuning from held commands, with which the result must agree.
 

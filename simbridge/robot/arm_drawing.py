@@ -35,7 +35,7 @@ class DrawnMesh:
 
     Attributes:
         body: 0 for the base, i for the body that follows joint i.
-        vertices: (V, 3), m, in base_link or in the frame of the body's joint.
+        vertices: Vertices (V, 3), m, in base_link or in the frame of the body's joint.
         triangles: Indices (F, 3) of the vertices of each triangle.
         color: Red, green, blue in 0..1.
     """

@@ -126,8 +126,8 @@ class JointLimits:
     Attributes:
         position_min: Lower limits (n,), rad.
         position_max: Upper limits (n,), rad.
-        max_velocity: (n,), rad/s.
-        max_acceleration: (n,), rad/s^2.
+        max_velocity: Velocity limits (n,), rad/s.
+        max_acceleration: Acceleration limits (n,), rad/s^2.
     """
 
     position_min: Array

@@ -52,7 +52,7 @@ class IsoCube:
     """The test cube after ISO 9283 (from secondary sources): poses and paths on its inclined plane.
 
     Attributes:
-        centre: (3,) in base_link, m.
+        centre: Centre (3,) in base_link, m.
         edge: Length of its edges, m, which are along the axes of base_link.
     """
 
@@ -150,7 +150,7 @@ def largest_cube(
 
     Args:
         solver: Decides what can be attained.
-        centre: (3,) in base_link, m.
+        centre: Centre (3,) in base_link, m.
         orientation: Orientation of the tool at every corner (4,).
         tolerance: That of the edge, m.
 

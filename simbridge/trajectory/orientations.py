@@ -32,7 +32,7 @@ class Orientation(ABC):
         """Return unit quaternions (K, 4), continuous in sign.
 
         Args:
-            positions: (K, 3), m.
+            positions: Positions (K, 3), m.
             tangents: Unit tangents (K, 3) there.
         """
 
@@ -107,8 +107,8 @@ def _quaternions_of_axes(x: Array, z: Array) -> Array:
     """Return quaternions (K, 4) of the frames with these axes.
 
     Args:
-        x: (K, 3), at right angles to z, of any length but zero.
-        z: (K, 3), likewise.
+        x: Vectors (K, 3), at right angles to z, of any length but zero.
+        z: Vectors (K, 3), likewise.
     """
     x = x / np.linalg.norm(x, axis=1, keepdims=True)
     z = z / np.linalg.norm(z, axis=1, keepdims=True)

@@ -133,7 +133,7 @@ def helix(
         centre: A point (3,) on its axis in base_link, m, in the plane where it begins.
         pitch: What it rises along its axis a turn, m; it descends if that is negative.
         turns: Need not be whole.
-        axis: (3,).
+        axis: Axis (3,).
         start: The direction (3,) from the centre in which it begins, projected onto the plane.
     """
     check_positive(radius=radius, turns=turns)
@@ -242,10 +242,10 @@ def lissajous(
     """Return a Lissajous curve: on each axis, amplitude sin(frequency u + phase), u from 0 to 2 pi.
 
     Args:
-        amplitudes: (3,) in m; zero for no motion along an axis.
+        amplitudes: Amplitudes (3,) in m; zero for no motion along an axis.
         frequencies: Three whole numbers, 1 or more, best without a common divisor.
-        phases: (3,) in rad, for which the derivative is zero nowhere.
-        centre: (3,) in m, from base_link.
+        phases: Phases (3,) in rad, for which the derivative is zero nowhere.
+        centre: Centre (3,) in m, from base_link.
     """
     amplitude = vector("amplitudes", amplitudes, 3)
     phase = vector("phases", phases, 3)

@@ -51,7 +51,7 @@ def square(
 
     Args:
         side: Length of an edge, m.
-        centre: (3,) in base_link, m.
+        centre: Centre (3,) in base_link, m.
         speed: Along the edges, m/s.
         rate: The rate of the samples, Hz; at least one on every edge.
         laps: Number of laps.

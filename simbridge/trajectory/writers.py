@@ -82,7 +82,7 @@ def _lines(path: str | Path, times: ArrayLike, poses: ArrayLike, separator: str)
     Args:
         path: Names the samples in a refusal.
         times: Stamps (T,), s.
-        poses: (T, 7).
+        poses: Poses (T, 7).
         separator: Stands between two numbers.
     """
     stamps = np.asarray(times, dtype=float)
