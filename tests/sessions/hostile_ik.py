@@ -1,4 +1,4 @@
-"""Solvers that work while a session begins, and then do what no solver should; for the tests of live sessions."""
+"""Solvers that work while a session begins, and then do what no solver should."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _steps = 0
 
 
 def is_due() -> bool:
-    """Count a step; returns whether the fault is due."""
+    """Count a step, and return whether the fault is due."""
     global _steps
     _steps += 1
     return _steps > STEPS_BEFORE
 
 
 def answer(wrong: Any) -> Any:
-    """A solver that keeps the joints, and then answers with something else."""
+    """Return a solver that keeps the joints, and then answers with something else."""
 
     def step(q: Any, target: Any) -> Any:
         return wrong(q) if is_due() else q
@@ -31,6 +31,8 @@ def answer(wrong: Any) -> Any:
 
 
 class LocalError(Exception):
+    """An error that has no text and cannot be pickled."""
+
     def __reduce__(self) -> Any:
         raise TypeError("cannot be pickled")
 

@@ -1,8 +1,8 @@
-"""Random streams of inputs for a live session: a seed gives a stream of at least two seconds, and what must hold in it.
+"""Random streams of inputs for a live session: a seed gives a stream of at least two seconds.
 
-A stream has one to four parts. Each has a kind of input, a rate from 1 Hz to 1 kHz, jitter, gaps and bursts, and a
-manner: smooth, noisy, jumping, out of reach, towards a singularity, reversing at full speed, malformed. Between them
-the arm may be halted, or disengaged and engaged again.
+A stream has one to four parts. Each has a kind of input, a rate from 1 Hz to 1 kHz, jitter, gaps
+and bursts, and a manner: smooth, noisy, jumping, out of reach, towards a singularity, reversing at
+full speed, malformed. Between them the arm may be halted, or disengaged and engaged again.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Given(NamedTuple):
         at: After the stream's beginning, s.
         part: The number of the part to which it belongs.
         call: The method of the session.
-        make: Its arguments, from the tool's pose and the joint positions (n,), rad, at the beginning of the part.
+        make: Returns its arguments, from the tool's pose and the joint positions (n,), rad, at the
+            beginning of the part.
         keywords: Its keyword arguments.
-        bad: Whether the call must refuse it.
+        bad: True if the call must refuse it.
     """
 
     at: float
@@ -63,13 +64,13 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class InputStream:
-    """A stream.
+    """A stream of inputs.
 
     Attributes:
         seed: Its seed.
-        parts: What each part is, in words.
-        given: In the order of time.
-        duration: s.
+        parts: A description of each part.
+        given: The inputs in the order of time.
+        duration: Duration, s.
     """
 
     seed: int
@@ -79,7 +80,7 @@ class InputStream:
 
 
 def input_stream(seed: int, robot: Robot, shortest: float = SHORTEST) -> InputStream:
-    """The stream of a seed, which lasts for so long at least, s."""
+    """Return the stream of a seed, which lasts for so long at least, s."""
     chance = random.Random(seed)
     given: list[Given] = []
     parts: list[str] = []
@@ -94,7 +95,8 @@ def input_stream(seed: int, robot: Robot, shortest: float = SHORTEST) -> InputSt
         bursts = chance.choice((0, 0, 5))
         bad = chance.choice((0.0, 0.0, 0.1))
         parts.append(
-            f"{kind} {manner} {rate:.0f} Hz, jitter {jitter:g}, gaps {gaps:g}, bursts {bursts}, bad {bad:g}"
+            f"{kind} {manner} {rate:.0f} Hz, jitter {jitter:g}, gaps {gaps:g}, "
+            f"bursts {bursts}, bad {bad:g}"
         )
         source = _Source(chance, kind, manner, robot, 1.0 / rate)
         number = len(parts) - 1
@@ -120,7 +122,7 @@ def input_stream(seed: int, robot: Robot, shortest: float = SHORTEST) -> InputSt
 def _instants(
     chance: random.Random, rate: float, length: float, jitter: float, gaps: float, bursts: int
 ) -> Iterator[float]:
-    """When inputs are given within a part, s, in order."""
+    """Yield the times of a part's inputs, s, in order."""
     at = 0.0
     held = 0
     while at < length:
@@ -137,6 +139,7 @@ def _instants(
 
 
 def _malformed(chance: random.Random, at: float, part: int, n: int) -> Given:
+    """Return an input that the session must refuse."""
     nan = float("nan")
     call, arguments, keywords = chance.choice(
         [
@@ -179,11 +182,12 @@ class _Source:
         self._walked: Array = np.zeros(6)
 
     def _unit(self, count: int) -> Array:
-        found = self._rng.normal(size=count)
-        return np.asarray(found / np.linalg.norm(found))
+        """Return a random direction (count,)."""
+        direction = self._rng.normal(size=count)
+        return np.asarray(direction / np.linalg.norm(direction))
 
     def next(self, at: float, elapsed: float, part: int) -> Given:
-        """The input that is given so long after the part's beginning, s."""
+        """Return the input that is given so long after the part's beginning, s."""
         keywords: dict[str, Any] = {}
         if self._kind == "pose":
             keywords["relative"] = self._manner == "relative"
@@ -212,7 +216,7 @@ class _Source:
         return lambda tool, q: (pin.SE3(turned @ tool.rotation, tool.translation + offset[:3]),)
 
     def _heading(self) -> Array:
-        """Of a target that walks away, m and rad per m."""
+        """Return the direction of a target that walks away, m and rad per m."""
         if self._manner == "down":
             return np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])
         if self._manner == "singular":
@@ -283,11 +287,11 @@ class _Source:
 
 
 def play(stream: InputStream, session: LiveSession, wait: Callable[[float], None]) -> list[str]:
-    """Give a stream to an engaged session; what must not be.
+    """Give a stream to an engaged session, and return what must not be.
 
     Args:
         stream: The stream.
-        session: Engaged.
+        session: An engaged session.
         wait: Waits until so long after the stream's beginning, s.
     """
     wrong: list[str] = []

@@ -1,4 +1,4 @@
-"""What must hold of an arm in a live session, whatever its inputs: judged by the controller's joint targets."""
+"""The motion of an arm in a live session is judged by its controller's joint targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _GOOD = 0.1
 
 
 def late_acceleration(robot: Robot, law: ServojLaw) -> float:
-    """What late commands may accelerate the arm by, rad/s^2: those of its fastest motion stop, or come all at once."""
+    """Return the acceleration that late commands may cause, rad/s^2.
+
+    Those of its fastest motion stop, or come all at once.
+    """
     ramp = np.minimum(np.arange(1000), 500)[:, np.newaxis] * law.cycle
     stopped = float(np.abs(law.follow(ramp).qdd[500:]).max())
     fastest = float(robot.max_velocity.max()) / law.velocity_gain().any
@@ -29,13 +32,13 @@ def late_acceleration(robot: Robot, law: ServojLaw) -> float:
 def arm_violations(
     robot: Robot, targets: Array, setpoints: Array, law: ServojLaw
 ) -> tuple[list[str], float]:
-    """What must not be in a controller's record.
+    """Return what must not be in a controller's record.
 
     Args:
         robot: The arm.
         targets: The controller's joint targets (T, n), rad, one a cycle.
-        setpoints: servoj's in force (T, n), rad; nan without one.
-        law: Of servoj.
+        setpoints: Setpoints of servoj in force (T, n), rad; nan without one.
+        law: The law of servoj.
 
     Returns:
         The violations, and the share of the cycles that were excused because a command was late.
@@ -62,13 +65,14 @@ def arm_violations(
     most = acceleration[excused].max(initial=0.0)
     if most > _SLACK * late_acceleration(robot, law):
         wrong.append(
-            f"{_where(robot, acceleration * excused[:, None])} accelerated by {most:.2f} rad/s^2 after a late command"
+            f"{_where(robot, acceleration * excused[:, None])} accelerated by {most:.2f} rad/s^2 "
+            "after a late command"
         )
     return wrong, float(excused.mean()) if len(excused) else 0.0
 
 
 def late_commands(robot: Robot, setpoints: Array, period: float) -> Array:
-    """Whether a command was late or missing at each cycle (T,): the commands step as no limiter makes them."""
+    """Return where a command was late or missing (T,): steps that no limiter makes show it."""
     step = np.abs(np.diff(np.nan_to_num(setpoints), n=2, axis=0)).max(axis=1, initial=0.0)
     known = np.isfinite(setpoints).all(axis=1)
     late = np.zeros(len(setpoints), dtype=bool)
@@ -79,14 +83,14 @@ def late_commands(robot: Robot, setpoints: Array, period: float) -> Array:
 def setpoint_violations(
     robot: Robot, setpoints: Array, rates: Array, index: Array, period: float
 ) -> list[str]:
-    """What must not be in a session's log.
+    """Return what must not be in a session's log.
 
     Args:
         robot: The arm.
-        setpoints: (T, n), rad.
-        rates: Of the loop (T,): where one falls at once, the arm has been braked.
-        index: Of the loop's periods (T,): samples may be missing.
-        period: s.
+        setpoints: Setpoints (T, n), rad.
+        rates: Rates of the loop (T,): where one falls at once, the arm has been braked.
+        index: Numbers of the loop's periods (T,): samples may be missing.
+        period: Control period, s.
     """
     velocity = np.diff(setpoints, axis=0) / period
     acceleration = np.abs(np.diff(velocity, axis=0)) / period
@@ -100,7 +104,10 @@ def setpoint_violations(
 
 
 def good_joints(robot: Robot, collisions: CollisionModel, q: Array) -> Array:
-    """Joint positions (n,), rad, near q (n,) that an arm at rest there must be able to reach: away from all else."""
+    """Return joint positions (n,), rad, near q (n,) that an arm at rest there must reach.
+
+    They lead away from all obstacles.
+    """
     choices = [sign * _GOOD * axis for axis in np.eye(robot.n) for sign in (-1.0, 1.0)]
     free = [
         min(float(collisions.distances(q + share * choice).min()) for share in (0.25, 0.5, 1.0))
@@ -112,9 +119,9 @@ def good_joints(robot: Robot, collisions: CollisionModel, q: Array) -> Array:
 
 
 def _after(flags: Array, count: int) -> Array:
-    """Whether one of these (T,) flags is set in the last `count` cycles."""
-    found = np.convolve(flags, np.ones(count + 1))[: len(flags)]
-    return np.asarray(found > 0.5)
+    """Return where one of these (T,) flags is set in the last `count` cycles."""
+    counts = np.convolve(flags, np.ones(count + 1))[: len(flags)]
+    return np.asarray(counts > 0.5)
 
 
 def _where(robot: Robot, values: Array) -> str:

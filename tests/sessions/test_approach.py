@@ -17,7 +17,13 @@ from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import Box, CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.approach import SINGULAR_FLOOR
-from tests.sessions.trial import cause_changes, engaged, repeated, run, there_and_back
+from tests.sessions.trial import (
+    count_cause_changes,
+    engage_motion,
+    repeat_input,
+    run,
+    run_there_and_back,
+)
 
 ROBOT = load_robot("ur10")
 AGAIN = CollisionModel(ROBOT)
@@ -26,7 +32,7 @@ WALL = CollisionScene(boxes=(Box("wall", (1.0, 0.16, 0.3), (0.02, 1.0, 0.6)),))
 
 
 def sigma(q):
-    """The smallest singular value of the TCP's Jacobian."""
+    """Return the smallest singular value of the TCP's Jacobian."""
     data = ROBOT.model.createData()
     frame = ROBOT.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(
@@ -36,13 +42,13 @@ def sigma(q):
 
 
 def clearance(trace, model=AGAIN):
-    """The smallest distance in each step (T,), m."""
+    """Return the smallest distance in each step (T,), m."""
     return np.array([model.distances(q).min() for q in trace.setpoints])
 
 
-def turns(trace, begin, end):
-    """How often the joint that moves most turns round, beyond a creep of 1 mrad/s."""
-    velocity = trace.velocity[trace.at(begin) : trace.at(end)]
+def count_turns(trace, begin, end):
+    """Return how often the joint that moves most turns round, beyond a creep of 1 mrad/s."""
+    velocity = trace.velocity[trace.index_at(begin) : trace.index_at(end)]
     joint = velocity[:, np.argmax(np.abs(velocity).sum(axis=0))]
     signs = np.sign(joint[np.abs(joint) > 1e-3])
     return int((np.diff(signs) != 0).sum())
@@ -61,21 +67,21 @@ CASES = {
 
 
 @functools.cache
-def case_of(name):
-    """The motion of a case."""
+def run_case(name):
+    """Return the trace of a case."""
     motion, facts, _ = CASES[name]
-    return there_and_back(ROBOT, *motion, **facts)
+    return run_there_and_back(ROBOT, *motion, **facts)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
     (asked, end), facts, name = CASES[case]
-    trace = case_of(case)
-    rest = trace.at(end - 0.1)
+    trace = run_case(case)
+    rest = trace.index_at(end - 0.1)
 
     assert np.abs(trace.velocity[rest]).max() < 0.02
 
-    causes = {cause for cause, _ in trace.names(rest)}
+    causes = {cause for cause, _ in trace.cause_names(rest)}
 
     assert causes == {name}
 
@@ -83,22 +89,22 @@ def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
     speed = trace.twist_speed if facts.get("kind") != "jog" else np.abs(trace.velocity[1:, 2])
     wanted = np.linalg.norm(asked[:3]) if name != "singularity" or case == "elbow" else 0.0
 
-    assert speed[trace.at(end + 0.6) :].min() >= 0.97 * wanted
-    assert turns(trace, 0.3, end) == 0
-    assert cause_changes(trace, 0.3, end) <= 2
-    assert not trace.names(-1)
+    assert speed[trace.index_at(end + 0.6) :].min() >= 0.97 * wanted
+    assert count_turns(trace, 0.3, end) == 0
+    assert count_cause_changes(trace, 0.3, end) <= 2
+    assert not trace.cause_names(-1)
 
 
 @pytest.mark.parametrize("case", ["floor", "wall", "itself"])
 def test_no_body_comes_nearer_than_the_margin(case):
     (_, end), facts, _ = CASES[case]
-    trace = case_of(case)
+    trace = run_case(case)
     model = CollisionModel(ROBOT, facts["scene"]) if "scene" in facts else AGAIN
 
     assert clearance(trace, model).min() >= MARGIN - 1e-9
 
     # The number is that of the setpoint before.
-    k = trace.at(end - 0.1)
+    k = trace.index_at(end - 0.1)
     distances = model.distances(trace.setpoints[k - 1])
     cause = trace.steps[k].causes[0]
 
@@ -113,7 +119,7 @@ def test_a_singularity_is_named_and_not_entered(case):
     if case == "wrist":
         start[4] = -0.5
     twist = [0.3, 0, 0.1, 0, 0, 0] if case == "elbow" else [0, 0, 0, 0.3, 0, 0]
-    trace = there_and_back(ROBOT, twist, 2.5, start=start)
+    trace = run_there_and_back(ROBOT, twist, 2.5, start=start)
     k = next(k for k in range(len(trace.steps)) if trace.steps[k].causes)
     cause = trace.steps[k].causes[0]
 
@@ -127,8 +133,8 @@ def test_a_singularity_is_named_and_not_entered(case):
 
 
 def test_coal_alone_confirms_the_distance_to_a_wall():
-    trace = case_of("wall")
-    k = trace.at(2.9)
+    trace = run_case("wall")
+    k = trace.index_at(2.9)
     model = ROBOT.model
     data = model.createData()
     pin.forwardKinematics(model, data, trace.setpoints[k - 1])
@@ -161,21 +167,23 @@ def test_coal_alone_confirms_the_distance_to_a_wall():
 @pytest.mark.parametrize("tuning", [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2)])
 def test_the_arm_stays_clear_at_any_tuning(tuning):
     law = ServojLaw(ROBOT.period, *tuning)
-    script = repeated("jog", [0, 2.0, 0.5, 0, 0, 0], 0.0, 2.0)
-    trace = run(engaged(ROBOT, law=law), script, 2.4, robot=ROBOT)
-    arm = trace.arm(law)
+    script = repeat_input("jog", [0, 2.0, 0.5, 0, 0, 0], 0.0, 2.0)
+    trace = run(engage_motion(ROBOT, law=law), script, 2.4, robot=ROBOT)
+    arm = trace.follow(law)
 
-    assert {name for k in range(len(trace.steps)) for name, _ in trace.names(k)} >= {"obstacle"}
+    assert {name for k in range(len(trace.steps)) for name, _ in trace.cause_names(k)} >= {
+        "obstacle"
+    }
     assert min(AGAIN.distances(q).min() for q in arm.q) > 0.5 * MARGIN
 
 
 def test_along_the_floor_a_twist_is_free():
-    script = repeated("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 2.0) + repeated(
+    script = repeat_input("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 2.0) + repeat_input(
         "twist", [0, -0.2, 0, 0, 0, 0], 2.0, 3.2
     )
-    trace = run(engaged(ROBOT), script, 3.2, robot=ROBOT)
-    along = slice(trace.at(2.4), None)
+    trace = run(engage_motion(ROBOT), script, 3.2, robot=ROBOT)
+    along = slice(trace.index_at(2.4), None)
 
     assert trace.twist_speed[along] == pytest.approx(0.2, rel=0.02)
     assert clearance(trace)[along].max() < 2 * MARGIN
-    assert cause_changes(trace, 2.4, 3.2) == 0
+    assert count_cause_changes(trace, 2.4, 3.2) == 0

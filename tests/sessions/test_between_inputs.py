@@ -1,4 +1,7 @@
-"""Between two inputs a target moves on, or stays; whichever: for one input period at most, and without v, 0, v, 0."""
+"""Between two inputs a target stays, or moves on for one input period at most.
+
+It does not stop and go with each input.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +11,45 @@ import pytest
 from simbridge.robot import load_robot
 from simbridge.sessions.between_inputs import HeldInput
 from simbridge.sessions.spaces import JOINTS
-from tests.sessions.trial import Given, engaged, moved, pose_of, run
+from tests.sessions.trial import TimedInput, engage_motion, pose_of, run, shift_pose
 
 ROBOT = load_robot("ur10")
 HOME = pose_of(ROBOT.home, ROBOT)
 SPEED = 0.2
 
 
-def line(every, seconds, jitter=0.0, seed=0):
-    """Poses along y at 0.2 m/s, sampled regularly, that arrive with a jitter of this share of an interval."""
+def make_line(every, seconds, jitter=0.0, seed=0):
+    """Return poses along y at 0.2 m/s, sampled regularly.
+
+    They arrive with a jitter of this fraction of an interval.
+    """
     rng = np.random.default_rng(seed)
-    return [
-        Given(
-            at + jitter * every * rng.uniform(0.0, 1.0), "pose", moved(HOME, 0.0, SPEED * at, 0.0)
-        )
-        for at in np.arange(0.0, seconds - 1e-9, every).tolist()
-    ]
+    inputs = []
+    for time in np.arange(0.0, seconds - 1e-9, every).tolist():
+        arrival = time + jitter * every * rng.uniform(0.0, 1.0)
+        inputs.append(TimedInput(arrival, "pose", shift_pose(HOME, 0.0, SPEED * time, 0.0)))
+    return inputs
 
 
-def followed(every, seconds, *, hold="continue", jitter=0.0, after=0.0):
-    motion = engaged(ROBOT, hold=hold, timeout=5.0, max_jump=(1.0, 1.0))
-    return run(motion, line(every, seconds, jitter), seconds + after, robot=ROBOT)
+def follow_line(every, seconds, *, hold="continue", jitter=0.0, after=0.0):
+    """Run a motion along the line, and for a time after it, s."""
+    motion = engage_motion(ROBOT, hold=hold, timeout=5.0, max_jump=(1.0, 1.0))
+    return run(motion, make_line(every, seconds, jitter), seconds + after, robot=ROBOT)
 
 
 def overshoot(trace, seconds, every):
-    """How far the setpoints go beyond the last pose, m."""
+    """Return how far the setpoints go beyond the last pose, m."""
     last = SPEED * (round(seconds / every) - 1) * every
     return float((trace.tool[:, 1] - HOME[1]).max() - last)
 
 
 @pytest.mark.parametrize("every", [0.016, 0.048, 0.096])
 def test_with_continue_the_tool_keeps_its_speed_between_inputs(every):
-    assert followed(every, 1.6).twist_speed[100:] == pytest.approx(SPEED, rel=0.03)
+    assert follow_line(every, 1.6).twist_speed[100:] == pytest.approx(SPEED, rel=0.03)
 
 
 def test_with_zero_order_the_tool_stands_between_inputs():
-    speed = followed(0.096, 1.6, hold="zero-order").twist_speed[100:]
+    speed = follow_line(0.096, 1.6, hold="zero-order").twist_speed[100:]
 
     assert speed.min() < 1e-3
     assert speed.max() > 2.0 * SPEED
@@ -52,7 +58,7 @@ def test_with_zero_order_the_tool_stands_between_inputs():
 @pytest.mark.parametrize("hold", ["continue", "zero-order"])
 @pytest.mark.parametrize("every", [0.001, 0.05, 1.0])
 def test_jitter_keeps_the_acceleration_limit(hold, every):
-    trace = followed(every, 2.0, hold=hold, jitter=0.8)
+    trace = follow_line(every, 2.0, hold=hold, jitter=0.8)
 
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
     assert trace.tool[-1, 1] - HOME[1] == pytest.approx(
@@ -61,15 +67,15 @@ def test_jitter_keeps_the_acceleration_limit(hold, every):
 
 
 def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
-    trace = followed(0.05, 1.0, hold="zero-order", after=0.5)
+    trace = follow_line(0.05, 1.0, hold="zero-order", after=0.5)
 
     assert overshoot(trace, 1.0, 0.05) < 1e-4
 
 
 @pytest.mark.parametrize("every", [0.016, 0.05, 0.1])
-# Of the target; the setpoints add what the limiter needs to brake.
 def test_continue_overshoots_by_one_input_period_at_most(every):
-    trace = followed(every, 1.5, after=1.0)
+    # That is the target's overshoot; the setpoints add what the limiter needs to brake.
+    trace = follow_line(every, 1.5, after=1.0)
 
     assert 0.0 < overshoot(trace, 1.5, every) <= 1.25 * SPEED * every + 2.5e-3
 
@@ -79,8 +85,8 @@ def test_continue_overshoots_by_one_input_period_at_most(every):
     assert not np.abs(trace.velocity[-20:]).max() > 1e-3
 
 
-def held(times, speed=1.0):
-    """A held joint that moves at this speed, sampled when its inputs arrive."""
+def hold_joint(times, speed=1.0):
+    """Return a held joint that moves at this speed, sampled when its inputs arrive."""
     target = HeldInput("continue", JOINTS)
     for at in times:
         target.take(at, np.array([speed * at]))
@@ -88,28 +94,29 @@ def held(times, speed=1.0):
 
 
 def test_a_target_moves_on_for_one_period():
-    target = held([0.0, 0.05, 0.1])
+    target = hold_joint([0.0, 0.05, 0.1])
 
     assert target.at(0.1499, 0.5) == pytest.approx([0.1499])
     assert target.at(0.1501, 0.5) == pytest.approx([0.1])
 
 
 def test_a_target_never_moves_on_past_the_timeout():
-    target = held([0.0, 0.3, 0.6])
+    target = hold_joint([0.0, 0.3, 0.6])
 
     assert target.at(0.79, 0.2) == pytest.approx([0.79])
     assert target.at(0.81, 0.2) == pytest.approx([0.6])
 
 
 def test_jitter_lengthens_the_input_period():
-    target = held([0.0, 0.05, 0.12, 0.15, 0.20, 0.25])
+    target = hold_joint([0.0, 0.05, 0.12, 0.15, 0.20, 0.25])
 
     assert target.at(0.319, 0.5) == pytest.approx([0.319])
     assert target.at(0.321, 0.5) == pytest.approx([0.25])
 
 
 def test_a_gap_at_most_doubles_the_input_period():
-    target = held([0.0, 0.05, 0.1, 0.15, 0.55, 0.60])  # mean of the last five: 0.12 s
+    # The mean of the last five intervals is 0.12 s.
+    target = hold_joint([0.0, 0.05, 0.1, 0.15, 0.55, 0.60])
 
     assert target.at(0.60 + 0.239, 0.5) > 0.6
     assert target.at(0.60 + 0.241, 0.5) == pytest.approx([0.6])
@@ -128,11 +135,14 @@ def test_a_burst_does_not_make_the_target_faster():
 
 def test_bursts_do_not_speed_a_target_up():
     rng = np.random.default_rng(3)
-    poses = line(0.05, 2.0)
-    bursts = [pose._replace(at=pose.at + (0.048 if rng.random() < 0.3 else 0.0)) for pose in poses]
-    motion = engaged(ROBOT, timeout=5.0)
-    trace = run(motion, sorted(bursts, key=lambda pose: pose.at), 2.0, robot=ROBOT)
+    poses = make_line(0.05, 2.0)
+    bursts = [
+        pose._replace(time=pose.time + (0.048 if rng.random() < 0.3 else 0.0)) for pose in poses
+    ]
+    motion = engage_motion(ROBOT, timeout=5.0)
+    trace = run(motion, sorted(bursts, key=lambda pose: pose.time), 2.0, robot=ROBOT)
 
     assert trace.tool[:, 1].max() - HOME[1] < SPEED * 2.0 + SPEED * 0.05
-    # Five inputs in turn may be late by half an interval and catch up; never the 5 m/s of two in one period.
+    # Five inputs in turn may be late by half an interval and catch up; never the 5 m/s of two in
+    # one period.
     assert trace.twist_speed.max() < 4.0 * SPEED

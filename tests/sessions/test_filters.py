@@ -1,4 +1,4 @@
-"""Filters of inputs: the delay that they report, what a step does to them, and noise."""
+"""Filters of inputs report their delay, and smooth steps and noise."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from simbridge.sessions.spaces import JOINTS, POSES
 PERIOD = 0.002
 
 
-def filtered(kind, values, cutoff=5.0, space=JOINTS):
-    made = InputFilter(kind, cutoff, PERIOD, space)
-    return np.array([made.next(value) for value in values])
+def apply_filter(kind, values, cutoff=5.0, space=JOINTS):
+    """Return values that have passed a filter."""
+    input_filter = InputFilter(kind, cutoff, PERIOD, space)
+    return np.array([input_filter.next(value) for value in values])
 
 
 @pytest.mark.parametrize("kind", ["none", "one-euro", "butterworth"])
@@ -24,7 +25,7 @@ def filtered(kind, values, cutoff=5.0, space=JOINTS):
 def test_a_slow_ramp_comes_out_later_by_the_delay(kind, cutoff):
     speed = 1e-3
     ramp = speed * PERIOD * np.arange(2000)[:, None]
-    late = (ramp[-1, 0] - filtered(kind, ramp, cutoff)[-1, 0]) / speed
+    late = (ramp[-1, 0] - apply_filter(kind, ramp, cutoff)[-1, 0]) / speed
 
     assert late == pytest.approx(filter_delay(kind, cutoff), rel=0.05, abs=PERIOD)
 
@@ -33,7 +34,7 @@ def test_one_euro_trails_a_fast_motion_less_than_a_slow_one():
     late = {}
     for speed in (1e-3, 2.0):
         ramp = speed * PERIOD * np.arange(2000)[:, None]
-        late[speed] = (ramp[-1, 0] - filtered("one-euro", ramp)[-1, 0]) / speed
+        late[speed] = (ramp[-1, 0] - apply_filter("one-euro", ramp)[-1, 0]) / speed
 
     assert late[2.0] < 0.5 * late[1e-3]
 
@@ -43,14 +44,16 @@ def test_butterworth_overshoots_a_step_by_what_the_textbook_says():
     step[0] = 0.0
 
     # exp(-pi zeta / sqrt(1 - zeta^2)) with zeta = 1 / sqrt(2).
-    assert filtered("butterworth", step).max() == pytest.approx(1.0 + math.exp(-math.pi), abs=1e-4)
+    assert apply_filter("butterworth", step).max() == pytest.approx(
+        1.0 + math.exp(-math.pi), abs=1e-4
+    )
 
 
 def test_one_euro_never_overshoots_a_step():
     step = np.ones((1000, 1))
     step[0] = 0.0
 
-    assert filtered("one-euro", step).max() <= 1.0
+    assert apply_filter("one-euro", step).max() <= 1.0
 
 
 @pytest.mark.parametrize("kind", ["one-euro", "butterworth"])
@@ -58,12 +61,12 @@ def test_butterworth_halves_the_power_at_its_cutoff(kind):
     t = PERIOD * np.arange(5000)
     at_cutoff = 1e-3 * np.sin(2.0 * np.pi * 5.0 * t)[:, None]
     if kind == "butterworth":
-        assert np.ptp(filtered(kind, at_cutoff)[2500:]) / 2e-3 == pytest.approx(
+        assert np.ptp(apply_filter(kind, at_cutoff)[2500:]) / 2e-3 == pytest.approx(
             math.sqrt(0.5), rel=0.02
         )
     noise = 1e-3 * np.random.default_rng(1).normal(size=(5000, 1))
 
-    assert filtered(kind, noise)[500:].std() < 0.3 * noise.std()
+    assert apply_filter(kind, noise)[500:].std() < 0.3 * noise.std()
 
 
 @pytest.mark.parametrize("kind", ["one-euro", "butterworth"])
@@ -72,7 +75,7 @@ def test_poses_are_filtered_on_the_shortest_way_and_stay_unit(kind):
     end = np.concatenate(
         [[0.6, 0.1, 0.5], -pin.Quaternion(pin.exp3(np.array([0.0, 0.0, 1.0]))).coeffs()]
     )
-    values = filtered(kind, [begin] + [end] * 1500, space=POSES)
+    values = apply_filter(kind, [begin] + [end] * 1500, space=POSES)
 
     assert np.linalg.norm(values[:, 3:], axis=1) == pytest.approx(1.0)
     assert POSES.size(POSES.difference(values[-1], end)) == pytest.approx((0.0, 0.0), abs=1e-4)

@@ -1,4 +1,4 @@
-"""Inputs are bounded where they enter: what is malformed or too large is refused, whatever its kind."""
+"""Inputs are bounded where they enter: what is malformed or too large is refused."""
 
 from __future__ import annotations
 
@@ -50,10 +50,12 @@ NUMBERS = {
 
 
 def with_first(values: list[float], first: Any) -> list[Any]:
+    """Return values of which the first is another."""
     return [first, *values[1:]]
 
 
 def nested(depth: int) -> list[Any]:
+    """Return a list within lists."""
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
@@ -169,7 +171,10 @@ def test_a_chunk_survives_the_mailbox(kind):
     back = Input.of(item.row())
 
     assert np.array_equal(back.values, item.values)
-    assert (back.kind, back.number, back.engagement, back.sent) == (kind, 3, 2, 1.5)
+    assert back.kind == kind
+    assert back.number == 3
+    assert back.engagement == 2
+    assert back.sent == 1.5
 
 
 def test_a_chunk_beyond_five_seconds_is_refused():

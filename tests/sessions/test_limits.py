@@ -1,4 +1,4 @@
-"""Whatever is asked, and however it arrives: limits hold for the setpoints and for what the servo law makes of them."""
+"""Limits hold for the setpoints and for the arm that follows them, whatever the inputs are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.phases import Order
 from tests.properties import few_examples
-from tests.sessions.trial import ROBOT, Given, Ordered, engaged, pose_of, refusal, repeated, run
+from tests.sessions.trial import (
+    ROBOT,
+    TimedInput,
+    TimedOrder,
+    engage_motion,
+    find_refusal,
+    pose_of,
+    repeat_input,
+    run,
+)
 
 UR10 = load_robot("ur10")
 ROUNDING = 1.0 + 1e-6
@@ -22,7 +31,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def instants(rng, seconds):
-    """When inputs arrive, s: at 1 Hz to 1 kHz, with jitter, bursts and gaps."""
+    """Return times at which inputs arrive, s: at 1 Hz to 1 kHz, with jitter, bursts and gaps."""
     interval = 10.0 ** rng.uniform(-3.0, 0.0)
     jitter = rng.uniform(0.0, 0.9)
     bursts = rng.random() < 0.3
@@ -30,15 +39,16 @@ def instants(rng, seconds):
     times = []
     now = rng.uniform(0.0, 0.1)
     while now < seconds:
-        times += [now] * (rng.integers(2, 5) if bursts and rng.random() < 0.2 else 1)
-        now += interval * (1.0 + jitter * rng.uniform(-1.0, 1.0)) + (
-            rng.uniform(0.1, 0.7) if gaps and rng.random() < 0.1 else 0.0
-        )
+        count = rng.integers(2, 5) if bursts and rng.random() < 0.2 else 1
+        times += [now] * count
+        step = interval * (1.0 + jitter * rng.uniform(-1.0, 1.0))
+        gap = rng.uniform(0.1, 0.7) if gaps and rng.random() < 0.1 else 0.0
+        now += step + gap
     return times
 
 
 def values(rng, kind, n, scale, last):
-    """Random values of a kind."""
+    """Return random values of a kind of input."""
     if kind == "twist":
         return rng.normal(size=6) * np.repeat([0.5, 2.0], 3) * scale
     if kind == "jog":
@@ -57,7 +67,7 @@ def values(rng, kind, n, scale, last):
 
 
 def stream(rng, robot, seconds):
-    """A script of random inputs and orders."""
+    """Return a script of random inputs and orders."""
     script = []
     begin = 0.0
     engagement = 1
@@ -80,25 +90,26 @@ def stream(rng, robot, seconds):
             if not same:
                 given = values(rng, kind, robot.n, scale, last)
                 last = given if walk and kind in ("pose", "joints") else last
-            script.append(Given(begin + at, kind, given, frame, relative, engagement))
+            script.append(TimedInput(begin + at, kind, given, frame, relative, engagement))
         order = rng.choice([Order.NONE, Order.NONE, Order.HALT, Order.DISENGAGE, Order.ENGAGE])
         engagement += order is Order.ENGAGE
-        script.append(Ordered(end, Order(order), engagement))
+        script.append(TimedOrder(end, Order(order), engagement))
         if order is Order.DISENGAGE:
             engagement += 1
-            script.append(Ordered(end + rng.uniform(0.0, 0.4), Order.ENGAGE, engagement))
+            script.append(TimedOrder(end + rng.uniform(0.0, 0.4), Order.ENGAGE, engagement))
         begin = end
-    return sorted(script, key=lambda event: event.at)
+    return sorted(script, key=lambda event: event.time)
 
 
 def moving_slider(rng):
-    """A speed slider that jumps now and then."""
+    """Return a speed slider that jumps now and then."""
     times = np.sort(rng.uniform(0.0, 3.0, 4))
     places = [1.0, *rng.choice([0.0, 0.1, 0.5, 1.0], 4)]
     return lambda now: float(places[int(np.searchsorted(times, now))])
 
 
-def a_trial(seed, robot, seconds, *, stalling=False):
+def run_trial(seed, robot, seconds, *, stalling=False):
+    """Run a random stream of inputs; return the trace and the law of servoj."""
     rng = np.random.default_rng(seed)
     law = ServojLaw(robot.period, *TUNINGS[rng.integers(len(TUNINGS))])
     options = {
@@ -108,27 +119,27 @@ def a_trial(seed, robot, seconds, *, stalling=False):
         "timeout": None if rng.random() < 0.5 else float(10.0 ** rng.uniform(-2.0, 0.5)),
         "preview": bool(rng.random() < 0.3),
     }
-    motion = engaged(robot, law=law, **options)
+    motion = engage_motion(robot, law=law, **options)
     slider = moving_slider(rng) if rng.random() < 0.5 else lambda now: 1.0
-    stalls = (
-        {int(k): int(rng.integers(1, 12)) for k in rng.integers(0, seconds / robot.period, 6)}
-        if stalling
-        else None
-    )
-    return run(
-        motion, stream(rng, robot, seconds), seconds, robot=robot, slider=slider, stalls=stalls
-    ), law
+    stalls = None
+    if stalling:
+        steps = rng.integers(0, seconds / robot.period, 6)
+        stalls = {int(k): int(rng.integers(1, 12)) for k in steps}
+    script = stream(rng, robot, seconds)
+    trace = run(motion, script, seconds, robot=robot, slider=slider, stalls=stalls)
+    return trace, law
 
 
-def assert_kept(trace, law):
+def check_limits(trace, law):
+    """Check that setpoints and arm keep the limits."""
     robot = trace.robot
-    arm = trace.arm(law)
+    arm = trace.follow(law)
     assert np.isfinite(trace.setpoints).all()
     assert (trace.setpoints >= robot.position_min).all()
     assert (trace.setpoints <= robot.position_max).all()
     assert (np.abs(trace.velocity) <= robot.max_velocity * ROUNDING).all()
     assert (np.abs(arm.qd) <= robot.max_velocity * ROUNDING).all()
-    assert refusal(trace, law) is None
+    assert find_refusal(trace, law) is None
     if not trace.missed.any():
         assert np.abs(trace.acceleration).max() <= robot.max_acceleration * ROUNDING
         assert np.abs(arm.qdd).max() <= robot.max_acceleration * ROUNDING
@@ -138,17 +149,21 @@ def assert_kept(trace, law):
 @given(seeds)
 @few_examples(5)
 def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
-    assert_kept(*a_trial(seed, robot, 2.4 if robot is UR10 else 1.2))
+    trace, law = run_trial(seed, robot, 2.4 if robot is UR10 else 1.2)
+
+    check_limits(trace, law)
 
 
 @given(seeds)
 @few_examples(5)
 def test_missed_periods_keep_what_the_guard_allows(seed):
-    assert_kept(*a_trial(seed, UR10, 2.4, stalling=True))
+    trace, law = run_trial(seed, UR10, 2.4, stalling=True)
+
+    check_limits(trace, law)
 
 
-def led(trace, law):
-    """Commands (T, n) that bring the arm to the setpoints, and what the servo law makes of them."""
+def lead_arm(trace, law):
+    """Return commands (T, n) that bring the arm to the setpoints, and the arm's motion."""
     inverse = InverseServoj(law, trace.start)
     commands = np.array([inverse.command(setpoint) for setpoint in trace.setpoints])
     return commands, law.follow(commands, previous=trace.start)
@@ -159,9 +174,9 @@ def led(trace, law):
 def test_leading_commands_keep_the_arm_at_the_setpoints(tuning, seed):
     law = ServojLaw(UR10.period, *tuning)
     rng = np.random.default_rng(seed)
-    motion = engaged(UR10, law=law, lead=True, max_jump=(5.0, 5.0))
+    motion = engage_motion(UR10, law=law, lead=True, max_jump=(5.0, 5.0))
     trace = run(motion, stream(rng, UR10, 1.5), 1.5, robot=UR10, slider=moving_slider(rng))
-    commands, arm = led(trace, law)
+    commands, arm = lead_arm(trace, law)
 
     # A command's lead is from where the arm is to be when it has acted: as the guard checks it.
     assert np.abs(commands - trace.setpoints).max() <= MAX_LEAD
@@ -173,12 +188,11 @@ def test_leading_commands_keep_the_arm_at_the_setpoints(tuning, seed):
 
 def test_with_lead_the_arm_does_not_trail_a_twist():
     law = ServojLaw(UR10.period)
-    script = repeated("twist", [0, 0.2, 0, 0, 0, 0], 0.0, 1.0)
-    trace = run(engaged(UR10, law=law, lead=True), script, 1.0, robot=UR10)
-    behind = {
-        "lead": np.abs(led(trace, law)[1].q[-1] - trace.setpoints[-1]).max(),
-        "without": np.abs(trace.arm(law).q[-1] - trace.setpoints[-1]).max(),
-    }
+    script = repeat_input("twist", [0, 0.2, 0, 0, 0, 0], 0.0, 1.0)
+    trace = run(engage_motion(UR10, law=law, lead=True), script, 1.0, robot=UR10)
+    _, led_arm = lead_arm(trace, law)
+    trailing_arm = trace.follow(law)
 
-    assert behind["lead"] < 1e-6
-    assert behind["without"] == pytest.approx(law.lag * np.abs(trace.velocity[-1]).max(), rel=0.1)
+    assert np.abs(led_arm.q[-1] - trace.setpoints[-1]).max() < 1e-6
+    distance = np.abs(trailing_arm.q[-1] - trace.setpoints[-1]).max()
+    assert distance == pytest.approx(law.lag * np.abs(trace.velocity[-1]).max(), rel=0.1)

@@ -7,7 +7,7 @@ import numpy as np
 from simbridge.sessions.channel import LiveChannel
 from simbridge.sessions.inputs import Input
 from simbridge.sessions.loop import LiveLoop
-from tests.sessions.trial import ROBOT, engaged
+from tests.sessions.trial import ROBOT, engage_motion
 
 TWIST = np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
 
@@ -19,7 +19,7 @@ def cause_names(rates, *, late):
         rates: Fractions of full speed, one for each period.
         late: For each period, whether late commands lowered the speed.
     """
-    motion = engaged()
+    motion = engage_motion()
     channel = LiveChannel(None, ROBOT.n)
     lateness = iter(late)
     clock = iter(ROBOT.period * index for index in range(len(rates)))

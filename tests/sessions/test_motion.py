@@ -1,4 +1,4 @@
-"""A live motion: when an input counts, how it is followed, and what keeps the arm from it."""
+"""A live motion follows the inputs that count, as far as nothing keeps the arm from it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tests.sessions.trial import (
     ROBOT as UR10E,
 )
 from tests.sessions.trial import (
-    Given,
-    Ordered,
-    cause_changes,
-    engaged,
-    moved,
+    TimedInput,
+    TimedOrder,
+    count_cause_changes,
+    engage_motion,
     pose_of,
-    repeated,
+    repeat_input,
     run,
-    there_and_back,
+    run_there_and_back,
+    shift_pose,
 )
 
 UR10 = load_robot("ur10")
@@ -36,18 +36,20 @@ HOME = pose_of(UR10.home, UR10)
 VALUES = {
     "twist": [0.1, 0, 0, 0, 0, 0],
     "jog": [0.2, 0, 0, 0, 0, 0],
-    "pose": moved(HOME, 0.0, 0.05, 0.0),
+    "pose": shift_pose(HOME, 0.0, 0.05, 0.0),
     "joints": UR10.home + 0.1,
-    "follow": [[0.3, *moved(HOME, 0.0, 0.05, 0.0)]],
+    "follow": [[0.3, *shift_pose(HOME, 0.0, 0.05, 0.0)]],
     "follow_joints": [[0.3, *(UR10.home + 0.1)]],
 }
 
 
-def started(script, seconds, **facts):
-    return run(engaged(UR10, **facts), script, seconds, robot=UR10)
+def run_script(script, seconds, **facts):
+    """Run an engaged motion of the UR10 through a script."""
+    return run(engage_motion(UR10, **facts), script, seconds, robot=UR10)
 
 
 def fates(trace):
+    """Return the fates of the inputs, in order."""
     return [step.fate for step in trace.steps if step.fate is not Fate.NONE]
 
 
@@ -56,7 +58,7 @@ def fates(trace):
 def test_without_inputs_the_arm_holds_after_the_timeout(kind, timeout):
     end = 0.3 if kind.startswith("follow") else 0.0
     due = end + (timeout or TIMEOUTS[kind])
-    trace = started([Given(0.0, kind, VALUES[kind])], due + 0.5, timeout=timeout)
+    trace = run_script([TimedInput(0.0, kind, VALUES[kind])], due + 0.5, timeout=timeout)
     first = next(
         k
         for k, step in enumerate(trace.steps)
@@ -76,10 +78,10 @@ def test_without_inputs_the_arm_holds_after_the_timeout(kind, timeout):
 
 def test_an_input_after_a_timeout_is_late():
     script = [
-        *repeated("twist", VALUES["twist"], 0.0, 0.5),
-        *repeated("twist", VALUES["twist"], 1.2, 1.5),
+        *repeat_input("twist", VALUES["twist"], 0.0, 0.5),
+        *repeat_input("twist", VALUES["twist"], 1.2, 1.5),
     ]
-    trace = started(script, 1.6)
+    trace = run_script(script, 1.6)
 
     assert trace.phases == [
         LivePhase.TRACKING,
@@ -89,32 +91,32 @@ def test_an_input_after_a_timeout_is_late():
     ]
     assert fates(trace).count(Fate.LATE) == 1
 
-    held = trace.setpoints[trace.at(1.1)]
+    held = trace.setpoints[trace.index_at(1.1)]
 
     # No leap to where the twist would have led meanwhile.
-    assert trace.setpoints[trace.at(1.21)] == pytest.approx(held, abs=4e-3)
+    assert trace.setpoints[trace.index_at(1.21)] == pytest.approx(held, abs=4e-3)
 
 
 def test_an_input_in_time_is_not_late():
-    assert set(fates(started(repeated("pose", VALUES["pose"], 0.0, 1.0, 0.4), 1.2))) == {
+    assert set(fates(run_script(repeat_input("pose", VALUES["pose"], 0.0, 1.0, 0.4), 1.2))) == {
         Fate.ACCEPTED
     }
 
 
 def test_a_replacing_chunk_is_not_late():
-    rows = np.column_stack([[0.5, 1.5], [HOME, moved(HOME, 0.0, 0.05, 0.0)]])
-    trace = started([Given(0.0, "follow", rows), Given(1.2, "follow", rows)], 1.4)
+    rows = np.column_stack([[0.5, 1.5], [HOME, shift_pose(HOME, 0.0, 0.05, 0.0)]])
+    trace = run_script([TimedInput(0.0, "follow", rows), TimedInput(1.2, "follow", rows)], 1.4)
 
     assert fates(trace) == [Fate.ACCEPTED, Fate.ACCEPTED]
 
 
 def test_inputs_of_older_engagements_move_nothing():
     script = [
-        Ordered(0.0, Order.DISENGAGE),
-        Ordered(0.1, Order.ENGAGE, 2),
-        Given(0.2, "jog", VALUES["jog"]),
+        TimedOrder(0.0, Order.DISENGAGE),
+        TimedOrder(0.1, Order.ENGAGE, 2),
+        TimedInput(0.2, "jog", VALUES["jog"]),
     ]
-    trace = started(script, 0.4)
+    trace = run_script(script, 0.4)
 
     assert not trace.velocity.any()
     assert fates(trace) == [Fate.NOT_ENGAGED]
@@ -123,19 +125,19 @@ def test_inputs_of_older_engagements_move_nothing():
 @pytest.mark.parametrize("order", [Order.ENGAGE, Order.HALT])
 def test_inputs_from_before_an_order_never_move_the_arm(order):
     # The input is in the mailbox when the order is taken, in the same period.
-    script = [Given(0.1, "jog", VALUES["jog"]), Ordered(0.1, order, 1, upto=1)]
-    trace = started(script, 0.4)
+    script = [TimedInput(0.1, "jog", VALUES["jog"]), TimedOrder(0.1, order, 1, upto=1)]
+    trace = run_script(script, 0.4)
 
     assert not trace.velocity.any()
 
 
 def test_engaging_a_moving_arm_brakes_it():
     script = [
-        *repeated("jog", VALUES["jog"], 0.0, 1.0),
-        Ordered(0.3, Order.ENGAGE, 2),
-        *repeated("jog", [-0.2, 0, 0, 0, 0, 0], 1.0, 1.2, engagement=2),
+        *repeat_input("jog", VALUES["jog"], 0.0, 1.0),
+        TimedOrder(0.3, Order.ENGAGE, 2),
+        *repeat_input("jog", [-0.2, 0, 0, 0, 0, 0], 1.0, 1.2, engagement=2),
     ]
-    trace = started(sorted(script, key=lambda event: event.at), 1.2)
+    trace = run_script(sorted(script, key=lambda event: event.time), 1.2)
 
     assert trace.phases == [
         LivePhase.TRACKING,
@@ -143,28 +145,28 @@ def test_engaging_a_moving_arm_brakes_it():
         LivePhase.HOLDING,
         LivePhase.TRACKING,
     ]
-    assert not trace.velocity[trace.at(0.5) : trace.at(0.95)].any()
+    assert not trace.velocity[trace.index_at(0.5) : trace.index_at(0.95)].any()
     assert trace.velocity[-1, 0] == pytest.approx(-0.2)
     assert np.abs(trace.acceleration).max() <= UR10.max_acceleration
 
 
 def test_a_second_engagement_begins_at_the_present_setpoint():
     script = [
-        *repeated("jog", VALUES["jog"], 0.0, 0.5),
-        Ordered(0.5, Order.DISENGAGE),
-        Ordered(0.8, Order.ENGAGE, 2),
-        Given(0.9, "pose", np.eye(7)[6], relative=True, engagement=2),
+        *repeat_input("jog", VALUES["jog"], 0.0, 0.5),
+        TimedOrder(0.5, Order.DISENGAGE),
+        TimedOrder(0.8, Order.ENGAGE, 2),
+        TimedInput(0.9, "pose", np.eye(7)[6], relative=True, engagement=2),
     ]
-    trace = started(script, 1.2)
+    trace = run_script(script, 1.2)
 
     assert trace.phases[-2:] == [LivePhase.ENGAGED, LivePhase.TRACKING]
     # The pose at the engagement, relative to itself: nothing moves.
-    assert np.abs(trace.velocity[trace.at(0.85) :]).max() < 1e-6
+    assert np.abs(trace.velocity[trace.index_at(0.85) :]).max() < 1e-6
 
 
 def test_a_pause_disengages():
-    motion = engaged(UR10)
-    before = run(motion, repeated("jog", VALUES["jog"], 0.0, 0.4), 0.4, robot=UR10)
+    motion = engage_motion(UR10)
+    before = run(motion, repeat_input("jog", VALUES["jog"], 0.0, 0.4), 0.4, robot=UR10)
     stopped = before.setpoints[-1] + 0.01
     motion.rest_at(stopped)
     motion.order(Order.PAUSE)
@@ -178,7 +180,7 @@ def test_a_pause_disengages():
 
     motion.rest_at(stopped)
     motion.order(Order.RESUME)
-    after = run(motion, [Given(0.0, "jog", VALUES["jog"])], 0.2, robot=UR10)
+    after = run(motion, [TimedInput(0.0, "jog", VALUES["jog"])], 0.2, robot=UR10)
 
     assert motion.phase is LivePhase.IDLE
     assert np.array_equal(after.setpoints[-1], stopped)
@@ -189,8 +191,8 @@ def test_a_pause_disengages():
 
 
 def test_an_order_before_a_pause_moves_nothing():
-    motion = engaged(UR10)
-    run(motion, repeated("jog", VALUES["jog"], 0.0, 0.4), 0.4, robot=UR10)
+    motion = engage_motion(UR10)
+    run(motion, repeat_input("jog", VALUES["jog"], 0.0, 0.4), 0.4, robot=UR10)
     motion.rest_at(UR10.home)
     motion.order(Order.HALT)
 
@@ -200,32 +202,32 @@ def test_an_order_before_a_pause_moves_nothing():
 @pytest.mark.parametrize("stop", [None, Order.HALT])
 def test_a_relative_pose_is_followed_once(stop):
     sixty = [*(0.0, 0.06, 0.0), *(0.0, 0.0, 0.0, 1.0)]
-    script = repeated("pose", sixty, 0.0, 1.2, relative=True)
+    script = repeat_input("pose", sixty, 0.0, 1.2, relative=True)
     if stop is not None:
-        script = sorted([*script, Ordered(0.6, stop)], key=lambda event: event.at)
-    trace = started(script, 1.3)
+        script = sorted([*script, TimedOrder(0.6, stop)], key=lambda event: event.time)
+    trace = run_script(script, 1.3)
 
     assert np.linalg.norm(trace.tool[-1, :3] - HOME[:3]) == pytest.approx(0.06, abs=1e-4)
 
 
 @pytest.mark.parametrize(("kind", "far", "name"), [
-    ("pose", moved(HOME, 0.0, 0.16, 0.0), "max_jump"),
+    ("pose", shift_pose(HOME, 0.0, 0.16, 0.0), "max_jump"),
     ("joints", UR10.home + 0.7, "max_turn"),
-    ("follow", [[0.0, *moved(HOME, 0.0, 0.16, 0.0)]], "max_jump"),
+    ("follow", [[0.0, *shift_pose(HOME, 0.0, 0.16, 0.0)]], "max_jump"),
 ])  # fmt: skip
 def test_after_a_jump_the_input_before_counts(kind, far, name):
     script = [
-        Given(0.0, kind, VALUES[kind]),
-        Given(0.2, kind, far),
-        *repeated(kind, VALUES[kind], 0.4, 1.2),
+        TimedInput(0.0, kind, VALUES[kind]),
+        TimedInput(0.2, kind, far),
+        *repeat_input(kind, VALUES[kind], 0.4, 1.2),
     ]
-    trace = started(script, 1.2)
+    trace = run_script(script, 1.2)
 
     assert fates(trace)[1] is Fate.TOO_FAR
     assert trace.phases == [LivePhase.TRACKING]
-    assert trace.names(trace.at(0.2))[0] == (name, "")
+    assert trace.cause_names(trace.index_at(0.2))[0] == (name, "")
 
-    without = started([event for event in script if event.at != 0.2], 1.2)
+    without = run_script([event for event in script if event.time != 0.2], 1.2)
 
     assert np.array_equal(trace.setpoints, without.setpoints)
 
@@ -233,11 +235,11 @@ def test_after_a_jump_the_input_before_counts(kind, far, name):
 def test_equal_calls_give_equal_setpoints():
     def once():
         script = [
-            *repeated("twist", [0.1, 0.05, -0.2, 0.3, 0, 0.5], 0.0, 0.6, frame="tool"),
-            *repeated("pose", VALUES["pose"], 0.6, 1.2),
-            *repeated("jog", VALUES["jog"], 1.2, 1.5),
+            *repeat_input("twist", [0.1, 0.05, -0.2, 0.3, 0, 0.5], 0.0, 0.6, frame="tool"),
+            *repeat_input("pose", VALUES["pose"], 0.6, 1.2),
+            *repeat_input("jog", VALUES["jog"], 1.2, 1.5),
         ]
-        return started(script, 2.0, max_jump=(1.0, 1.0), filter="butterworth").setpoints
+        return run_script(script, 2.0, max_jump=(1.0, 1.0), filter="butterworth").setpoints
 
     assert once().tobytes() == once().tobytes()
 
@@ -245,32 +247,33 @@ def test_equal_calls_give_equal_setpoints():
 AHEAD = np.linspace(0.0, 1.0, 11)
 
 
-def place(at):
-    """Where the tool is to be at a time, s: a smooth way along y."""
-    s = np.clip(at / 2.0, 0.0, 1.0)
-    return moved(HOME, 0.0, 0.2 * s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 0.0)
+def pose_at(time):
+    """Return where the tool is to be at a time, s: on a smooth motion along y."""
+    s = np.clip(time / 2.0, 0.0, 1.0)
+    return shift_pose(HOME, 0.0, 0.2 * s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 0.0)
 
 
-def chunk(now, stamps=AHEAD):
-    return np.column_stack([stamps, [place(now + stamp) for stamp in stamps]])
+def make_chunk(now, stamps=AHEAD):
+    """Return a chunk of poses for these times from now, s."""
+    return np.column_stack([stamps, [pose_at(now + stamp) for stamp in stamps]])
 
 
 def test_a_chunk_is_followed_at_its_stamps():
     trace = run(
-        engaged(UR10),
-        [Given(0.0, "follow", chunk(0.0, np.linspace(0.0, 2.0, 41)))],
+        engage_motion(UR10),
+        [TimedInput(0.0, "follow", make_chunk(0.0, np.linspace(0.0, 2.0, 41)))],
         2.2,
         robot=UR10,
     )
-    wanted = np.array([place(at) for at in trace.times])
+    wanted = np.array([pose_at(at) for at in trace.times])
 
     assert trace.tool[:, 1] == pytest.approx(wanted[:, 1], abs=1e-3)
 
 
 def test_a_newer_chunk_replaces_without_a_jump():
-    script = [Given(at, "follow", chunk(at)) for at in np.arange(0.0, 2.0, 0.2).tolist()]
-    trace = run(engaged(UR10), script, 2.2, robot=UR10)
-    wanted = np.array([place(at) for at in trace.times])
+    script = [TimedInput(at, "follow", make_chunk(at)) for at in np.arange(0.0, 2.0, 0.2).tolist()]
+    trace = run(engage_motion(UR10), script, 2.2, robot=UR10)
+    wanted = np.array([pose_at(at) for at in trace.times])
 
     assert trace.tool[:, 1] == pytest.approx(wanted[:, 1], abs=2e-3)
     # The corners of its straight parts, and no more than that.
@@ -278,30 +281,33 @@ def test_a_newer_chunk_replaces_without_a_jump():
 
 
 def test_a_later_chunk_begins_in_a_line():
-    goal = moved(HOME, 0.0, 0.05, 0.0)
-    trace = run(engaged(UR10), [Given(0.0, "follow", [[1.0, *goal]])], 1.2, robot=UR10)
+    goal = shift_pose(HOME, 0.0, 0.05, 0.0)
+    trace = run(engage_motion(UR10), [TimedInput(0.0, "follow", [[1.0, *goal]])], 1.2, robot=UR10)
 
-    assert trace.tool[trace.at(0.5), 1] - HOME[1] == pytest.approx(0.025, abs=1e-3)
+    assert trace.tool[trace.index_at(0.5), 1] - HOME[1] == pytest.approx(0.025, abs=1e-3)
     assert trace.tool[-1] == pytest.approx(goal, abs=1e-6)
 
 
 def test_a_chunk_of_joints_is_followed():
     goal = UR10.home + 0.2
     trace = run(
-        engaged(UR10),
-        [Given(0.0, "follow_joints", [[0.0, *UR10.home], [1.0, *goal]])],
+        engage_motion(UR10),
+        [TimedInput(0.0, "follow_joints", [[0.0, *UR10.home], [1.0, *goal]])],
         1.2,
         robot=UR10,
     )
 
-    assert trace.setpoints[trace.at(0.5)] == pytest.approx(UR10.home + 0.1, abs=3e-3)
+    assert trace.setpoints[trace.index_at(0.5)] == pytest.approx(UR10.home + 0.1, abs=3e-3)
     assert np.array_equal(trace.setpoints[-1], goal)
 
 
 def test_joints_follow_a_chunk_of_poses():
     goal = UR10.home + 0.1
-    script = [Given(0.0, "follow", chunk(0.0)), Given(0.5, "follow_joints", [[0.5, *goal]])]
-    trace = run(engaged(UR10), script, 1.3, robot=UR10)
+    script = [
+        TimedInput(0.0, "follow", make_chunk(0.0)),
+        TimedInput(0.5, "follow_joints", [[0.5, *goal]]),
+    ]
+    trace = run(engage_motion(UR10), script, 1.3, robot=UR10)
 
     assert np.array_equal(trace.setpoints[-1], goal)
 
@@ -309,25 +315,27 @@ def test_joints_follow_a_chunk_of_poses():
 @pytest.mark.parametrize("preview", [False, True])
 def test_preview_lets_the_arm_arrive_on_time(preview):
     law = ServojLaw(UR10.period)
-    motion = engaged(UR10, law=law, preview=preview)
+    motion = engage_motion(UR10, law=law, preview=preview)
     trace = run(
-        motion, [Given(0.0, "follow", chunk(0.0, np.linspace(0.0, 2.0, 41)))], 2.2, robot=UR10
+        motion,
+        [TimedInput(0.0, "follow", make_chunk(0.0, np.linspace(0.0, 2.0, 41)))],
+        2.2,
+        robot=UR10,
     )
     # The state after the cycle of a command belongs to the next instant.
-    arm = tool_path(UR10, trace.arm(law).q)[:-1, 1]
-    late = arm - np.array([place(at)[1] for at in trace.times[1:]])
+    arm = tool_path(UR10, trace.follow(law).q)[:-1, 1]
+    late = arm - np.array([pose_at(at)[1] for at in trace.times[1:]])
     lag = 0.0 if preview else law.lag
 
     assert np.abs(late).max() == pytest.approx(0.19 * lag, abs=2e-3)
 
 
 def test_only_chunks_are_previewed():
-    script = [Given(0.05 * k, "pose", place(0.05 * k)) for k in range(30)]
-    with_it, without = (
-        run(engaged(UR10, preview=preview), script, 1.6, robot=UR10) for preview in (True, False)
-    )
+    script = [TimedInput(0.05 * k, "pose", pose_at(0.05 * k)) for k in range(30)]
+    previewed = run(engage_motion(UR10, preview=True), script, 1.6, robot=UR10)
+    without = run(engage_motion(UR10, preview=False), script, 1.6, robot=UR10)
 
-    assert np.array_equal(with_it.setpoints, without.setpoints)
+    assert np.array_equal(previewed.setpoints, without.setpoints)
 
 
 # Base turned by pi about z; the tool of this posture points down and is turned.
@@ -340,7 +348,9 @@ FRAMES = {
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_twist_moves_along_its_frames_own_x(frame):
-    trace = run(engaged(), repeated("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0, frame=frame), 1.0)
+    trace = run(
+        engage_motion(), repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0, frame=frame), 1.0
+    )
     path = trace.tool[-1, :3] - trace.tool[0, :3]
 
     assert path / np.linalg.norm(path) == pytest.approx(FRAMES[frame] @ [1.0, 0.0, 0.0], abs=1e-3)
@@ -348,8 +358,11 @@ def test_a_twist_moves_along_its_frames_own_x(frame):
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_twist_turns_about_its_frames_own_x(frame):
-    trace = run(engaged(), repeated("twist", [0, 0, 0, 0.3, 0, 0], 0.0, 0.6, frame=frame), 0.6)
-    first, last = (pin.Quaternion(trace.tool[k, 3:]).matrix() for k in (0, -1))
+    trace = run(
+        engage_motion(), repeat_input("twist", [0, 0, 0, 0.3, 0, 0], 0.0, 0.6, frame=frame), 0.6
+    )
+    first = pin.Quaternion(trace.tool[0, 3:]).matrix()
+    last = pin.Quaternion(trace.tool[-1, 3:]).matrix()
     turn = pin.log3(last @ first.T)
 
     assert turn / np.linalg.norm(turn) == pytest.approx(FRAMES[frame] @ [1.0, 0.0, 0.0], abs=2e-3)
@@ -359,23 +372,28 @@ def test_a_twist_turns_about_its_frames_own_x(frame):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_keeps_a_twists_speed(name):
     trace = run(
-        engaged(UR10, name), repeated("twist", [0, 0.2, 0, 0, 0, 0.2], 0.0, 0.8), 0.8, robot=UR10
+        engage_motion(UR10, name),
+        repeat_input("twist", [0, 0.2, 0, 0, 0, 0.2], 0.0, 0.8),
+        0.8,
+        robot=UR10,
     )
-    steady = slice(trace.at(0.4), None)
+    steady = slice(trace.index_at(0.4), None)
 
     assert trace.twist_speed[steady] == pytest.approx(0.2, rel=0.02)
 
     turn = pin.log3(
         pin.Quaternion(trace.tool[-1, 3:]).matrix()
-        @ pin.Quaternion(trace.tool[trace.at(0.4), 3:]).matrix().T
+        @ pin.Quaternion(trace.tool[trace.index_at(0.4), 3:]).matrix().T
     )
 
-    assert turn[2] / (trace.times[-1] - trace.times[trace.at(0.4)]) == pytest.approx(0.2, rel=0.02)
+    assert turn[2] / (trace.times[-1] - trace.times[trace.index_at(0.4)]) == pytest.approx(
+        0.2, rel=0.02
+    )
 
 
 def test_a_jogs_steady_speed_is_what_was_asked():
     wanted = np.array([0.3, -0.2, 0.1, 0.4, -0.5, 0.6])
-    trace = run(engaged(), repeated("jog", wanted, 0.0, 0.5), 0.5)
+    trace = run(engage_motion(), repeat_input("jog", wanted, 0.0, 0.5), 0.5)
 
     assert trace.velocity[-100:] == pytest.approx(np.tile(wanted, (100, 1)), abs=1e-6)
     # As fast as the acceleration allows, and not faster than asked on the way.
@@ -386,25 +404,30 @@ def test_a_wrist_swing_stays_within_limits():
     # This twist once asked wrist_3 for 3.17 rad/s, until the controller stopped the arm.
     law = ServojLaw(0.002)
     trace = run(
-        engaged(law=law), repeated("twist", [0, 0, 0, 3.0, 0, 3.0], 0.0, 1.6, frame="tool"), 1.6
+        engage_motion(law=law),
+        repeat_input("twist", [0, 0, 0, 3.0, 0, 3.0], 0.0, 1.6, frame="tool"),
+        1.6,
     )
-    arm = trace.arm(law)
+    arm = trace.follow(law)
 
     assert (np.abs(arm.qd) <= UR10E.max_velocity).all()
     assert np.abs(arm.qdd).max() <= UR10E.max_acceleration
 
-    named = {name for k in range(len(trace.steps)) for name, _ in trace.names(k)}
+    named = {name for k in range(len(trace.steps)) for name, _ in trace.cause_names(k)}
 
     assert "joint_velocity" in named
 
 
 def test_the_slider_scales_a_twist():
     trace = run(
-        engaged(), repeated("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0), 1.0, slider=lambda now: 0.3
+        engage_motion(),
+        repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0),
+        1.0,
+        slider=lambda now: 0.3,
     )
 
     assert trace.twist_speed[-100:] == pytest.approx(0.03, rel=0.01)
-    assert trace.names(-1) == [("speed_slider", "")]
+    assert trace.cause_names(-1) == [("speed_slider", "")]
     assert trace.steps[-1].causes[0].text == "speed_slider 0.30"
 
 
@@ -412,11 +435,13 @@ def test_the_arm_holds_at_a_slider_of_zero():
     def slider(now):
         return 0.0 if 0.5 <= now < 1.2 else 1.0
 
-    trace = run(engaged(), repeated("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 2.0), 2.0, slider=slider)
-    held = slice(trace.at(0.8), trace.at(1.2))
+    trace = run(
+        engage_motion(), repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 2.0), 2.0, slider=slider
+    )
+    held = slice(trace.index_at(0.8), trace.index_at(1.2))
 
     assert not trace.velocity[held].any()
-    assert trace.names(trace.at(1.0)) == [("speed_slider", "")]
+    assert trace.cause_names(trace.index_at(1.0)) == [("speed_slider", "")]
     assert trace.twist_speed[-50:] == pytest.approx(0.1, rel=0.01)
     # The way of 0.2 s down and up at a constant rate, and none while it was held.
     assert trace.tool[-1, 0] - trace.tool[0, 0] == pytest.approx(
@@ -426,11 +451,9 @@ def test_the_arm_holds_at_a_slider_of_zero():
 
 def test_a_pose_is_followed_no_faster_than_the_slider_allows():
     goal = pose_of(UR10E.home) + np.array([0, 0.4, 0, 0, 0, 0, 0])
-    trace = run(
-        engaged(max_jump=(1.0, 1.0)), [Given(at, "pose", goal) for at in np.arange(0, 1.5, 0.1)], 1.5,
-        slider=lambda now: 0.1,
-    )  # fmt: skip
-    after = slice(trace.at(0.4), None)
+    script = [TimedInput(time, "pose", goal) for time in np.arange(0, 1.5, 0.1)]
+    trace = run(engage_motion(max_jump=(1.0, 1.0)), script, 1.5, slider=lambda now: 0.1)
+    after = slice(trace.index_at(0.4), None)
 
     assert (np.abs(trace.velocity[after]) <= 0.1 * UR10E.max_velocity).all()
     assert trace.twist_speed[after].max() <= 0.1 * UR10E.max_tool_speed
@@ -457,12 +480,14 @@ def test_an_arm_does_not_overshoot_its_range(tuning):
 def test_an_arm_rests_at_its_range_end():
     start = UR10E.home.copy()
     start[5] = UR10E.position_max[5]
-    script = repeated("jog", [0, 0, 0, 0, 0, 0.5], 0.0, 0.2) + repeated(
+    script = repeat_input("jog", [0, 0, 0, 0, 0, 0.5], 0.0, 0.2) + repeat_input(
         "jog", [0, 0, 0, 0, 0, -0.5], 0.2, 0.6
     )
-    trace = run(engaged(UR10E, law=ServojLaw(UR10E.period), start=start), script, 0.6, robot=UR10E)
+    trace = run(
+        engage_motion(UR10E, law=ServojLaw(UR10E.period), start=start), script, 0.6, robot=UR10E
+    )
 
-    assert np.ptp(trace.setpoints[: trace.at(0.19), 5]) == 0.0
+    assert np.ptp(trace.setpoints[: trace.index_at(0.19), 5]) == 0.0
     assert trace.velocity[-1, 5] == pytest.approx(-0.5, abs=0.01)
     assert np.abs(trace.acceleration).max() <= UR10E.max_acceleration
 
@@ -471,11 +496,10 @@ def test_an_arm_rests_at_its_range_end():
 def test_a_range_end_is_named_and_free_to_leave(kind):
     start = UR10.home.copy()
     start[5] = 6.0
-    values, facts = (
-        ([0, 0, 0, 0, 0, 1.0], {}) if kind == "jog" else ([0, 0, 0, 0, 0, 1.0], {"frame": "tool"})
-    )
-    trace = there_and_back(UR10, values, 1.0, start=start, kind=kind, **facts)
-    end = trace.at(0.95)
+    values = [0, 0, 0, 0, 0, 1.0]
+    facts = {} if kind == "jog" else {"frame": "tool"}
+    trace = run_there_and_back(UR10, values, 1.0, start=start, kind=kind, **facts)
+    end = trace.index_at(0.95)
     # Room is left for the overshoot of the servo law: the overshoot test below.
     room = UR10.position_max[5] - trace.setpoints[end, 5]
 
@@ -484,20 +508,25 @@ def test_a_range_end_is_named_and_free_to_leave(kind):
         f"joint_limit wrist_3 {room:.3f} rad"
     ]
     assert trace.velocity[-1, 5] == pytest.approx(-1.0, abs=0.01)
-    assert cause_changes(trace, 0.0, 1.0) == 1
+    assert count_cause_changes(trace, 0.0, 1.0) == 1
 
 
 def test_a_range_end_behind_an_obstacle_is_not_named():
     # The elbow is wanted beyond its end, but the floor is in the way.
-    trace = run(engaged(UR10), repeated("jog", [0, 0, 3.0, 0, 0, 0], 0.0, 2.0), 2.0, robot=UR10)
+    trace = run(
+        engage_motion(UR10), repeat_input("jog", [0, 0, 3.0, 0, 0, 0], 0.0, 2.0), 2.0, robot=UR10
+    )
 
-    assert {name for name, _ in trace.names(-1)} == {"obstacle"}
+    assert {name for name, _ in trace.cause_names(-1)} == {"obstacle"}
 
 
 def test_a_joint_at_its_limit_is_named():
     law = ServojLaw(UR10.period)
     trace = run(
-        engaged(UR10, law=law), repeated("jog", [0, 0, 0, 0, 0, 9.0], 0.0, 0.6), 0.6, robot=UR10
+        engage_motion(UR10, law=law),
+        repeat_input("jog", [0, 0, 0, 0, 0, 9.0], 0.0, 0.6),
+        0.6,
+        robot=UR10,
     )
     share = np.abs(trace.velocity[-1, 5]) / UR10.max_velocity[5]
 
@@ -505,14 +534,14 @@ def test_a_joint_at_its_limit_is_named():
         f"joint_velocity wrist_3 {share:.2f}"
     ]
     assert share == pytest.approx(1.0 / law.velocity_gain().any, rel=1e-3)
-    assert cause_changes(trace, 0.0, 0.6) == 1
+    assert count_cause_changes(trace, 0.0, 0.6) == 1
 
 
 def test_a_tool_at_its_limit_is_named():
-    motion = engaged(UR10, max_tool_speed=0.25)
-    trace = run(motion, repeated("twist", [0, 0.9, 0, 0, 0, 0], 0.0, 0.8), 0.8, robot=UR10)
+    motion = engage_motion(UR10, max_tool_speed=0.25)
+    trace = run(motion, repeat_input("twist", [0, 0.9, 0, 0, 0, 0], 0.0, 0.8), 0.8, robot=UR10)
 
-    assert trace.names(-1) == [("tool_speed", "")]
+    assert trace.cause_names(-1) == [("tool_speed", "")]
     assert trace.steps[-1].causes[0].value == pytest.approx(trace.twist_speed[-1], rel=1e-6)
     assert trace.twist_speed.max() <= 0.25
-    assert cause_changes(trace, 0.1, 0.8) == 0
+    assert count_cause_changes(trace, 0.1, 0.8) == 0

@@ -1,4 +1,4 @@
-"""A recorded live session as the scenario of a run."""
+"""A recorded live session is the scenario of a run."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ from simbridge.sessions.setup import live
 from tests.stepped_sessions import moved, stepped
 
 
-def held(q: np.ndarray, target: object) -> np.ndarray:
-    """A solver that never moves."""
+def keep_joints(q: np.ndarray, target: object) -> np.ndarray:
+    """Solve nothing: the arm never moves."""
     return q
 
 
 def log_of(directory: Path) -> LogColumns:
+    """Return the log of a session."""
     return read_log(directory / "log.mcap")
 
 
-def altered(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> Path:
-    """A copy of a session with some samples of its log; those of its second half shifted in the first joint, rad."""
+def copy_session(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> Path:
+    """Copy a session with some samples of its log, and return the copy.
+
+    The setpoints of its second half are shifted in the first joint, rad.
+    """
     shutil.copytree(session, out)
     log = log_of(session)
     with LogWriter(
@@ -166,12 +170,12 @@ def test_periods_that_the_log_lacks_are_counted_in_a_warning(
     kept = np.ones(len(log_of(live_run).stamp), dtype=bool)
     kept[[100, 101, 150]] = False
     with pytest.warns(UserWarning, match="lacks 3 control periods, whose states never arrived"):
-        prepare(altered(live_run, tmp_path / "hand", kept))
+        prepare(copy_session(live_run, tmp_path / "hand", kept))
 
 
 def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None:
     every = np.ones(len(log_of(live_run).stamp), dtype=bool)
-    jumping = altered(live_run, tmp_path / "hand", every, shift=0.1)
+    jumping = copy_session(live_run, tmp_path / "hand", every, shift=0.1)
 
     with pytest.raises(
         PlanRefused,
@@ -223,7 +227,7 @@ def test_a_session_is_not_repeated_at_another_speed_or_period(live_run: Path) ->
 def test_a_solver_object_has_to_be_passed_again(tmp_path: Path) -> None:
     robot = load_robot("ur10e")
     out = tmp_path / "hand"
-    with stepped(out, solver=CallableSolver(robot, held)) as session:
+    with stepped(out, solver=CallableSolver(robot, keep_joints)) as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)

@@ -37,16 +37,17 @@ ROBOT = simbridge.load_robot("ur10e")
 
 
 def stepped(out, **options):
-    """A session whose clock moves only by `wait`."""
+    """Return a session whose clock moves only by `wait`."""
     return simbridge.live("pybullet", robot="ur10e", out=out, realtime=False, **options)
 
 
-def moved(session, offset):
-    """The tool's pose, moved by an offset (3,), m."""
+def shift_tool(session, offset):
+    """Return the tool's pose, moved by an offset (3,), m."""
     return pin.SE3(session.tool.rotation, session.tool.translation + np.array(offset))
 
 
 def summary(out):
+    """Return the contents of summary.json."""
     return json.loads((out / "summary.json").read_text())
 
 
@@ -55,7 +56,7 @@ def test_a_pose_is_reached_and_recorded(tmp_path):
     with stepped(out) as session:
         session.engage()
         session.wait(0.01)
-        goal = moved(session, [0.0, 0.05, 0.0])
+        goal = shift_tool(session, [0.0, 0.05, 0.0])
         for _ in range(20):
             session.pose(goal)
             session.wait(0.05)
@@ -85,7 +86,7 @@ def test_equal_inputs_give_equal_setpoints(tmp_path):
                 session.wait(0.02)
                 session.twist([0.1, 0.0, -0.05, 0.0, 0.5, 0.0], frame="tool")
                 if k == 10:
-                    session.pose(moved(session, [0.0, 0.02, 0.0]))
+                    session.pose(shift_tool(session, [0.0, 0.02, 0.0]))
             session.wait(0.5)
         return read_log(tmp_path / name / "log.mcap").setpoint
 
@@ -104,7 +105,8 @@ def test_inputs_before_engagement_are_rejected(tmp_path):
         assert np.abs(session.state.q - ROBOT.home).max() < 1e-6
     (record,) = read_inputs(out)
 
-    assert (record.fate, record.why) == ("rejected", "not_engaged")
+    assert record.fate == "rejected"
+    assert record.why == "not_engaged"
 
 
 @pytest.mark.parametrize(
@@ -151,12 +153,13 @@ def test_a_jump_is_rejected_with_its_size(tmp_path):
         session.engage()
         session.wait(0.01)
         begin = session.tool
-        session.pose(moved(session, [0.3, 0.0, 0.0]))
+        session.pose(shift_tool(session, [0.3, 0.0, 0.0]))
         session.wait(0.05)
         assert np.abs(session.tool.translation - begin.translation).max() < 1e-9
     (record,) = read_inputs(out)
 
-    assert (record.fate, record.why) == ("rejected", "max_jump 300 mm")
+    assert record.fate == "rejected"
+    assert record.why == "max_jump 300 mm"
 
 
 def test_the_newest_input_of_a_period_counts(tmp_path):
@@ -323,7 +326,7 @@ def test_a_stepped_session_takes_a_solver_that_cannot_be_pickled(tmp_path):
     with simbridge.live("pybullet", solver=solver, out=tmp_path / "run", realtime=False) as session:
         lag.reset(ROBOT.home)
         session.engage()
-        session.pose(moved(session, [0.0, 0.02, 0.0]))
+        session.pose(shift_tool(session, [0.0, 0.02, 0.0]))
         session.wait(0.4)
         assert session.status.state == "tracking"
 
@@ -505,7 +508,7 @@ def test_the_cause_of_a_state_change_is_recorded(tmp_path):
         session.wait(0.01)
         session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)
-        session.pose(moved(session, [0.5, 0.0, 0.0]))
+        session.pose(shift_tool(session, [0.5, 0.0, 0.0]))
         session.wait(0.5)
         session.halt()
         session.wait(0.01)
@@ -520,10 +523,10 @@ def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
         session.wait(0.01)
-        session.pose(moved(session, [0.5, 0.0, 0.0]))
+        session.pose(shift_tool(session, [0.5, 0.0, 0.0]))
         session.wait(0.1)
         assert session.status.causes == ("max_jump 500 mm",)
-        session.pose(moved(session, [0.05, 0.0, 0.0]))
+        session.pose(shift_tool(session, [0.05, 0.0, 0.0]))
         session.wait(0.01)
         assert "max_jump 500 mm" not in session.status.causes
 

@@ -1,4 +1,4 @@
-"""A target that stays, in reach or not: the arm comes to rest, with every iterative solver."""
+"""Where a target stays, in reach or not, the arm comes to rest with every iterative solver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.sessions.inputs import Input
 from simbridge.sessions.spaces import POSES
 from tests.properties import few_examples
-from tests.sessions.trial import engaged, moved, pose_of, repeated, run
+from tests.sessions.trial import engage_motion, pose_of, repeat_input, run, shift_pose
 
 ROBOT = load_robot("ur10")
 HOME = pose_of(ROBOT.home, ROBOT)
@@ -22,8 +22,12 @@ ITERATIVE = [name for name in SOLVERS if name != "closed-form"]
 REST = 1e-3
 
 
-def target(rng):
-    """In reach, barely in reach, beyond it, at a singular posture, below the floor, or with any orientation."""
+def draw_target(rng):
+    """Return a random pose (7,).
+
+    It is in reach, barely in reach, beyond it, at a singular posture, below the floor, or has any
+    orientation.
+    """
     q = ROBOT.home + rng.uniform(-1.0, 1.0, 6) * np.array([1.5, 0.8, 0.8, 1.5, 1.5, 2.5])
     kind = rng.integers(6)
     if kind in (0, 1):
@@ -39,9 +43,12 @@ def target(rng):
     return pose
 
 
-def fastest(name, goal, begin, seconds):
-    """The fastest setpoint, rad/s, from a time on, s; the target is given ten times a second."""
-    motion = engaged(ROBOT, name, max_jump=(9.0, 9.0))
+def find_fastest(name, goal, begin, seconds):
+    """Return the fastest setpoint's speed, rad/s, from a time on, s.
+
+    The target is given ten times a second.
+    """
+    motion = engage_motion(ROBOT, name, max_jump=(9.0, 9.0))
     before = ROBOT.home
     fastest_speed = 0.0
     for k in range(round(seconds / ROBOT.period)):
@@ -61,10 +68,10 @@ def fastest(name, goal, begin, seconds):
 # The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm by then.
 @example(1062)
 def test_an_old_target_moves_nothing_unless_approached(name, seed):
-    goal = target(np.random.default_rng(seed))
-    speed = fastest(name, goal, 5.0, 5.3)
+    goal = draw_target(np.random.default_rng(seed))
+    speed = find_fastest(name, goal, 5.0, 5.3)
 
-    assert speed < REST or fastest(name, goal, 7.0, 7.3) < 0.1 * speed
+    assert speed < REST or find_fastest(name, goal, 7.0, 7.3) < 0.1 * speed
 
 
 # The Jacobian transpose crept or wandered about these for more than five seconds.
@@ -73,15 +80,15 @@ def test_an_old_target_moves_nothing_unless_approached(name, seed):
     [0.0, -1.3, 1.9, -2.2, 1e-3, 0.0],
 ])  # fmt: skip
 def test_a_creeping_solver_is_stopped(q):
-    assert fastest("jacobian-transpose", pose_of(q, ROBOT), 5.0, 5.3) < REST
+    assert find_fastest("jacobian-transpose", pose_of(q, ROBOT), 5.0, 5.3) < REST
 
 
 def test_an_unreachable_target_is_approached_and_named():
     reach = 1.2
-    script = repeated("pose", moved(HOME, reach, 0.0, 0.0), 0.0, 4.5, 0.1)
-    trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 4.5, robot=ROBOT)
+    script = repeat_input("pose", shift_pose(HOME, reach, 0.0, 0.0), 0.0, 4.5, 0.1)
+    trace = run(engage_motion(ROBOT, max_jump=(9.0, 9.0)), script, 4.5, robot=ROBOT)
     left = np.linalg.norm(
-        tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - moved(HOME, reach, 0, 0)[:3]
+        tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - shift_pose(HOME, reach, 0, 0)[:3]
     )
     cause = next(cause for cause in trace.steps[-1].causes if cause.name == "reach")
 
@@ -91,31 +98,34 @@ def test_an_unreachable_target_is_approached_and_named():
 
 
 def test_a_target_that_moves_again_is_followed():
-    far = moved(HOME, 1.2, 0.0, 0.0)
-    near = moved(HOME, 0.05, 0.05, 0.0)
-    script = repeated("pose", far, 0.0, 5.0, 0.1) + repeated("pose", near, 5.0, 7.0, 0.1)
-    trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 7.0, robot=ROBOT)
+    far = shift_pose(HOME, 1.2, 0.0, 0.0)
+    near = shift_pose(HOME, 0.05, 0.05, 0.0)
+    script = repeat_input("pose", far, 0.0, 5.0, 0.1) + repeat_input("pose", near, 5.0, 7.0, 0.1)
+    trace = run(engage_motion(ROBOT, max_jump=(9.0, 9.0)), script, 7.0, robot=ROBOT)
 
     assert POSES.difference(trace.tool[-1], near) == pytest.approx(np.zeros(6), abs=1e-3)
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
-    assert not trace.names(-1)
+    assert not trace.cause_names(-1)
 
 
 def test_a_far_target_is_followed_to_its_end():
-    goal = moved(HOME, 0.0, -0.9, 0.3)
-    motion = engaged(ROBOT, max_jump=(9.0, 9.0), max_tool_speed=0.13)
-    trace = run(motion, repeated("pose", goal, 0.0, 11.0, 0.1), 11.0, robot=ROBOT)
+    goal = shift_pose(HOME, 0.0, -0.9, 0.3)
+    motion = engage_motion(ROBOT, max_jump=(9.0, 9.0), max_tool_speed=0.13)
+    trace = run(motion, repeat_input("pose", goal, 0.0, 11.0, 0.1), 11.0, robot=ROBOT)
 
-    assert trace.twist_speed[trace.at(6.0)] > 0.05
+    assert trace.twist_speed[trace.index_at(6.0)] > 0.05
     assert POSES.difference(trace.tool[-1], goal) == pytest.approx(np.zeros(6), abs=1e-3)
 
 
 def test_only_constrained_components_count_as_left():
     planar = load_robot("planar3r")
     goal = np.array([-0.5, 0.7, 0.0, 0.0, 0.0, 1.0, 0.0])
-    script = repeated("pose", goal, 0.0, 5.0, 0.1)
+    script = repeat_input("pose", goal, 0.0, 5.0, 0.1)
     trace = run(
-        engaged(planar, "damped-least-squares", max_jump=(9.0, 9.0)), script, 5.0, robot=planar
+        engage_motion(planar, "damped-least-squares", max_jump=(9.0, 9.0)),
+        script,
+        5.0,
+        robot=planar,
     )
 
     assert trace.tool[-1, :3] == pytest.approx(goal[:3], abs=1e-4)

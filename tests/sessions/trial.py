@@ -1,4 +1,4 @@
-"""A live motion driven by a script of inputs and orders, and what the servo law and the guard make of its setpoints."""
+"""A live motion is driven by a script of inputs and orders, and its setpoints are traced."""
 
 from __future__ import annotations
 
@@ -24,37 +24,54 @@ from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Order
 
 ROBOT = load_robot("ur10e")
-# Of the servo loop: how fast missed periods lower the rate, s.
-FORGET = 0.03
+# How fast missed periods lower the rate in the servo loop, s.
+FORGET_S = 0.03
 
 
 @functools.cache
-def _collisions(robot):
+def _load_collisions(robot):
+    """Return the collision model of a robot, by its name."""
     return CollisionModel(load_robot(robot))
 
 
 @functools.cache
-def _solver(robot, name):
+def _make_solver(robot, name):
+    """Return a solver for a robot, both by their names."""
     return SOLVERS[name]().build(load_robot(robot))
 
 
-def engaged(
+def engage_motion(
     robot=ROBOT, name="forward-dynamics", *, start=None, scene=None, law=None, **facts
 ) -> LiveMotion:
-    """A motion that rests at `start` (home) and has been engaged; options of a session by their names."""
-    options = {
-        key: facts.pop(key) for key in tuple(facts) if key in LiveOptions.__dataclass_fields__
-    }
-    law = law or ServojLaw(robot.period)
-    around = _collisions(robot.name) if scene is None else CollisionModel(robot, scene)
-    made = _solver(robot.name, name)
+    """Return a motion that is at rest and has been engaged.
+
+    Args:
+        robot: The arm.
+        name: The solver's name.
+        start: Where it rests (n,), rad; home by default.
+        scene: Obstacles; the floor by default.
+        law: The law of servoj; that of the default tuning without one.
+        facts: Options of a session by their names, and other arguments of `LiveMotion`.
+    """
+    options = {}
+    arguments = {}
+    for key, value in facts.items():
+        if key in LiveOptions.__dataclass_fields__:
+            options[key] = value
+        else:
+            arguments[key] = value
+
+    if scene is None:
+        collisions = _load_collisions(robot.name)
+    else:
+        collisions = CollisionModel(robot, scene)
     motion = LiveMotion(
-        made,
+        _make_solver(robot.name, name),
         robot.period,
         LiveOptions(**options),
-        servo=ServoModel(law),
-        collisions=around,
-        **facts,
+        servo=ServoModel(law or ServojLaw(robot.period)),
+        collisions=collisions,
+        **arguments,
     )
     motion.rest_at(robot.home if start is None else np.asarray(start))
     motion.order(Order.ENGAGE, engagement=1)
@@ -62,19 +79,19 @@ def engaged(
 
 
 def pose_of(q, robot=ROBOT):
-    """The pose (7,) of the TCP."""
+    """Return the pose (7,) of the TCP at joint positions (n,), rad."""
     return tool_path(robot, np.asarray(q)[None])[0]
 
 
-def moved(pose, *by):
-    """A pose (7,) moved by x, y, z, m."""
-    return np.concatenate([pose[:3] + by, pose[3:]])
+def shift_pose(pose, *offset):
+    """Return a pose (7,) moved by x, y, z, m."""
+    return np.concatenate([pose[:3] + offset, pose[3:]])
 
 
-class Given(NamedTuple):
+class TimedInput(NamedTuple):
     """An input at a time, s."""
 
-    at: float
+    time: float
     kind: str
     values: Any
     frame: str = "base_link"
@@ -82,31 +99,32 @@ class Given(NamedTuple):
     engagement: int = 1
 
 
-class Ordered(NamedTuple):
+class TimedOrder(NamedTuple):
     """An order at a time, s."""
 
-    at: float
+    time: float
     order: Order
     engagement: int = 0
     upto: int = 0
 
 
-def repeated(kind, values, begin, end, every=0.05, **facts):
-    """The same input again and again."""
-    return [Given(at, kind, values, **facts) for at in np.arange(begin, end - 1e-9, every).tolist()]
+def repeat_input(kind, values, begin, end, every=0.05, **facts):
+    """Return the same input again and again, from a time until another, s."""
+    times = np.arange(begin, end - 1e-9, every).tolist()
+    return [TimedInput(time, kind, values, **facts) for time in times]
 
 
 class Trace(NamedTuple):
-    """What a motion did.
+    """The steps of a motion.
 
     Attributes:
         robot: The arm.
-        period: s.
+        period: Control period, s.
         start: Where it began (n,), rad.
-        times: Of each step (T,), s.
-        steps: T of them.
-        setpoints: (T, n), rad.
-        rates: Given to each step (T,).
+        times: Time of each step (T,), s.
+        steps: The T steps.
+        setpoints: Setpoints (T, n), rad.
+        rates: Fractions of full speed of each step (T,).
         missed: Periods without a setpoint before each step (T,).
     """
 
@@ -121,12 +139,12 @@ class Trace(NamedTuple):
 
     @property
     def velocity(self):
-        """Of the setpoints (T, n), rad/s."""
+        """Velocities of the setpoints (T, n), rad/s."""
         return np.diff(self.setpoints, axis=0, prepend=self.start[None]) / self.period
 
     @property
     def acceleration(self):
-        """Of the setpoints (T, n), rad/s^2, for an arm that stands before."""
+        """Accelerations of the setpoints (T, n), rad/s^2, for an arm at rest before them."""
         return np.diff(self.velocity, axis=0, prepend=0.0 * self.start[None]) / self.period
 
     @property
@@ -141,53 +159,61 @@ class Trace(NamedTuple):
 
     @property
     def phases(self):
-        """One after the other, without repeats."""
-        found = [self.steps[0].phase]
+        """The phases, one after the other, without repeats."""
+        phases = [self.steps[0].phase]
         for step in self.steps:
-            if step.phase is not found[-1]:
-                found.append(step.phase)
-        return found
+            if step.phase is not phases[-1]:
+                phases.append(step.phase)
+        return phases
 
-    def arm(self, law) -> JointMotion:
-        """What the servo law makes of the setpoints; a command that is missing leaves the last one in force."""
+    def follow(self, law) -> JointMotion:
+        """Return the motion of an arm that follows the setpoints by the servo law.
+
+        A command that is missing leaves the last one in force.
+        """
         return law.follow(self.sent, previous=self.start)
 
     @property
     def sent(self):
         """Commands in force in each cycle (N, n)."""
-        before = np.vstack([self.start, self.setpoints[:-1]])
-        parts = zip(before, self.setpoints, self.missed.tolist(), strict=True)
-        return np.vstack([row for held, now, missed in parts for row in (*[held] * missed, now)])
+        commands = []
+        in_force = self.start
+        for setpoint, missed in zip(self.setpoints, self.missed.tolist(), strict=True):
+            commands += [in_force] * missed
+            commands.append(setpoint)
+            in_force = setpoint
+        return np.vstack(commands)
 
-    def names(self, k):
-        """The causes of a step: name and subject."""
+    def cause_names(self, k):
+        """Return name and subject of the causes of a step."""
         return [(cause.name, cause.subject) for cause in self.steps[k].causes]
 
-    def at(self, seconds):
-        """The index of the step at a time."""
+    def index_at(self, seconds):
+        """Return the index of the step at a time, s."""
         return int(np.argmin(np.abs(self.times - seconds)))
 
 
 def run(
     motion: LiveMotion,
-    script: Iterable[Given | Ordered],
+    script: Iterable[TimedInput | TimedOrder],
     seconds: float,
     *,
     robot=ROBOT,
     slider: Callable[[float], float] = lambda now: 1.0,
     stalls: dict[int, int] | None = None,
 ) -> Trace:
-    """MotionStep a motion through a script.
+    """Step a motion through a script.
 
     Args:
-        motion: To step.
-        script: In the order of time.
-        seconds: How long.
+        motion: The motion to step.
+        script: Inputs and orders in the order of time.
+        seconds: Duration, s.
         robot: Its arm.
-        slider: The controller's speed slider at a time; followed as the servo loop does.
-        stalls: MotionStep -> periods before it that are missed.
+        slider: Returns the controller's speed slider at a time; followed as the servo loop does.
+        stalls: Numbers of missed periods, by the step before which they are missed.
     """
     period = robot.period
+    change = SCALING_RAMP * period
     start = motion.setpoint
     pending = list(script)
     newest = None
@@ -202,9 +228,11 @@ def run(
         stall = (stalls or {}).get(k, 0)
         clock += stall
         now = clock * period
-        while pending and pending[0].at <= now + 1e-9:
+
+        # Take the orders and the newest input.
+        while pending and pending[0].time <= now + 1e-9:
             event = pending.pop(0)
-            if isinstance(event, Ordered):
+            if isinstance(event, TimedOrder):
                 motion.order(event.order, engagement=event.engagement, upto=event.upto)
             else:
                 number += 1
@@ -216,54 +244,61 @@ def run(
                     event.frame,
                     event.relative,
                 )
-        rate = max(rate - stall * period / FORGET, 0.0)
-        change = SCALING_RAMP * period
+
+        # Follow the slider as the servo loop does.
+        rate = max(rate - stall * period / FORGET_S, 0.0)
         rate = max(min(slider(now), rate + change), rate - change, 0.0)
+
         steps.append(motion.step(now, rate, newest))
         times.append(now)
         rates.append(rate)
         missed.append(stall)
         clock += 1
+
     setpoints = np.array([step.setpoint for step in steps])
     return Trace(
         robot, period, start, np.array(times), steps, setpoints, np.array(rates), np.array(missed)
     )
 
 
-def refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
-    """What the guard refuses of the setpoints, with the arm where the servo law takes it; None for nothing."""
+def find_refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
+    """Return the guard's refusal of the setpoints, or None.
+
+    The arm is where the servo law takes it.
+    """
     guard = Guard(trace.robot, trace.period, law.lookahead)
     guard.reset(trace.start)
-    arm = trace.arm(law)
+    arm = trace.follow(law)
+    stalls = trace.missed.tolist()
     cycle = 0
     rate = 1.0
     try:
         guard.check(trace.start, trace.start)
-        for k, (setpoint, stall) in enumerate(
-            zip(trace.setpoints, trace.missed.tolist(), strict=True)
-        ):
+        for k, stall in enumerate(stalls):
             if stall:
-                guard.scale_speed(
-                    max(rate - stall * trace.period / FORGET, 0.0) / rate if rate else 0.0
-                )
+                slower = max(rate - stall * trace.period / FORGET_S, 0.0)
+                guard.scale_speed(slower / rate if rate else 0.0)
             cycle += stall
-            guard.check(setpoint, arm.q[cycle - 1] if cycle else trace.start)
+            guard.check(trace.setpoints[k], arm.q[cycle - 1] if cycle else trace.start)
             guard.check_predicted(arm.qd[cycle])
-            cycle, rate = cycle + 1, trace.rates[k]
+            cycle += 1
+            rate = trace.rates[k]
     except GuardViolation as error:
         return error
     return None
 
 
-def cause_changes(trace, begin, end):
-    """How often the causes change."""
-    names = [frozenset(trace.names(k)) for k in range(trace.at(begin), trace.at(end))]
+def count_cause_changes(trace, begin, end):
+    """Return how often the causes change between two times, s."""
+    names = [
+        frozenset(trace.cause_names(k)) for k in range(trace.index_at(begin), trace.index_at(end))
+    ]
     return sum(before != after for before, after in itertools.pairwise(names))
 
 
-def there_and_back(robot, twist, seconds=3.0, *, start=None, scene=None, kind="twist", **facts):
-    """A motion one way for that long, and back for a second."""
-    script = repeated(kind, twist, 0.0, seconds, **facts) + repeated(
-        kind, -np.asarray(twist), seconds, seconds + 1.0, **facts
-    )
-    return run(engaged(robot, start=start, scene=scene), script, seconds + 1.0, robot=robot)
+def run_there_and_back(robot, twist, seconds=3.0, *, start=None, scene=None, kind="twist", **facts):
+    """Run a motion one way for that long, and back for a second."""
+    there = repeat_input(kind, twist, 0.0, seconds, **facts)
+    back = repeat_input(kind, -np.asarray(twist), seconds, seconds + 1.0, **facts)
+    script = there + back
+    return run(engage_motion(robot, start=start, scene=scene), script, seconds + 1.0, robot=robot)

@@ -1,4 +1,4 @@
-"""What a session reports of a fault in its loop: of a hostile solver, a process that is halted, a huge input."""
+"""A session reports faults in its loop: a hostile solver, a halted process, a huge input."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ PATIENCE = 20.0
 
 
 def session_with(name, out, **options):
+    """Return a session with a solver of `tests.sessions.hostile_ik`."""
     return simbridge.live(
         "pybullet", robot="ur10e", solver=f"tests.sessions.hostile_ik:{name}", out=out, **options
     )
 
 
 def drive_until(session, reached):
-    """Give inputs until the status is as wanted; returns the status."""
+    """Give inputs until the status is as wanted, and return the status."""
     deadline = time.monotonic() + PATIENCE
     while not reached(session.status):
         assert time.monotonic() < deadline, session.status
@@ -42,7 +43,7 @@ def drive_until(session, reached):
 
 
 def drive_to_error(session, kind):
-    """Give inputs until a wait raises the error that has stopped the arm; returns the status."""
+    """Give inputs until a wait raises the error that has stopped the arm; return the status."""
     with pytest.raises(kind) as caught:
         for _ in range(20):
             session.twist(FORWARD)
@@ -55,6 +56,7 @@ def drive_to_error(session, kind):
 
 @pytest.fixture
 def fresh(monkeypatch):
+    """Count the solver's steps anew."""
     monkeypatch.setattr("tests.sessions.hostile_ik._steps", 0)
 
 
@@ -135,6 +137,7 @@ def test_a_stuck_solver_is_first_a_cause(tmp_path):
 
 
 def has_halted_loop(status):
+    """Return whether the status names a halted loop."""
     return any(cause.startswith("loop ") for cause in status.causes)
 
 
@@ -215,7 +218,8 @@ def test_a_stop_after_ctrl_c_is_reported(tmp_path, monkeypatch):
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
 
-    assert summary["ended_by"]["cause"] == caught.value.cause == "emergency_stop"
+    assert summary["ended_by"]["cause"] == "emergency_stop"
+    assert caught.value.cause == "emergency_stop"
     assert session.status.error is caught.value
     assert "The session was interrupted." in str(caught.value)
     assert "emergency stop" in str(caught.value)
@@ -231,7 +235,8 @@ def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
         session.wait(0.1)
         raise SignalReceived(signal.SIGTERM)
 
-    assert (caught.value.number, caught.value.cause) == (signal.SIGTERM, "terminated")
+    assert caught.value.number == signal.SIGTERM
+    assert caught.value.cause == "terminated"
     assert caught.value.run_directory == tmp_path / "run"
 
 
