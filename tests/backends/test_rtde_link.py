@@ -1,4 +1,4 @@
-"""How commands reach a controller."""
+"""Commands reach a controller without delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the servo loop replays a plan, at full speed and at the controller's speed."""
+"""The servo loop replays a plan, at full speed and at the controller's speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends or interrupts a motion of the servo loop."""
+"""Stops end a motion of the servo loop, and pauses interrupt it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def instants(rng, seconds):
     return times
 
 
-def values(rng, kind, n, scale, last):
+def draw_values(rng, kind, n, scale, last):
     """Return random values of a kind of input."""
     if kind == "twist":
         return rng.normal(size=6) * np.repeat([0.5, 2.0], 3) * scale
@@ -85,12 +85,12 @@ def stream(rng, robot, seconds):
         scale = 10.0 ** rng.uniform(-2.0, 0.7)
         same = rng.random() < 0.3
         last = poses if kind in ("pose", "follow") else robot.home
-        given = values(rng, kind, robot.n, scale, last)
+        target = draw_values(rng, kind, robot.n, scale, last)
         for at in instants(rng, end - begin):
             if not same:
-                given = values(rng, kind, robot.n, scale, last)
-                last = given if walk and kind in ("pose", "joints") else last
-            script.append(TimedInput(begin + at, kind, given, frame, relative, engagement))
+                target = draw_values(rng, kind, robot.n, scale, last)
+                last = target if walk and kind in ("pose", "joints") else last
+            script.append(TimedInput(begin + at, kind, target, frame, relative, engagement))
         order = rng.choice([Order.NONE, Order.NONE, Order.HALT, Order.DISENGAGE, Order.ENGAGE])
         engagement += order is Order.ENGAGE
         script.append(TimedOrder(end, Order(order), engagement))

@@ -87,13 +87,13 @@ def test_an_unreachable_target_is_approached_and_named():
     reach = 1.2
     script = repeat_input("pose", shift_pose(HOME, reach, 0.0, 0.0), 0.0, 4.5, 0.1)
     trace = run(engage_motion(ROBOT, max_jump=(9.0, 9.0)), script, 4.5, robot=ROBOT)
-    left = np.linalg.norm(
+    distance = np.linalg.norm(
         tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - shift_pose(HOME, reach, 0, 0)[:3]
     )
     cause = next(cause for cause in trace.steps[-1].causes if cause.name == "reach")
 
-    assert cause.value == pytest.approx(left, abs=1e-6)
-    assert cause.text == f"reach {1e3 * left:.0f} mm"
+    assert cause.value == pytest.approx(distance, abs=1e-6)
+    assert cause.text == f"reach {1e3 * distance:.0f} mm"
     assert trace.tool[-1, 0] > HOME[0] + 0.1
 
 
