@@ -77,11 +77,11 @@ class Seen:
 @pytest.fixture(scope="module")
 def every_session(tmp_path_factory):
     """All versions at once: most of a session is waiting for the arm."""
-    directory, versions = Path(tmp_path_factory.mktemp("ur_rtde")), [*SETUPS, *NEWEST]
+    directory = Path(tmp_path_factory.mktemp("ur_rtde"))
+    versions = [*SETUPS, *NEWEST]
     with ThreadPoolExecutor(len(versions)) as pool:
-        return dict(
-            zip(versions, pool.map(lambda version: Seen(version, directory), versions), strict=True)
-        )
+        sessions = pool.map(lambda version: Seen(version, directory), versions)
+        return dict(zip(versions, sessions, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_movej_ends_at_its_goal(seen):
     assert np.allclose(seen["moveJ"]["q"], session.START, atol=1e-9)
 
 
-def test_movel_takes_the_tool_straight_to_its_goal(seen):
+def test_movel_is_straight_to_its_goal(seen):
     moved = seen["moveL"]
 
     assert moved["returned"]
@@ -147,32 +147,35 @@ def off_line(seen, moved):
     return off(path, np.array(moved["goal"][:3]) - path[0])
 
 
-def test_speedj_moves_the_joints_at_that_speed(seen):
-    speeds = (
-        np.diff(seen.record.actual_q[seen.between(seen["speedJ"]["ticks"])], axis=0) / seen.period
-    )
+def test_speedj_keeps_its_joint_speeds(seen):
+    q = seen.record.actual_q[seen.between(seen["speedJ"]["ticks"])]
 
-    assert len(speeds) and np.allclose(speeds, session.SPEED_J, atol=1e-9)
+    speeds = np.diff(q, axis=0) / seen.period
+
+    assert len(speeds)
+    assert np.allclose(speeds, session.SPEED_J, atol=1e-9)
 
 
-def test_speedl_moves_the_tool_at_that_speed(seen):
+def test_speedl_keeps_its_tool_speed(seen):
     q = seen.record.actual_q[seen.between(seen["speedL"]["ticks"])]
-    first, last = seen.tool(q[0]), seen.tool(q[-1])
+    first = seen.tool(q[0])
+    last = seen.tool(q[-1])
     time = (len(q) - 1) * seen.period
 
-    assert np.allclose(
-        (last.translation - first.translation) / time, session.SPEED_L[:3], atol=2e-4
-    )
-    assert np.allclose(
-        pin.log3(last.rotation @ first.rotation.T) / time, session.SPEED_L[3:], atol=2e-3
-    )
+    velocity = (last.translation - first.translation) / time
+    angular_velocity = pin.log3(last.rotation @ first.rotation.T) / time
+
+    assert np.allclose(velocity, session.SPEED_L[:3], atol=2e-4)
+    assert np.allclose(angular_velocity, session.SPEED_L[3:], atol=2e-3)
 
 
 def test_servoj_follows_the_servo_law_exactly(seen):
-    record, window = seen.record, np.flatnonzero(seen.between(seen["servoJ"]["ticks"]))
+    record = seen.record
+    window = np.flatnonzero(seen.between(seen["servoJ"]["ticks"]))
     servoed = window[np.isfinite(record.setpoint[window]).all(axis=1)]
 
-    assert len(servoed) > session.STREAM_SECONDS / seen.period and (np.diff(servoed) == 1).all()
+    assert len(servoed) > session.STREAM_SECONDS / seen.period
+    assert (np.diff(servoed) == 1).all()
 
     law = ServojLaw(seen.period, session.GAIN, session.LOOKAHEAD)
     begin = record.target_q[servoed[0] - 1]
@@ -181,7 +184,7 @@ def test_servoj_follows_the_servo_law_exactly(seen):
     assert np.abs(answer - record.target_q[servoed]).max() < 1e-9
 
 
-def test_servojs_setpoints_are_those_that_were_sent_in_their_order(seen):
+def test_servoj_setpoints_keep_their_order(seen):
     setpoints = seen.record.setpoint[seen.between(seen["servoJ"]["ticks"])]
     setpoints = setpoints[np.isfinite(setpoints).all(axis=1)]
     gaps = np.linalg.norm(setpoints[:, None] - np.array(seen["servoJ"]["sent"])[None], axis=2)
@@ -215,13 +218,15 @@ def test_asynchronous_move_reports_progress(seen):
     moved = seen["asynchronous"]
     before, during, after = moved["progress"]
 
-    assert before < 0 and during == 0 and after < 0
+    assert before < 0
+    assert during == 0
+    assert after < 0
     assert after != before, "ur_rtde reports the end of an operation by another negative number"
     assert not np.allclose(moved["during"], moved["goal"], atol=1e-3)
     assert np.allclose(moved["q"], moved["goal"], atol=1e-9)
 
 
-def test_an_asynchronous_path_counts_its_waypoints_and_passes_them(seen):
+def test_asynchronous_path_counts_waypoints(seen):
     moved = seen["path"]
 
     assert moved["progress"][:-1] == [0, 1, 2] and moved["progress"][-1] < 0
@@ -242,7 +247,7 @@ def test_an_asynchronous_path_counts_its_waypoints_and_passes_them(seen):
         ("stopL, synchronous", session.STOPL_DECELERATION),
     ],
 )
-def test_a_joint_stop_slows_the_fastest_joint_at_its_deceleration(seen, function, deceleration):
+def test_joint_stop_has_its_deceleration(seen, function, deceleration):
     stopped = seen[function]
     q = seen.record.target_q[seen.between(stopped["ticks"])]
     speed = np.abs(np.diff(q, axis=0)).max(axis=1) / seen.period
@@ -256,7 +261,7 @@ def test_a_joint_stop_slows_the_fastest_joint_at_its_deceleration(seen, function
     assert not np.allclose(stopped["q"], session.WAYPOINTS[-1], atol=1e-2)
 
 
-def test_stopl_slows_the_tool_at_its_deceleration_straight_on(seen):
+def test_stopl_slows_the_tool_straight_on(seen):
     stopped = seen["stopL"]
     path = tool_path(seen, stopped)
     speed = np.linalg.norm(np.diff(path, axis=0), axis=1) / seen.period
@@ -287,7 +292,7 @@ def test_forward_kinematics_is_pinocchios(seen):
     assert seen.away(session.START, seen["getForwardKinematics"], session.TCP) < 1e-9
 
 
-def test_inverse_kinematics_puts_the_tool_point_at_the_goal(seen):
+def test_inverse_kinematics_reaches_the_goal(seen):
     solved = seen["getInverseKinematics"]
 
     assert seen.away(solved["q"], solved["goal"], session.TCP) < 1e-7
@@ -302,7 +307,8 @@ def test_posetrans_is_the_product_of_the_frames(seen):
 
 
 def test_setpayload_is_in_force(seen):
-    assert seen["setPayload"] and seen.payload == 2.5
+    assert seen["setPayload"]
+    assert seen.payload == 2.5
     assert np.allclose(seen["payload"], [2.5, 0.01, -0.02, 0.06])
 
 
@@ -317,7 +323,8 @@ def servoed_ticks(seen, part):
 
 
 def test_watchdog_ends_a_silent_clients_script(seen):
-    watched, record = seen["setWatchdog"], seen.record
+    watched = seen["setWatchdog"]
+    record = seen.record
 
     assert watched["returned"]
 
@@ -326,7 +333,8 @@ def test_watchdog_ends_a_silent_clients_script(seen):
     silence = (last_servoed - heard[-1]) * seen.period
     longest = 1.0 / session.WATCHDOG_FREQUENCY
 
-    assert longest - seen.period < silence + 1e-9 and silence - 1e-9 < longest
+    assert longest - seen.period < silence + 1e-9
+    assert silence - 1e-9 < longest
 
     q = record.target_q[record.tick == watched["ticks"][1]][0]
 
@@ -334,7 +342,7 @@ def test_watchdog_ends_a_silent_clients_script(seen):
     assert q[0] > session.START[0] + 0.05
 
 
-def test_after_the_watchdog_the_script_is_uploaded_again_and_moves(seen):
+def test_script_is_uploaded_again_after_watchdog(seen):
     assert not seen["cleared"], "no command comes through to a script that has ended"
     assert not len(servoed_ticks(seen, "after the watchdog"))
 
@@ -342,7 +350,8 @@ def test_after_the_watchdog_the_script_is_uploaded_again_and_moves(seen):
 
 
 def moves_again(went_on):
-    assert went_on["uploaded"] and went_on["moved"]
+    assert went_on["uploaded"]
+    assert went_on["moved"]
     assert np.allclose(went_on["q"], session.WAYPOINTS[0], atol=1e-9)
 
 
@@ -357,11 +366,12 @@ def test_next_script_executes_leftover_servoj(seen):
     assert np.allclose(left["q"], left["setpoint"], atol=1e-6)
 
 
-def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
+def test_protective_stop_pauses_the_program(seen):
     stopped = seen["protective stop"]
 
     assert stopped["returned"]  # the script still answers in the cycle in which it stops the arm
-    assert stopped["state"][0] == 4 and "PAUSED" in stopped["state"][1]
+    assert stopped["state"][0] == 4
+    assert "PAUSED" in stopped["state"][1]
     assert stopped["q"][0] == stopped["q"][1]
     assert not np.allclose(stopped["q"][0], session.WAYPOINTS[-1], atol=1e-2)
 
@@ -371,7 +381,7 @@ def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
     assert len(moving) * seen.period < 0.3
 
 
-def test_an_unlock_is_refused_until_its_delay_has_passed(seen):
+def test_early_unlock_is_refused(seen):
     stopped = seen["protective stop"]
 
     assert stopped["refusals"] and all(
@@ -385,7 +395,7 @@ def test_script_is_uploaded_again_after_unlock(seen):
     moves_again(seen["after the protective stop"])
 
 
-def test_after_servoc_the_script_is_uploaded_again_and_moves(seen):
+def test_script_is_uploaded_again_after_servoc(seen):
     moves_again(seen["after servoC"])
 
 
@@ -405,7 +415,8 @@ def test_move_until_contact_ends_at_the_table(sessions):
 
 def test_newest_version_gives_jacobian_and_mass(newest):
     matrices = {name: np.array(values) for name, values in newest["matrices"].items()}
-    model, q = newest.model, np.array(session.START)
+    model = newest.model
+    q = np.array(session.START)
     data = model.createData()
     tool = model.getFrameId("tool0")
     jacobian = pin.computeFrameJacobian(model, data, q, tool, pin.LOCAL_WORLD_ALIGNED)
@@ -423,7 +434,7 @@ def test_newest_version_gives_jacobian_and_mass(newest):
     )
 
 
-def test_an_older_version_does_not_have_the_matrices(seen):
+def test_older_version_has_no_matrices(seen):
     answers = [
         seen["matrices"][name]
         for name in ("getJacobian", "getMassMatrix", "getJacobianTimeDerivative")
@@ -432,13 +443,14 @@ def test_an_older_version_does_not_have_the_matrices(seen):
     assert all("unable to get state data" in answer for answer in answers)
 
 
-def test_direct_torque_without_torque_leaves_the_arm_where_it_is(any_version):
+def test_zero_direct_torque_moves_nothing(any_version):
     answer, before, after = any_version["directTorque"]
 
-    assert answer == [True] and np.allclose(before, after, atol=1e-9)
+    assert answer == [True]
+    assert np.allclose(before, after, atol=1e-9)
 
 
-def test_forward_kinematics_of_other_joints_and_another_tcp(any_version):
+def test_forward_kinematics_takes_joints_and_tcp(any_version):
     pose = any_version["getForwardKinematics, TCP"]
 
     assert any_version.away(session.WAYPOINTS[0], pose, session.TCP) < 1e-9
