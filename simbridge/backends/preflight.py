@@ -24,7 +24,7 @@ from simbridge.robot.robot import Robot
 from simbridge.ur import errors
 from simbridge.ur.arm_state import FULL_SPEED, safety_stop
 from simbridge.ur.controller_facts import ControllerFacts, StateFacts, is_model
-from simbridge.ur.survey import read_controller, registers_taken
+from simbridge.ur.survey import claimed_registers, read_controller
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode
 
 # Two control periods that differ by less than this are equal, s.
@@ -64,9 +64,9 @@ def identify_controller(
     check_idle(facts)
 
     # ur_rtde commands the arm through these registers; only one client can have them.
-    taken = registers_taken(host)
-    if taken:
-        raise errors.RegistersInUse(host, taken)
+    registers = claimed_registers(host)
+    if registers:
+        raise errors.RegistersInUse(host, registers)
     return facts
 
 

@@ -139,7 +139,7 @@ class PyBulletBackend(Backend):
         self._model = robot.model
         self._data = robot.model.createData()
 
-        # Feedback on the wanted positions, 1/s^2, and velocities, 1/s: critically damped.
+        # Feedback on the desired positions, 1/s^2, and velocities, 1/s: critically damped.
         bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
         self._stiffness = bandwidth**2
         self._damping = 2.0 * bandwidth
@@ -256,9 +256,9 @@ class PyBulletBackend(Backend):
         b = self._bullet
         limit = self.robot.max_effort
         largest = np.zeros(self.robot.n)
-        positions, velocities, accelerations = self._wanted(command)
+        positions, velocities, accelerations = self._desired_motion(command)
         for q, qd, qdd in zip(positions, velocities, accelerations, strict=True):
-            # Computed torque: the nominal model's for the wanted acceleration with the feedback.
+            # Computed torque: the nominal model's for the desired acceleration with the feedback.
             acceleration = qdd + self._stiffness * (q - self._q) + self._damping * (qd - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, acceleration)
             effort = np.minimum(np.maximum(torque, -limit), limit)
@@ -282,7 +282,7 @@ class PyBulletBackend(Backend):
         if self._settings.is_paced:
             time.sleep(max(0.0, self._epoch + self._count * self.period - time.monotonic()))
 
-    def _wanted(self, command: Array) -> tuple[Array, Array, Array]:
+    def _desired_motion(self, command: Array) -> tuple[Array, Array, Array]:
         """Return where the joints should be at the begin of each physics step of a period.
 
         Args:
@@ -380,10 +380,10 @@ class PyBulletBackend(Backend):
 
         # From where the servo law has brought the targets, with or without feedforward.
         self._inverse.reset(self._law.motion.q, self._law.motion.qd)
-        wanted = self._law.target
-        for wanted in self._inverse.braking(BRAKING):
-            self._advance(self._inverse.command(wanted))
-        self._settle(wanted)
+        target = self._law.target
+        for target in self._inverse.braking(BRAKING):
+            self._advance(self._inverse.command(target))
+        self._settle(target)
 
     def _rest(self, q: Array) -> None:
         """Let the joints' targets rest at q (n,), rad."""

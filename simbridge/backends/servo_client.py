@@ -24,7 +24,7 @@ from simbridge.ur.errors import (
     RemoteControlDisabled,
     ScriptNotStarted,
 )
-from simbridge.ur.survey import registers_taken, survey
+from simbridge.ur.survey import claimed_registers, survey
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
@@ -134,7 +134,7 @@ class ServoProcess(LoopProcess):
         if ports.dashboard is not None and ports.dashboard.remote_control is False:
             return RemoteControlDisabled(host)
 
-        registers = registers_taken(host)
+        registers = claimed_registers(host)
         if registers:
             return RegistersInUse(host, registers)
         return None

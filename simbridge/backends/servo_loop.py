@@ -262,8 +262,8 @@ class ServoLoop:
             q, qd = self._targets.until(due)
             is_resting = bool(np.abs(qd).max() < REST_SPEED)
             inverse.reset(q, qd)
-            wanted = inverse.braking(BRAKING)[0]
-            self._hold = self._guard.within_range(inverse.command(wanted))
+            target = inverse.braking(BRAKING)[0]
+            self._hold = self._guard.within_range(inverse.command(target))
             self._put(self._hold, due)
 
     # Time

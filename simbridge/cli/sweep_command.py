@@ -183,7 +183,7 @@ def _counts(state: Progress) -> str:
 
     rate = state.rate
     parts.append(f"{rate:.1f}/s")
-    parts.append(f"{state.left / max(rate, 1e-9):.0f} s left")
+    parts.append(f"{state.remaining / max(rate, 1e-9):.0f} s left")
 
     if state.best is not None:
         error, _ = state.best

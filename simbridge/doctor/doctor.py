@@ -31,7 +31,7 @@ from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_ca
 from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.primary import is_ursim
-from simbridge.ur.survey import registers_taken
+from simbridge.ur.survey import claimed_registers
 from simbridge.ur.survey import survey as survey_controller
 from simbridge.ur.tables import BRIDGE_PORTS
 
@@ -175,7 +175,7 @@ def _measure_connection(
     network = None
     if survey.state is not None:
         with contextlib.suppress(ControllerError):
-            registers = registers_taken(survey.host)
+            registers = claimed_registers(survey.host)
     if survey.state is not None and survey.dashboard is not None:
         with contextlib.suppress(ControllerError):
             network = network_checks.measure_network(survey.host)

@@ -81,9 +81,9 @@ class SpeedProfile:
         self._add_phase(ramp, begin, math.copysign(acceleration, peak - begin))
         constant = max(0.0, through - 0.5 * (begin + peak) * ramp) / peak
         self._add_phase(constant, peak, 0.0)
-        braking_way = length - through
-        deceleration = 0.5 * peak**2 / max(braking_way, SHORTEST_RAMP)
-        self._add_phase(2.0 * braking_way / peak, peak, -deceleration)
+        braking_distance = length - through
+        deceleration = 0.5 * peak**2 / max(braking_distance, SHORTEST_RAMP)
+        self._add_phase(2.0 * braking_distance / peak, peak, -deceleration)
 
     def _add_phase(self, duration: float, speed: float, acceleration: float) -> None:
         """Append a phase, if it has a duration, s."""

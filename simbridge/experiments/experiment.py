@@ -124,7 +124,7 @@ def _show_comparisons(console: Terminal, outcome: Outcome) -> None:
     rows = []
     for expected, measured in outcome.comparisons:
         verdict = "[green]yes[/green]" if expected.holds(measured) else "[red]no[/red]"
-        rows.append((expected.figure, format_number(measured), expected.words, verdict))
+        rows.append((expected.figure, format_number(measured), expected.text, verdict))
     columns = ("figure", "measured", "expected", "holds")
     console.print(make_table(columns, rows, left=columns[2:]))
 

@@ -61,14 +61,14 @@ class Expected:
         figure: Its name among the outcome's figures.
         low: Lower end of the range, in the unit in the figure's name.
         high: Upper end of the range, in the same unit.
-        words: The range as text ("0.469 within 2 %").
+        text: The range as text ("0.469 within 2 %").
         source: Where the value comes from.
     """
 
     figure: str
     low: float
     high: float
-    words: str
+    text: str
     source: str
 
     def holds(self, measured: float) -> bool:
@@ -82,7 +82,7 @@ def within_part(figure: str, value: float, part: float, source: str) -> Expected
         figure=figure,
         low=value * (1.0 - part),
         high=value * (1.0 + part),
-        words=f"{value:g} within {100.0 * part:g} %",
+        text=f"{value:g} within {100.0 * part:g} %",
         source=source,
     )
 
@@ -93,7 +93,7 @@ def within(figure: str, value: float, margin: float, source: str) -> Expected:
         figure=figure,
         low=value - margin,
         high=value + margin,
-        words=f"{value:g} within {margin:g}" if margin else f"{value:g}",
+        text=f"{value:g} within {margin:g}" if margin else f"{value:g}",
         source=source,
     )
 

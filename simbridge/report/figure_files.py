@@ -77,8 +77,8 @@ def draw_trajectory(
     figure = Figure(figsize=(9.0, 7.0), layout="tight")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=11, parse_math=False)
-    above = figure.add_subplot(2, 2, 1)
-    beside = figure.add_subplot(2, 2, 2)
+    top_view = figure.add_subplot(2, 2, 1)
+    side_view = figure.add_subplot(2, 2, 2)
     speed = figure.add_subplot(2, 1, 2)
 
     samples = _spread_evenly(len(trajectory.times))
@@ -86,19 +86,19 @@ def draw_trajectory(
     is_missed = np.zeros(len(samples), dtype=bool)
     if attained is not None:
         is_missed = ~attained[samples]
-    _draw_points(above, points, is_missed, right=0, up=1)
-    above.set_title("from above")
+    _draw_points(top_view, points, is_missed, right=0, up=1)
+    top_view.set_title("from above")
     # From the side, which looks along y, a motion along y alone would be a point.
     extent = np.ptp(points[:, :2], axis=0)
     if extent[1] > 2.0 * extent[0]:
-        _draw_points(beside, points, is_missed, right=1, up=2)
-        beside.set_title("from the front")
+        _draw_points(side_view, points, is_missed, right=1, up=2)
+        side_view.set_title("from the front")
     else:
-        _draw_points(beside, points, is_missed, right=0, up=2)
-        beside.set_title("from the side")
+        _draw_points(side_view, points, is_missed, right=0, up=2)
+        side_view.set_title("from the side")
     _draw_speed(speed, trajectory)
 
-    for axes in (above, beside, speed):
+    for axes in (top_view, side_view, speed):
         axes.grid(color=GRID)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)

@@ -116,7 +116,7 @@ class SolverChoice:
     name: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
 
-    def made_for(self, robot: Robot) -> Solver | None:
+    def custom_solver(self, robot: Robot) -> Solver | None:
         """Return the user's own solver; None where a name, or the scenario, decides."""
         if self.function is not None:
             return CallableSolver(robot, self.function)
@@ -183,7 +183,7 @@ def prepare_scenario(
 ) -> Prepared:
     """Plan a scenario, as `prepare` does."""
     controller, arm, options = resolve_arm(backend, robot, choice.solver, options)
-    solver = choice.made_for(arm)
+    solver = choice.custom_solver(arm)
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, options.reading)
     if solver is None:
@@ -219,11 +219,11 @@ def prepare_session(
         name = session.solver
 
     controller, arm, options = resolve_arm(backend, robot, choice.solver, options)
-    solver = choice.made_for(arm)
+    solver = choice.custom_solver(arm)
     if solver is None:
         solver = choose_solver(scenario, arm, name, choice.changes)
 
-    solved = session.solved_again(solver, options)
+    solved = session.solve_again(solver, options)
     plan, peaks = plan_or_suggestion(
         arm, scenario, solver, options, replay=solved, start=_default_start(controller)
     )
@@ -243,7 +243,7 @@ def prepare_replay(
     It is neither solved nor limited.
     """
     controller, arm, options = resolve_arm(backend, robot, choice.solver, options)
-    solver = choice.made_for(arm)
+    solver = choice.custom_solver(arm)
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, options.reading)
 

@@ -211,7 +211,7 @@ class ControllerDriver(LiveDriver):
             """Make the memory for inputs and periods, which the parent keeps open."""
             self.channel = LiveChannel.create(path, self._backend.robot.n)
 
-        return LiveProgram("simbridge.sessions.process", self.setup.pickled(), create_channel)
+        return LiveProgram("simbridge.sessions.process", self.setup.to_bytes(), create_channel)
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
@@ -256,7 +256,7 @@ class SimulationDriver(LiveDriver):
         if self._process is not None:
             return
         self.subjects = ()
-        pickled = self.setup.pickled()
+        setup_bytes = self.setup.to_bytes()
         joints = self.setup.robot.n
         process = LoopProcess("simbridge.sessions.process", "the simulation", "simulation")
         self._process = process
@@ -265,7 +265,7 @@ class SimulationDriver(LiveDriver):
         setup_file = process.create_memory("setup")
         channel_file = process.create_memory("channel")
         ring_file = process.create_memory("states")
-        setup_file.write_bytes(pickled)
+        setup_file.write_bytes(setup_bytes)
         self.channel = LiveChannel.create(channel_file, joints)
         self.ring = StateRing.create(ring_file, joints, MAX_ROWS)
         process.send(

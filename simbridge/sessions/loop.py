@@ -105,9 +105,9 @@ class LiveLoop:
         # How many steps in a row took longer than a period, and how long the last of them took, s.
         self._slow_steps = 0
         self._slow_duration = 0.0
-        # Largest fraction of full speed: now, and as it was asked for.
+        # Largest fraction of full speed: now, and as it was requested.
         self._max_speed = 1.0
-        self._wanted_max_speed = 1.0
+        self._requested_max_speed = 1.0
 
     def rest_at(self, q: Array) -> None:
         """Begin at rest at joint positions q (n,), rad."""
@@ -164,7 +164,7 @@ class LiveLoop:
     def _take_order(self, request: OrderRequest) -> None:
         """Pass an order on to the motion, except that of the largest speed."""
         if request.order is Order.SPEED:
-            self._wanted_max_speed = request.value
+            self._requested_max_speed = request.value
         elif request.order is not Order.NONE:
             self._motion.order(
                 request.order,
@@ -178,7 +178,7 @@ class LiveLoop:
         change = SCALING_RAMP * self._period
         lowest = self._max_speed - change
         highest = self._max_speed + change
-        self._max_speed = min(max(self._wanted_max_speed, lowest), highest)
+        self._max_speed = min(max(self._requested_max_speed, lowest), highest)
         return self._max_speed
 
     def _add_causes(

@@ -68,7 +68,7 @@ class MotionSetup:
         """The solver's name, as in messages."""
         return self.solver if isinstance(self.solver, str) else self.solver.name
 
-    def pickled(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the setup as bytes for another process, which `unpickle_setup` reads.
 
         Raises:

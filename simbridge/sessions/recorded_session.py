@@ -208,7 +208,7 @@ class RecordedSession:
             **chosen_solver,
         )
 
-    def solved_again(self, solver: Solver, options: Options) -> Plan:
+    def solve_again(self, solver: Solver, options: Options) -> Plan:
         """Return the plan of the recorded inputs, solved again with completed options.
 
         Each input is taken at the period that used it; the plan is not checked yet. With the

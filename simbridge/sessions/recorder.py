@@ -109,16 +109,16 @@ class LiveRecorder:
             return
         self._arrived.append(record)
 
-    def begin_loop(self, at: float, subjects: tuple[str, ...]) -> None:
+    def begin_loop(self, now: float, subjects: tuple[str, ...]) -> None:
         """Record that a loop has begun, whose periods count from 0 again.
 
         The log has causes and their subjects by index.
 
         Args:
-            at: When, s of the host's monotonic clock.
+            now: The time, s of the host's monotonic clock.
             subjects: The names that subjects of causes may have.
         """
-        self.event(at, "began", causes=list(NAMES), subjects=list(subjects))
+        self.event(now, "began", causes=list(NAMES), subjects=list(subjects))
         self._subjects = index_subjects(subjects)
         self._waiting.clear()
         # Their states will not come any more.
@@ -127,13 +127,13 @@ class LiveRecorder:
         self._used.clear()
         self._first_timestamp = None
 
-    def note(self, at: float, name: str, facts: Mapping[str, Any]) -> None:
-        """Add a note of the caller's, at s; it is recorded with the next periods."""
-        self._notes.append({"at": at, "event": "note", "note": name, "facts": dict(facts)})
+    def note(self, now: float, name: str, facts: Mapping[str, Any]) -> None:
+        """Add a note of the caller's, at a time, s; it is recorded with the next periods."""
+        self._notes.append({"at": now, "event": "note", "note": name, "facts": dict(facts)})
 
-    def event(self, at: float, name: str, **facts: Any) -> None:
+    def event(self, now: float, name: str, **facts: Any) -> None:
         """Record what happened at an instant, s of the host's monotonic clock."""
-        self._events.write({"at": at, "event": name, **facts})
+        self._events.write({"at": now, "event": name, **facts})
 
     def take(self, periods: list[Period], states: list[ArmState]) -> None:
         """Record what has appeared since the last call."""

@@ -118,7 +118,7 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
     )
     if realtime:
         # Refuse now what cannot be sent to the loop's process.
-        setup.pickled()
+        setup.to_bytes()
 
     # Where the arm begins.
     if controller is not None:

@@ -77,7 +77,7 @@ class Progress:
     keeping: int | None = None
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of points that are still to be made."""
         return self.total - self.known - self.done
 

@@ -90,7 +90,7 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
     return Survey(host, lost, state, dashboard, arm)
 
 
-def registers_taken(host: str) -> tuple[str, ...]:
+def claimed_registers(host: str) -> tuple[str, ...]:
     """Return the RTDE inputs that the bridge would write and another client has already claimed.
 
     It tries to claim all of them on a separate connection. A controller that refuses one grants

@@ -30,7 +30,7 @@ OTHERS = ("ur5e", "planar3r")
 def assert_expected(figures, expected):
     for known in expected:
         measured = figures[known.figure]
-        assert known.low <= measured <= known.high, f"{known.figure}: {measured}, {known.words}"
+        assert known.low <= measured <= known.high, f"{known.figure}: {measured}, {known.text}"
 
 
 def around(robot):

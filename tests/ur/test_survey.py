@@ -15,7 +15,7 @@ from simbridge.emulator.state import profile
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.ur.controller_facts import model_name
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
-from simbridge.ur.survey import WRITTEN_BY_THE_BRIDGE, read_controller, registers_taken, survey
+from simbridge.ur.survey import WRITTEN_BY_THE_BRIDGE, claimed_registers, read_controller, survey
 from simbridge.ur.tables import BRIDGE_PORTS
 from tests.controllers import loopback
 from tests.ur.conftest import CALIBRATION, CB3, E_SERIES
@@ -102,7 +102,7 @@ def test_a_running_program_is_seen_and_continues(e_series):
     e_series.wait_for("runtime_state", "PLAYING")
     try:
         assert read_controller(E_SERIES).state.runtime_state == 2
-        assert registers_taken(E_SERIES) == ()
+        assert claimed_registers(E_SERIES) == ()
         assert e_series.state()["runtime_state"] == "PLAYING"
     finally:
         e_series.do("stop_program")
@@ -111,7 +111,7 @@ def test_a_running_program_is_seen_and_continues(e_series):
 
 def test_reading_writes_nothing_and_runs_nothing(cb3):
     read_controller(CB3)
-    registers_taken(CB3)
+    claimed_registers(CB3)
 
     record = cb3.record()
 
@@ -121,15 +121,15 @@ def test_reading_writes_nothing_and_runs_nothing(cb3):
 
 
 def test_registers_that_another_client_has_claimed_are_named(e_series):
-    assert registers_taken(E_SERIES) == ()
+    assert claimed_registers(E_SERIES) == ()
 
     take(e_series, "input_double_register_3", "input_double_register_20")
     try:
-        assert registers_taken(E_SERIES) == ("input_double_register_3",)
+        assert claimed_registers(E_SERIES) == ("input_double_register_3",)
     finally:
         e_series.do("release_registers")
 
-    assert registers_taken(E_SERIES) == ()
+    assert claimed_registers(E_SERIES) == ()
 
 
 def test_registers_of_a_gone_client_are_free(e_series):
@@ -137,7 +137,7 @@ def test_registers_of_a_gone_client_are_free(e_series):
     leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
     leaving.start()
     try:
-        assert registers_taken(E_SERIES) == ()
+        assert claimed_registers(E_SERIES) == ()
     finally:
         leaving.join()
 
@@ -150,7 +150,7 @@ def test_claimed_registers_are_those_of_ur_rtde(e_series):
     ) as client:
         try:
             assert client.stdout.readline() == "connected\n"
-            assert registers_taken(E_SERIES) == WRITTEN_BY_THE_BRIDGE
+            assert claimed_registers(E_SERIES) == WRITTEN_BY_THE_BRIDGE
             assert (
                 e_series.do("take_registers", names=sorted(known - set(WRITTEN_BY_THE_BRIDGE)))
                 == []

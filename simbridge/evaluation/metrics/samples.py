@@ -128,18 +128,18 @@ def _check_finite(name: str, array: Array) -> None:
     )
 
 
-def interpolate_rows(at: Array, times: Array, values: Array) -> Array:
+def interpolate_rows(instants: Array, times: Array, values: Array) -> Array:
     """Return values in between, linearly, and constant outside of their range.
 
     Args:
-        at: Instants (K,), s.
+        instants: (K,), s.
         times: Strictly increasing instants of the values (T,), s.
         values: (T, n).
 
     Returns:
         The values at the instants (K, n).
     """
-    return np.column_stack([np.interp(at, times, samples) for samples in values.T])
+    return np.column_stack([np.interp(instants, times, samples) for samples in values.T])
 
 
 def resample_uniform(times: ArrayLike, values: ArrayLike) -> tuple[float, Array]:
