@@ -236,7 +236,7 @@ class _Watcher:
 
     @property
     def _at_rest(self) -> bool | None:
-        """Whether the arm has been at rest for `REST_TIME_S`; None without states of that time."""
+        """True if the arm has been at rest for `REST_TIME_S`; None without states of that time."""
         if not self._states:
             return None
 
@@ -264,7 +264,7 @@ class _Watcher:
 
     @property
     def _script_ended(self) -> bool | None:
-        """Whether no program of ours runs or is paused; None if that is not known."""
+        """True if no program of ours runs or is paused; None if that is not known."""
         if not self._states or self._program is ProgramOwner.UNKNOWN:
             return None
         return self._program is not ProgramOwner.OURS

@@ -58,7 +58,7 @@ class StreamedMotion(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether the last setpoint has been returned."""
+        """True once the last setpoint has been returned."""
         ...
 
 

@@ -81,7 +81,7 @@ class ToolWatch:
 
     @property
     def has_other_payload(self) -> bool:
-        """Whether the newest payload differs from that at the begin."""
+        """True while the newest payload differs from that at the begin."""
         if self._payload_at_begin is None:
             return False
         return payload_difference(self.payload, self._payload_at_begin) is not None

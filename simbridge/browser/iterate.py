@@ -30,7 +30,7 @@ MIN_CHANGE = 1e-6
 
 @dataclass(frozen=True)
 class IterateSettings:
-    """When iterations end, and how they are shown."""
+    """The end of iterations, and how they are shown."""
 
     threshold: float = setting(1e-3, POSITIVE, unit="mm", scale=1e-3)
     """The arm halts within this distance of the goal; a rotation within as many mrad."""

@@ -26,7 +26,7 @@ MAX_SEEN_REACH_M = 3.0
 
 
 class Viewpoint(NamedTuple):
-    """Where a camera is, and where it looks, in base_link.
+    """Position and direction of a camera, in base_link.
 
     Attributes:
         up: The direction that is up in the picture (3,).

@@ -154,7 +154,7 @@ class StudioWorkspace:
 
     @property
     def goal(self) -> pin.SE3:
-        """Where the arms are sent, in base_link."""
+        """The pose to which the arms are sent, in base_link."""
         return self.arms.goal
 
     @property

@@ -46,7 +46,7 @@ class Unreachable(SimbridgeError, ValueError):
 
 
 class Placement(NamedTuple):
-    """Where a search for joint positions has come to.
+    """The present candidate of a search for joint positions.
 
     Attributes:
         q: Joint positions (n,), rad.

@@ -100,7 +100,7 @@ class Client:
 
     @property
     def due(self) -> float | None:
-        """When the next piece is to be sent, by time.monotonic, s.
+        """Time at which the next piece is to be sent, by time.monotonic, s.
 
         None if there is none, or it cannot be sent.
         """

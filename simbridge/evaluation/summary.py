@@ -355,6 +355,7 @@ def summarize(
         ),
         **judgement,
     }
+    # A long log need not stay in memory.
     run.log.arrays.release()
     return summary
 

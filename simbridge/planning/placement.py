@@ -1,4 +1,4 @@
-"""Where an arm would reach a recording: the placements that bring all of its motion in reach."""
+"""Placements of a recording that bring all of its motion in reach of an arm."""
 
 from __future__ import annotations
 

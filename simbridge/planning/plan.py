@@ -27,7 +27,7 @@ PERIOD_ROUNDING_S = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a plan begins that does not begin on home's branch.
+    """The start of a plan that does not begin on home's branch.
 
     Attributes:
         joints: Joint positions that attain the first target (n,), rad.
@@ -108,7 +108,7 @@ class Plan:
 
     @cached_property
     def times(self) -> Array:
-        """When each sample is due (T,), s since the start."""
+        """Time at which each sample is due (T,), s since the start."""
         return np.arange(self.samples, dtype=float) * self.period
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which targets of a trajectory an arm attains; a plan is refused for those that it does not."""
+"""The targets of a trajectory that an arm attains; a plan with any other is refused."""
 
 from __future__ import annotations
 

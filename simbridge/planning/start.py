@@ -1,4 +1,4 @@
-"""Where a plan begins: on home's branch of the inverse kinematics, or on another one."""
+"""The start of a plan: on home's branch of the inverse kinematics, or on another one."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
     if position[worst] > ROUNDING:
         marks.append((0, float(stamps[worst]), float(position[worst])))
 
-    # So are limited setpoints. Gaps of less than two pixels are not seen.
+    # So are limited setpoints, each for its period. Gaps of less than two pixels are not seen.
     two_pixels = 2.0 * float(stamps[-1] - stamps[0]) / WIDE
     limited = intervals(evaluation.log.limited, stamps, two_pixels + 1.5 * period)
     bands = [(begin, end + period) for begin, end in limited]

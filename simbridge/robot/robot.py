@@ -137,7 +137,7 @@ class Robot:
 
     @cached_property
     def prismatic(self) -> NDArray[np.bool_]:
-        """Which joints slide (n,)."""
+        """Mask of the joints that slide (n,)."""
         mask = np.array([joint.kind == "prismatic" for joint in self.joints])
         mask.setflags(write=False)
         return mask

@@ -1,4 +1,4 @@
-"""Where the ready-made motions fit on an arm."""
+"""The part of an arm's workspace in which the ready-made motions fit."""
 
 from __future__ import annotations
 

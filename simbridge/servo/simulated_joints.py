@@ -13,7 +13,7 @@ from simbridge.servo.plant import Plant
 
 
 class SimulatedJoints:
-    """Where the joints of a simulated arm should be at each of its physics steps.
+    """The targets of a simulated arm's joints at each of its physics steps.
 
     Args:
         plant: The servo law's tuning and the joints' lag.

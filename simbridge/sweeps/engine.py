@@ -1,4 +1,4 @@
-"""Where points are made: on the cores of this computer (loky) or on a cluster (dask.distributed).
+"""Make points on the cores of this computer (loky) or on a cluster (dask.distributed).
 
 One loop over futures serves both.
 """

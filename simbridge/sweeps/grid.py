@@ -1,4 +1,4 @@
-"""Which points a sweep has: combinations of values, random draws, listed points, and seeds.
+"""The points of a sweep: combinations of values, random draws, listed points, and seeds.
 
 A grid is written into the sweep's directory as TOML, and can be read from there.
 """

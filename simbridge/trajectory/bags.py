@@ -266,6 +266,7 @@ def _read_topic(bag: Bag, name: str, selection: str = "") -> _Poses:
         if kind == PATH:
             poses = _Poses(bag, name)
         for stamped in _stamped_poses(message):
+            # The poses of an array are numbered from "0" on.
             has_several |= stamped.child == "1"
             if _is_selected(stamped, selection):
                 poses.add(number, recorded, stamped)

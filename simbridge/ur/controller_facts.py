@@ -105,7 +105,7 @@ class ControllerFacts:
 
     @property
     def ursim(self) -> bool:
-        """Whether this is URSim, without a real arm."""
+        """True if this is URSim, without a real arm."""
         return is_ursim(self.arm.checksum)
 
 

@@ -95,7 +95,7 @@ class DescriptionReader:
 
     @property
     def complete(self) -> bool:
-        """Whether everything has come that this controller can be expected to send."""
+        """True once everything has come that this controller can be expected to send."""
         has_configuration = StatePart.CONFIGURATION in self._parts
         return not self.missing and (has_configuration or self._states >= MAX_STATES_AWAITED)
 

@@ -17,7 +17,7 @@ MAX_STRICT = 6
 
 
 class DescentIterate:
-    """Where an iteration stands, for a solver's step to read, and the motions for it to fill."""
+    """The state of an iteration, for a solver's step to read, and the motions for it to fill."""
 
     n: int
     """The number of joints."""
