@@ -13,7 +13,7 @@ from simbridge.browser.curve import Curve
 from simbridge.browser.snapshot import SOURCES
 from simbridge.robot.pose import Array
 
-# Of the whole error, and of its sources; seen on white and on black.
+# Colours of the whole error and of its sources, legible on white and on black.
 ERROR_COLOUR = "#808080"
 SOURCE_COLOURS = ("#e69f00", "#3b8fd0", "#009e73", "#cc79a7", "#56b4e9")
 RIVAL_COLOUR = "#d55e00"

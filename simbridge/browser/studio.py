@@ -255,7 +255,7 @@ class Studio:
         """Ask the driving page, in the background. Without an answer it is a no."""
         engagement = self.workspace.engagement
         answers = engagement.answers
-        # Those to an earlier question.
+        # Answers to an earlier question.
         while not answers.empty():
             answers.get_nowait()
         if self._closed.is_set():
@@ -338,7 +338,7 @@ class Studio:
                 events.append(self._events.get(timeout=wait))
             else:
                 events.append(self._events.get_nowait())
-            # Those that come meanwhile are taken the next time.
+            # Events that arrive meanwhile are taken the next time.
             for _ in range(self._events.qsize()):
                 events.append(self._events.get_nowait())
         return events

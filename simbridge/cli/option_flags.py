@@ -189,11 +189,11 @@ def _parts(kind: Any) -> set[Any]:
 
 
 def chosen_solver(arguments: Sequence[str]) -> str:
-    """Return the solver whose settings are flags: the named one, or the default of scenarios.
+    """Return the solver whose settings are flags: the one that is named, else the default one.
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
-        InvalidParameter: It is a function, which has no settings, and one is named.
+        InvalidParameter: It is a function, which has no settings, but a setting is given.
     """
     solver = _named_solver(arguments)
     check_solver(solver)

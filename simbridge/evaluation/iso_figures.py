@@ -24,6 +24,9 @@ from simbridge.evaluation.metrics.path_features import MIN_REST, find_jumps, fin
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
+# What is said of runs without samples.
+NO_SAMPLES = "there are none, or one has no sample."
+
 
 class IsoFigures(TypedDict):
     """Figures of the cycles of one motion: `iso_9283_style` in summary.json and evaluation.json.
@@ -125,19 +128,19 @@ def _repeated_motion(runs: Iterable[Evaluation]) -> RepeatedMotion:
     cycles: list[Cycle] = []
     for run in runs:
         if not run.has_samples:
-            cycles = []
-            break
+            raise UnusableSamples("cycles", NO_SAMPLES)
         motions.append((run.plan.trajectory, run.plan.hold))
         cycles.append(
             Cycle(
                 stamp=run.log.stamp,
                 plan_time=run.log.plan_time,
                 positions=np.ascontiguousarray(run.attained[:, :3]),
+                # None if it is not known, as of an arm that did not move.
                 delay=run.tracking["delay_s"] or 0.0,
             )
         )
     if not cycles:
-        raise UnusableSamples("cycles", "there are none, or one has no sample.")
+        raise UnusableSamples("cycles", NO_SAMPLES)
 
     path, hold = motions[0]
     for next_path, next_hold in motions[1:]:

@@ -79,7 +79,7 @@ def choose_arm(parameters: ExperimentParameters) -> ExperimentArm:
         lengths=parameters.link_lengths or None,
         base=parameters.base,
         tip=parameters.tip,
-        # As for run: with commas, too.
+        # As for `run`, values may be separated by commas, too.
         packages=read_packages(",".join(parameters.package)),
     )
     robot = Options(tcp=parameters.tcp or ()).equip(robot)

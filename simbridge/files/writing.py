@@ -97,7 +97,7 @@ def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> Non
     """
     try:
         if not overwrite and new.is_file():
-            # Of two that write it at once, one is refused.
+            # If two processes write it at once, one of them is refused.
             target.touch(exist_ok=False)
         elif overwrite and new.is_dir() and (target.is_dir() or target.is_symlink()):
             # A directory does not replace one with files in it, nor a link.

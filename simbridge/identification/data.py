@@ -159,7 +159,7 @@ def sent_commands(path: str | Path) -> Array:
 class ServojResult(TypedDict):
     """Tuning of servoj.
 
-    `phase_s` is how long after the begin of a cycle calls begin, `call_s` how long they last; null
+    `phase_s` is how long after the start of a cycle calls begin, `call_s` how long they last; null
     without commands. `uncertainty` is `{gain, lookahead_s}`. `residual_rad`, the distance over all
     joints, is `{median, p99}`.
     """

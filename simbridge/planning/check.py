@@ -27,13 +27,15 @@ from simbridge.text import displayed
 ROUNDING_FACTOR = 1.0 + 1e-6
 # Positions may exceed a limit by so much, rad or m.
 POSITION_ROUNDING = 1e-9
+# A cycle that ends at a sample, up to rounding, belongs to it; samples.
+CYCLE_ROUNDING = 1e-6
 # How long ago the state was measured that the guard compares a setpoint with, at most, s: real
 # links take 4 to 6 ms.
 STATE_AGE_S = 0.006
 
 # Fraction of a limit at which an advised speed stays.
 ADVISED_FRACTION = 0.95
-# The same for the velocity jump, which does not shrink in proportion to the speed.
+# The same fraction for a velocity jump, which does not shrink in proportion to the speed.
 ADVISED_JUMP_FRACTION = 0.8
 
 
@@ -443,7 +445,8 @@ def _refuse_first(robot: Robot, period: float, check: LimitCheck) -> None:
     joint = index[1] if len(index) > 1 else None
     sample = index[0]
     if check.cycle is not None:
-        sample = int(index[0] * check.cycle / period + 1e-6)
+        # The values belong to cycles of the controller, not to samples of the plan.
+        sample = int(index[0] * check.cycle / period + CYCLE_ROUNDING)
     sample += check.samples_before
     time = sample * period
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # Setpoints planned to a limit may exceed it by this factor, by rounding.
 ROUNDING_FACTOR = 1.0 + 1e-5
-# The same for what the servo law predicts from a state that the plan check did not begin with.
+# What the servo law predicts may exceed it by this factor: the state that the prediction begins
+# with is not the one of the plan check.
 PREDICTION_FACTOR = 1.0 + 1e-3
 # Positions may exceed the joint range by so much, rad.
 POSITION_ROUNDING = 1e-9

@@ -28,7 +28,7 @@ MAX_ROOM = 1e6
 # Difference of two velocities that counts as rounding, rad/s.
 VELOCITY_ROUNDING = 1e-9
 
-# By which factor, 0 to 1, a step from joint positions (n,) to others is to be shortened.
+# Returns the factor, 0 to 1, by which a step from joint positions (n,) to others is shortened.
 Approach = Callable[[Array, Array], float]
 
 

@@ -426,7 +426,7 @@ class Options:
             raise InvalidParameter("real-time priority", self.realtime_priority, needed)
 
     def _check_installation(self) -> None:
-        """Refuse an address, tolerances, a TCP or a floor that cannot be meant."""
+        """Refuse a host, tolerances, a TCP or a floor whose value is impossible."""
         if self.host is not None and not self.host.strip():
             needed = "the address of a controller, such as 192.168.1.10"
             raise InvalidParameter("host", self.host, needed)

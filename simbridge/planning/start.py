@@ -72,8 +72,9 @@ def depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
     other velocities on another branch.
     """
     if isinstance(refusal, TargetOutOfReach):
-        # Targets that no posture attains were searched from many starts: another one is no help.
-        # This one is within reach, but only outside of the joint limits.
+        # The reach check tries many starts. If it still found a posture within the tolerance, that
+        # posture is outside of the joint limits, and another branch may keep them. If it found
+        # none, another branch does not help.
         return _is_within_tolerance(refusal.distance, refusal.angle)
 
     if isinstance(refusal, LimitExceeded):

@@ -132,7 +132,7 @@ def cosines_and_sines(angles: Array) -> tuple[Array, Array]:
         columns = np.array(pairs).reshape(-1, 2)
         return columns[:, 0], columns[:, 1]
 
-    # The same operations as for a single angle, in the same order.
+    # These are the operations for a single angle, in the same order.
     shift = chain.WHOLE_NUMBER_SHIFT
     quarters = (angles * chain.QUARTERS_PER_RADIAN + shift) - shift
     cosine: Array

@@ -29,7 +29,7 @@ LIMITS = Limits(cpu=60, memory=4096 * MIB, output=1024 * MIB)
 MAX_COORDINATE = 1000.0
 # Points that extend less are in one point, or on one line, m.
 MIN_EXTENT = 1e-6
-# The same, relative to the largest extent.
+# The same tolerance, relative to the largest extent.
 MIN_RELATIVE_EXTENT = 1e-9
 
 Triangles = NDArray[np.int32]

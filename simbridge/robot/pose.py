@@ -93,7 +93,7 @@ def rotation_vectors(quaternions: ArrayLike) -> Array:
     The angle is at most pi.
     """
     q = np.asarray(quaternions, dtype=float)
-    # Of the two quaternions of a rotation, the one with the smaller angle.
+    # A rotation has two quaternions: take the one with the smaller angle.
     q = np.where(q[..., 3:] < 0.0, -q, q)
     sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, q[..., 3:])

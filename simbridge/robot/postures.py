@@ -19,7 +19,7 @@ POSTURES = 1000
 RANK_POSTURES = 8
 # Singular values up to this are zero.
 RANK_TOLERANCE = 1e-9
-# Of an endless slide so much is used, m.
+# Length that is used of an endless slide, m.
 SLIDE_RANGE_M = 2.0
 
 

@@ -46,7 +46,7 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
     limits = data.limits
     joints = []
     links = []
-    # Of the next joint, in the frame of the one before it.
+    # Pose of the next joint, in the frame of the one before it.
     base_rotation = snap_right_angles(pin.rpy.rpyToMatrix(np.array(kinematics.base_rpy)))
     placement = pin.SE3(base_rotation, np.zeros(3))
     dh_rows = zip(kinematics.d, kinematics.a, kinematics.alpha, strict=True)

@@ -13,7 +13,7 @@ from simbridge.quoting import quoted, quoted_list
 from simbridge.robot.pose import Array, snap_right_angles
 from simbridge.robot.xml_element import Element
 
-# Those attached by fixed joints included.
+# Links at most, those that fixed joints attach included.
 MAX_LINKS = 300
 
 

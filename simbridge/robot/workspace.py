@@ -44,5 +44,5 @@ def whole_scale(length: float, largest: int = STEPS_PER_UNIT) -> float:
         largest: The largest scale, in steps.
     """
     steps = min(max(round(length / FULL_SIZE_M / SCALE_STEP), 1), largest)
-    # Of whole steps, for 20 * 0.05 to be 1 exactly.
+    # Counted in whole steps, so that 20 * 0.05 is exactly 1.
     return steps / STEPS_PER_UNIT

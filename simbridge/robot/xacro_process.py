@@ -257,7 +257,7 @@ def answer(request: bytes) -> bytes:
     sys.addaudithook(reads)
     try:
         with reads.active(True), warnings.catch_warnings():
-            # Of xacro's own use of the XML library.
+            # xacro uses parts of the XML library that are deprecated.
             warnings.simplefilter("ignore")
             document = xacro.process_file(fields["file"], mappings=dict(fields["arguments"]))
             urdf = document.toprettyxml(indent=" ")

@@ -137,7 +137,7 @@ def sweep(  # noqa: PLR0913 (a public call, by keyword)
     """Run scenarios in simulation for many values of options and settings.
 
     Points that `out` already holds are not run again: the same call resumes an interrupted sweep,
-    others add to it.
+    another call adds its points to it.
 
     Args:
         scenarios: Names, scripts, or files.

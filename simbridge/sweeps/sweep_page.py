@@ -126,7 +126,7 @@ def _legend(points: RankedPoints) -> list[LegendEntry]:
 
 
 def _table_row(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
-    """Return the cells of a point in the table, with its command line or its report.
+    """Return the cells of a point in the table, with its command line and its report.
 
     Args:
         row: A row of results.csv.

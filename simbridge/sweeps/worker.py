@@ -105,11 +105,13 @@ def _run(prepared: Prepared, out: Path | None) -> Result:
     with tempfile.TemporaryDirectory(dir=scratch_parent, prefix=".simbridge-") as scratch:
         try:
             run = execute(prepared, out=Path(scratch, "run"), page=out is not None)
-        except UnforeseenError as error:  # a user's solver
+        except UnforeseenError as error:
+            # A user's solver failed.
             return Result(FAILED, error.error)
         except SimbridgeError as error:
             return Result(FAILED, str(error))
-        except (Exception, SystemExit) as error:  # a user's solver
+        except (Exception, SystemExit) as error:
+            # A user's solver may raise anything, and may call `sys.exit`.
             return Result(FAILED, _describe(error))
 
         if out is not None:

@@ -24,11 +24,11 @@ PORT_NAMES = {
     REALTIME: "real-time",
     RTDE: "RTDE",
 }
-# Those that simbridge needs.
+# The ports that simbridge needs.
 BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)
 # The emulator's own port: faults and questions.
 CONTROL = 30020
-# By it a run is known to be the emulator's.
+# The serial number by which a run is recognised as the emulator's.
 EMULATOR_SERIAL_NUMBER = "20261234567"
 
 # Checksum of URSim's kinematics; a real arm's is another.
@@ -138,7 +138,7 @@ ROBOT_TYPES = {
     8: "UR30",
     9: "UR15",
 }
-# Those whose e-Series arm is called "UR5e" and so on.
+# The types whose e-Series arm has another name: "UR5e" and so on.
 E_SERIES_TYPES = (1, 2, 3, 4)
 
 # RTDE: the header of a package (size, type), data types as in `struct`, and the types of packages.

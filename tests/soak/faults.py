@@ -44,7 +44,7 @@ class Trial(ProcessTrial):
     chance: random.Random
 
     def during(self, phase: str, seconds: float) -> None:
-        """Wait until so long after the begin of a phase, or until the run has ended."""
+        """Wait until so long after the start of a phase, or until the run has ended."""
         begin = {
             "starting": lambda: True,
             "script starts": lambda: self.controller.state()["runtime_state"] == "PLAYING",

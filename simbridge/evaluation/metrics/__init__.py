@@ -7,5 +7,5 @@ from simbridge.evaluation.metrics.pose_errors import (
     relative_pose_error_over,
 )
 
-# Those that docs/metrics.md names, for any two recordings.
+# The metrics of any two recordings, as docs/metrics.md names them.
 __all__ = ["absolute_pose_error", "associate", "relative_pose_error", "relative_pose_error_over"]

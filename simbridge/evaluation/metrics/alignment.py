@@ -417,9 +417,11 @@ def _chords(t: Array, p: Array, period: float) -> Array:
 
 
 def _misfit(motion: Array, recording: Array, period: float) -> Array:
-    """Return the squared differences of chords from each start (K,) on, relative to their squares.
+    """Return how badly a motion fits a recording at each possible start (K,).
 
-    It is infinite for a motion that does not move.
+    Compared are the chords of both, the distances between positions that are a span of time apart:
+    the sum of their squared differences, relative to the sum of the motion's squared chords. It is
+    infinite for a motion that does not move.
 
     Args:
         motion: Positions (n, 3), m.

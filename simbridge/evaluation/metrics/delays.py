@@ -151,7 +151,7 @@ def delay(
         return None
     low, start, high = bracket
 
-    # The same samples for every shift: otherwise the mean jumps when a sample enters or leaves.
+    # Every shift uses the same samples: otherwise the mean jumps when a sample enters or leaves.
     inside = _inside(t, low, high)
     if np.count_nonzero(inside) < MIN_SAMPLES:
         return None

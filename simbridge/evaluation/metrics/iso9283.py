@@ -111,7 +111,7 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
         )
     _require_samples(len(x))
 
-    # Only the planes that every cycle crosses.
+    # Keep the planes that every cycle crosses.
     is_crossed = np.isfinite(x).all(axis=(0, 2))
     if not is_crossed.any():
         raise UnusableSamples("attained paths", "no plane of the path is crossed by every cycle.")
@@ -119,6 +119,7 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     points = points[is_crossed]
 
     accuracy = float(np.linalg.norm(x.mean(axis=0) - points, axis=1).max())
+    # A single cycle has no repeatability.
     spreads = [value for value in _repeatability(x) if value is not None]
     repeatability = max(spreads) if spreads else None
     return (
@@ -194,7 +195,10 @@ def velocity_figures(
     count = len(cycles)
     means = np.array([values.mean() for values in cycles])
     accuracy = 100.0 * (float(means.mean()) - commanded) / commanded
-    deviation = 300.0 * float(means.std(ddof=1)) / commanded if count > 1 else None
+    deviation = None
+    if count > 1:
+        # RV is three standard deviations, in percent.
+        deviation = 100.0 * 3.0 * float(means.std(ddof=1)) / commanded
     fluctuation = max(float(np.ptp(values)) for values in cycles)
     return (
         figure("AV", accuracy, "%", count, PATH_CYCLES),
@@ -245,17 +249,17 @@ def stabilisation_figures(
                 "limit band.",
             )
 
-        # The first sample inside, and those outside after it.
+        # The first sample inside the band, and the samples outside after it.
         entry = int(np.argmin(is_outside))
-        exits = np.flatnonzero(is_outside[entry:])
-        if len(exits) == 0:
+        outside_again = np.flatnonzero(is_outside[entry:])
+        if len(outside_again) == 0:
             durations.append(0.0)
             overshoots.append(0.0)
             continue
 
-        # A cycle that is inside from the start is so from its first stamp on.
+        # A cycle that begins inside the band has entered it at its first stamp.
         begin = float(t[0]) if entry == 0 else _band_entry(t, distance, entry - 1, band=band)
-        last_entry = _band_entry(t, distance, entry + exits[-1], band=band)
+        last_entry = _band_entry(t, distance, entry + outside_again[-1], band=band)
         durations.append(last_entry - begin)
         overshoots.append(float(distance[entry:].max()))
 

@@ -35,7 +35,7 @@ NEAR_SINGULAR = 0.1
 NEAR_END = 0.02
 # From this part of a velocity or torque limit on, a value counts as near.
 NEAR_LIMIT = 0.9
-# Of a longer recording this many evenly spaced samples are compared: shares are exact to 0.001 %.
+# Samples that are compared of a longer recording, evenly spaced: shares are exact to 0.001 %.
 MAX_COMPARED = 100_000
 # Jacobians computed at once.
 BLOCK = 10_000
@@ -132,7 +132,8 @@ def joint_effort(
             accelerations += _joint_sizes(acceleration)
             jerks += _joint_sizes(jerk)
 
-        # A recording shorter than the window has no derivatives.
+        # A recording shorter than the window has no derivatives: then `_joint_sizes` returned
+        # nothing for its joints.
         if len(accelerations) == joints:
             acceleration_limit = None
             if max_acceleration is not None:

@@ -228,7 +228,7 @@ def _bound_blocks(corners: Array) -> BlockBounds:
     first = [0]
     box_count = 0
     while len(low) > 1:
-        # Of an odd number, the last one is paired with itself.
+        # If their number is odd, the last one is paired with itself.
         evens = np.arange(0, len(low), 2)
         neighbours = np.minimum(evens + 1, len(low) - 1)
         low = np.minimum(low[evens], low[neighbours])

@@ -112,7 +112,7 @@ def associate(
     short = first_times if is_first_shorter else second_times
     long = second_times if is_first_shorter else first_times
 
-    # Of two equally near samples the earlier counts.
+    # If two samples are equally near, the earlier one counts.
     after = np.clip(np.searchsorted(long, short), 1, max(len(long) - 1, 1))
     before = after - 1
     after = np.minimum(after, len(long) - 1)

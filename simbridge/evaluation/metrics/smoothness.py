@@ -198,7 +198,7 @@ def _spectrum(values: Array, size: int, count: int) -> NDArray[np.complex128]:
     for offset in range(transforms):
         transform = np.fft.rfft(values[offset::transforms], size // transforms)
         if count > len(transform):
-            # Of a real signal only half the transform is kept; the rest is its mirror image.
+            # Only half the transform is kept: that of a real signal is symmetric.
             transform = np.concatenate([transform, np.conj(transform[-2:0:-1])])
         # The samples of this transform come later than those of the first, by their offset.
         phase = np.exp(-2j * np.pi * offset / size * np.arange(count))
