@@ -53,7 +53,7 @@ class OrderRequest(NamedTuple):
 
 
 class LiveLoop:
-    """The periods of a live session, as a `Motion` of the servo loop, or of a simulation.
+    """The periods of a live session, as a `StreamedMotion` of the servo loop or of a simulation.
 
     Args:
         motion: The live motion.
@@ -114,7 +114,7 @@ class LiveLoop:
         self._motion.rest_at(q)
 
     def next(self, rate: float) -> tuple[Array, float]:
-        """See `Motion`: the setpoint (n,), rad, of the next period, and its index."""
+        """See `StreamedMotion`: the setpoint (n,), rad, of the next period, and its index."""
         request = self.requests.popleft() if self.requests else OrderRequest(Order.NONE)
         return self._step(rate, request)
 
