@@ -17,22 +17,28 @@ import socket
 import sys
 import time
 
-SECONDS, PERIOD, TIMEOUT = 4.0, 0.02, 5.0
+# How long the tool moves.
+MOTION_S = 4.0
+# How often a twist is sent.
+PERIOD_S = 0.02
+# How long a reply is waited for.
+REPLY_TIMEOUT_S = 5.0
 
 
 class Client:
     """One client of the arm at an address."""
 
     def __init__(self, host: str, port: int, token: str = "", name: str = "example") -> None:
-        self.socket = socket.socket(
-            socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM
-        )
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_DGRAM)
         self.socket.connect((host, port))
-        # Increases over restarts, too.
-        self.name, self.token, self.seq = name, token, time.time_ns() // 1_000_000
+        self.name = name
+        self.token = token
+        # The number of the last message; it increases over restarts, too.
+        self.seq = time.time_ns() // 1_000_000
 
     def send(self, kind: str, **fields: object) -> int:
-        """Send a message; returns its sequence number."""
+        """Send a message and return its sequence number."""
         self.seq += 1
         message = {
             "type": kind,
@@ -44,8 +50,8 @@ class Client:
         self.socket.send(json.dumps(message).encode())
         return self.seq
 
-    def ask(self, kind: str, timeout: float = TIMEOUT) -> dict:
-        """Send a message and wait for the reply to it; sent again if it was lost.
+    def ask(self, kind: str, timeout: float = REPLY_TIMEOUT_S) -> dict:
+        """Send a message, again if it was lost, and return the reply to it.
 
         Raises:
             TimeoutError: None came in time.
@@ -64,7 +70,7 @@ class Client:
         raise TimeoutError(f"No reply to {kind} within {timeout} s.")
 
     def newest(self) -> dict | None:
-        """The newest reply that has come, or None."""
+        """Return the newest reply that has come, or None."""
         self.socket.settimeout(0.0)
         reply = None
         try:
@@ -76,32 +82,41 @@ class Client:
 
 def main() -> int:
     """Move the tool, and return the status to exit with."""
-    host, port, token = "127.0.0.1", 8321, ""
+    host = "127.0.0.1"
+    port = 8321
+    token = ""
     if len(sys.argv) > 1:
         host, _, number = sys.argv[1].rpartition(":")
         port = int(number)
     if len(sys.argv) > 2:
         with open(sys.argv[2], encoding="utf-8") as file:
             token = file.read().strip()
+
     client = Client(host, port, token)
     reply = client.ask("engage", timeout=60.0)
     if not reply["ok"]:
         print(reply["error"])
         return 1
-    engagement, begin = reply["engagement"], time.monotonic()
+    engagement = reply["engagement"]
+
+    # The velocity of z = 0.01 (1 - cos(rate t)), two turns in all.
+    rate = 4.0 * math.pi / MOTION_S
+    begin = time.monotonic()
     try:
-        while (t := time.monotonic() - begin) < SECONDS:
-            # The velocity of z = 0.01 (1 - cos t'), two turns of t' in all.
-            rate = 4.0 * math.pi / SECONDS
+        while True:
+            t = time.monotonic() - begin
+            if t >= MOTION_S:
+                break
             speed = 0.01 * rate * math.sin(rate * t)
             client.send("twist", values=[0.0, 0.0, speed, 0.0, 0.0, 0.0], engagement=engagement)
+
             reply = client.newest()
             if reply is not None and not reply["ok"]:
                 print(reply["error"])
                 return 1
             if reply is not None and reply["speed_factor"] < 0.995:
                 print(f"slowed down to {reply['speed_factor']:.0%}: {', '.join(reply['causes'])}")
-            time.sleep(PERIOD)
+            time.sleep(PERIOD_S)
     finally:
         # Also after Ctrl-C; without it the arm holds all the same.
         client.send("disengage")

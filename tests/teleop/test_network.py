@@ -485,7 +485,7 @@ def test_the_client_in_python_drives(served, monkeypatch):
     client = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(client)
     host, port = served.device.address
-    monkeypatch.setattr(client, "SECONDS", 0.3)
+    monkeypatch.setattr(client, "MOTION_S", 0.3)
     monkeypatch.setattr(client.sys, "argv", ["client.py", f"{host}:{port}"])
 
     status = client.main()
