@@ -15,7 +15,7 @@ inverse Jacobian. The lecture has the weights W of the soft rows for joints only
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -35,8 +35,36 @@ from simbridge.robot.robot import Robot
 
 # The settings of the natural posture, which custom soft rows replace.
 POSTURE_SETTINGS = ("posture", "weights", "pull")
-# The number of settings of `constrained_step`.
-SOFT_SETTINGS = 4
+
+
+class StrictSettings(NamedTuple):
+    """Settings of `strict_rows_step` before those of the soft rows: the custom strict rows.
+
+    Attributes:
+        rows: The rows (m, n).
+        values: The values (m,) that the rows times the motion are to attain.
+    """
+
+    rows: Array
+    values: Array
+
+
+class SoftSettings(NamedTuple):
+    """Settings of `constrained_step`: the soft rows.
+
+    Attributes:
+        hessian: 2 A^T W A (n, n).
+        gradient: 2 A^T W b (n,), at q = 0.
+        pull: Factor of the fall of b with A q: b = pull (posture - q) for the natural posture,
+            whose A = I; 0 for custom rows, whose b does not fall between evaluations.
+        cutoff: Strict rows whose singular value is up to this fraction of the largest count as
+            dependent.
+    """
+
+    hessian: Array
+    gradient: Array
+    pull: float
+    cutoff: float
 
 
 @dataclass(frozen=True)
@@ -97,12 +125,16 @@ class Constrained(IterativeSolver):
 
         self._soft = soft
         self._strict = strict
+        # The settings of the step at the robot's home, which `compiled_step` evaluates.
+        self._soft_at_home: SoftSettings
+        self._strict_at_home: StrictSettings | None = None
         super().__init__(robot, settings, **changes)
         if soft is not None or strict is not None:
             # settings.toml is not enough to repeat a run with custom rows.
             self.name = "constrained with own rows"
 
-        # With rows that vary a step is as a call of a custom function.
+        # Compiled code cannot call rows that are functions. A step with such rows runs in Python,
+        # as the function of a custom solver.
         self._varying: CallableSolver | None = None
         if any(rows is not None and rows.vary for rows in (soft, strict)):
             self._varying = CallableSolver(
@@ -128,20 +160,35 @@ class Constrained(IterativeSolver):
         weights = self.for_each_joint("weights", self.settings.weights)
         hessian = np.diag(2.0 * weights / weights.max())
         pull = self.settings.pull
-        gradient = hessian @ (pull * self._posture)
+        soft = SoftSettings(
+            hessian=np.ascontiguousarray(hessian),
+            gradient=hessian @ (pull * self._posture),
+            pull=pull,
+            cutoff=self.settings.cutoff,
+        )
         if self._soft is not None:
-            hessian, gradient = self._soft.normal_equations(self.robot.home)
-            pull = 0.0
-        soft = (np.ascontiguousarray(hessian), gradient, pull, self.settings.cutoff)
+            soft = self._evaluate_soft(self._soft, self.robot.home)
+        self._soft_at_home = soft
         if self._strict is None:
-            return CompiledStep(constrained_step, soft, drifts=True)
+            return CompiledStep(constrained_step, tuple(soft), drifts=True)
 
-        strict, values = self._strict.at(self.robot.home)
-        if len(strict) > MAX_STRICT:
+        strict = _evaluate_strict(self._strict, self.robot.home)
+        count = len(strict.rows)
+        if count > MAX_STRICT:
             needed = f"at most {MAX_STRICT}"
-            raise InvalidParameter("number of a solver's strict rows", len(strict), needed)
-        settings = (np.array(strict), np.array(values), *soft)
-        return CompiledStep(strict_rows_step, settings, drifts=True)
+            raise InvalidParameter("number of a solver's strict rows", count, needed)
+        self._strict_at_home = strict
+        return CompiledStep(strict_rows_step, (*strict, *soft), drifts=True)
+
+    def _evaluate_soft(self, soft: SoftRows, q: Array) -> SoftSettings:
+        """Return the settings of custom soft rows at joint positions q (n,)."""
+        hessian, gradient = soft.normal_equations(q)
+        return SoftSettings(
+            hessian=np.ascontiguousarray(hessian),
+            gradient=gradient,
+            pull=0.0,
+            cutoff=self.settings.cutoff,
+        )
 
     def lag(self, period: float) -> float | None:
         """Return next to no lag, s: an iteration removes the whole error."""
@@ -162,36 +209,56 @@ class Constrained(IterativeSolver):
             memory[:] = out[t]
 
     def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
-        # With rows that vary as `CallableSolver`, where a call is a whole step.
+        # A custom solver counts calls instead of iterations: each is a whole step.
         if self._varying is not None:
             return self._varying._search(goal, start, tolerance)
         return super()._search(goal, start, tolerance)
 
     def _step_varying(self, q: Array, target: pin.SE3) -> Array:
-        """Step from joint positions q (n,) towards a target: the function of a `CallableSolver`."""
+        """Step from joint positions q (n,) towards a target, as `CallableSolver` calls it."""
         return self._iterate_varying(q, as_pose(target))
 
     def _iterate_varying(self, start: Array, pose: Array) -> Array:
-        """Return where the iterations of a step lead, each with the rows at its joint positions.
+        """Iterate from a start, with the custom rows evaluated anew at each iterate.
 
         Args:
             start: Joint positions (n,), rad.
             pose: The target (7,).
+
+        Returns:
+            Joint positions (n,), rad, after the iterations of a step.
         """
+        soft = self._soft_at_home
+        strict = self._strict_at_home
         q = np.array(start)
-        out = np.empty((1, self.robot.n))
-        strict = self._step_settings[:-SOFT_SETTINGS]
-        soft = self._step_settings[-SOFT_SETTINGS:]
+        # `_iterate` moves q, and writes it here as the path (1, n), too, which is not needed.
+        path = np.empty((1, self.robot.n))
 
         for _ in range(self.iterations):
             if self._soft is not None:
-                hessian, gradient = self._soft.normal_equations(q)
-                soft = (np.ascontiguousarray(hessian), gradient, *soft[2:])
+                soft = self._evaluate_soft(self._soft, q)
             if self._strict is not None:
-                rows, values = self._strict.at(q)
-                if rows.shape != strict[0].shape:
-                    needed = "the same everywhere"
-                    raise InvalidParameter("number of a solver's strict rows", len(rows), needed)
-                strict = (np.array(rows), np.array(values))
-            self._iterate((*strict, *soft), 1, pose[None], q=q, out=out)
+                strict = self._evaluate_strict_again(self._strict, q)
+            settings = tuple(soft) if strict is None else (*strict, *soft)
+            self._iterate(settings, 1, pose[None], q=q, out=path)
         return q
+
+    def _evaluate_strict_again(self, strict: Rows, q: Array) -> StrictSettings:
+        """Return the settings of custom strict rows at joint positions q (n,).
+
+        Raises:
+            InvalidParameter: Their number is not that at the robot's home.
+        """
+        assert self._strict_at_home is not None
+        settings = _evaluate_strict(strict, q)
+        count = len(settings.rows)
+        if count != len(self._strict_at_home.rows):
+            needed = "the same everywhere"
+            raise InvalidParameter("number of a solver's strict rows", count, needed)
+        return settings
+
+
+def _evaluate_strict(strict: Rows, q: Array) -> StrictSettings:
+    """Return the settings of custom strict rows at joint positions q (n,)."""
+    rows, values = strict.at(q)
+    return StrictSettings(rows=np.array(rows), values=np.array(values))
