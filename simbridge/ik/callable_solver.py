@@ -36,7 +36,7 @@ class CallableSolver(Solver):
         function: Given the present joint positions (n,) in rad and the target pose of the TCP in
             base_link, returns the next ones (n,). It may keep a state, but then `track` is no
             longer repeatable.
-        name: For the reports.
+        name: Its name in the reports; the function's own by default.
         task: The part of the target that the function is meant to attain; the robot's own by
             default.
 
@@ -77,7 +77,7 @@ class CallableSolver(Solver):
             answer = self._function(q.copy(), target)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # an exit, or what is no Exception
+        except BaseException as error:  # also SystemExit, and what is not an Exception
             raise solver_failure(self.name, error, q) from error
         return check_answer(self.name, answer, self.robot.n)
 
@@ -126,7 +126,8 @@ def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
         settings: Settings of a solver of that name, by their names.
 
     Raises:
-        SimbridgeError: There is none, its settings are invalid, or it does not support the arm.
+        SimbridgeError: No solver has this name, its settings are invalid, or it does not support
+            the arm.
     """
     check_solver(name)
     if is_function(name):
@@ -144,8 +145,8 @@ def load_function(
 
     Args:
         name: The function.
-        what: What it is for, in messages.
-        takes: What it takes, in messages.
+        what: The purpose of the function, in messages.
+        takes: The arguments of the function, in messages.
 
     Raises:
         ForeignSolverError: There is no such module, or it cannot be imported.
@@ -178,10 +179,10 @@ def _import_module(name: str, location: str, what: str) -> ModuleType:
     Args:
         name: The function, `module:function`.
         location: Its module, or the path of a script.
-        what: What the function is for, in messages.
+        what: The purpose of the function, in messages.
 
     Raises:
-        ForeignSolverError: There is none, or it cannot be imported.
+        ForeignSolverError: There is no such module, or it cannot be imported.
     """
     try:
         if location.endswith(".py"):

@@ -54,7 +54,7 @@ def as_number(name: str, value: Any) -> float:
     """Return a setting as a number.
 
     Raises:
-        InvalidParameter: It is none.
+        InvalidParameter: It is not a number.
     """
     if not isinstance(value, str):
         try:

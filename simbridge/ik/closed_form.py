@@ -59,7 +59,7 @@ class ClosedForm(Solver):
 
     Args:
         robot: The arm. Its structure is found in its chain: a URDF of a UR arm will do.
-        settings: There are none.
+        settings: Empty: the closed form has none.
 
     Raises:
         NoClosedForm: The arm is neither; calibrated arms are not, since their axes are not quite
@@ -82,7 +82,7 @@ class ClosedForm(Solver):
 
     @property
     def singular_samples(self) -> dict[str, Counts]:
-        """The samples (K,) at which each of `singular` was in the last call, counted from 0.
+        """The samples (K,) of the last call at which each of `singular` occurred, from 0.
 
         Calls are those of `branches` (its nearest solution), `step`, `track`, `solve` and
         `solve_each`.
@@ -91,10 +91,10 @@ class ClosedForm(Solver):
 
     @property
     def singular(self) -> tuple[str, ...]:
-        """Those of "wrist", "elbow" and "shoulder" that were singular in the last call.
+        """The singularities of the last call: some of "wrist", "elbow" and "shoulder".
 
-        Each was at one sample or more; empty where every joint was determined and no two branches
-        met.
+        Each occurred at one sample or more. Empty where every joint was determined and no two
+        branches met.
         """
         return tuple(self.singular_samples)
 

@@ -90,7 +90,7 @@ def _ur_arm(robot: Robot) -> ClosedFormArm:
     d4, d5 and the last frame are not zero.
 
     Raises:
-        NoClosedForm: It is none.
+        NoClosedForm: The arm's axes are not those of a UR arm.
     """
     chain = robot.placements
     names = robot.joint_names
@@ -121,14 +121,16 @@ def _planar_arm(robot: Robot) -> ClosedFormArm:
     """Return the parameters of a planar arm of two links.
 
     Raises:
-        NoClosedForm: It is none.
+        NoClosedForm: The axes are not parallel, or a link has no length.
     """
+    # The first link joins the two axes; the second goes from the second axis to the TCP.
     first = _parallel_axes(robot.placements[1], robot.name, robot.joint_names)
     x, y, z = robot.placements[2, :3, 3]
     second_length = math.hypot(x, y)
     if min(first.a, second_length) < ON_AXIS:
         raise NoClosedForm(robot.name, "one of its two links has no length")
 
+    # A joint angle of the table counts from the direction of the link before to that of its own.
     offsets = [first.phi, first.psi + math.atan2(y, x)]
     return ClosedFormArm(
         task="position",
@@ -142,9 +144,9 @@ def _parallel_axes(placement: Array, arm: str, names: tuple[str, ...]) -> AxisTr
     """Return the transform of alpha = 0: parallel axes that point the same way.
 
     Args:
-        placement: Placement of one joint in the other (4, 4).
-        arm: Its name, for a refusal.
-        names: The joints', for a refusal.
+        placement: Placement of the second joint in the first (4, 4).
+        arm: The arm's name, for a refusal.
+        names: Names of both joints, for a refusal.
 
     Raises:
         NoClosedForm: The axes are not parallel.
@@ -165,10 +167,10 @@ def _crossing_axes(
     """Return the transform of alpha = direction pi/2 and a = 0: axes that meet at a right angle.
 
     Args:
-        placement: Placement of one joint in the other (4, 4).
-        direction: 1 or -1.
-        arm: Its name, for a refusal.
-        names: The joints', for a refusal.
+        placement: Placement of the second joint in the first (4, 4).
+        direction: Sign of alpha, 1 or -1.
+        arm: The arm's name, for a refusal.
+        names: Names of both joints, for a refusal.
 
     Raises:
         NoClosedForm: The axes do not meet, or not at a right angle.

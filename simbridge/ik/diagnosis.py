@@ -24,7 +24,7 @@ class Diagnosis:
         q: Joint positions (n,), rad.
         target: The target (7,) of the last step.
         iterations: Iterations spent on it.
-        task: "pose", "axis" or "position": what of the target was to be attained.
+        task: The part of the target that was to be attained: "pose", "axis" or "position".
         cutoff: See `Solver.cutoff`.
         strict: Strict rows (m, n) that the solver adds to those of the task, if any.
     """
@@ -44,22 +44,27 @@ class Diagnosis:
 
     @cached_property
     def dependent_rows(self) -> int:
-        """The number of dependent rows among `strict` and what they leave of the task.
+        """The number of rows that no motion satisfies by itself, since others determine it.
 
-        Above 0 the arm is singular, or has too few joints. Directions in which the arm never moves
-        are not counted.
+        Counted are the rows of `strict` and those of the task; the strict rows come first, and take
+        from the task the motions that they determine. Above 0 the arm is singular, or has too few
+        joints. Directions in which the arm never moves are not counted.
         """
         singular = self._singular_values
         count = len(singular)
+
         if self.strict is not None:
             count += len(self.strict)
 
-            # What the independent strict rows leave of the task, and these rows.
+            # An orthonormal basis of the motions that the strict rows determine.
             _, sizes, directions = np.linalg.svd(self.strict, full_matrices=False)
-            independent = directions[sizes > self.cutoff * sizes.max(initial=0.0)]
+            is_independent = sizes > self.cutoff * sizes.max(initial=0.0)
+            basis = directions[is_independent]
+
+            # The task's rows without their components along that basis.
             task = task_jacobian(self.robot, self.q, self.task)
-            remaining = task - task @ independent.T @ independent
-            singular = np.linalg.svd(np.vstack([remaining, independent]), compute_uv=False)
+            remaining = task - task @ basis.T @ basis
+            singular = np.linalg.svd(np.vstack([remaining, basis]), compute_uv=False)
 
         rank = int(np.sum(singular > self.cutoff * singular.max(initial=0.0)))
         return count - rank

@@ -1,6 +1,6 @@
-"""Faults of a custom solver, reported as its own: an exception in it, or an answer that is none.
+"""Faults of a custom solver, reported as its own: an exception in it, or an invalid answer.
 
-A run and a live session report it by the same errors.
+A run and a live session report them by the same errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# An exception of foreign code may have any number of characters; so many are shown.
+# Characters that are shown of an exception of foreign code, which may have any number.
 MAX_CHARACTERS = 500
 
 
@@ -63,14 +63,14 @@ def check_answer(name: str, answer: Any, n: int) -> Array:
         n: The number of joints.
 
     Raises:
-        InvalidParameter: They are not n finite numbers, or one is beyond what joint positions may
-            be.
+        InvalidParameter: The answer is not n finite numbers, or one is beyond what joint positions
+            may be.
     """
     return check_joints(f"answer of the solver {name}", answer, n)
 
 
 def check_path(solver: NamedSolver, joints: Array) -> None:
-    """Refuse joint positions (T, n) of a custom solver that are no joint positions.
+    """Refuse the answers (T, n) of a custom solver that cannot be joint positions.
 
     Raises:
         InvalidParameter: A number is not finite, or beyond what joint positions may be.
@@ -105,7 +105,7 @@ def name_failures(solver: NamedSolver) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except BaseException as error:  # an exit, or what is no Exception
+    except BaseException as error:  # also SystemExit, and what is not an Exception
         if not is_custom(solver):
             raise
         raise solver_failure(solver.name, error, solver.q) from error

@@ -82,6 +82,7 @@ def feedback_step(settings: tuple[Array], descent: Descent) -> None:
     n = iterate.n
     rows = iterate.rows
 
+    # S e, and the lower triangle of S J J^T S + I.
     task_gram(iterate.jacobian, n, rows, matrix)
     for a in range(rows):
         root = math.sqrt(gain[a])
@@ -91,6 +92,7 @@ def feedback_step(settings: tuple[Array], descent: Descent) -> None:
             matrix[a, b] *= root * roots[b]
         matrix[a, a] += 1.0
 
+    # dq = J^T S (S J J^T S + I)^-1 S e
     solve_positive_definite(matrix, vector, rows)
     for a in range(rows):
         vector[a] *= roots[a]

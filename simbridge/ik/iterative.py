@@ -32,9 +32,10 @@ class CompiledStep(NamedTuple):
 
     Attributes:
         function: A plain function as `kernels/descent.py` describes it.
-        settings: What it is called with: numbers and arrays. A plain tuple, since numba takes a
+        settings: The numbers and arrays that it is called with. A plain tuple, since numba takes a
             microsecond of each call to recognize the type of a named one.
-        drifts: Whether it has a motion within the null space.
+        drifts: True if it fills in `descent.iterate.drift`, a motion within the null space. The
+            loop is then compiled with a search along it.
     """
 
     function: Callable[..., None]
@@ -67,14 +68,21 @@ class IterativeSolver(Solver):
 
     def __init__(self, robot: Robot, settings: Any = None, **changes: Any) -> None:
         super().__init__(robot)
+
+        # The settings, with the robot's own task where none is named ("").
         chosen: IterativeParameters = change_settings(
             self.Parameters, settings, without_clamps(changes)
         )
         self.task = task_of(robot, chosen.task or None)
         self.settings = replace(chosen, task=self.task)
+
+        # The step of the subclass, which reads the settings above.
         step = self.compiled_step()
         self._step_settings = step.settings
 
+        # The record that the compiled loop works on: an array with one element, since compiled code
+        # takes no record by itself. `descent` is this element, the same memory, and fills in all
+        # that stays constant.
         self._descents = allocate_descent(robot.n)
         descent: Descent = with_attributes(self._descents)[0]
         descent.iterate.rows = TASK_ROWS[self.task]
@@ -85,6 +93,7 @@ class IterativeSolver(Solver):
         search.rotation_weight = self.rotation_weight()
         search.difference_step = self.settings.difference_step
 
+        # The loop around the step, for the chain's structure: which of its numbers are zero or one.
         self._track_compiled = compiled_loop(
             structure_of(robot.placements, robot.prismatic),
             self.task,
@@ -154,6 +163,14 @@ class IterativeSolver(Solver):
         tolerance: tuple[float, float] = NO_TOLERANCE,
     ) -> tuple[float, float, int]:
         """Run the compiled loop: see `kernels.descent.track`.
+
+        Args:
+            settings: Settings of the step.
+            iterations: The largest number of iterations per target.
+            poses: The targets (T, 7).
+            q: Joint positions (n,), rad, to begin with. They are changed to the last ones.
+            out: Result: the joint positions (T, n), rad, at which each target was left.
+            tolerance: Translation (m) and rotation (rad) at which the iterations end.
 
         Returns:
             Remaining translation (m) and rotation (rad), and iterations, at the last pose.

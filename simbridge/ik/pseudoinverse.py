@@ -78,11 +78,17 @@ def pseudoinverse_step(settings: tuple[float, float], descent: Descent) -> None:
 
     for j in range(n):
         iterate.dq[j] = 0.0
+
+    # The singular vectors u of the tool and v of the joints are the rows of `scratch.tool` and
+    # `scratch.joints`, in the order of falling singular values sigma.
     count = decompose(iterate.jacobian, n, rows, scratch.joints, scratch.singular, scratch.tool)
     for i in range(count):
         sigma = scratch.singular[i]
         if sigma <= cutoff * scratch.singular[0]:
+            # It counts as zero, and so do the smaller ones that follow.
             return
+
+        # dq += alpha (u . e) / sigma v
         along = 0.0
         for k in range(rows):
             along += scratch.tool[i, k] * iterate.error[k]

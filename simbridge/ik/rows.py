@@ -45,7 +45,7 @@ class Rows:
         """Return A (k, n) and b (k,) at joint positions q (n,).
 
         Raises:
-            InvalidParameter: They are not of these shapes, or not finite.
+            InvalidParameter: They are not of these shapes, or a number is not finite or above 1e60.
         """
         matrix = _evaluate(self.matrix, q)
         values = _evaluate(self.values, q)
@@ -66,7 +66,7 @@ def _evaluate(coefficients: Coefficients, q: Array) -> Array:
     """Return coefficients as an array, at joint positions q (n,).
 
     Raises:
-        InvalidParameter: They are no numbers.
+        InvalidParameter: They are not numbers.
     """
     if callable(coefficients):
         return numbers("solver's rows", coefficients(q.copy()), "numbers")

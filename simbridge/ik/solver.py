@@ -23,7 +23,7 @@ TOLERANCE = (1e-6, 1e-5)
 """Translation (m) and rotation (rad) within which a target counts as reached."""
 
 START_TOLERANCE = (1e-10, 1e-10)
-"""The same for the first joint positions of a plan."""
+"""Translation (m) and rotation (rad) within which a plan's first joint positions are solved."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Solution:
         converged: Whether they meet the tolerance within the joint limits.
         distance: Remaining translation, m.
         angle: Remaining rotation, rad.
-        iterations: Over all tries.
-        restarts: Tries after the first.
+        iterations: The number of iterations of all tries.
+        restarts: The number of tries after the first.
     """
 
     q: Array
@@ -55,8 +55,8 @@ class Solver(ABC):
     Attributes:
         name: The name that `--solver` takes.
         robot: The arm it solves for.
-        task: "pose", "axis" (position and the tool's z axis) or "position": what of a target it is
-            to attain.
+        task: The part of a target that it is to attain: "pose", "axis" (position and the tool's z
+            axis) or "position".
     """
 
     name: str
@@ -70,11 +70,12 @@ class Solver(ABC):
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._q: Array = robot.home.copy()
-        # What is kept between targets, from the first step on.
+        # The memory of `_advance` between targets; None before the first step.
         self._memory: Array | None = None
-        # Joint positions and target for `last`, which is made on demand: it would double the time
-        # of a step.
+        # The last step's joint positions and target, from which `last` is made on demand: in each
+        # step it would double the time.
         self._stepped: tuple[Array, Array] | None = None
+        # The diagnosis of the last step, once `last` has been read.
         self._last: Diagnosis | None = None
 
     @property
@@ -139,8 +140,8 @@ class Solver(ABC):
         """Return the joint positions (n,), rad, after a control period towards a target.
 
         Raises:
-            InvalidParameter: The target is no pose; the solver stays as it is. Or the answer of a
-                custom one is no joint positions.
+            InvalidParameter: The target is not a pose (the solver then stays as it is), or the
+                answer of a custom solver is not n joint positions.
             ForeignSolverError: A custom solver failed.
         """
         goal = as_pose(target)
@@ -166,7 +167,7 @@ class Solver(ABC):
             q0: Joint positions (n,), rad, to begin with.
 
         Raises:
-            InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
+            InvalidParameter: The targets are not poses (T, 7), or the start not n finite numbers.
         """
         goals = as_poses(poses)
         start = as_joints(q0, self.robot.n)
@@ -185,7 +186,7 @@ class Solver(ABC):
                 default; then it is tried from `tries` fixed postures.
 
         Raises:
-            InvalidParameter: The target is no pose, or the start is not n finite numbers.
+            InvalidParameter: The target is not a pose, or the start is not n finite numbers.
         """
         goal = as_pose(target)
         start = as_joints(self.robot.home if q0 is None else q0, self.robot.n)
@@ -206,7 +207,7 @@ class Solver(ABC):
             (T,). They may be beyond the joint limits, except those of the closed form.
 
         Raises:
-            InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
+            InvalidParameter: The targets are not poses (T, 7), or the start not n finite numbers.
         """
         goals = as_poses(poses)
         start = as_joints(q0, self.robot.n)

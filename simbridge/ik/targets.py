@@ -55,7 +55,8 @@ def as_pose(target: Target) -> Array:
         target: `pinocchio.SE3`, or [x y z qx qy qz qw].
 
     Raises:
-        InvalidParameter: It is neither, or not finite, or its quaternion is zero.
+        InvalidParameter: It is neither, or not finite, or farther away than 1e100 m, or its
+            quaternion is zero.
     """
     if isinstance(target, pin.SE3):
         values = pin.SE3ToXYZQUAT(target)
@@ -79,22 +80,25 @@ def as_pose(target: Target) -> Array:
 def as_poses(targets: Any) -> Array:
     """Return targets as a read-only array (T, 7) for compiled code.
 
-    Their quaternions are of unit length. They are not copied if they are one already.
+    Their quaternions are of unit length. An array of floats that is contiguous and has such
+    quaternions already is not copied: the result is a view of it.
 
     Args:
         targets: Rows [x y z qx qy qz qw].
 
     Raises:
-        InvalidParameter: They are of another shape, or one is not finite, or its quaternion is
-            zero.
+        InvalidParameter: They are of another shape; or a target is not finite, or farther away than
+            1e100 m, or its quaternion is zero.
     """
     values = numbers("array of targets", targets, f"of shape {_SHAPE_NEEDS}")
     values = np.ascontiguousarray(values)
     if values.ndim != 2 or values.shape[1] != 7:
         raise InvalidParameter("shape of the targets", values.shape, _SHAPE_NEEDS)
 
+    # The squared lengths of the quaternions and of the positions.
     squares = np.einsum("ij,ij->i", values[:, 3:], values[:, 3:])
-    is_near = np.einsum("ij,ij->i", values[:, :3], values[:, :3]) <= MAX_DISTANCE**2
+    square_distances = np.einsum("ij,ij->i", values[:, :3], values[:, :3])
+    is_near = square_distances <= MAX_DISTANCE**2
     is_pose = is_near & (squares > LEAST_SQUARE) & (squares < np.inf)
     wrong = np.flatnonzero(~is_pose)
     if len(wrong):
@@ -134,7 +138,7 @@ def check_joints(name: str, q: Any, n: int) -> Array:
 
     Args:
         name: Their name in a message.
-        q: They.
+        q: The joint positions.
         n: The number of joints.
 
     Raises:
@@ -153,12 +157,12 @@ def numbers(name: str, values: Any, needed: str) -> Array:
     """Return an array of floats.
 
     Args:
-        name: Their name in a message.
+        name: The name of the values in a message.
         values: Numbers, or nested sequences of them.
-        needed: Description of the valid ones, for a message.
+        needed: Description of valid values, for a message.
 
     Raises:
-        InvalidParameter: They are something else.
+        InvalidParameter: The values are something else.
     """
     try:
         return floats(values)
@@ -170,12 +174,13 @@ def wrap_into_limits(robot: Robot, near: Array, q: Array) -> bool:
     """Turn joints that are out of range by whole turns, to where they are in range.
 
     Args:
-        robot: Its limits hold.
-        near: Joint positions (n,), rad, to which the turned joints are nearest.
+        robot: The arm, with the limits.
+        near: Joint positions (n,), rad. Of the turns that bring a joint into its range, the one
+            nearest to these is taken.
         q: Joint positions (n,), rad, which are changed.
 
     Returns:
-        Whether all are in range then.
+        True if all joints are in range then.
     """
     low = robot.position_min
     high = robot.position_max
@@ -192,7 +197,7 @@ def wrap_into_limits(robot: Robot, near: Array, q: Array) -> bool:
 
 
 def task_of(robot: Robot, name: str | None = None) -> str:
-    """Return the task of a name, or the robot's own.
+    """Return the task that a name stands for: the robot's own where the name is empty.
 
     Raises:
         UnknownName: There is no such task.
@@ -223,8 +228,7 @@ def adopt_free_components(task: str, poses: ArrayLike, like: ArrayLike) -> Array
         out[..., 3:] = attained[..., 3:]
         return out
 
-    # Of the turn from `like` to the pose, in the axes of `like`, that part which is about z is
-    # free.
+    # The turn from `like` to the pose, in the axes of `like`. Its part about z is free.
     turn = pose.multiply(pose.conjugate(attained[..., 3:]), targets[..., 3:])
     about_z = turn * np.array([0.0, 0.0, 1.0, 1.0])
     size = np.linalg.norm(about_z, axis=-1, keepdims=True)

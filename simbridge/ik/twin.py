@@ -18,11 +18,11 @@ class Twin:
     The defaults are its equation 17, conditioned.
 
     Attributes:
-        tool_mass: At the tool's point, kg; may be zero, as the inertia.
-        tool_inertia: Isotropic, at the tool's point, kg m^2.
-        link_mass: At the origin of each joint, kg. 0.1 is smooth near singularities, at the cost of
-            straightness.
-        link_inertia: Isotropic, at the origin of each joint, kg m^2.
+        tool_mass: Mass at the tool's point, kg; may be zero.
+        tool_inertia: Isotropic inertia at the tool's point, kg m^2; may be zero.
+        link_mass: Mass at the origin of each joint, kg. 0.1 is smooth near singularities, at the
+            cost of straightness.
+        link_inertia: Isotropic inertia at the origin of each joint, kg m^2.
 
     Raises:
         InvalidParameter: A mass is negative or not finite, or a link has none.
@@ -57,13 +57,15 @@ class Twin:
 def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
     """Return mass (kg) and inertia (kg m^2) that the tool has at least in every posture.
 
-    They bound the gains. With mass and inertia at the tool, they are these. Otherwise they are
-    those of the last link, as effective at the tool at a distance r: one over the largest
-    eigenvalue of its compliance. The other links only make the tool heavier.
+    They bound the gains. A twin with mass and inertia at the tool has at least these. Without one
+    of them, the tool is moved by the last link at a distance r: it then has at least one over the
+    largest eigenvalue of that link's compliance at the tool, which holds for mass and inertia
+    alike. The other links only make the tool heavier.
     """
     if twin.tool_mass > 0.0 and twin.tool_inertia > 0.0:
         return twin.tool_mass, twin.tool_inertia
 
+    # r: the largest distance of the tool from the last joint, infinite for an unlimited slide.
     distance = float(np.linalg.norm(robot.placements[-1, :3, 3]))
     if robot.prismatic[-1]:
         distance += max(abs(robot.position_min[-1]), abs(robot.position_max[-1]))

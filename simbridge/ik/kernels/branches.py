@@ -403,7 +403,22 @@ def find_branches(
     slack: float,
     buffers: BranchBuffers,
 ) -> int:
-    """Find all solutions, as `branches` does, within buffers."""
+    """Find all solutions for a target, nearest first, within buffers.
+
+    Args:
+        lengths: Lengths of the arm, m: see `ClosedFormArm`.
+        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
+        target: Pose (7,); its quaternion need not be of unit length.
+        near: Joint positions (n,), rad, from which nearness counts.
+        slack: Distance by which the target may be out of reach, m; infinite for the solutions that
+            point to it.
+        buffers: The solutions are in `buffers.out`, their singularities in `buffers.notes`.
+
+    Returns:
+        The number of solutions; -1 if the target or `near` is not finite, or the quaternion is
+        zero.
+    """
     n = near.shape[0]
     is_finite = find_goal(frames, target, buffers)
     for i in range(n):
@@ -411,14 +426,21 @@ def find_branches(
     if not is_finite:
         return -1
 
+    # Without a solution, none is singular: callers read the first entry whatever the number is.
     buffers.notes[0] = 0
     if n == 2:
         return planar_branches(lengths, joints, near, slack, buffers)
-    k = ur_branches(lengths, joints, near, slack, False, buffers)
-    if k == 0 and slack < np.inf:
-        # Only the nearest of several within rounding: two of them may be the same solution.
-        k = min(1, ur_branches(lengths, joints, near, slack, True, buffers))
-    return k
+
+    at_boundary = False
+    k = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
+    if k > 0 or slack == np.inf:
+        return k
+
+    # Rounding may have put the arm out of reach. Of the solutions within rounding only the nearest
+    # counts, which is the first: two of them may be the same one.
+    at_boundary = True
+    k = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
+    return min(1, k)
 
 
 def branches(  # noqa: PLR0913 (compiled: plain arrays and numbers)
@@ -462,8 +484,8 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 ) -> None:
     """Find for each target the solution nearest to the one before.
 
-    Where there is none, it is the nearest of those that point to the target, or else the one
-    before.
+    Where a target has no solution, the joints go to the nearest solution that points to it, or stay
+    where they are.
 
     Args:
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
@@ -472,8 +494,8 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         targets: Poses (T, 7).
         q: Joint positions (n,), rad, before the first, which become the last ones.
         path: Result: joint positions (T, n), rad.
-        attained: Result: whether they attain the targets (T,).
-        singularities: Result: their singularities (T,), as bits.
+        attained: Result: True for each target (T,) that is attained.
+        singularities: Result: the singularities of each joint position (T,), as bits.
     """
     n = q.shape[0]
     buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))
@@ -481,7 +503,10 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         k = find_branches(lengths, joints, frames, targets[t], q, SLACK, buffers)
         attained[t] = k > 0
         if not attained[t]:
+            # With infinite slack a target out of reach is pointed to.
             k = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
+
+        # The nearest solution comes first; without any the arm stays.
         singularities[t] = buffers.notes[0] if k > 0 else 0
         for i in range(n):
             if k > 0:

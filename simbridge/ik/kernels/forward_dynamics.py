@@ -147,7 +147,7 @@ def track(
         poses: The targets (T, 7).
         memory: The state before, then after: see the module's text.
         settings: See `LoopSettings`.
-        iterations: Per target.
+        iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
@@ -251,7 +251,7 @@ def accumulate(
         poses: The targets (T, 7).
         memory: The state before, then after: see the module's text.
         settings: See `LoopSettings`.
-        iterations: Per target.
+        iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
@@ -326,7 +326,7 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         starts: Postures (R, n) from which a target is tried again, in turn, until one succeeds.
         poses: The targets (T, 7).
         settings: See `LoopSettings`; without damping, and the ballast is another.
-        iterations: Per attempt.
+        iterations: The number of iterations per attempt.
         tolerance: Translation (m) and rotation (rad).
         out: Result: joint positions (T, n), rad or m.
         residuals: Result: remaining translation (m) and rotation (rad), (T, 2).

@@ -20,8 +20,8 @@ from simbridge.ik.kernels.stand_ins import take_step
 TOLERATED_COST = 5e-13
 # The smallest fraction of a drift that is tried.
 MIN_DRIFT = 2.0**-8
-# The fraction of it that has to survive its correction: more than the half that a single step
-# leaves of the bend of a stretched arm, since there Newton's method only halves what is left.
+# The fraction of a drift that has to survive its correction: more than the half that a single step
+# leaves of the bend of a stretched arm, since there Newton's method only halves what remains.
 SURVIVING_FRACTION = 0.75
 
 
@@ -30,15 +30,15 @@ def stay(settings: Any, descent: Descent, cost: float) -> None:
 
 
 def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
-    """Move by the drift of the step that led to the joint positions, and linearize there.
+    """Move on by the drift that came with the last step, and linearize there.
 
-    Step, drift and correction together move no joint further than the clamp. Without a clamp
-    nothing is checked: the plain method.
+    Step, drift and correction together move no joint further than the clamp. Without a clamp the
+    whole drift is made and nothing is checked: the plain method.
 
     Args:
         settings: Settings of the step.
-        descent: After the step.
-        cost: There.
+        descent: The descent after the step: its joint positions, and the drift.
+        cost: Cost of the residual at these joint positions.
     """
     search = descent.search
     q = descent.iterate.q
@@ -47,17 +47,21 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
     clamp = search.step_clamp
     n = q.shape[0]
 
+    # Keep the drift: each correction below fills in another one.
     square = 0.0
     for i in range(n):
         drift[i] = descent.iterate.drift[i]
         square += drift[i] * drift[i]
     if square == 0.0:
         return
+
+    # Shorten it to what the step has left of the clamp.
     room = clamp - largest_difference(q, search.q_before)
     if room <= 0.0:
         return
     square *= limit_step(drift, room) ** 2
 
+    # Try the whole drift, then halves of it, until one costs nothing, or its cost can be corrected.
     is_guarded = math.isfinite(clamp)
     copy(q, start)
     scale = 1.0
@@ -67,7 +71,8 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
         if linearize_cost(descent) <= cost or not is_guarded:
             return
 
-        # The correction is its motion, and its drift where the solver would move on.
+        # The correction is the solver's own step from there. The drift of that step says whether
+        # the solver would move on in the same direction, or back.
         adopt_candidate(descent)
         take_step(settings, descent)
         limit_step(descent.iterate.dq, clamp)
@@ -84,5 +89,6 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
             return
         scale *= 0.5
 
+    # No drift is accepted: back to where the step has led.
     copy(start, q)
     linearize_cost(descent)

@@ -46,7 +46,7 @@ def wrist_3_angle(xz: float, yz: float, flip: int) -> float:
 
     Args:
         xz: The component of the goal's x axis along the parallel axes.
-        yz: That of its y axis.
+        yz: The component of its y axis along them.
         flip: Whether the wrist is flipped (1) or not (0).
     """
     if flip == 0:

@@ -52,7 +52,7 @@ class Scratch:
     vector: Annotated[Array, "system"]
     """Its right-hand side, then its solution."""
     sides: Annotated[Array, 3, "system"]
-    """The same for three right-hand sides."""
+    """Three right-hand sides at once, then their solutions."""
     order: Annotated[Counts, "system"]
     """The order of its unknowns."""
 
