@@ -24,7 +24,7 @@ from simbridge.robot.pose import Array
 
 # Fraction of a path over which its derivative is taken.
 DERIVATIVE_STEP = 1e-4
-# To which fraction of a path a distance along it is found.
+# Tolerance, as a fraction of a path, to which a distance along the path is located.
 FRACTION_TOLERANCE = 1e-9
 # Where a move without one before it begins to blend if its radius is longer than its path.
 LATEST_ENTRY = 0.5
@@ -38,11 +38,11 @@ LIMIT_FRACTION = 0.99
 SMALLEST_AREA = 1e-9
 # Below this speed a blend has no arc, m/s.
 SLOWEST_ARC = 1e-9
-# By how much the speeds at both ends of an arc may differ, in proportion.
+# Largest difference of the speeds at both ends of an arc, as a fraction of the speed.
 ARC_SPEED_TOLERANCE = 1e-3
-# How much an arc turns at least, and how much less than half a turn it turns at most, rad.
+# Smallest turn of an arc, and the least by which it falls short of half a turn, rad.
 SMALLEST_TURN = 1e-3
-# Of a joint speed limit relative to the way; dividing by this instead of zero gives no infinity.
+# Shortest time of a movej without a distance, s: a division by it, not by zero, gives no infinity.
 SHORTEST_TIME = 1e-300
 
 
@@ -451,6 +451,12 @@ class Arc(NamedTuple):
     inward: Array
     angle: float
 
+    def position(self, fraction: float) -> Array:
+        """Return the position of the TCP (3,), m, at a fraction of the arc."""
+        turn = fraction * self.angle
+        along = math.sin(turn) * self.tangent
+        return self.start + along + (1.0 - math.cos(turn)) * self.inward
+
 
 class Blend:
     """The way from one move into the next: a cubic through positions and velocities at both ends.
@@ -470,6 +476,7 @@ class Blend:
     """
 
     def __init__(self, before: PathMove, after: PathMove, max_rate: float) -> None:
+        # The blend begins where the first move is now, and ends as far behind the corner.
         fraction, rate = before.progress
         leg = float(np.linalg.norm(before.position(fraction) - before.position(1.0)))
         # The first path slows down evenly, to rest at the corner: at half of its rate on average.
@@ -479,26 +486,35 @@ class Blend:
         self.end = min(after.fraction_at(leg), 0.5 * max_rate * self.duration)
         self.end_rate = 2.0 * self.end / self.duration
 
-        # In the joints' space there is no arm, in the tool's the TCP where the blend begins.
-        self._near = after.corner
+        # The arm of a blend in tool space, for its inverse kinematics; None in joint space.
         self._arm: EmulatedArm | None = None
+        # The TCP's frame at the start of the blend, from which rotations count in tool space.
         self._origin = pin.SE3.Identity()
+        # The joints at the corner (n,), rad: the seed for the inverse kinematics of a tool path
+        # that is blended in joint space.
+        self._near = after.corner
         if isinstance(before, ToolPath) and isinstance(after, ToolPath):
             self._arm = before.arm
             self._origin = before.frame(fraction)
 
-        # Coordinates and velocities at both ends.
+        # Coordinates at both ends, and their velocities per s: see `_coordinates`.
         self._first = self._coordinates(before, fraction)
         self._last = self._coordinates(after, self.end)
         self._first_velocity = rate * self._slope(before, fraction)
         self._last_velocity = self.end_rate * self._slope(after, self.end)
 
+        # The path of the TCP between two movep, in place of the cubic's positions.
         self._arc: Arc | None = None
         if before.kind == after.kind == "movep":
             self._make_arc(leg)
 
     def _coordinates(self, move: PathMove, fraction: float) -> Array:
-        """Return the joints (n,), or the TCP's position and its rotation since the begin (6,)."""
+        """Return the coordinates in which a blend is a cubic, at a fraction of a move's path.
+
+        In joint space they are the joints (n,), rad. In tool space (6,) they are the position of
+        the TCP, m, and its rotation vector since the start of the blend, rad, in the pendant's
+        base.
+        """
         if self._arm is None:
             return move.joints(fraction, self._near)
 
@@ -538,19 +554,30 @@ class Blend:
             self.duration *= longer
 
     def joints(self, time: float, q: Array) -> Array:
-        """Return the joints (n,), rad, after `time` s; q are the present ones."""
-        s = time / self.duration
+        """Return the joints (n,), rad, at a time since the start of the blend.
+
+        Args:
+            time: The time, s.
+            q: Present joints (n,), rad: in tool space, the seed of the inverse kinematics.
+        """
+        fraction = time / self.duration
+        coordinates = self._cubic(fraction)
+        if self._arm is None:
+            return coordinates
+
+        position = coordinates[:3]
+        if self._arc is not None:
+            position = self._arc.position(fraction)
+        rotation = pin.exp3(coordinates[3:]) @ self._origin.rotation
+        return self._arm.joints(pin.SE3(rotation, position), q)
+
+    def _cubic(self, s: float) -> Array:
+        """Return the coordinates at a fraction s of the duration, on a cubic Hermite curve.
+
+        It has the coordinates and the velocities of both moves at its ends.
+        """
         positions = (1.0 + 2.0 * s) * (1.0 - s) ** 2 * self._first
         positions = positions + s * s * (3.0 - 2.0 * s) * self._last
         velocities = s * (1.0 - s) ** 2 * self._first_velocity
         velocities = velocities - s * s * (1.0 - s) * self._last_velocity
-        x = positions + self.duration * velocities
-        if self._arm is None:
-            return x
-
-        if self._arc is not None:
-            arc = self._arc
-            along = math.sin(s * arc.angle) * arc.tangent
-            x[:3] = arc.start + along + (1.0 - math.cos(s * arc.angle)) * arc.inward
-        rotation = pin.exp3(x[3:]) @ self._origin.rotation
-        return self._arm.joints(pin.SE3(rotation, x[:3]), q)
+        return positions + self.duration * velocities
