@@ -25,9 +25,9 @@ from simbridge.ur.tables import PORT_NAMES
 
 # Exchanges that wait for the disk; further ones are lost, and counted.
 MAX_QUEUED = 50_000
-# Until a terminal or pipe that takes no more misses lines, s.
+# How long a terminal or pipe that takes nothing is waited for before it misses lines, s.
 PATIENCE_S = 1.0
-# For the disk, at the end, s.
+# How long the last exchanges may take to be written, when the context ends, s.
 END_TIMEOUT_S = 10.0
 # Bytes that a pipe takes at once when it takes any.
 PIECE = select.PIPE_BUF
@@ -40,8 +40,8 @@ class Exchange:
     """One line of the file, a JSON object with these names; bytes are two hexadecimal digits each.
 
     Attributes:
-        clock: The controller's, s since its start.
-        port: The standard number.
+        clock: The controller's clock, s since its start.
+        port: The standard number of the port.
         client: Number of the client, counted from 1 in the order of connecting, whatever the port.
         event: The kind of event, as the controller sees it.
         bytes: Received bytes, as the network cut them, or sent ones: one or more messages.
@@ -78,14 +78,14 @@ class Traffic:
         self._verbose = verbose
         self._host = host
 
-        # What is still to be kept and shown; None ends it.
+        # Exchanges that are still to be kept and shown; None ends the thread.
         self._queue: queue.SimpleQueue[Exchange | None] = queue.SimpleQueue()
         self._file: TextIO | None = None
-        # Why the file takes no more.
+        # The error after which nothing more is written to the file.
         self._error: OSError | None = None
-        # Whether standard output took nothing the last time: then it is not waited for.
+        # True while standard output takes nothing: it is then not waited for again.
         self._stuck = False
-        # By the number of the client.
+        # The conversation of each client, by the client's number.
         self._conversations: dict[int, Conversation] = {}
         self._thread = threading.Thread(
             target=self._run, name="simbridge-emulator-traffic", daemon=True
@@ -117,20 +117,24 @@ class Traffic:
         if self.not_shown:
             print(f"{self.not_shown} messages were not shown: nobody read them.", file=sys.stderr)
 
+        # A daemon: a thread that still waits for a disk or a terminal does not hold up the process.
         if self._thread.is_alive():
-            reason = f"it did not take what was to be written for {END_TIMEOUT_S:g} s"
-            raise OutputError(str(self._path), reason)
+            destination = "standard output" if self._path is None else str(self._path)
+            reason = f"the last messages were not written within {END_TIMEOUT_S:g} s"
+            raise OutputError(destination, reason)
         if self._error is not None:
             error = self._error
             raise OutputError(str(self._path), error.strerror or "", error.errno) from None
 
         # The empty file of a controller that did not start would be in the way of the next one.
-        with contextlib.suppress(OSError):
-            if kind is not None and self._path is not None and not self._path.stat().st_size:
-                self._path.unlink()
+        if kind is not None and self._path is not None:
+            with contextlib.suppress(OSError):
+                is_empty = self._path.stat().st_size == 0
+                if is_empty:
+                    self._path.unlink()
 
     def _run(self) -> None:
-        """Show and keep what comes, until the end; in the thread."""
+        """Show and keep exchanges until the context ends (the thread's function)."""
         exchange = self._queue.get()
         while exchange is not None:
             self._show_and_keep(exchange)
@@ -207,7 +211,7 @@ def read_traffic(file: str | Path) -> Iterator[Exchange]:
         InputFileError: The file cannot be read, or is not such a recording.
     """
     path = Path(file)
-    # Of the line that is read, from 1.
+    # The number of the line that is read, from 1.
     number = 0
     try:
         with path.open(encoding="ascii") as lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 
 import pytest
@@ -150,3 +151,15 @@ def test_each_message_is_printed(capfd):
         "    0.502 127.0.0.1 client 1 -> dashboard: play",
         "    0.504 127.0.0.1 client 1 <- dashboard: Starting program",
     ]
+
+
+def test_leaving_without_a_file_names_standard_output(monkeypatch):
+    reader_is_gone = threading.Event()
+    monkeypatch.setattr("simbridge.emulator.traffic.END_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(Traffic, "_show_and_keep", lambda *_: reader_is_gone.wait())
+
+    with pytest.raises(OutputError) as caught, Traffic(None, True) as traffic:
+        traffic.note(EXCHANGES[0])
+    reader_is_gone.set()
+
+    assert str(caught.value.path) == "standard output"
