@@ -74,9 +74,11 @@ class EmulatorOptions:
             if value == option.default:
                 continue
 
-            flag = "--" + option.name.replace("_", "-")
+            name = option.name.replace("_", "-")
             if value is True:
-                arguments.append(flag)
+                arguments.append(f"--{name}")
+            elif value is False:
+                arguments.append(f"--no-{name}")
             else:
-                arguments += [flag, str(value)]
+                arguments += [f"--{name}", str(value)]
         return arguments
