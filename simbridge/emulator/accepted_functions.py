@@ -34,7 +34,7 @@ RESULTS: dict[str, Any] = {
     "pause_on_error_code": None,
     "reset_revolution_counter": None,
     "set_safety_mode_transition_hardness": None,
-    # Of 0 to 2: as wanted.
+    # 0, from a range of 0 to 2, says that freedrive moves as wanted.
     "get_freedrive_status": 0,
     "get_tool_current": 0.0,
     "force_mode_get_damping": 0.005,

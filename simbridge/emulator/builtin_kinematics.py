@@ -30,7 +30,7 @@ class KinematicsFunctions(FunctionGroup):
     """Functions of the arm's kinematics and dynamics.
 
     Args:
-        controller: Whose arm it is.
+        controller: The controller of the arm.
     """
 
     def __init__(self, controller: EmulatedController) -> None:

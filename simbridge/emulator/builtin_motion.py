@@ -49,9 +49,9 @@ SHORTEST_SERVOJ = 1e-4
 # Nobody waits for the end of such a time, and its number of ticks is finite, s.
 LONGEST_WAIT = 1e12
 
-# Of an arm that is still moving when a move begins, rad/s^2.
+# Deceleration of an arm that is still moving when a move begins, rad/s^2.
 BRAKING = 20.0
-# At the end of freedrive, rad/s^2.
+# Deceleration at the end of freedrive, rad/s^2.
 FREEDRIVE_BRAKING = 5.0
 # servoc does not move a tool that is this close to its goal, m.
 SERVOC_TOLERANCE = 1e-9
@@ -82,7 +82,8 @@ class MotionFunctions(ControllerFunctions):
     _mover: Any = None
     # Scaling of force mode, as a program has set it.
     _force_gain = 0.5
-    # Of a timed motion's call that did not end with a tick, s.
+    # Remainder of the last timed call, s, which adds to the next: calls end with a tick. It is
+    # negative where the call took too long.
     _carried_time = 0.0
 
     def _check_mover(self, thread: Any) -> None:

@@ -16,18 +16,18 @@ from simbridge.emulator.contact import Contact
 from simbridge.emulator.motions import ArmMotion
 from simbridge.robot.pose import Array
 
-# Of the tool in freedrive (6,), kg and kg m^2.
+# Virtual mass and inertia of the tool in freedrive (6,), kg and kg m^2.
 FREEDRIVE_MASS = np.array([10.0] * 3 + [0.3] * 3)
-# Of the tool in freedrive (6,), N s/m and N m s/rad.
+# Virtual damping of the tool in freedrive (6,), N s/m and N m s/rad.
 FREEDRIVE_DAMPING = np.array([40.0] * 3 + [1.0] * 3)
 # Below this speed the tool rests, m/s or rad/s.
 SLOWEST_FREEDRIVE = 1e-6
-# Of the joint speeds at singularities.
+# Damping of the least squares that turns the tool's twist into joint speeds.
 FREEDRIVE_TWIST_DAMPING = 1e-4
 
 # Speed for each N or N m that is missing (6,), m/s and rad/s, at a gain scaling of 1.
 FORCE_MODE_GAIN = np.array([4e-3] * 3 + [0.2] * 3)
-# How fast the tool gets that speed, s.
+# Time constant with which the tool gets that speed, s.
 FORCE_MODE_LAG = 0.02
 
 
@@ -49,7 +49,7 @@ class Freedrive(ArmMotion):
         self._free = np.array(axes, dtype=bool)
         # Turns a twist or a wrench (6,) from the feature's axes to the base's.
         self._turn = np.kron(np.eye(2), feature)
-        # Of the tool along the feature's axes (6,), m/s and rad/s.
+        # Twist of the tool along the feature's axes (6,), m/s and rad/s.
         self._velocity = np.zeros(6)
 
     def resume_from(self, q: Array, qd: Array) -> None:

@@ -16,7 +16,7 @@ from simbridge.emulator.state import MAX_QUANTITY, ControllerState
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
-# Of the table, N/m.
+# Stiffness of the table, N/m.
 STIFFNESS = 20e3
 # Force from which tool_contact reports a contact, N.
 CONTACT_FORCE = 5.0

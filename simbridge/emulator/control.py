@@ -23,7 +23,7 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 # The longest delay, and the longest time for which a controller is frozen or its tool pushed, s.
 MAX_FAULT_S = 3600.0
-# Of a value that is shown in an error.
+# Characters that an error shows of a value.
 MAX_SHOWN_CHARACTERS = 100
 DIGITAL_PINS = 18
 

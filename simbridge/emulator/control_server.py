@@ -29,7 +29,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
     Args:
         running: The controller that the commands are for.
         host: Its address.
-        port: Where the server listens.
+        port: The port on which the server listens.
 
     Raises:
         OSError: The port cannot be opened.

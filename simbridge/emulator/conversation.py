@@ -19,7 +19,7 @@ from simbridge.ur.tables import (
     SafetyMode,
 )
 
-# Of a text that is shown, characters.
+# Characters that are shown of a text.
 MAX_LINE = 1000
 # Size and type of a primary package.
 _PRIMARY_HEADER = struct.Struct(">iB")
@@ -34,15 +34,16 @@ class Conversation:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        # What came of messages that are not complete, in both directions.
+        # Bytes of messages that are not complete, in either direction.
         self._received = bytearray()
         self._sent = bytearray()
         self._scripts = ScriptBuffer()
         # Kinds of periodic packages that were shown.
         self._shown_kinds: set[int] = set()
 
-        # Of RTDE's protocol: as agreed, and as the client has asked for.
+        # The version of RTDE's protocol that both sides have agreed on.
         self._version = 1
+        # The version that the client has asked for, until the controller accepts it.
         self._requested_version = 1
         # Names of input recipes that have no number yet.
         self._pending_inputs: list[list[str]] = []

@@ -20,9 +20,9 @@ NOT_ALLOWED = (
     "Command is not allowed due to safety reasons, "
     "please switch robot to Remote Control mode and reconnect to port 29999"
 )
-# Of a line, bytes.
+# Longest line, bytes.
 MAX_LINE = 4096
-# How much of an unknown command the log shows, characters.
+# Characters that the log shows of an unknown command.
 MAX_SHOWN = 100
 USER_ROLES = ("programmer", "operator", "none", "locked", "restricted")
 OPERATIONAL_MODES = ("manual", "automatic")
@@ -226,7 +226,7 @@ class Dashboard:
         """Return the file of a program, or None if there is no such file in the folder.
 
         Args:
-            name: Its path; the folder of programs is known by three names.
+            name: Its path: relative to the folder, or below /programs/ or /ursim/programs/.
         """
         folder = self._controller.programs
         relative = name.removeprefix("/ursim").removeprefix("/programs/")

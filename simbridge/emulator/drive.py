@@ -78,7 +78,7 @@ class Drive:
         motion: The motion by which the program moves the arm.
         rate: The part of its speed that a motion has, 0..1: it falls while the arm is halted.
         contact: The forces on the tool.
-        force_mode: Where it is on.
+        force_mode: Force mode, while it is on; else None.
     """
 
     def __init__(

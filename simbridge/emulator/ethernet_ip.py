@@ -21,7 +21,7 @@ ZEROS: dict[str, Any] = {
     "string": "",
 }
 MAX_LABELS = 1000
-# Of a label, in units of a tick's budget.
+# Cost of reading a label, in units of a tick's budget.
 READ_COST = 10
 # Methods without an effect here.
 IGNORED_METHODS = ("clear", "set_watchdog", "start_watchdog", "stop_watchdog", "close")

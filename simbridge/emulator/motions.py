@@ -16,9 +16,9 @@ from simbridge.robot.pose import Array
 from simbridge.servo.joints import ServojJoints
 from simbridge.servo.law import ServojLaw
 
-# Of joints that brake and stay, rad/s^2.
+# Deceleration of joints that brake and stay, rad/s^2.
 HOLD_DECELERATION = 20.0
-# After so long the orientation of speedl is integrated anew, s.
+# Time after which the orientation of speedl is integrated anew, s.
 ORIENTATION_RENEWAL_S = 0.5
 
 
@@ -26,10 +26,10 @@ class ArmMotion(ABC):
     """A motion of the arm.
 
     Attributes:
-        done: Whether it has ended; its last target then holds.
-        has_path: Whether it can be slowed along a path. Otherwise it is halted by braking the
+        done: True once it has ended; its last target then holds.
+        has_path: True if it can be slowed along a path. Otherwise it is halted by braking the
             joints, and `resume_from` passes it their state.
-        blending: Whether the next move may take over, within the blend radius of this one.
+        blending: True while the next move may take over, within the blend radius of this one.
         speed: The joints' speeds (n,), rad/s, at the end of the last tick; None where they are that
             tick's mean.
     """
@@ -231,7 +231,7 @@ class ServojMotion(ArmMotion):
     """servoj: the servo law of UR's controllers, until another motion follows.
 
     Args:
-        q: Joint targets at the begin (n,), rad.
+        q: Joint targets at the start (n,), rad.
         qd: Their velocities (n,), rad/s.
         period: Control period, s.
         follows_slider: Whether its time passes slower with the speed scaling.
@@ -251,7 +251,7 @@ class ServojMotion(ArmMotion):
     def resume_from(self, q: Array, qd: Array) -> None:
         """See `ArmMotion`."""
         self._joints.reset(q, qd)
-        # Joint targets (n,), rad, at the begin and at the end of the law's cycle under way.
+        # Joint targets (n,), rad, at the start and at the end of the law's cycle under way.
         self._cycle_begin = q
         self._cycle_end = q
         # Fraction of that cycle which has passed.

@@ -17,9 +17,10 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from simbridge.emulator.errors import UnknownNode
 
-# Of a file, unpacked: a MiB takes about 0.15 s, in which the controller's clock stands still.
+# Largest file, unpacked, bytes: a MiB takes about 0.15 s, in which the controller's clock stands
+# still.
 MAX_BYTES = 1 << 22
-# Of elements in each other.
+# Depth to which elements may be nested.
 MAX_DEPTH = 200
 DIGITAL_PIN = re.compile(r"digital_(?:in|out)\[(\d+)\]")
 # Where neither the waypoint nor its Move says it, m/s^2 (or rad/s^2) and m/s (or rad/s).
@@ -113,7 +114,7 @@ def translate(path: Path) -> str:
     """Return the URScript of a program file.
 
     Raises:
-        UnknownNode: It has a node that is not known, or is no program.
+        UnknownNode: It has a node that is not known, or is not a program.
         OSError: It cannot be read.
     """
     try:
@@ -129,7 +130,7 @@ def translate(path: Path) -> str:
 
 
 def _read_tree(path: Path) -> Element:
-    """Return the root of a program's tree; a ValueError says why it is no program."""
+    """Return the root of a program's tree; a ValueError says why the file is not a program."""
     with gzip.open(path) as file:
         parser = XMLParser(target=LimitedTreeBuilder())
         content = file.read(MAX_BYTES + 1)

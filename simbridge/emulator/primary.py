@@ -22,11 +22,11 @@ from simbridge.ur.tables import (
     StatePart,
 )
 
-# Of the robot state, s.
+# Period of the robot state, s.
 PERIOD = 0.1
-# Of a message, bytes.
+# Longest text of a message, bytes.
 MAX_TEXT = 4096
-# Of the title of a message, bytes: its length is a byte.
+# Longest title of a message, bytes: its length is sent as one byte.
 MAX_TITLE = 255
 
 # Calibration status of the kinematics.

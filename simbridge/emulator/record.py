@@ -27,7 +27,7 @@ class TickRecord:
     def __init__(self, n: int) -> None:
         self.inputs: deque[InputPackage] = deque(maxlen=RECORD_LENGTH)
         self._n = n
-        # Ticks so far, also those that are no longer kept.
+        # Ticks so far, including those whose samples have been dropped.
         self._count = 0
         # A ring of ticks: number, setpoint, target and actual joints.
         self._rows = np.zeros((RECORD_LENGTH, 1 + 3 * n))

@@ -26,7 +26,7 @@ from simbridge.emulator.urscript.values import (
 )
 from simbridge.errors import InvalidParameter
 
-# Of one call, s.
+# Longest time of a call, s.
 CALL_TIMEOUT_S = 60.0
 # The largest answer of a remote procedure.
 MAX_ANSWER_BYTES = 1 << 20

@@ -38,12 +38,12 @@ TIMED_TICKS = 200_000
 SHORTEST_INTERVAL_S = 0.002
 # For the clients of a controller that is as fast as it can be, s.
 SHORTEST_PAUSE_S = 1e-4
-# Over which the attained speed is measured, s.
+# Time over which the attained speed is measured, s.
 SPEED_WINDOW_S = 1.0
 
 # Lines that wait to be printed, and different ones about requests that are not supported.
 MAX_LINES = 1000
-# Of a request, and of the text about it, that a line shows.
+# Bytes that a line shows of a request, and characters of the text about it.
 MAX_SHOWN_BYTES = 200
 MAX_TEXT_CHARACTERS = 1000
 

@@ -6,7 +6,7 @@ import re
 
 from simbridge.emulator.errors import ProtocolViolation
 
-# Of a program, bytes.
+# Largest program, bytes.
 MAX_SCRIPT = 1 << 20
 
 # What may hide a keyword, then what opens a block and what closes one.

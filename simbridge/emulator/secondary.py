@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 from simbridge.emulator.errors import RuntimeFault
 
-# Of programs that wait for another one to end.
+# Programs that may wait for another one to end.
 MAX_QUEUED = 16
-# Of one program.
+# Characters of a program.
 MAX_CHARACTERS = 1 << 16
-# Of one program, s of controller time.
+# Longest duration of a program, s of controller time.
 MAX_DURATION = 1.0
 
 # Functions that may block, by the beginnings of their names.

@@ -32,7 +32,7 @@ from simbridge.emulator.traffic import EventName, Exchange
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
-# Per port.
+# Clients of a port at the same time.
 MAX_CLIENTS = 64
 # Connections that wait to be accepted, per port.
 MAX_BACKLOG = 128
@@ -58,7 +58,7 @@ class Servers:
     lock held, and have taken effect when they return.
 
     Args:
-        controller: Whose ports they are.
+        controller: The controller that the ports belong to.
         lock: Held whenever the controller is accessed.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
@@ -80,7 +80,8 @@ class Servers:
         ports: Mapping[int, int] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
-        self.ports = {number: (ports or {}).get(number, number) for number in PORT_NAMES}
+        other_ports = ports or {}
+        self.ports = {number: other_ports.get(number, number) for number in PORT_NAMES}
         self.fault: Exception | None = None
 
         self._controller = controller
@@ -90,10 +91,11 @@ class Servers:
 
         self._registry = RtdeRegistry(controller)
         self._dashboard = Dashboard(controller)
-        self._ports = {
-            number: Port(number, connect) for number, connect in self._session_makers().items()
-        }
-        # How many clients have connected so far.
+        # Each port with its clients, by its standard number.
+        self._ports: dict[int, Port] = {}
+        for number, connect in self._session_makers().items():
+            self._ports[number] = Port(number, connect)
+        # The number of clients that have connected so far, to any port.
         self._client_count = 0
         # Ticks from one robot state to the next.
         self._state_divider = max(1, round(primary.PERIOD / controller.profile.period))
@@ -103,13 +105,13 @@ class Servers:
         self._wake_receiver, self._wake_sender = socket.socketpair()
         self._wake_receiver.setblocking(False)
         self._wake_sender.setblocking(False)
-        # Whether such a byte is under way.
-        self._awake = False
+        # True from the sending of such a byte until the thread has read it: one is enough.
+        self._wake_pending = False
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-io", daemon=True)
 
     def _session_makers(self) -> dict[int, Callable[[], tuple[Session, bytes]]]:
-        """Return what makes a client's session and its greeting, by the port's standard number."""
+        """Return the function that makes a client's session and greeting, by port number."""
         controller = self._controller
 
         def dashboard_session() -> tuple[Session, bytes]:
@@ -211,7 +213,7 @@ class Servers:
             names: The inputs.
 
         Returns:
-            Those that a client has claimed already; then none is claimed.
+            The inputs that a client has claimed already; if there are any, none is claimed here.
 
         Raises:
             UnknownName: There is no such input.
@@ -322,7 +324,7 @@ class Servers:
             sock.listen(MAX_BACKLOG)
         except OSError as error:
             sock.close()
-            # The number of a gaierror is not the system's.
+            # The number of a gaierror (a host name that is not known) is not one of the system's.
             is_unknown_host = isinstance(error, socket.gaierror)
             reason = errno.EADDRNOTAVAIL if is_unknown_host else error.errno or errno.EINVAL
             raise CannotListen(self._host, number, reason) from None
@@ -340,9 +342,10 @@ class Servers:
 
     def _wake(self) -> None:
         """Have the thread look after its clients now."""
-        if not self._awake:
-            self._awake = True
-            # It fails if the pipe is full, then the thread is awake; or the servers have stopped.
+        if not self._wake_pending:
+            self._wake_pending = True
+            # Sending fails where the sockets' buffer is full, which wakes the thread anyway, or
+            # where the servers have stopped.
             with suppress(OSError):
                 self._wake_sender.send(b"\x00")
 
@@ -363,10 +366,10 @@ class Servers:
             events: Events of the selector.
         """
         if key.fileobj is self._wake_receiver:
-            # In this order: a wake-up between the two sets the flag again, and its cause is handled
-            # after all events.
+            # First the byte, then the flag: whoever calls `_wake` between the two sends no byte,
+            # but the cause is handled after all events of this round.
             self._wake_receiver.recv(CHUNK)
-            self._awake = False
+            self._wake_pending = False
         elif isinstance(key.data, Port):
             self._accept(key.data)
         else:
@@ -443,7 +446,7 @@ class Servers:
 
     def _read(self, client: Client) -> None:
         """Read what a client has sent, and answer it."""
-        # It was closed after the selector had reported it.
+        # The client was closed after the selector had reported it.
         if client.sock.fileno() < 0:
             return
         try:
@@ -487,7 +490,7 @@ class Servers:
             )
 
     def _serve(self, client: Client) -> None:
-        """Send a client's unsent data; then read from it, do not, or close it."""
+        """Send a client's unsent data, then wait for its events, or close it if it has finished."""
         client.release(time.monotonic())
         if client.dead or (client.session.finished and not client.waiting):
             self._close(client)

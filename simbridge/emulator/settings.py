@@ -13,7 +13,7 @@ import numpy as np
 from simbridge.emulator.state import MAX_QUANTITY
 from simbridge.errors import InvalidParameter, UnknownName
 
-# Of a value that is shown in an error.
+# Characters that an error shows of a value.
 MAX_SHOWN_CHARACTERS = 100
 
 SixNumbers = tuple[float, float, float, float, float, float]

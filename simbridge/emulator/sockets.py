@@ -292,7 +292,7 @@ class SocketFunctions(FunctionGroup):
         timeout: float = 2.0,
     ) -> Wait:
         # The work for two characters of an escaped text is about one unit of the budget.
-        cost = (len(prefix) + len(suffix)) >> 1
+        cost = (len(prefix) + len(suffix)) // 2
         if interpret_escape and cost > CALL_COST:
             thread.charge(cost)
         begin = _unescape(prefix) if interpret_escape else prefix.encode()

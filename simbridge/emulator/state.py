@@ -101,7 +101,7 @@ def profile(polyscope: str) -> Profile:
     """Return the profile of a PolyScope version.
 
     Raises:
-        UnknownName: There is none.
+        UnknownName: No such version is emulated.
     """
     if polyscope not in PROFILES:
         raise UnknownName("PolyScope version", polyscope, PROFILES)

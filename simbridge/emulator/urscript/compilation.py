@@ -21,12 +21,12 @@ from simbridge.emulator.urscript.compiler import Code
 from simbridge.emulator.urscript.functions import Builtin
 from simbridge.lifeline import lifeline_environment
 
-# Of processor time, for one script.
+# Processor time for one script, s.
 MAX_SECONDS = 10
-# Of the compiling process, bytes.
+# Memory of the compiling process, bytes.
 MAX_MEMORY = 1 << 29
-# Until a cancelled compilation is ended, s. Most have finished by then, and another process takes
-# seconds to start.
+# Time until a cancelled compilation is ended, s. Most have finished by then, and another process
+# takes seconds to start.
 CANCEL_INTERVAL_S = 2.0
 
 PROCESS_MODULE = "simbridge.emulator.urscript.compiling_process"
@@ -80,7 +80,7 @@ class Compilation:
         self.finished = threading.Event()
 
     def cancel(self) -> None:
-        """Drop the result: it is no longer needed."""
+        """Drop the result, which nobody needs any more."""
         self.cancelled = True
         self.source = ""
 

@@ -259,17 +259,23 @@ class ExpressionWriter:
         return ", ".join(arguments)
 
     def _call_error(self, call: Node) -> str:
-        """Return why a call is invalid, or ""."""
+        """Return why a call is invalid, or "".
+
+        The call of an unknown function is added to `unknown_calls`.
+        """
         name = str(call.children[0])
         positional, keywords = _arguments_of(call)
         if name not in self._signatures:
             self.unknown_calls.append(call)
             return f"There is no function '{name}'."
 
+        # Only the number and the names of the arguments count, so that None stands for each value.
+        # Every function takes its thread before the arguments of the script.
         prefix = "v_" if name in self._functions else ""
         named = {f"{prefix}{keyword}": None for keyword in keywords}
+        thread = None
         try:
-            self._signatures[name].bind(None, *positional, **named)
+            self._signatures[name].bind(thread, *positional, **named)
         except TypeError as error:
             # Python's message names parameters as they are written in Python.
             return f"{name}: {error}.".replace("'v_", "'")
