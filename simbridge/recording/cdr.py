@@ -28,8 +28,8 @@ class NumberField(NamedTuple):
     """A number, or a vector of numbers, at a fixed offset in a record of bytes.
 
     Attributes:
-        dtype: Its type; a vector's has a shape.
-        offset: From the record's beginning, bytes.
+        dtype: The type of the number; a vector's type has a shape.
+        offset: Distance from the record's beginning, bytes.
     """
 
     dtype: np.dtype[Any]
@@ -45,10 +45,10 @@ class NumberGroup(NamedTuple):
     """Adjacent numbers of a layout, which are packed together.
 
     Attributes:
-        packer: Packs all of them, with the gaps between them.
-        offset: From the message's beginning, bytes.
-        names: One for each number; a vector has one name.
-        is_vector: Whether it is a vector.
+        packer: Packs all of the numbers, with the gaps between them.
+        offset: Distance of the first number from the message's beginning, bytes.
+        names: A name for each number; a vector has one name.
+        is_vector: True for the numbers of one vector.
     """
 
     packer: struct.Struct
@@ -58,19 +58,19 @@ class NumberGroup(NamedTuple):
 
 
 class Records:
-    """Bytes of one length, again and again, of which only some numbers differ.
+    """Decodes records of bytes that are all alike except for their numbers.
 
     Args:
-        template: One of them.
-        columns: Where the numbers are, by name.
-        varying: Other bytes that differ.
+        template: The bytes of one record.
+        columns: The field of each number that is read, by name.
+        ignored: Other bytes that may differ, which are not read.
     """
 
     def __init__(
         self,
         template: bytes,
         columns: Mapping[str, NumberField],
-        varying: Sequence[slice] = (),
+        ignored: Sequence[slice] = (),
     ) -> None:
         size = len(template)
         self._dtype = np.dtype(
@@ -86,7 +86,7 @@ class Records:
         self._mask = np.full(size, 0xFF, np.uint8)
         for column in columns.values():
             self._mask[column.span] = 0
-        for part in varying:
+        for part in ignored:
             self._mask[part] = 0
         self._template = np.frombuffer(template, np.uint8) & self._mask
 
@@ -114,13 +114,14 @@ class Layout:
     iterable a group.
 
     Args:
-        message_type: Its name.
+        message_type: The name of the message type.
         frame_id: The frame in the header.
 
     Attributes:
-        message_type: Its name; those of the log are the keys of `ros_messages.DEFINITIONS`.
-        template: A message.
-        columns: Where the numbers are in a message, by name.
+        message_type: The name of the message type; those of the log are the keys of
+            `ros_messages.DEFINITIONS`.
+        template: The bytes of a message, whose numbers `pack` fills in.
+        columns: The field of each number in a message, by name.
     """
 
     def __init__(self, message_type: str, frame_id: str) -> None:
@@ -132,7 +133,7 @@ class Layout:
         self.add_string(frame_id)
 
     def _align(self, size: int) -> int:
-        """Fill up to a number of this size; return by how many bytes."""
+        """Pad the template for a number of this size; return the number of bytes added."""
         gap = -(len(self.template) - len(LITTLE_ENDIAN_CDR)) % size
         self.template += bytes(gap)
         return gap
@@ -154,25 +155,36 @@ class Layout:
         Args:
             codes: Each number's code of the struct module, by name; at least one.
         """
-        form = "<"
+        # The gaps between numbers, which their alignment needs, are packed as padding bytes.
+        format_string = "<"
         offsets: list[int] = []
         for name, code in codes.items():
             dtype = np.dtype(f"<{code}")
             gap = self._align(dtype.itemsize)
             # The gap before the first number is not in the group.
-            form += f"{gap}x{code}" if offsets else code
+            format_string += f"{gap}x{code}" if offsets else code
             offsets.append(len(self.template))
             self.columns[name] = NumberField(dtype, offsets[-1])
             self.template += bytes(dtype.itemsize)
 
-        packer = struct.Struct(form)
-        self._groups.append(NumberGroup(packer, offsets[0], tuple(codes), False))
+        group = NumberGroup(
+            packer=struct.Struct(format_string),
+            offset=offsets[0],
+            names=tuple(codes),
+            is_vector=False,
+        )
+        self._groups.append(group)
 
     def add_vector(self, name: str, count: int) -> None:
         """Add a group of `count` float64 under one name."""
         self._align(8)
-        packer = struct.Struct(f"<{count}d")
-        self._groups.append(NumberGroup(packer, len(self.template), (name,), True))
+        group = NumberGroup(
+            packer=struct.Struct(f"<{count}d"),
+            offset=len(self.template),
+            names=(name,),
+            is_vector=True,
+        )
+        self._groups.append(group)
         self.columns[name] = NumberField(np.dtype(("<f8", (count,))), len(self.template))
         self.template += bytes(8 * count)
 
@@ -197,6 +209,7 @@ class Layout:
             stamp: Seconds and nanoseconds.
             record: The object.
         """
+        # The first group of every message is the stamp.
         groups: list[Iterable[float]] = [stamp]
         for group in self._groups[1:]:
             values = [getattr(record, name) for name in group.names]

@@ -28,8 +28,8 @@ class BagTopic:
     """A topic with all its messages.
 
     Attributes:
-        name: Its name.
-        layout: Of its messages.
+        name: The topic's name.
+        layout: The layout of its messages.
         groups: The numbers (T, k) of each group of a message after the stamp.
     """
 

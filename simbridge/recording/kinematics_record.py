@@ -22,7 +22,7 @@ class KinematicsSummary(TypedDict):
         source: "nominal", "given" (by --kinematics or the cell, from `file`) or "controller".
         calibrated: Whether they differ from the nominal ones.
         file: The calibration file or the run that they come from.
-        hash: That of ROS's calibration file.
+        hash: The hash in ROS's calibration file.
         controller_difference: The largest distance and angle between the tool by these kinematics
             and by the controller's own, `{position_m, rotation_rad}`.
     """

@@ -39,10 +39,11 @@ LAYOUT = "simbridge/layout"
 
 LAYOUT_VERSION = "2"
 
-# An MCAP message before its data: opcode, length and channel; sequence number, log time and publish
-# time, which differ from message to message.
-MESSAGE_BEGIN = struct.Struct("<BQH")
-MESSAGE_HEAD_BYTES = MESSAGE_BEGIN.size + struct.calcsize("<IQQ")
+# The envelope of an MCAP message, before its data. It begins with opcode, length and channel, which
+# are the same for every message of a topic.
+ENVELOPE_BEGIN = struct.Struct("<BQH")
+# The rest is sequence number, log time and publish time, which differ from message to message.
+ENVELOPE_BYTES = ENVELOPE_BEGIN.size + struct.calcsize("<IQQ")
 
 
 def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) -> dict[str, Layout]:

@@ -24,22 +24,22 @@ from simbridge.files.mcap_records import mcap_records
 from simbridge.files.reading import open_file
 from simbridge.recording.cdr import Layout, NumberField, Records
 from simbridge.recording.log_layout import (
+    ENVELOPE_BEGIN,
+    ENVELOPE_BYTES,
     LAYOUT,
     LAYOUT_VERSION,
-    MESSAGE_BEGIN,
-    MESSAGE_HEAD_BYTES,
     METADATA,
     layouts,
 )
 from simbridge.recording.samples import LIVE_FIELDS, SAMPLE_FIELDS, LogColumns
 
-# After so many samples, the memory of those that were read is given back.
+# Samples after which the memory of those that were read is given back.
 RELEASED = 50_000
 
-# Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
+# Samples whose messages are gathered before they become arrays: this bounds the memory of reading.
 BLOCK = 2048
 
-# What the length of an MCAP record does not count: opcode and length.
+# The beginning of an MCAP record, which its length does not count: opcode and the length itself.
 RECORD_PREFIX_BYTES = struct.calcsize("<BQ")
 
 Columns = dict[str, NDArray[Any]]
@@ -73,6 +73,7 @@ def read_log(path: str | Path) -> LogColumns:
     path = Path(path)
     decoder = _LogDecoder()
     with _open_log(path) as file:
+        # One iterator: the header takes its first records, and the loop goes on behind them.
         records = _intact_records(file, path, decoder.decode_chunk)
         header = _read_header(path, records)
         decoder.layouts = layouts(header.joint_names, header.frame_id, live=header.live)
@@ -81,6 +82,7 @@ def read_log(path: str | Path) -> LogColumns:
                 decoder.take(record)
             decoder.end_block()
         except LogReadError:
+            # The file's own error, from `records`; it is a ValueError, too.
             raise
         except ValueError as error:
             reason = f"its messages are not those of a simbridge log: {error}."
@@ -94,8 +96,9 @@ def read_log(path: str | Path) -> LogColumns:
         frame_id=header.frame_id,
         metadata=header.metadata,
         complete=decoder.complete,
-        live={name: columns[name] for name in LIVE_FIELDS if name in columns},
+        # The memory that the columns are parts of.
         arrays=decoder.samples.arrays,
+        live={name: columns[name] for name in LIVE_FIELDS if name in columns},
         **{name: columns[name] for name in SAMPLE_FIELDS if name in columns},
     )
 
@@ -105,7 +108,7 @@ def _open_log(path: Path) -> BinaryIO:
 
     Raises:
         OSError: The system refuses.
-        LogReadError: It is no regular file.
+        LogReadError: It is not a regular file.
     """
     try:
         return open_file(path)
@@ -119,7 +122,7 @@ class _GrowingColumns:
     """Columns that grow by blocks of samples.
 
     Attributes:
-        arrays: What holds the columns.
+        arrays: The memory that the columns are parts of.
     """
 
     def __init__(self) -> None:
@@ -147,7 +150,7 @@ class _GrowingColumns:
             self.arrays.release()
 
     def _grow(self, capacity: int, block: Columns) -> None:
-        """Make room for so many samples, of the shapes and types of a block."""
+        """Make room for `capacity` samples, of the shapes and types of a block."""
         previous = self.arrays
         self.arrays = MappedArrays()
         self._capacity = capacity
@@ -181,9 +184,9 @@ class _LogDecoder:
         self._topics: dict[int, str] = {}
         # The messages of the sample that is being read, by topic.
         self._sample: dict[str, bytes] = {}
-        # The messages of whole samples that are no arrays yet, by topic.
+        # The messages of whole samples that are not arrays yet, by topic.
         self._messages: dict[str, list[bytes]] = {}
-        # Known when every topic has its channel.
+        # The decoder of whole chunks, once every topic has its channel.
         self._chunk_decoder: ChunkDecoder | None = None
 
     def decode_chunk(self, content: bytes) -> Columns | None:
@@ -199,6 +202,7 @@ class _LogDecoder:
             ValueError: The messages are not those that the log's beginning describes.
         """
         if isinstance(record, dict):
+            # The columns of a whole chunk: they come after the messages so far.
             self.end_block()
             self.samples.add(record)
         elif isinstance(record, Message):
@@ -256,27 +260,27 @@ class ChunkDecoder(Records):
     """
 
     def __init__(self, channels: Mapping[int, Layout]) -> None:
-        sample = b""
+        # The bytes of one sample as a chunk holds them, with zeros where numbers are.
+        template = b""
+        # The numbers that are read, and the bytes that may differ without being read.
         columns = {}
-        varying = []
+        ignored = []
         for channel, layout in channels.items():
-            # The message's head, whose sequence number and times vary.
-            varying.append(
-                slice(len(sample) + MESSAGE_BEGIN.size, len(sample) + MESSAGE_HEAD_BYTES)
-            )
-            length = MESSAGE_HEAD_BYTES - RECORD_PREFIX_BYTES + len(layout.template)
-            head = MESSAGE_BEGIN.pack(Opcode.MESSAGE, length, channel)
-            sample += head.ljust(MESSAGE_HEAD_BYTES, b"\0")
+            # The envelope. MCAP counts a record's length from behind the length itself.
+            length = ENVELOPE_BYTES - RECORD_PREFIX_BYTES + len(layout.template)
+            begin = ENVELOPE_BEGIN.pack(Opcode.MESSAGE, length, channel)
+            ignored.append(slice(len(template) + len(begin), len(template) + ENVELOPE_BYTES))
+            template += begin.ljust(ENVELOPE_BYTES, b"\0")
 
-            # Its data. The stamp in the header varies, and is no column.
+            # The data. The stamp in its ROS header is not read: /status has it as a float64.
             for name, field in layout.columns.items():
-                column = NumberField(field.dtype, len(sample) + field.offset)
+                column = NumberField(field.dtype, len(template) + field.offset)
                 if name in {"sec", "nanosec"}:
-                    varying.append(column.span)
+                    ignored.append(column.span)
                 else:
                     columns[name] = column
-            sample += layout.template
-        super().__init__(sample, columns, varying)
+            template += layout.template
+        super().__init__(template, columns, ignored)
 
 
 def _intact_records(
@@ -306,10 +310,10 @@ def _intact_records(
 
 
 def _read_header(path: Path, records: Iterator[McapRecord | Columns]) -> LogHeader:
-    """Read the beginning of a log.
+    """Read the beginning of a log: the records up to the description of its layout.
 
     Raises:
-        LogReadError: It is not that of a log, or has an unknown layout.
+        LogReadError: The file does not begin as a log, or has an unknown layout.
     """
     header: dict[str, dict[str, str]] = {}
     for record in records:

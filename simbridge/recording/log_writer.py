@@ -16,9 +16,9 @@ from mcap.writer import IndexType, Writer
 
 from simbridge.errors import InvalidParameter, LogWriteError
 from simbridge.recording.log_layout import (
+    ENVELOPE_BYTES,
     LAYOUT,
     LAYOUT_VERSION,
-    MESSAGE_HEAD_BYTES,
     METADATA,
     layouts,
 )
@@ -128,9 +128,9 @@ class LogWriter:
         self._layouts = layouts(joint_names, frame_id, live=live)
         self._closed = False
         self._sample_count = 0
-        # How many samples make a chunk.
+        # The number of samples that make a chunk: as many as its duration and its size allow.
         message_bytes = [len(layout.template) for layout in self._layouts.values()]
-        sample_bytes = sum(message_bytes) + MESSAGE_HEAD_BYTES * len(message_bytes)
+        sample_bytes = sum(message_bytes) + ENVELOPE_BYTES * len(message_bytes)
         self._samples_per_chunk = max(
             1, min(int(CHUNK_DURATION_S / period), MAX_CHUNK_BYTES // sample_bytes)
         )
@@ -192,10 +192,12 @@ class LogWriter:
             name = f"stamp of sample {sample.index}"
             raise InvalidParameter(name, sample.stamp, "from 0 to 2^31 s")
 
-        # Pack all of them before the first is added: a sample that does not fit leaves nothing
+        # The stamp as MCAP has it, in ns, and as ROS has it, in s and ns.
+        log_time = round(sample.stamp * 1e9)
+        stamp = divmod(log_time, 10**9)
+
+        # Pack all messages before the first is added: a sample that does not fit leaves nothing
         # behind.
-        time = round(sample.stamp * 1e9)
-        stamp = divmod(time, 10**9)
         try:
             messages = [layout.pack_record(stamp, sample) for layout in self._layouts.values()]
         except (ValueError, TypeError) as error:
@@ -204,7 +206,7 @@ class LogWriter:
             ) from error
 
         for channel, message in zip(self._channels, messages, strict=True):
-            self._mcap.add_message(channel, time, message, time)
+            self._mcap.add_message(channel, log_time, message, publish_time=log_time)
         self._sample_count += 1
         if self._sample_count % self._samples_per_chunk == 0:
             self._mcap.flush()

@@ -107,7 +107,7 @@ def record_backend(
         options: The servo's tuning, and how a controller's pauses are answered.
         period: Control period, s.
         simulated_time: Whether the arm is simulated.
-        effort_unit: Of revolute joints: "N m" or "A".
+        effort_unit: Unit of a revolute joint's effort: "N m" or "A".
     """
     record = BackendRecord(
         name=name,

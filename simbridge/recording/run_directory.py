@@ -43,7 +43,8 @@ ARRAY_HEADERS = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
 class RunDirectory:
     """The directory of one run and the files in it.
 
-    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError.
+    A method that reads a file raises NotARun where it is missing or broken, and one that writes a
+    file raises OutputError.
     A run may come from anywhere: a link that has the name of a file is replaced when that file is
     written, and never followed.
 
@@ -78,7 +79,8 @@ class RunDirectory:
         path = Path("runs", stem) if out is None else Path(out)
         number = 1
         while True:
-            # To make it is the only sure test of whether it exists.
+            # Do not ask whether the directory exists: another run may make it in between. Making it
+            # fails if it exists.
             with writing(path, "; choose another with --out"):
                 try:
                     path.mkdir(parents=parents)
@@ -87,7 +89,7 @@ class RunDirectory:
                     if out is not None:
                         raise
 
-            # Another run of the same second has this name: try the next one.
+            # Another run that began in the same second has this name: try the next one.
             number += 1
             path = path.with_name(f"{stem}_{number}")
 
@@ -95,7 +97,7 @@ class RunDirectory:
     def needed(self) -> Iterator[None]:
         """Turn an error of reading or writing into an OutputError if the directory is gone.
 
-        For what follows a run.
+        It encloses all that is done after a run.
         """
         try:
             yield
@@ -197,7 +199,7 @@ class RunDirectory:
             raise NotARun(self.path, path.name, reason) from None
 
     def new_log_file(self) -> Path:
-        """Return the path of log.mcap, under which there is nothing any more."""
+        """Return the path of log.mcap, after removing what has this name."""
         clear_name(self.log_file)
         return self.log_file
 
@@ -219,7 +221,7 @@ class RunDirectory:
         """Read summary.json.
 
         Args:
-            kind: A typed dictionary whose types the fields that it has must be of.
+            kind: A typed dictionary. Fields of the summary that it declares must be of its types.
         """
         summary = self._read_json(self.summary_file)
         if kind is not None:
@@ -306,16 +308,16 @@ def _check_arrays(file: BinaryIO) -> None:
     """
     # numpy would also load a single array, or a pickle.
     if file.read(2) != b"PK":
-        raise ValueError("it is no file of arrays")
+        raise ValueError("it is not a file of arrays")
 
     with zipfile.ZipFile(file) as archive:
-        # What all of them would take in memory.
+        # The memory that all arrays together would take.
         members = archive.infolist()
         file_size = os.fstat(file.fileno()).st_size
         if sum(member.file_size for member in members) > expansion(file_size):
             raise ValueError("its arrays are much larger than the file")
 
-        # What the header of each claims.
+        # The size of each array by its header, against what the file holds of it.
         for member in members:
             with archive.open(member) as array:
                 version = read_magic(array)

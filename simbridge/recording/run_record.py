@@ -134,11 +134,11 @@ class RobotRecord(Struct, kw_only=True):
         max_velocity: Limits (n,), rad/s or m/s.
         max_effort: Limits (n,), N m or N.
         max_velocity_jump: Largest change of a joint's velocity in a period, rad/s.
-        max_acceleration: Of every joint, for the limiter, rad/s^2.
+        max_acceleration: Largest acceleration of every joint, for the limiter, rad/s^2.
         max_tool_speed: Largest speed of the TCP in this run, m/s.
         tcp: Tool centre point in tool0: x y z, m, and a rotation vector, rad.
-        payload: Configured on the controller, kg.
-        gravity: In base_link (3,), m/s^2.
+        payload: Mass of the payload, as configured on the controller, kg.
+        gravity: Acceleration of gravity in base_link (3,), m/s^2.
         payload_cog: Centre of gravity of the payload in tool0 (3,), m.
     """
 
@@ -199,13 +199,13 @@ class KinematicsRecord(Struct, kw_only=True):
 
     Attributes:
         checksum: Identity of the arm for solvers and plans.
-        placements: Of the joints and the tool (n + 1), each row by row, m.
+        placements: Placements of the joints and the tool (n + 1), each row by row, m.
         prismatic: Which joints are prismatic (n,).
         source: "nominal", "given" (from `file`) or "controller".
         file: The calibration file or the run that the kinematics come from.
         dh: The table of the calibration, as in its file; None for a nominal chain.
-        ros: The same where it comes from ROS's file.
-        controller_difference: At the tool, from the controller's own kinematics; None in
+        ros: The contents of ROS's calibration file, where the calibration comes from one.
+        controller_difference: Difference at the tool from the controller's own kinematics; None in
             simulation.
     """
 
@@ -230,8 +230,8 @@ class SolverRecord(Struct, kw_only=True):
     Attributes:
         name: A name in `SOLVERS`, or module:function.
         task: The part of a target that the solver is to attain.
-        parameters: Its settings, as keyword arguments.
-        predicted_lag_s: Behind a target at constant speed, s; None where no formula is known.
+        parameters: Settings of the solver, as keyword arguments.
+        predicted_lag_s: Lag behind a target at constant speed, s; None where no formula is known.
         notes: Remarks on how the solver treats this plan, as sentences.
     """
 
@@ -249,20 +249,21 @@ class BackendRecord(Struct, kw_only=True):
         name: A name in `BACKENDS`.
         period: Control period, s.
         simulated_time: Whether the arm was simulated.
-        effort_unit: Of revolute joints: "N m", or "A" where the controller reports currents.
+        effort_unit: Unit of a revolute joint's effort: "N m", or "A" where the controller reports
+            currents.
         servo: "servoj" or "ideal".
-        servo_lookahead: Of servoj, s.
-        servo_gain: Of servoj, 1/s^2.
-        cycle: The controller's own, s.
-        phase: How long after the begin of a cycle the calls of servoj begin, s.
-        joint_lag: How much later the joints are where their targets were, s.
+        servo_lookahead: Lookahead of servoj, s.
+        servo_gain: Gain of servoj, 1/s^2.
+        cycle: The controller's own cycle, s.
+        phase: Time from the start of a cycle to the start of servoj's calls, s.
+        joint_lag: Delay of the joints behind their targets, s.
         plant_file: The plant file that the tuning comes from.
-        plant_not_simulated: What else that file says of the arm.
+        plant_not_simulated: Effects that the file reports of the arm and that are not simulated.
         gain_deviation: One standard deviation of the gain as identified, 1/s^2.
         lookahead_deviation: One standard deviation of the lookahead, s.
-        plant_replaced: What of the plant file an option replaced: "gain", "lookahead".
-        on_scaling: On a controller that scales the speed: "follow" or "stop".
-        on_pause: On a controller whose program is paused: "wait" or "stop".
+        plant_replaced: Values of the plant file that options replaced: "gain", "lookahead".
+        on_scaling: Reaction to a controller that scales the speed: "follow" or "stop".
+        on_pause: Reaction to a controller whose program is paused: "wait" or "stop".
         unmodelled_payload: Mass at the TCP that the controller does not know of, kg.
         realtime: Whether a simulation was paced by the wall clock.
     """
@@ -335,8 +336,8 @@ class ControllerRecord(Struct, kw_only=True):
 
     Attributes:
         host: Its address.
-        model: Of the arm; "" if unknown.
-        serial_number: Of the arm; "" if unknown.
+        model: Model of the arm; "" if unknown.
+        serial_number: Serial number of the arm; "" if unknown.
         polyscope: Version of its software.
         ursim: Whether it is UR's simulator.
         kinematics_checksum: The controller's own, over its DH table (6,).
@@ -409,9 +410,9 @@ class MotionRecord(Struct, kw_only=True):
         kinematics: Its chain.
         solver: The solver of the inverse kinematics.
         backend: Where the arm was, and what followed the commands.
-        versions: Of Python and the packages that a result depends on.
+        versions: Versions of Python and of the packages that a result depends on.
         tolerance: None where no verdict was wanted.
-        shapes: Of base_link and of every link, by name; None for an arm without shapes.
+        shapes: Shapes of base_link and of every link, by name; None for an arm without shapes.
         controller: None in simulation.
         cell: None without one.
     """

@@ -34,9 +34,10 @@ class RunSamples:
         poses: Reference, target, solution, setpoint and attained (T, 7), in base_link.
         errors: Translation (T, 3), m, and rotation vector (T, 3), rad, of the tracking error and
             its parts.
-        origins: Of the joints' frames (T, n, 3), in base_link, m.
-        prismatic: Which joints are prismatic (n,).
-        effort_unit: Of revolute joints: "N m", or "A" where the controller reports currents.
+        origins: Origins of the joints' frames (T, n, 3), in base_link, m.
+        prismatic: True for each joint that is prismatic (n,).
+        effort_unit: Unit of a revolute joint's effort: "N m", or "A" where the controller reports
+            currents.
     """
 
     log: LogColumns
@@ -65,13 +66,14 @@ class RunSamples:
         """Return columns (T,) by name.
 
         They are stamps, poses, the tracking error and its parts, the joints, and the origin of each
-        joint's frame in base_link. A link goes from one origin to the next, the last one to
-        `attained`. Each name ends in its unit; components of quaternions, ratios and flags have
-        none.
+        joint's frame in base_link. For a drawing of the arm, a line from each origin to the next
+        stands for a link; the last line ends at the TCP, `attained`. Each name ends in its unit;
+        components of quaternions, ratios and flags have none.
         """
         log = self.log
         columns: dict[str, Array] = {"stamp_s": log.stamp, "plan_time_s": log.plan_time}
 
+        # The poses, and the tracking error with its parts.
         for name, poses in self.poses.items():
             for i, part in enumerate(POSE_PARTS):
                 columns[f"{name}_{part}"] = poses[:, i]
@@ -81,6 +83,7 @@ class RunSamples:
             for i, axis in enumerate(AXES):
                 columns[f"{name}_error_r{axis}_rad"] = rotation[:, i]
 
+        # The joints.
         for quantity in JOINT_QUANTITIES:
             values = getattr(log, quantity)
             for i, joint in enumerate(log.joint_names):
@@ -97,4 +100,4 @@ class RunSamples:
 
 
 ReadSamples = Callable[[slice], RunSamples]
-"""Reads these samples of a run, as far as there are any."""
+"""Reads the samples of a run in a slice, as far as there are any."""

@@ -81,17 +81,18 @@ class LiveSample(Sample):
     """One control period of a live session; its fields are described in simbridge_msgs/Live.
 
     Attributes:
-        period: Counts the periods of a loop, from 0.
+        period: Number of the period in its loop, from 0.
         input: Number of the input that was taken in this period; 0 for none.
         now: The loop's clock, s.
         rate: Fraction of full speed, 0 to 1.
         speed: Fraction of the wanted step that was made, 0 to 1.
         solver: Time that solver and checks took, s; nan if it was not measured.
         engagement: The engagement to which it belongs.
-        order: What was asked besides inputs (see `Order`).
-        fate: What became of the input (see `Fate`).
+        order: Request besides inputs in this period (see `Order`).
+        fate: Outcome of the input (see `Fate`).
         phase: The session's phase (see `LivePhase`).
-        causes: What slowed the arm down (9,): three times name, subject and value; -1 for none.
+        causes: Causes that slowed the arm down (9,): three times name, subject and value; -1 for
+            none.
     """
 
     period: int
@@ -123,12 +124,13 @@ class LogColumns(SampleFields[NDArray[np.int64], Array, NDArray[np.int32], NDArr
     Attributes:
         joint_names: Names of the n joints.
         frame_id: The frame in which the targets are given.
-        metadata: What the writer was given.
+        metadata: The facts about the run that the writer was given.
         complete: Whether the log was closed; False when the run was killed, still goes on, or its
             disk was full.
-        live: Of a live session the fields of `LiveSample` by name, each (T,) or (T, 9); else empty.
-        arrays: What holds the columns; its memory is given back where a part of a long log has been
-            used.
+        live: The fields of `LiveSample` by name, each (T,) or (T, 9), for a live session; else
+            empty.
+        arrays: The memory that the columns are parts of; it is given back where a part of a long
+            log has been used.
     """
 
     joint_names: tuple[str, ...]

@@ -38,7 +38,7 @@ ALWAYS_WRITTEN = (
 """Keys of every record, each of which is refused by its full name where it is missing."""
 
 WRITTEN_WITH_SERVOJ = ("backend.servo_gain", "backend.servo_lookahead")
-"""The same, of a record whose servo is servoj."""
+"""Further such keys of a record whose servo is servoj."""
 
 PER_JOINT = (
     "joint_names",
@@ -75,11 +75,11 @@ def read_record(tables: Mapping[str, Any]) -> Record:
         ValueError: A table or a field is missing, has another type or an impossible value, or does
             not fit the others; the message names it.
     """
-    # What holds for the tables of any record: these refusals name their keys in full.
+    # Checks of the raw tables, whose refusals name their keys in full.
     for name in TABLES:
         if not isinstance(tables.get(name), dict):
             raise ValueError(f"it has no table [{name}]")
-    _refuse_numbers(tables)
+    _check_numbers(tables)
     _check_present(tables)
 
     # Table by table, with the types of the record's fields; unknown tables are left out.
@@ -151,14 +151,22 @@ def _check_joints(record: Record) -> None:
         raise ValueError("robot.home: its values must be finite")
 
 
-def _refuse_numbers(value: object, name: str = "") -> None:
-    """Refuse NaN and numbers that no quantity has, wherever they are; a limit may be infinite."""
+def _check_numbers(value: object, name: str = "") -> None:
+    """Refuse NaN and impossibly large numbers anywhere in tables; infinity may be a limit.
+
+    Args:
+        value: A value of the tables, or a table or list of values.
+        name: The full name of its key, for the refusal.
+
+    Raises:
+        ValueError: There is such a number.
+    """
     if isinstance(value, Mapping):
         for key, part in value.items():
-            _refuse_numbers(part, f"{name}.{key}" if name else key)
+            _check_numbers(part, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            _refuse_numbers(part, f"{name}[{index}]")
+            _check_numbers(part, f"{name}[{index}]")
     else:
         fault = _number_fault(value)
         if fault:
@@ -166,12 +174,12 @@ def _refuse_numbers(value: object, name: str = "") -> None:
 
 
 def _number_fault(value: object) -> str:
-    """Return what is wrong with a number; "" if nothing is, or if it is none."""
+    """Return what is wrong with a number; "" for a valid one, and for other values."""
     if isinstance(value, float):
         if math.isnan(value):
             return "is not a number"
         if MAX_QUANTITY < abs(value) < math.inf:
             return f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
     if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
-        return f"is {unquoted(value)}, which is no integer of TOML"
+        return f"is {unquoted(value)}, which is not an integer of TOML"
     return ""
