@@ -30,9 +30,9 @@ class ArmScene:
         placements: See `Robot.placements`.
         prismatic: See `Robot.prismatic`.
         shapes: The shapes of the base and of each link.
-        meshes: Their meshes; without shapes and meshes sticks are drawn.
-        colour: The colour of all shapes; their own by default.
-        opacity: 1 for solid.
+        meshes: The meshes of the bodies; without shapes and meshes sticks are drawn.
+        colour: The colour of all shapes and meshes; their own colours by default.
+        opacity: Opacity, 0 to 1; 1 is solid.
 
     Attributes:
         frame: The arm's root, which moves or hides the whole.
@@ -57,8 +57,8 @@ class ArmScene:
         self._opacity = None if opacity >= 1.0 else opacity
         self.frame = scene.add_frame(name, show_axes=False)
 
-        # The frame of each joint hangs on that of the joint before; the last placement is the
-        # tool's. The first body is the base.
+        # A frame of the scene for each body, which hangs on that of the body before: the base, then
+        # the link behind each joint. The last placement is not a joint's but the tool's.
         self._joints = []
         bodies = [name]
         for number, placement in enumerate(self._placements[:-1], start=1):
@@ -133,17 +133,21 @@ class ArmScene:
         Args:
             q: Positions (n,), rad, or m for a prismatic joint.
         """
-        for frame, placement, is_prismatic, value in zip(
-            self._joints,
-            self._placements[:-1],
-            self._prismatic,
-            np.asarray(q).tolist(),
-            strict=True,
+        # The last placement is the tool's, which moves with the last link.
+        joint_placements = self._placements[:-1]
+        positions = np.asarray(q).tolist()
+
+        for frame, placement, is_prismatic, position in zip(
+            self._joints, joint_placements, self._prismatic, positions, strict=True
         ):
-            angle = 0.0 if is_prismatic else value
-            distance = value if is_prismatic else 0.0
+            # A joint turns about its z axis, or slides along it.
+            angle = 0.0 if is_prismatic else position
+            distance = position if is_prismatic else 0.0
             motion = pin.SE3(pin.utils.rotate("z", angle), np.array([0.0, 0.0, distance]))
             pose = placement * motion
+
+            # The origin of a revolute joint's frame does not move: each assignment is a message to
+            # the browser.
             frame.wxyz = wxyz(pose)
             if is_prismatic:
                 frame.position = pose.translation

@@ -136,8 +136,8 @@ class Chart:
 
         Args:
             name: See `Drawing.svg`.
-            label: The same; the range of each curve is added to it.
-            width: In pixels.
+            label: The alternative text, to which the range of each curve is added.
+            width: Width of the chart, pixels.
         """
         ranges = " ".join(panel.describe() for panel in self.panels)
         return self.draw(width).svg(name, f"{label}. {ranges}")
@@ -146,8 +146,8 @@ class Chart:
         """Return the chart as a drawing.
 
         Args:
-            width: In pixels.
-            head: Room for a legend above it, in pixels.
+            width: Width of the chart, pixels.
+            head: Height of the room for a legend above it, pixels.
         """
         canvas = drawing.Drawing(width, self.height + head)
         panel_height = (self.height - BOTTOM) / len(self.panels) - TITLE
@@ -315,10 +315,10 @@ def decimate(values: Array, columns: int) -> NDArray[np.intp]:
 
     Args:
         values: The curve (T,); NaN is a gap, and stays one.
-        columns: How many columns of pixels it will cover.
+        columns: The number of columns of pixels that it will cover.
 
     Returns:
-        Increasing indices, at most 3 columns + 2 of them; all when there are no more than that.
+        Increasing indices, at most 3 columns + 2; those of all samples if there are no more.
     """
     count = len(values)
     if count <= 3 * columns + 2:
@@ -333,12 +333,16 @@ def decimate(values: Array, columns: int) -> NDArray[np.intp]:
     first_gaps = (piece_begins + is_gap.argmax(axis=1))[is_gap.any(axis=1)]
     ends = np.array([0, count - 1])
     indices = np.concatenate([lowest, highest, first_gaps, ends])
-    # What fills up the last piece stands for the last sample.
+    # The values that fill up the last piece stand for the last sample.
     return np.unique(np.minimum(indices, count - 1))
 
 
 def cut_evenly(values: Array, pieces: int) -> Array:
-    """Cut a curve (T,) into at most so many pieces of equal length.
+    """Cut a curve into pieces of equal length.
+
+    Args:
+        values: The curve (T,).
+        pieces: The largest number of pieces.
 
     Returns:
         The pieces as rows (P, S); the last one is filled up with the last value.
@@ -354,11 +358,11 @@ def decimate_path(points: Array, pieces: int) -> NDArray[np.intp]:
 
     Args:
         points: The path (T, 2), in the plane in which it is drawn.
-        pieces: Into how many pieces of equal time a long path is cut.
+        pieces: The number of pieces of equal time into which a long path is cut.
 
     Returns:
-        Increasing indices, at most 6 pieces + 2 of them; all when there are no more than half of
-        that.
+        Increasing indices, at most 6 pieces + 2; those of all samples if there are at most half as
+        many.
     """
     outermost_right = decimate(points[:, 0], pieces)
     outermost_up = decimate(points[:, 1], pieces)
@@ -368,10 +372,10 @@ def decimate_path(points: Array, pieces: int) -> NDArray[np.intp]:
 def intervals(
     marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0
 ) -> list[tuple[float, float]]:
-    """Return from when to when samples are marked.
+    """Return the intervals of time in which samples are marked.
 
     Args:
-        marked: Which samples (T,).
+        marked: True for each marked sample (T,).
         stamps: Their instants (T,), s.
         gap: Intervals less than this apart, in s, count as one.
 

@@ -149,11 +149,11 @@ def _delay_columns(comparison: Comparison) -> Iterator[tuple[str, list[float | N
 def _run_rows(
     comparison: Comparison, delays: Sequence[Sequence[float | None]]
 ) -> list[dict[str, Any]]:
-    """Return what the tables show of each run.
+    """Return the values that the tables show of each run, by name.
 
     Args:
         comparison: The runs.
-        delays: Of each run, s.
+        delays: The delays of each run, s.
     """
     rows = []
     for number, run in enumerate(comparison.runs):
@@ -261,7 +261,7 @@ def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
 
     Args:
         comparison: The runs.
-        values: Of each run (T,).
+        values: The values of each run (T,).
     """
     lines = []
     for number, run in enumerate(comparison.runs):
@@ -301,6 +301,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
 
     panels = []
     titles = ("TCP separation (mm)", "Rotation difference (°)")
+    # Of the panels of the error, the units, quantities and factors hold here as well.
     for title, (_, unit, kind, scale) in zip(titles, ERROR_PANELS, strict=True):
         lines = []
         for number, run in enumerate(comparison.runs):

@@ -57,7 +57,7 @@ STYLE: dict[str, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "text.color": INK,
-    # Names are shown as they are: a $ in one begins no formula.
+    # Names are shown as they are: a $ in a name does not begin a formula.
     "text.parse_math": False,
     # The grid shows where the numbers belong; tick marks would add a tenth to the drawing time.
     "xtick.bottom": False,
@@ -70,7 +70,7 @@ STYLE: dict[str, Any] = {
     "path.simplify": True,
 }
 
-# What matplotlib writes and the page does not need.
+# Parts of matplotlib's SVG that the page does not need, and their replacements.
 _SHORTER = (
     (re.compile(r"^.*?<svg[^>]*>", re.S), ""),
     (re.compile(r"<metadata>.*?</metadata>\s*", re.S), ""),
@@ -90,7 +90,7 @@ def drawing_style(*, paper: bool = False) -> AbstractContextManager[None]:
     Args:
         paper: The style on paper, in place of the pages'.
     """
-    # The backend is no matter of style.
+    # The backend is not a matter of style.
     style: dict[Any, Any] = {}
     for name, value in matplotlib.rcParamsDefault.items():
         if not name.startswith("backend"):
@@ -111,8 +111,8 @@ class Drawing:
     """A matplotlib figure of a fixed size, written as SVG or PDF.
 
     Args:
-        width: CSS pixels; the page may scale it down.
-        height: The same.
+        width: Width, CSS pixels; the page may scale it down.
+        height: Height, CSS pixels.
     """
 
     def __init__(self, width: float, height: float) -> None:
@@ -128,11 +128,11 @@ class Drawing:
         """Add axes between four margins.
 
         Args:
-            left: Pixels from the figure's left edge; the others likewise.
-            bottom: From the bottom.
-            right: From the right edge.
-            top: From the top.
-            **more: Passed on to matplotlib.
+            left: Distance from the figure's left edge, pixels.
+            bottom: Distance from its lower edge, pixels.
+            right: Distance from its right edge, pixels.
+            top: Distance from its upper edge, pixels.
+            **more: Options of matplotlib's `add_axes`.
         """
         width = self.width - left - right
         height = self.height - bottom - top
@@ -158,7 +158,7 @@ class Drawing:
 
         Args:
             entries: Names, colours and dashes (of `DASHES`).
-            columns: In which the entries are.
+            columns: The number of columns of entries.
         """
         names = []
         handles = []
@@ -187,10 +187,12 @@ class Drawing:
         """Return the figure as an element of the page.
 
         Args:
-            name: Unique on the page: identifiers inside begin with it.
+            name: A name that is unique on the page: identifiers inside begin with it.
             label: The alternative text.
-            paper: On white even where the page is dark: for scales of colours.
+            paper: True for a drawing with a scale of colours. It keeps the colours of a white page,
+                which page.css inverts as a whole on a dark page; other drawings take that page's.
         """
+        # What matplotlib writes, without what the page does not need.
         buffer = io.StringIO()
         self._figure.savefig(buffer, format="svg", metadata={"Date": None})
         text = buffer.getvalue()
@@ -262,7 +264,15 @@ def as_written(value: float) -> str:
 def prepare_time_axis(
     axes: Axes, begin: float, end: float, ticks: int, label: str = "Time (s)"
 ) -> None:
-    """Let the horizontal axis show the time from begin to end, s, with at most some ticks."""
+    """Let the horizontal axis show time.
+
+    Args:
+        axes: The axes of the horizontal axis.
+        begin: Its left end, s.
+        end: Its right end, s.
+        ticks: The largest number of ticks.
+        label: The label of the axis.
+    """
     axes.set_xlim(begin, end)
     axes.xaxis.set_major_locator(few_ticks(ticks))
     axes.xaxis.set_major_formatter(plain_numbers())
@@ -273,7 +283,7 @@ def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
     """Let the vertical axis be logarithmic: a division per factor of ten, with finer lines between.
 
     Args:
-        axes: Whose axis.
+        axes: The axes of the vertical axis.
         bottom: Its lower end, a power of ten.
         top: Its upper end.
     """

@@ -118,9 +118,9 @@ def _draw_points(
     """Draw a path from one side.
 
     Args:
-        axes: Where.
-        points: (K, 3), m.
-        is_missed: Which points (K,) the arm cannot attain.
+        axes: The axes to draw on.
+        points: Positions (K, 3), m.
+        is_missed: True for each point (K,) that the arm cannot attain.
         right: Index of the coordinate that points right.
         up: Index of the coordinate that points up.
     """
@@ -177,7 +177,7 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
     Args:
         evaluation: The run.
         summary: Its numbers.
-        folder: It is made where it is missing.
+        folder: The folder of the files, which is made where it is missing.
         kind: One of `FORMATS`.
 
     Returns:

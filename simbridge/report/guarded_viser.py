@@ -27,7 +27,7 @@ from simbridge.report.page_gate import PageGate, split_path
 
 ProcessRequest = Callable[[ServerConnection, Request], Awaitable[Response | None] | Response | None]
 
-# Servers that start at the same time would see each other's gates.
+# Held while websockets' `serve` is replaced: there is only one for the whole process.
 _STARTING = threading.Lock()
 
 
@@ -51,7 +51,7 @@ class GuardedViserServer(viser.ViserServer):
     """A viser server behind a gate. It prints nothing.
 
     Args:
-        gate: Whom it admits.
+        gate: The gate that admits or refuses each request.
         host: The address on which it listens.
         port: Its port; viser takes the next free one if it is in use.
         label: The label of its panel.
@@ -78,7 +78,14 @@ class GuardedViserServer(viser.ViserServer):
 
 @contextlib.contextmanager
 def guarded_handshakes(gate: PageGate) -> Iterator[threading.Event]:
-    """Put a gate before a viser server that starts within the block, in any thread.
+    """Put a gate before a viser server that starts within the block.
+
+    Within it, `websockets.asyncio.server.serve` is replaced for the whole process, since viser
+    starts its server in a thread of its own. Only viser's servers get the gate. Servers that start
+    within two such blocks at once would get each other's gates, so that a second block waits.
+
+    Args:
+        gate: The gate that admits or refuses each request.
 
     Yields:
         An event that is set once a server of viser has started behind the gate.
@@ -88,7 +95,8 @@ def guarded_handshakes(gate: PageGate) -> Iterator[threading.Event]:
     def guarded_serve(
         handler: Any, *arguments: Any, **options: Any
     ) -> websockets.asyncio.server.serve:
-        # Other users of websockets in this program start their servers unguarded.
+        # The handler is a function of the server's: it tells viser from other users of websockets
+        # in this process, whose servers stay as they are.
         if getattr(handler, "__module__", "").partition(".")[0] == "viser":
             options["process_request"] = behind_gate(gate, options.get("process_request"))
             guarded.set()
@@ -107,9 +115,9 @@ def behind_gate(gate: PageGate, process_request: ProcessRequest | None) -> Proce
     """Return a `process_request` of websockets that asks a gate first.
 
     Args:
-        gate: Whom it admits.
-        process_request: What answers an admitted request, whose path it sees without the token;
-            None to accept it.
+        gate: The gate that admits or refuses each request.
+        process_request: The function that answers an admitted request, whose path it sees without
+            the token; None to accept every admitted request.
     """
 
     def process_guarded_request(

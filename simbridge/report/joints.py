@@ -29,14 +29,14 @@ NEAR_LIMIT = 0.9
 RESOLUTION = 0.01
 # A limit is drawn only if the curve still takes up this fraction of the axes' height.
 MIN_CURVE_FRACTION = 0.4
-# What is added below and above the curves and limits, as a fraction of their range.
+# Margin below and above the curves and limits, as a fraction of their range.
 MARGIN_FRACTION = 0.08
 # The error of a joint that moves the tool by less counts as rounding, m.
 CONTRIBUTION_ROUNDING = 1e-9
 # Size of a joint's chart, in pixels.
 WIDTH = 348
 HEIGHT = 380
-# Of a longer run, evenly spaced samples: Jacobians take time, and a mean does not need more.
+# The most samples at which Jacobians are computed, evenly spaced: a mean does not need more.
 MAX_JACOBIANS = 5000
 
 
@@ -47,10 +47,11 @@ class JointQuantity:
     Attributes:
         name: "position", "velocity", "torque", "force" or "current".
         unit: The unit of values and limits.
-        values: Returns what was measured (T,): for all joints of an hour it would be 0.4 GB.
+        values: Returns the measured values (T,), on demand: of all joints for an hour they take
+            0.4 GB.
         lower: The lower limit; -inf for none.
         upper: The upper limit; inf for none.
-        setpoint: Returns what was sent (T,), where that is known.
+        setpoint: Returns the values that were sent (T,), where these are known.
     """
 
     name: str

@@ -237,7 +237,7 @@ def linear_panel(title: str, unit: str, lines: Sequence[Line], smallest: float =
 
     Args:
         title: The panel's title.
-        unit: Of the values, as in texts.
+        unit: The unit of the values, as texts write it.
         lines: The curves.
         smallest: Values less than this apart are not magnified.
     """

@@ -49,7 +49,7 @@ class PageGate:
         """Return the reason why a request is refused, as a sentence; "" if it is not.
 
         Args:
-            path: Of the request, as it was sent.
+            path: The path of the request, as it was sent.
             hosts: The values of its Host headers.
             origins: The values of its Origin headers.
         """

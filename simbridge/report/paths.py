@@ -22,11 +22,11 @@ from simbridge.report.rendering import CaptionedDrawing
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 
-# A path this many times longer than thick would be a line: its thin side is magnified.
+# A path this many times longer than thick would look like a line: its thin side is magnified.
 FLATNESS_RATIO = 20.0
-# How much higher than the magnified path its axis is.
+# Height of the axis of a magnified side, in heights of the path.
 THIN_SIDE_MARGIN = 1.3
-# Margin around a path: the axes show so many times its extent.
+# Extent that the axes show, in extents of the path.
 MARGIN = 1.16
 # Below this, in mm, nothing has moved.
 STATIONARY_MM = 1e-3
@@ -40,38 +40,41 @@ HEIGHT = 310
 # Size of the map and of the worst sample, pixels.
 HALF_WIDTH = 531
 HALF_HEIGHT = 410
-# Left, bottom, right, top, in pixels.
+# Margins of a view: left, bottom, right, top, pixels.
 MARGINS = (54, 40, 18, 24)
-# The same of the map, which has its scale at the right; and of the scale.
+# Margins of the map, which has its scale of colours at the right.
 MAP_MARGINS = (54, 40, 100, 24)
+# Margins of that scale, and its width, pixels.
 SCALE_BOTTOM = 60
 SCALE_RIGHT = 58
 SCALE_TOP = 28
 SCALE_WIDTH = 18
 # More colours than this cannot be distinguished.
 LEVELS = 8
-# If the largest error is more than so many times the median, the colours are spaced by ratios.
+# From this ratio of the largest error to the median on, the colours are spaced by ratios.
 PEAK_RATIO = 20.0
 # Width of the path on the map where the error is smallest, and what is added at its largest,
 # pixels.
 MAP_WIDTH = 3.0
 MAP_EXTRA_WIDTH = 2.0
-# The height of the worst sample's window, in lengths of the error.
-WINDOW_ERRORS = 4.0
-# Half of that height is at least this many lengths of the error, and at most this many extents of
-# the whole path.
-MIN_WINDOW_ERRORS = 0.7
+# Half the height of the worst sample's window, in lengths of the error.
+WINDOW_ERRORS = 2.0
+# Half that height is at most this many extents of the whole path, as long as the error fits: the
+# least, in lengths of the error, comes first.
 MAX_WINDOW_EXTENT = 0.6
-# A smaller error makes the window no smaller, mm.
+MIN_WINDOW_ERRORS = 0.7
+# The window of a smaller error is that of this one, mm.
 MIN_SHOWN_ERROR_MM = 1e-4
-# Curves are drawn as far as this many windows, so that they leave it.
+# Curves are drawn in this many times the window's width and height, so that they leave the window.
 DRAWN_WINDOWS = 1.2
-# A smaller part of the error in the window's plane is said.
+# If a smaller fraction of the error is visible in the window's plane, a note says so.
 VISIBLE_FRACTION = 0.97
 # More dots than this in the window would look like a line.
 MAX_DOTS = 80
-# Points drawn of the continuous reference, for each sample.
+# Points that are drawn of the continuous reference for each sample.
 POINTS_PER_SAMPLE = 10
+# A squared length that divides in place of zero, mm^2.
+LEAST_SQUARE_MM2 = 1e-30
 # The coordinates' letters.
 XYZ = "xyz"
 
@@ -81,10 +84,10 @@ class DrawnPath:
     """A path of the TCP, and how it is drawn.
 
     Attributes:
-        name: In labels and legends.
-        positions: (T, 3) in base_link, mm.
-        colour: As CSS names it.
-        width: Pixels.
+        name: The name in labels and legends.
+        positions: Positions of the TCP (T, 3) in base_link, mm.
+        colour: The colour as CSS names it.
+        width: Width of the line, pixels.
     """
 
     name: str
@@ -97,7 +100,7 @@ class View(NamedTuple):
     """A direction of view.
 
     Attributes:
-        title: As in "From above".
+        title: The direction as a title, such as "From above".
         pick: Indices of the coordinates that point right and up.
         letters: The letters of both.
     """
@@ -113,7 +116,7 @@ VIEWS = (
     View("From the front", [1, 2], "yz"),
 )
 
-# What both axes of a view show, mm: from where to where.
+# The lower and the upper end of the horizontal axis, then of the vertical axis, mm.
 Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -122,9 +125,9 @@ class Frame:
     """The rectangle that the axes of a view show, mm.
 
     Attributes:
-        limits: Of both axes, relative to their origin.
-        origin: What both axes count from; 0 for base_link.
-        notes: What a reader has to know about the axes, as sentences.
+        limits: Ends of both axes, relative to their origin.
+        origin: Coordinates from which both axes count, in base_link.
+        notes: Sentences that a reader of the axes needs.
     """
 
     limits: Limits
@@ -133,16 +136,14 @@ class Frame:
 
 
 def frame_points(view: View, points: Array, start: Array, *, width: float, height: float) -> Frame:
-    """Fit equal axes around points, unless the path is flat in this view.
-
-    Then its thin side is magnified.
+    """Fit axes with equal scales around points; the thin side of a flat path is magnified.
 
     Args:
-        view: Of the points.
-        points: (K, 3), mm.
-        start: (3,), mm: what the axes count from where they show little.
-        width: Of the axes, pixels.
-        height: The same.
+        view: The direction of view.
+        points: Positions (K, 3), mm.
+        start: The position (3,), mm, from which axes count that show only a few mm.
+        width: Width of the axes, pixels.
+        height: Height of the axes, pixels.
     """
     letters = view.letters
     size = np.array([width, height])
@@ -166,20 +167,21 @@ def frame_points(view: View, points: Array, start: Array, *, width: float, heigh
                 _flatness(letters[thin], float(spans[thin]), magnification / THIN_SIDE_MARGIN)
             )
 
-    half = 0.5 * scale * size
-    origin = np.where(2.0 * half < RELATIVE_BELOW_MM, start[view.pick], 0.0)
+    # Axes that show only a few mm count from the start, so that their numbers stay short.
+    half_size = 0.5 * scale * size
+    origin = np.where(2.0 * half_size < RELATIVE_BELOW_MM, start[view.pick], 0.0)
     for axis in np.flatnonzero(origin):
         value = f"{significant(origin[axis], 6, 3)}{NO_BREAK}mm"
         notes.append(f"Δ{letters[axis]} is relative to {letters[axis]} = {value}.")
 
-    limits = _limits(0.5 * (low + high) - origin, half)
+    limits = _limits(0.5 * (low + high) - origin, half_size)
     return Frame(limits, (float(origin[0]), float(origin[1])), tuple(notes))
 
 
-def _limits(centre: Array, half: Array) -> Limits:
-    """Return the limits of axes around a centre (2,), with half their lengths (2,), mm."""
-    low = centre - half
-    high = centre + half
+def _limits(centre: Array, half_size: Array) -> Limits:
+    """Return the limits of axes around a centre (2,), with half their width and height (2,), mm."""
+    low = centre - half_size
+    high = centre + half_size
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
 
 
@@ -187,9 +189,9 @@ def _flatness(letter: str, span: float, magnification: float) -> str:
     """Say how flat a path is, as a sentence.
 
     Args:
-        letter: Of the thin side's coordinate.
-        span: Of the thin side, mm.
-        magnification: Of the thin side.
+        letter: Letter of the thin side's coordinate.
+        span: Extent of the thin side, mm.
+        magnification: Factor by which the thin side is magnified.
     """
     if span < STATIONARY_MM:
         return f"Flat in this view: {letter} does not change."
@@ -223,10 +225,10 @@ def three_views(
     """Draw paths from above, from the side and from the front.
 
     Args:
-        paths: From the first drawn to the last; the pointer shows values of the last one.
-        stamps: (T,), s, of the last one.
-        columns: Further values (T,) to be shown under the pointer, under "name|unit".
-        marks: Points (3,) to be marked, and the kind of mark (see `mark`).
+        paths: The paths in the order of drawing; the pointer shows values of the last one.
+        stamps: Stamps (T,) of the last path, s.
+        columns: Further values (T,) that the pointer shows, by "name|unit".
+        marks: Positions (3,), mm, that are marked, each with its kind of mark (see `mark`).
     """
     columns = columns or {}
     last = paths[-1]
@@ -234,7 +236,7 @@ def three_views(
     for view in VIEWS:
         drawing, axes, frame = draw_view(view, paths, marks)
 
-        # What the pointer shows of the last path.
+        # The values that the pointer shows along the last path.
         points = last.positions[:, view.pick] - frame.origin
         shown = decimate_path(points, PIECES)
         values = {}
@@ -283,14 +285,17 @@ def draw_view(
     head: int = 0,
     width: int = WIDTH,
 ) -> tuple[Drawing, Axes, Frame]:
-    """Draw one of the views.
+    """Draw paths from one side.
 
     Args:
-        view: Which one.
-        paths: As for `three_views`.
-        marks: The same.
-        head: Height of the room for a legend above it, pixels.
-        width: Pixels.
+        view: The direction of view.
+        paths: The paths in the order of drawing.
+        marks: Positions (3,), mm, that are marked, each with its kind of mark (see `mark`).
+        head: Height of the room for a legend above the view, pixels.
+        width: Width of the drawing, pixels.
+
+    Returns:
+        The drawing, its axes, and the rectangle that they show, from whose origin they count.
     """
     left, bottom, right, top = MARGINS
     frame = frame_points(
@@ -319,9 +324,9 @@ def error_map(reference: Array, error: Array, stamps: Array) -> CaptionedDrawing
     """Draw the reference, coloured by the tracking error.
 
     Args:
-        reference: (T, 3), mm.
-        error: (T,), mm.
-        stamps: (T,), s.
+        reference: Positions of the reference (T, 3), mm.
+        error: Tracking error (T,), mm.
+        stamps: Stamps (T,), s.
     """
     drawing, axes, view, frame = draw_error_map(reference, error)
     points = reference[:, view.pick] - frame.origin
@@ -348,10 +353,13 @@ def draw_error_map(
     """Draw the map with its scale, in the view that shows most of the path.
 
     Args:
-        reference: (T, 3), mm.
-        error: (T,), mm.
-        width: Pixels.
-        height: Pixels.
+        reference: Positions of the reference (T, 3), mm.
+        error: Tracking error (T,), mm.
+        width: Width of the drawing, pixels.
+        height: Height of the drawing, pixels.
+
+    Returns:
+        The drawing, the axes of the map, its view, and the rectangle that the axes show.
     """
     extent = np.ptp(reference, axis=0)
     view = max(VIEWS, key=lambda view: (min(extent[view.pick]), sum(extent[view.pick])))
@@ -382,11 +390,12 @@ def _draw_coloured_path(axes: Axes, points: Array, error: Array, *, edges: Array
     """Draw a path, wider and in another colour where its error is larger.
 
     Args:
-        axes: Where.
-        points: (T, 2), mm.
-        error: (T,), mm.
+        axes: The axes to draw on.
+        points: Positions in the view (T, 2), relative to the axes' origin, mm.
+        error: Tracking error (T,), mm.
         edges: The errors at which the colour changes, mm.
     """
+    # The number of each sample's colour: that between the edges around its error.
     level = np.clip(np.searchsorted(edges, _largest_of_pieces(error)) - 1, 0, len(edges) - 2)
     shown = decimate_path(points, PIECES)
     shades = colours(edges)
@@ -419,7 +428,10 @@ def _draw_scale(bar: Axes, edges: Array) -> None:
 
 
 def _largest_of_pieces(error: Array) -> Array:
-    """Return the error (T,), over long paths the largest of each piece."""
+    """Return for each sample the largest error of its piece of the path (T,).
+
+    A short path is cut into its samples.
+    """
     pieces = cut_evenly(error, PIECES)
     return np.repeat(pieces.max(axis=1), pieces.shape[1])[: len(error)]
 
@@ -436,7 +448,7 @@ def colour_steps(error: Array) -> Array:
     They are evenly spaced, unless a few peaks would then leave everything else in the first colour.
 
     Args:
-        error: (T,), mm.
+        error: Tracking error (T,), mm.
     """
     worst = float(error.max())
     if worst < SMALLEST:
@@ -452,7 +464,7 @@ def colour_steps(error: Array) -> Array:
             inner = ticks[(ticks > least) & (ticks < worst)]
             if len(inner) < LEVELS:
                 break
-    # No last step that is hardly wider than the rounding of its numbers.
+    # The last step must be wider than the rounding of the numbers beside it.
     return np.concatenate([[0.0], inner[inner < 0.98 * worst], [worst]])
 
 
@@ -466,11 +478,11 @@ class WorstSample:
     """The sample with the largest tracking error, and the window around it.
 
     Attributes:
-        index: Of the sample.
+        index: Index of the sample.
         error: Reference minus attained (3,), mm.
-        view: In which the window is drawn.
-        origin: Where the reference is (2,) in the view, mm: the axes count from it.
-        limits: What the axes show.
+        view: The view in which the window is drawn.
+        origin: Position of the reference in the view (2,), mm, from which the axes count.
+        limits: Ends of the axes, relative to the origin.
         rows: The samples within the window.
     """
 
@@ -496,9 +508,9 @@ def worst_sample(
 
     Args:
         evaluation: The run.
-        reference: Its positions (T, 3), mm.
-        setpoint: The same.
-        attained: The same.
+        reference: Positions of the reference (T, 3), mm.
+        setpoint: Positions of the setpoint (T, 3), mm.
+        attained: Attained positions (T, 3), mm.
     """
     worst = _find_worst(evaluation, reference, setpoint, attained=attained)
     view = worst.view
@@ -532,27 +544,43 @@ def worst_sample(
 def _find_worst(
     evaluation: Evaluation, reference: Array, setpoint: Array, *, attained: Array
 ) -> WorstSample:
-    """Find the worst sample, and the window around it; positions as for `worst_sample`."""
+    """Find the worst sample, and the window around it.
+
+    Args:
+        evaluation: The run.
+        reference: Positions of the reference (T, 3), mm.
+        setpoint: Positions of the setpoint (T, 3), mm.
+        attained: Attained positions (T, 3), mm.
+    """
     k = int(np.argmax(evaluation.errors.tracking.distance))
     error = reference[k] - attained[k]
 
-    # The window shows the error, and no more than the whole path.
+    # The window is a few errors high, but not much larger than the whole path; still, it holds the
+    # error where that is longer than the path.
     shown_error = max(float(np.linalg.norm(error)), MIN_SHOWN_ERROR_MM)
     extent = float(max(np.ptp(reference, axis=0).max(), np.ptp(attained, axis=0).max()))
-    half_height = min(0.5 * WINDOW_ERRORS * shown_error, MAX_WINDOW_EXTENT * extent)
+    half_height = min(WINDOW_ERRORS * shown_error, MAX_WINDOW_EXTENT * extent)
     half_height = max(half_height, MIN_WINDOW_ERRORS * shown_error)
+
+    # Its width follows from the shape of the axes, since both have the same scale.
     left, bottom, right, top = MARGINS
     aspect = (HALF_WIDTH - left - right) / (HALF_HEIGHT - bottom - top)
-    half = half_height * np.array([aspect, 1.0])
+    half_size = half_height * np.array([aspect, 1.0])
 
-    # Its axes count from the reference; its centre is halfway to the attained position.
+    # The axes count from the reference. The centre is in the middle of the error: half of it back
+    # from the reference, since the error is reference minus attained.
     view = _best_view(reference, k, error, radius=half_height)
     origin = reference[k, view.pick]
     centre = -0.5 * error[view.pick]
     curves = [curve[:, view.pick] - origin for curve in (reference, setpoint, attained)]
-    rows = _rows_within(curves, k, centre, half=DRAWN_WINDOWS * half)
+    rows = _rows_within(curves, k, centre, half_size=DRAWN_WINDOWS * half_size)
     return WorstSample(
-        index=k, error=error, view=view, origin=origin, limits=_limits(centre, half), rows=rows
+        index=k,
+        error=error,
+        view=view,
+        origin=origin,
+        limits=_limits(centre, half_size),
+        rows=rows,
     )
 
 
@@ -563,10 +591,10 @@ def _draw_worst(
 
     Args:
         worst: The sample and its window.
-        curves: Reference, setpoint and attained positions (T, 2) in the view, relative to where the
-            reference is at the sample, mm.
-        path: The continuous reference (K, 2), the same.
-        has_dots: Draw a dot for each sample.
+        curves: Reference, setpoint and attained positions (T, 2) in the view, relative to the
+            reference at the sample, mm.
+        path: The continuous reference (K, 2) in the view, relative to the same position, mm.
+        has_dots: True to draw a dot for each sample.
     """
     drawing = Drawing(HALF_WIDTH, HALF_HEIGHT)
     axes = drawing.axes(*MARGINS)
@@ -603,28 +631,32 @@ def _best_view(reference: Array, k: int, error: Array, *, radius: float) -> View
     """Return the view along the direction in which error and path near a sample are smallest.
 
     Args:
-        reference: (T, 3), mm.
+        reference: Positions of the reference (T, 3), mm.
         k: Index of the sample.
-        error: Of the sample (3,), mm.
+        error: Error of the sample (3,), mm.
         radius: Half the height of the window, mm.
     """
     is_near = np.linalg.norm(reference - reference[k], axis=1) <= 2.0 * radius
     path = np.ptp(reference[is_near], axis=0)
-    parts = [part**2 / max(float(part @ part), 1e-30) for part in (error, path)]
-    weight = np.sum(parts, axis=0)
+
+    # The fractions of x, y and z in both, as squares: a view shows those of its two coordinates.
+    fractions = []
+    for extents in (error, path):
+        fractions.append(extents**2 / max(float(extents @ extents), LEAST_SQUARE_MM2))
+    weight = np.sum(fractions, axis=0)
     return max(VIEWS, key=lambda view: float(weight[view.pick].sum()))
 
 
-def _rows_within(curves: Sequence[Array], k: int, centre: Array, *, half: Array) -> slice:
+def _rows_within(curves: Sequence[Array], k: int, centre: Array, *, half_size: Array) -> slice:
     """Return the samples around one, until all curves have left the window.
 
     Args:
-        curves: (T, 2), mm.
+        curves: Positions in the view (T, 2), mm.
         k: Index of the sample.
-        centre: Of the window (2,), mm.
-        half: Half of the window's width and height (2,), mm.
+        centre: Centre of the window (2,), mm.
+        half_size: Half of the window's width and height (2,), mm.
     """
-    is_inside = [np.all(np.abs(curve - centre) <= half, axis=1) for curve in curves]
+    is_inside = [np.all(np.abs(curve - centre) <= half_size, axis=1) for curve in curves]
     outside = np.flatnonzero(~np.any(is_inside, axis=0))
     before = outside[outside < k]
     after = outside[outside > k]
@@ -634,7 +666,10 @@ def _rows_within(curves: Sequence[Array], k: int, centre: Array, *, half: Array)
 
 
 def _sample_reference(evaluation: Evaluation, rows: slice) -> Array:
-    """Return the reference (K, 3), mm, at some samples and between them: its corners lie there."""
+    """Return the continuous reference (K, 3), mm, over some samples.
+
+    It is evaluated between them as well, where its corners lie.
+    """
     times = evaluation.log.plan_time[rows]
     steps = np.linspace(0, len(times) - 1, POINTS_PER_SAMPLE * (len(times) - 1) + 1)
     finer_times = np.interp(steps, np.arange(len(times)), times)

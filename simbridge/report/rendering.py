@@ -37,9 +37,9 @@ class LegendEntry:
     """An entry of a legend.
 
     Attributes:
-        name: What has the colour.
-        colour: As CSS names it; "" for a swatch without one.
-        kind: Of its swatch: a class of page.css.
+        name: The name of what has the colour.
+        colour: The colour as CSS names it; "" for a swatch without one.
+        kind: The kind of swatch: a class of page.css.
     """
 
     name: str
@@ -52,9 +52,9 @@ class CaptionedDrawing:
     """A drawing of a page with the text around it.
 
     Attributes:
-        caption: Above it.
+        caption: The text above the drawing.
         drawing: The drawing as HTML.
-        notes: Below it, as sentences.
+        notes: Sentences below the drawing.
     """
 
     caption: str
@@ -69,11 +69,11 @@ def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]
     too, and how many columns the group has.
 
     Args:
-        rows: As HTML.
-        heads: Of the columns.
-        groups: Headings above them, and how many columns each spans.
+        rows: The rows as HTML.
+        heads: The headings of the columns.
+        groups: Headings above groups of columns, each with the number of its columns.
     """
-    # What each column's cells say of their group; the first one names it.
+    # The attributes that each column's cells have for their group; the first column names it.
     group_attributes = []
     for name, columns in groups or [("", len(heads))]:
         if name:
@@ -114,18 +114,21 @@ def render(template: str, **content: Any) -> str:
     r"""Return a page.
 
     Args:
-        template: Its file in templates/.
-        content: What the template shows. Every text that is not `Markup` is escaped, and what UTF-8
-            cannot hold is shown as \xff.
+        template: The page's file in templates/.
+        content: The values that the template shows. Every text that is not `Markup` is escaped, and
+            what UTF-8 cannot hold is shown as \xff.
     """
     page = _environment().get_template(template).render(content)
-    # Bytes of a file name that are no text.
+    # A file name may hold bytes that are not text.
     return page.encode(errors="backslashreplace").decode()
 
 
 @cache
 def _environment() -> Environment:
-    """Return the templates with the style, the script and the functions that they use."""
+    """Return jinja2's environment of the templates, with all that they use by name.
+
+    These are the style, the script, functions, and filters: `{{ error | mm }}` writes millimetres.
+    """
     environment = Environment(
         loader=FileSystemLoader(PACKAGE / "templates"),
         autoescape=True,
@@ -134,7 +137,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
 
-    # The policy lets a browser load nothing, and run nothing but the script with this hash.
+    # The Content-Security-Policy of each page lets a browser load nothing, and run nothing but the
+    # script with this hash.
     script = (PACKAGE / "interactive.js").read_text(encoding="utf-8")
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {

@@ -56,7 +56,7 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
 
     Args:
         evaluation: A run with at least one sample.
-        title: Of the page.
+        title: The title of the page.
     """
     with _viser() as server:
         placements, prismatic = evaluation.chain
@@ -163,12 +163,12 @@ def _draw_lines(
     """Draw lines in one colour; without any, nothing.
 
     Args:
-        server: Its scene is drawn.
-        name: Of the node in the scene.
-        begins: Where the lines begin (K, 3), m.
-        ends: Where they end (K, 3), m.
+        server: The server whose scene the lines belong to.
+        name: The name of the node in the scene.
+        begins: First points of the lines (K, 3), m.
+        ends: Last points of the lines (K, 3), m.
         colour: Red, green, blue, 0 to 255.
-        width: Pixels.
+        width: Width of the lines, pixels.
     """
     if len(begins):
         points = np.stack([begins, ends], axis=1).astype(np.float32)

@@ -47,14 +47,14 @@ MAX_CAUSE_ROWS = 8
 # Events that are listed; events.jsonl has all.
 MAX_EVENTS = 300
 
-# Colour and name of what became of an input.
+# Colour and name of each fate of an input.
 _FATES = {
     "accepted": (INK, "accepted"),
     "late": (ATTAINED, "accepted late"),
     "superseded": (REFERENCE, "superseded"),
     "rejected": (ALARM, "rejected"),
 }
-# What the number of each cause means.
+# The meaning of each cause's number.
 MEANINGS = {
     "joint_velocity": "share of the joint's limit",
     "joint_limit": "room left in the joint's range",
@@ -77,7 +77,7 @@ MEANINGS = {
 }
 
 Phase = tuple[float, float, str]
-"""From when to when, s, and the state's name."""
+"""Start and end, s, and the state's name."""
 
 _SPEED_LEGEND = (
     LegendEntry("controller's speed factor", SETPOINT),
@@ -91,8 +91,8 @@ def session_part(session: SessionFigures) -> dict[str, Any]:
     Returns:
         `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name,
         worst number, how often, s in all, first at s, meaning of the number; `events`: rows of
-        when, s, and what. `time_line` and `speed` are drawings over time with their legends; ""
-        where nothing was logged.
+        when, s, and what. `time_line` and `speed` are drawings over time, "" where nothing was
+        logged; `legend` and `speed_legend` are their legends.
     """
     hindrances = session.hindrances
     phases = session.phases
@@ -284,10 +284,10 @@ def _draw_inputs(
     """Draw a tick for each input, by its fate.
 
     Args:
-        axes: Where.
+        axes: The axes to draw on.
         session: The session.
-        bottom: Of the row.
-        begin: Begin of the time axis, s.
+        bottom: Lower edge of the row of ticks.
+        begin: Start of the time axis, s.
         end: End of the time axis, s.
         pixel: Width of a pixel, s.
     """
@@ -302,7 +302,7 @@ def _draw_inputs(
         # One tick a pixel; those before and after the log belong to its ends.
         pixels = np.unique(np.round((np.clip(ticks, begin, end) - begin) / pixel))
         ticks = begin + pixels * pixel
-        # What went wrong stands out.
+        # The ticks of inputs that were not accepted in time stand out: they are longer.
         height = 1.0 if fate in ("rejected", "late") else TICK_HEIGHT
         top = bottom + height * BAR_HEIGHT
         axes.vlines(ticks, bottom, top, colors=colour, linewidth=1.0)

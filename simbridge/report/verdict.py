@@ -45,16 +45,15 @@ from simbridge.text import (
     significant,
 )
 
-# Smaller errors are not worth a number in a sentence: no arm repeats its motions that well.
-# Degrees.
+# Smaller errors, in degrees and mm, are not worth a number in a sentence: no arm repeats its motions
+# that well.
 SMALL_ANGLE = 0.01
-# mm.
 SMALL_LENGTH = 0.01
 
 # Parts of the plant's error of which one has a share below minus this cancel each other.
 CANCELLED = 0.05
 
-# Shorter lags, in s, are no evidence.
+# The shortest lag that counts as evidence, s.
 LEAST_LAG = 1e-4
 # Intervals less than this apart are given as one, s.
 GAP = 0.1
@@ -246,12 +245,14 @@ def advice(summary: Summary) -> str:
 def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | None:
     """Return the part with the largest share of the error, and its share; None without an error.
 
-    Parts of the plant's part count instead of it, unless they cancel each other.
+    Where the plant's part is known in parts itself, these count in its place, unless they cancel
+    each other.
     """
     shares = summary["error_shares"][kind]
     if shares is None:
         return None
 
+    # `part.of` is the name of the part that a part belongs to; "" for a part of the whole error.
     parts = known_parts(summary)
     inner = [part for part in parts if part.of]
     are_cancelling = any(shares[part.attribute] < -CANCELLED for part in inner)
