@@ -45,7 +45,7 @@ from simbridge.text import (
     significant,
 )
 
-# Smaller errors, in degrees and mm, are not worth a number in a sentence: no arm repeats its motions
+# Smaller errors, degrees and mm, are not worth a number in a sentence: no arm repeats its motions
 # that well.
 SMALL_ANGLE = 0.01
 SMALL_LENGTH = 0.01
