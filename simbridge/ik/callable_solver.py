@@ -72,7 +72,7 @@ class CallableSolver(Solver):
         return {"function": f"{module}.{name}", "task": self.task}
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
-        """Return what the function answers to joint positions (n,) and a target, checked."""
+        """Return the function's answer to joint positions (n,) and a target, checked."""
         try:
             answer = self._function(q.copy(), target)
         except KeyboardInterrupt:
@@ -178,7 +178,7 @@ def _import_module(name: str, location: str, what: str) -> ModuleType:
 
     Args:
         name: The function, `module:function`.
-        location: Its module, or the path of a script.
+        location: The module, or the path of a script.
         what: The purpose of the function, in messages.
 
     Raises:

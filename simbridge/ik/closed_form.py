@@ -99,7 +99,7 @@ class ClosedForm(Solver):
         return tuple(self.singular_samples)
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
-        """Return where the path is singular, if it is anywhere."""
+        """Return a remark on the singular samples of the path, if there are any."""
         _, _, singularities = self._follow(as_poses(poses), as_joints(q0, self.robot.n))
         parts = []
         for name, samples in _singular_samples(singularities).items():

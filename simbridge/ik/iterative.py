@@ -116,7 +116,7 @@ class IterativeSolver(Solver):
 
         Args:
             name: The setting.
-            values: As many numbers, or a single one.
+            values: A number for each joint, or a single one for all.
 
         Raises:
             InvalidParameter: Their number does not fit, or one is not finite.

@@ -71,7 +71,7 @@ def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
     dq = iterate.dq
     n = iterate.n
     rows = iterate.rows
-    # Where the translation ends.
+    # Components of the task before this index are translation, the others rotation.
     split = min(3, rows)
     count = decompose(jacobian, n, rows, scratch.joints, scratch.singular, scratch.tool)
 
@@ -94,7 +94,7 @@ def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
         for k in range(rows):
             along += u[k] * iterate.error[k]
 
-        # The paper's N and M, and gamma from them.
+        # The paper's N (gain) and M (travel), and its bound gamma on the motion of a joint.
         gain = length(u, 0, split) + length(u, split, rows)
         travel = 0.0
         for j in range(n):

@@ -85,7 +85,7 @@ def change_settings(
         return kind(**values)
 
     if preset:
-        # What the former preset had set goes back to its default, for which None stands.
+        # Values of the former preset go back to their defaults, for which None stands.
         former_values = kind.presets.get(getattr(settings, "preset", ""), {})
         for name, value in former_values.items():
             if getattr(settings, name) == value:

@@ -29,8 +29,8 @@ WRIST = 1
 SHOULDER = 4
 MAX_BRANCHES = 8
 
-# How far out of reach a target still counts as reached, m, and a joint beyond a limit is set to it,
-# rad.
+# Distance out of reach, m, at which a target still counts as reached; and angle beyond a limit,
+# rad, at which a joint is set to the limit.
 SLACK = 1e-11
 # One turn of a joint, rad.
 TURN = 2.0 * math.pi
@@ -52,7 +52,7 @@ class BranchBuffers(NamedTuple):
         goal: The target without base and tool (3, 4).
         bends: Both postures of two links (2, 2).
         transform: The target: position (3) and rotation matrix (9).
-        turned: Its rotation without the tool (3, 3).
+        turned: The target's rotation without the tool (3, 3).
         unit: The target, its quaternion of unit length (7,).
         shift: The goal's position before the base's rotation (3,), m.
     """
@@ -87,7 +87,7 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
     """Insert a solution among those before it, nearest first, unless it is beyond joint limits.
 
     Args:
-        flags: Its singularities.
+        flags: Singularities of the solution, as bits.
         joints: See `ClosedFormArm`.
         near: Joint positions (n,), rad, to which each joint is turned as near as whole turns allow.
         k: The number of solutions before it, in `buffers.out`.
@@ -275,7 +275,7 @@ def wrist_angles(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 
     Args:
         plane: The goal in the plane of the arm: see `in_plane`.
-        pz: Its height, m.
+        pz: Height of the goal, m.
         a2: Length of the upper arm, m.
         a3: Length of the forearm, m.
         d5: Offset of the wrist, m: see `ClosedFormArm`.
@@ -369,7 +369,7 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         unit[i] = target[i] / math.sqrt(square)
     aim(unit, transform)
 
-    # Without the tool.
+    # Take the tool off the target.
     for i in range(3):
         for j in range(3):
             k = 3 + 3 * i
@@ -384,7 +384,7 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         if not abs(shift[i]) < np.inf:
             return False
 
-    # From the base.
+    # Express the result in the base.
     for i in range(3):
         for j in range(3):
             goal[i, j] = (
@@ -426,7 +426,7 @@ def find_branches(
     if not is_finite:
         return -1
 
-    # Without a solution, none is singular: callers read the first entry whatever the number is.
+    # Callers read the singularities of the first solution, also where there is none.
     buffers.notes[0] = 0
     if n == 2:
         return planar_branches(lengths, joints, near, slack, buffers)

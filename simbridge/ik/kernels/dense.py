@@ -39,6 +39,7 @@ def aim(pose: Array, target: Array) -> None:
     target[1] = pose[1]
     target[2] = pose[2]
 
+    # The rotation matrix of a unit quaternion.
     target[3] = 1.0 - 2.0 * (y * y + z * z)
     target[4] = 2.0 * (x * y - w * z)
     target[5] = 2.0 * (x * z + w * y)

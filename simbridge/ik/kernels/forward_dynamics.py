@@ -26,7 +26,7 @@ from simbridge.robot.pose import Array, Counts
 LEAST_RATIO = 0.1
 POOR_RATIO = 0.25
 GOOD_RATIO = 0.75
-# The factors by which it grows and shrinks, and the largest ballast in first ballasts.
+# Factors by which the ballast grows and shrinks, and the largest ballast in first ballasts.
 BALLAST_GROWTH = 4.0
 BALLAST_SHRINKAGE = 0.5
 MAX_BALLAST = 1e6
@@ -177,7 +177,7 @@ def track(
         aim(poses[t], target)
         potential_before = 0.0
         predicted = 0.0
-        # Whether the last motion may still be undone, and whether `pull` is that of this target.
+        # True if the last motion may still be undone, and if `pull` belongs to this target.
         is_moved = False
         has_pull = False
 

@@ -36,7 +36,7 @@ class Structure(NamedTuple):
     Attributes:
         frames: Their frames as rows of four (n + 1, 3, 4), float64, with 0, 1 and -1, and nan for
             any other number.
-        prismatic: Which joints slide.
+        prismatic: True for each joint that slides.
     """
 
     frames: bytes
@@ -70,12 +70,12 @@ def structure_of(placements: Array, prismatic: Flags) -> Structure:
     """Return the kinematic structure of a chain.
 
     Args:
-        placements: Its fixed transforms (n + 1, 4, 4).
-        prismatic: Which joints slide (n,).
+        placements: The chain's fixed transforms (n + 1, 4, 4).
+        prismatic: True for each joint (n,) that slides.
     """
     rows = chain.exact_placements(placements)[:, :3]
     is_plain = np.isin(rows, PLAIN_NUMBERS)
-    # Any tool.
+    # The tool's frame stays an argument, whatever its numbers are.
     is_plain[-1] = False
     frames = np.where(is_plain, rows, np.nan).tobytes()
     return Structure(frames, tuple(bool(slides) for slides in prismatic))
@@ -88,6 +88,7 @@ def generate_move(structure: Structure, task: str) -> Generated:
     H^-1 J^T (Kp pull + damping (pull - last pull)) of equation 12 with a ballast on H's diagonal,
     followed by the slope of the potential along it.
     """
+    # The arguments, as expressions by their names.
     trace = Trace()
     kp = _names(trace, "kp", 6)
     damping = _names(trace, "damping", 6)
@@ -95,10 +96,11 @@ def generate_move(structure: Structure, task: str) -> Generated:
     twin = _names(trace, "twin", 4)
     clamp = _names(trace, "clamp", 2)
     target = _names(trace, "target", 12)
-    # A tool whose rotation is free has no rotational inertia.
+    # A tool whose rotation is free has no rotational inertia, the second of the twin's numbers.
     if task == "position":
         twin[1] = 0.0
 
+    # The force at the tool.
     frames = structure.trace_frames(trace)
     error = pose_error(target, frames, task)
     pull = clamp_error(error, clamp)
@@ -106,6 +108,7 @@ def generate_move(structure: Structure, task: str) -> Generated:
     for k, d, e, before in zip(kp, damping, pull, pull_before, strict=True):
         force.append(k * e + d * (e - before))
 
+    # The acceleration of the twin, with the ballast on each joint.
     twists = chain.jacobian(frames, structure.prismatic)
     torque = [dot(twist, force) for twist in twists]
     mass = mass_matrix(frames, twists, twin)

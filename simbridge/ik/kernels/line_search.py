@@ -11,7 +11,8 @@ from simbridge.ik.kernels.records import Descent
 from simbridge.ik.kernels.stand_ins import linearize
 from simbridge.robot.pose import Array
 
-# Fraction of a step below which another direction is better, and below which it is as good as none.
+# Fractions of a step: below the first another direction is better; below the second the step is as
+# good as none.
 SHORT = 2.0**-4
 SHORTEST = 2.0**-12
 # Fraction of the predicted reduction of the cost that a step must attain (Armijo).
@@ -32,10 +33,10 @@ def search_line(descent: Descent, cost: float) -> float:
 
     Args:
         descent: The descent, with the motion of the step; it is shortened to the clamp.
-        cost: Before the step.
+        cost: Cost of the residual before the step.
 
     Returns:
-        The cost after it.
+        The cost of the residual after it.
     """
     search = descent.search
     q = descent.iterate.q
@@ -69,8 +70,8 @@ def search_line(descent: Descent, cost: float) -> float:
         q[i] += dq[i] + held[i]
     attained = linearize_cost(descent)
 
-    # Too far: half of it; instead of a step that is still too long the steepest descent; in the end
-    # nothing.
+    # Halve a step that leads too far. One that is too long still is replaced by the steepest
+    # descent, and in the end by no step.
     is_guarded = math.isfinite(clamp)
     scale = 1.0
     while is_guarded and attained > allowed:

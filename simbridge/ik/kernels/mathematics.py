@@ -63,6 +63,7 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
         mx, my, mz = link_moment
         mass = mass + link_mass
         first_moment = plus(first_moment, link_moment)
+        # Steiner's parallel axis theorem: the link's own inertia, and that of its mass.
         xx = xx + (link_inertia + (my * y + mz * z))
         yy = yy + (link_inertia + (mx * x + mz * z))
         zz = zz + (link_inertia + (mx * x + my * y))
@@ -76,6 +77,7 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
         force = plus(scale_vector(mass, linear), cross(angular, first_moment))
         inertia_matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
         torque = plus([dot(row, angular) for row in inertia_matrix], cross(first_moment, linear))
+        # The row of H: power of that force per unit speed of each joint up to this one.
         rows.insert(0, [dot(twists[i], [*force, *torque]) for i in range(j + 1)])
     return rows
 
@@ -275,7 +277,7 @@ def mobility(
 
     Args:
         placements: The chain (n + 1, 4, 4).
-        prismatic: Which joints slide (n,).
+        prismatic: True for each joint (n,) that slides.
         configurations: Joint positions (T, n), rad or m.
         twins: The masses of each, as `Twin.numbers`.
 

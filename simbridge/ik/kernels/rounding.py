@@ -16,10 +16,10 @@ import math
 from simbridge.ik.kernels.plane import FREE, in_plane, wrist_3_angle
 from simbridge.robot.pose import Array
 
-# How far a turn within rounding may take the tool, m and rad: a thousand times the rounding of a
-# target.
+# Largest motion of the tool by a turn within rounding, m and rad: a thousand times the rounding of
+# a target.
 ROUNDING = 1e-12
-# What counts as in reach for the search below, m: well within the slack.
+# Distance out of reach, m, that the search below counts as in reach: well within the slack.
 NEAR = 1e-13
 # Halvings of the largest turn that are tried.
 HALVINGS = 40
@@ -67,12 +67,14 @@ def turn_within_rounding(turn: float, sine: float) -> float:
 
 
 def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
-    """Return how far out of reach the two links' goal is, m, with wrist 3 turned within rounding.
+    """Return the distance, m, by which the two links miss their goal.
+
+    Wrist 3 is turned within rounding so that it is smallest.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
         goal: The target without base and tool (3, 4): see `BranchBuffers`.
-        pan: Its angle, rad.
+        pan: The angle of the pan, rad.
         flip: Whether the wrist is flipped (1) or not (0).
     """
     a = lengths[0]
@@ -96,9 +98,9 @@ def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
 
 
 def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, flip: int) -> float:
-    """Return the angle of the pan, rad, with which the arm reaches, or gets nearest.
+    """Return the angle of the pan, rad, with which the arm reaches its goal, or gets nearest.
 
-    It is one of those that rounding leaves open.
+    The search is among the angles that rounding leaves open. Without a better one the pan stays.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
@@ -109,11 +111,14 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     """
     d4 = abs(lengths[2])
     d5 = abs(lengths[3])
-    # Turned by t, the wrist is off by ahead t + d4 t^2 / 2.
+    # The largest turn within rounding: turned by t, the wrist is off by ahead t + d4 t^2 / 2, which
+    # is ROUNDING at t = 2 ROUNDING / (ahead + sqrt(ahead^2 + 2 d4 ROUNDING)).
     size = abs(ahead) + math.sqrt(ahead * ahead + 2.0 * d4 * ROUNDING)
     most = min(math.pi, 2.0 * ROUNDING / size) if size > ROUNDING else math.pi
 
-    # A turn moves the goal of the links, and swings the offset d5 by the more the smaller the sine.
+    # Nothing is to be done where the goal is reached anyway, or missed by more than any such turn
+    # moves it. A turn moves the wrist by up to d4 times itself, and swings the offset d5 with wrist
+    # 3, by the more the smaller the sine of wrist 2 is.
     _, _, xz, _, _, yz, zz, _ = in_plane(goal, pan)
     sine = math.sqrt(xz * xz + yz * yz)
     swing = 2.0 * most / sine if sine > most else 2.0
@@ -121,18 +126,20 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     if missing <= NEAR or missing > d4 * most + d5 * swing:
         return pan
 
-    # The offset swings most where the tool's z axis has nothing ahead.
+    # The offset swings most at the turn where the tool's z axis has no component ahead.
     ahead_of_z = math.cos(pan) * goal[0, 2] + math.sin(pan) * goal[1, 2]
     swing_turn = -math.atan2(math.copysign(1.0, zz) * ahead_of_z, abs(zz))
 
+    # The best of some turns, and, unless it reaches, the best between its neighbours low and high.
     least, best, low, high = halve_turns(lengths, goal, pan, flip, most, swing_turn, missing)
     if least > NEAR:
-        # Reached at one angle only, or nowhere: the least is between its neighbours.
+        # The goal is reached at one angle only, or nowhere.
         low = max(low, -most)
         high = min(high, most)
         middle = section_turns(lengths, goal, pan, flip, low, high)
         if missing_reach(lengths, goal, pan + middle, flip) < least:
             best = middle
+    # `best` is infinite where no turn is better than none.
     return pan + best if abs(best) <= most else pan
 
 
@@ -145,7 +152,7 @@ def halve_turns(
     swing_turn: float,
     missing: float,
 ) -> tuple[float, float, float, float]:
-    """Try turns of the pan ever nearer to none, and to the one where the offset swings most.
+    """Try turns of the pan that halve their distance from zero, and from `swing_turn`.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
@@ -157,15 +164,16 @@ def halve_turns(
         missing: Distance by which the goal is out of reach without a turn, m.
 
     Returns:
-        How far out of reach the goal is with the best turn, m (at least `NEAR`); that turn, rad
-        (infinite if none is better; the smallest of those that reach); and the turns, rad, between
-        which a better one may be.
+        The distance by which the goal is missed with the best turn, m (at least `NEAR`); that turn,
+        rad (infinite if none is better than no turn; the smallest of those that reach); and the two
+        turns, rad, between which a better one may be.
     """
     least = missing
     best = math.inf
     low = 0.0
     high = 0.0
     for halving in range(HALVINGS):
+        # To either side of zero, then to either side of `swing_turn`.
         for attempt in range(4):
             centre = 0.0 if attempt < 2 else swing_turn
             away = (most if attempt % 2 == 0 else -most) * 0.5**halving
@@ -185,9 +193,9 @@ def halve_turns(
 def section_turns(
     lengths: Array, goal: Array, pan: float, flip: int, low: float, high: float
 ) -> float:
-    """Return the turn of the pan, rad, between two, with which the goal is least out of reach.
+    """Return the turn of the pan, rad, between two, with which the goal is missed least.
 
-    By a golden-section search.
+    It is located by a golden-section search.
     """
     for _ in range(SECTIONS):
         left = high - LARGER_PART * (high - low)
