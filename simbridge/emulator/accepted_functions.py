@@ -11,7 +11,7 @@ from typing import Any
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.urscript.values import Pose
 
-# What the functions return, by their names.
+# The results of the functions, by their names.
 RESULTS: dict[str, Any] = {
     # Forces, free drive, motion planning
     "force_mode_set_damping": None,

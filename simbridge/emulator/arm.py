@@ -32,7 +32,7 @@ DAMPING_BY_ERROR = 0.05
 # Largest step of a joint, rad.
 LARGEST_STEP = 0.5
 MAX_ITERATIONS = 60
-# After so many iterations the squared error must have halved.
+# Iterations in which the squared error must at least halve.
 PROGRESS_ITERATIONS = 10
 # Further postures from which joints are searched for a target anywhere.
 RESTARTS = 60
@@ -51,7 +51,7 @@ class Placement(NamedTuple):
     Attributes:
         q: Joint positions (n,), rad.
         distance: Distance from the flange to its target, m.
-        angle: Between them, rad.
+        angle: Angle between the flange and its target, rad.
     """
 
     q: Array
@@ -79,7 +79,7 @@ class EmulatedArm:
     """A robot with a TCP that programs may move; the robot's own is ignored.
 
     Args:
-        robot: Its model and its joints' limits are used.
+        robot: The robot, of which the model and the joints' limits are used.
 
     Attributes:
         tcp: x y z rx ry rz (6,) of the TCP in the flange, m and rad.

@@ -21,7 +21,7 @@ from simbridge.ur.tables import URSIM_CHECKSUM
 
 UR_JOINTS = 6
 
-# Where URSim's arm stands at the start, rad.
+# Joint positions of URSim's arm at its start, rad.
 URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)
 
 
@@ -47,7 +47,7 @@ def start_joints(arm: Robot, posture: str) -> Array:
     """Return the joint positions (6,), rad, at which an arm starts.
 
     Args:
-        arm: Its home and its joints' range are used.
+        arm: The arm, with its home and the joints' ranges.
         posture: "home", "ursim", or six numbers, rad, separated by commas.
 
     Raises:

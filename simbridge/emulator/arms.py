@@ -20,9 +20,9 @@ from simbridge.errors import InvalidParameter
 from simbridge.lifeline import lifeline_environment
 
 MAX_ARMS = 64
-# How often the processes are checked for one that has ended, s.
+# Interval at which the processes are checked for one that has ended, s.
 STATUS_POLL_S = 0.1
-# How long a process may take to end before it is killed, s.
+# Time that a process may take to end before it is killed, s.
 END_TIMEOUT_S = 5.0
 
 

@@ -65,7 +65,7 @@ class BrowserGuard:
 
     def __init__(self, port: str) -> None:
         self._port = port
-        # What the client has sent; None once it is known not to be a browser.
+        # The bytes that the client has sent; None once it is known not to be a browser.
         self._beginning: bytes | None = b""
 
     def check(self, data: bytes) -> None:

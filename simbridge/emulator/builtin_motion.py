@@ -30,7 +30,7 @@ from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
-# What OptiMove's fractions are of: accelerations at a=1, rad/s^2 and m/s^2; speed at v=1, m/s.
+# Accelerations of OptiMove at a=1, rad/s^2 and m/s^2, and its speed at v=1, m/s.
 OPTIMOVE_JOINT_ACCELERATION = 10.0
 OPTIMOVE_TOOL_ACCELERATION = 5.0
 OPTIMOVE_TOOL_SPEED = 1.5
@@ -38,15 +38,15 @@ OPTIMOVE_TOOL_SPEED = 1.5
 # UR's error code for overlapping blends (C171), and its argument for each kind of move.
 OVERLAP_CODE = 171
 OVERLAP_ARGUMENTS = {"movec": 0, "movej": 4, "movep": 9, "movel": 11, "optimovel": 11}
-# In units of a tick's budget, of a move that is skipped: it has been planned, and the next
+# Cost of a move that is skipped, in units of a tick's budget: it has been planned, and the next
 # statement follows in the same tick.
 SKIPPED_COST = 5000
-# In units of a tick's budget, of tool_contact for each tick of the contact.
+# Cost of tool_contact for each tick of the contact, in units of a tick's budget.
 COST_PER_TICK = 20
 
-# A call of servoj that lasts less than this lasts as long: the law takes a step for each call, s.
+# Shortest call of servoj, s: the law takes a step for each call.
 SHORTEST_SERVOJ = 1e-4
-# Nobody waits for the end of such a time, and its number of ticks is finite, s.
+# Longest time that is waited for, s. Nobody sees its end; but its number of ticks is finite.
 LONGEST_WAIT = 1e12
 
 # Deceleration of an arm that is still moving when a move begins, rad/s^2.
@@ -116,7 +116,7 @@ class MotionFunctions(ControllerFunctions):
         return motion if isinstance(motion, PathMove) and motion.blending else None
 
     def _next_start(self, previous: PathMove | None) -> Array:
-        """Return where the path of the next move starts: joints (n,), rad."""
+        """Return the joints (n,), rad, at which the path of the next move starts."""
         q = self._state.target_q
         return q if previous is None else previous.joints(1.0, q)
 

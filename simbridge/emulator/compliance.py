@@ -35,9 +35,9 @@ class Freedrive(ArmMotion):
     """freedrive_mode and teach_mode: the tool moves as it is pushed, along and about the free axes.
 
     Args:
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         contact: Forces on the tool.
-        axes: Which of x y z rx ry rz are free (6,).
+        axes: True for each of x y z rx ry rz that is free (6,).
         feature: Orientation of the axes in the pendant's base (3, 3).
     """
 
@@ -74,10 +74,10 @@ class ForceTask:
 
     Attributes:
         frame: The task frame in the pendant's base.
-        axes: Which of x y z rx ry rz are compliant (6,).
+        axes: True for each of x y z rx ry rz that is compliant (6,).
         wrench: Force and torque that the tool presses with (6,), N and N m, in the task frame.
         limits: The largest speeds along and about compliant axes (6,), m/s and rad/s.
-        gain: Its scaling (`force_mode_set_gain_scaling`).
+        gain: Scaling of the gain (`force_mode_set_gain_scaling`).
     """
 
     frame: pin.SE3
@@ -93,14 +93,14 @@ class ForceMode:
     Along the others it goes where the program's motion takes it.
 
     Args:
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         q: Joint targets (n,), rad.
         qd: Their velocities (n,), rad/s.
 
     Attributes:
         q: Joint positions (n,), rad, to which the program's motion leads by itself.
         qd: Joint velocities (n,), rad/s, of that motion.
-        held: Whether the compliant axes stay where they are.
+        held: True while the compliant axes stay where they are.
     """
 
     def __init__(self, arm: EmulatedArm, q: Array, qd: Array) -> None:

@@ -57,20 +57,20 @@ class Client:
         sock: A non-blocking socket.
         port: Port to which it is connected.
         session: Answers what it sends.
-        number: Its number, counted from 1 in the order of connecting, whatever the port.
+        number: Number of the client, counted from 1 in the order of connecting, whatever the port.
         wake: Called when the I/O thread must serve this client: it has unsent data, or is dead.
         exchange: Called with "sent", the client and what is sent to it.
 
     Attributes:
-        sock: Its socket.
+        sock: The socket.
         port: Port to which it is connected.
         session: Answers what it sends.
-        number: Its number, counted from 1 in the order of connecting, whatever the port.
+        number: Number of the client, counted from 1 in the order of connecting, whatever the port.
         guard: Looks at what it sends before the session does.
-        active: When it last sent or took a byte, by time.monotonic, s.
+        active: The time at which it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
-        blocked: The system accepts no more until the I/O thread finds that it does.
-        dead: True once it is to be closed.
+        blocked: True while the system accepts no more bytes, as far as the I/O thread knows.
+        dead: True once the connection is to be closed.
     """
 
     def __init__(

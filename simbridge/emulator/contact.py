@@ -30,7 +30,8 @@ class Contact:
     """Force and torque (6,) at the TCP on the tool, N and N m, with the axes of the pendant's base.
 
     Args:
-        state: Its `tcp_force` is set to what the sensor measures, since it was zeroed.
+        state: The controller's state. Its `tcp_force` is set to the measured force and torque, less
+            those at which the sensor was zeroed.
 
     Attributes:
         wrench: Force and torque that act on the tool (6,), N and N m.
@@ -43,10 +44,10 @@ class Contact:
         self.wrench = np.zeros(6)
         self.from_client = False
 
-        # The push under way (6,), and how long it still lasts, s.
+        # Force and torque of the push under way (6,), and its remaining time, s.
         self._push = np.zeros(6)
         self._push_remaining = 0.0
-        # What the sensor measured when it was zeroed (6,).
+        # Force and torque at which the sensor was zeroed (6,).
         self._zero = np.zeros(6)
         # Measured forces (3,), N, the latest last.
         self._history: deque[Array] = deque(maxlen=HISTORY_TICKS)
@@ -77,14 +78,14 @@ class Contact:
         self._state.tcp_force = np.zeros(6)
 
     def _measured(self) -> Array:
-        """Return what the sensor measures (6,), not zeroed."""
+        """Return the measured force and torque (6,), as if the sensor were never zeroed."""
         return self._state.external_wrench if self.from_client else self.wrench
 
     def update(self, table: float | None, period: float) -> None:
-        """Find what acts on the tool in this tick.
+        """Find the force and torque that act on the tool in this tick.
 
         Args:
-            table: Its height in the pendant's base, m; None without one.
+            table: Height of a table in the pendant's base, m; None without one.
             period: Control period, s.
         """
         state = self._state
@@ -100,7 +101,7 @@ class Contact:
         self._history.append(state.tcp_force[:3])
 
     def ticks_since(self, direction: Array) -> int:
-        """Return how many ticks ago the contact of tool_contact began; 0 without one.
+        """Return the number of ticks since the contact of tool_contact began; 0 without one.
 
         Args:
             direction: Direction of the motion that the contact stops (3,); any if it is zero.

@@ -27,7 +27,7 @@ MAX_FAULT_S = 3600.0
 MAX_SHOWN_CHARACTERS = 100
 DIGITAL_PINS = 18
 
-# What a command may raise because of its arguments or the state of the controller.
+# Exceptions of a command that its arguments or the state of the controller cause.
 REFUSALS = (
     SimbridgeError,
     ValueError,
@@ -55,7 +55,7 @@ class Control:
         controller = running.controller
         servers = running.servers
         self._commands: dict[str, Callable[..., Any]] = {
-            # As by the operator at the pendant, or by the safety system
+            # Actions of the operator at the pendant, or of the safety system
             "power_on_and_release": self._locked(controller.brake_release),
             "protective_stop": self._locked(controller.protective_stop),
             "emergency_stop": self._locked(controller.emergency_stop),
@@ -127,7 +127,7 @@ class Control:
         """Return the names of all commands."""
         return sorted(self._commands)
 
-    # As by the operator at the pendant, or by the safety system
+    # Actions of the operator at the pendant, or of the safety system
 
     def push(self, wrench: tuple[float, float, float, float, float, float], seconds: float) -> None:
         """Push the tool for a time.

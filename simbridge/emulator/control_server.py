@@ -17,7 +17,7 @@ from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.state import ControllerEvent
 
 MAX_LINE_BYTES = 1 << 16
-# How often the server looks whether it is to end, s.
+# Interval at which the server checks whether it is to end, s.
 SHUTDOWN_POLL_S = 0.05
 
 
@@ -28,7 +28,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
 
     Args:
         running: The controller that the commands are for.
-        host: Its address.
+        host: The address on which the server listens.
         port: The port on which the server listens.
 
     Raises:

@@ -223,6 +223,6 @@ def _describe_program(script: str) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Return what can be printed of a text, in one line."""
+    """Return the printable part of a text, in one line."""
     text = data.decode("utf-8", errors="replace")[:MAX_LINE]
     return "".join(letter if letter.isprintable() else " " for letter in text).strip()

@@ -359,7 +359,7 @@ class DashboardConnection:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
-        # What was received of a line that is not complete.
+        # The received part of a line that is not complete.
         self._buffer = bytearray()
         self.may_start = True
         self.mode_was_cleared = False

@@ -19,21 +19,22 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.plant import JOINT_LAG
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
-# How fast the rate of a halted motion falls, and that of a resumed one rises, 1/s.
+# Change per second of the rate of a motion (1 is its full speed), which falls while it is halted
+# and rises when it is resumed.
 # A paused motion comes to rest along its path within a quarter second.
 PAUSE_RATE = 4.0
-# One whose program is stopped, as in URSim (0.0125 in each cycle).
+# A motion whose program is stopped slows down as in URSim, by 0.0125 in each cycle.
 STOPPING_RATE = 6.25
-# One stopped by a safeguard or in an emergency, within a tenth.
+# A motion that a safeguard or an emergency stops comes to rest within a tenth of a second.
 STOP_RATE = 10.0
-# In a protective stop; a recording of URSim has 1, 0.232, 0 in successive cycles.
+# A protective stop is nearly at once: a recording of URSim has 1, 0.232, 0 in successive cycles.
 PROTECTIVE_STOP_RATE = 384.0
-# Rates are rounded to so many decimals: eighty steps of an eightieth end at zero.
+# Decimals to which rates are rounded, so that eighty steps of an eightieth end at zero.
 RATE_DECIMALS = 9
 
-# To stop a motion that has no path, rad/s^2.
+# Deceleration of the joints in a motion without a path, rad/s^2.
 STOP_ACCELERATION = 30.0
-# Rounding must not count as a joint that is too fast, or out of its range by so many rad.
+# Factor of a joint's speed limit, and rad beyond its range, that count as rounding.
 SPEED_SLACK = 1.0 + 1e-6
 RANGE_SLACK = 1e-9
 
@@ -70,7 +71,7 @@ class Drive:
 
     Args:
         state: State of the controller.
-        robot: Its limits hold.
+        robot: The arm, with the limits of its joints.
         arm: The arm, with the present TCP.
         period: Control period, s.
 
@@ -221,7 +222,7 @@ class Drive:
         return target, motion.speed
 
     def _limit_violation(self, target: Array, limits: Array) -> StopReason | None:
-        """Return why the joints must not go to a target (n,), rad; None if they may."""
+        """Return the reason why joints must not go to a target (n,), rad; None if they may."""
         state = self._state
         robot = self._robot
         if not np.isfinite(target).all():
@@ -248,10 +249,10 @@ class Drive:
         return None
 
     def _excessive_force(self, limit: float) -> StopReason | None:
-        """Return why the arm must stop if it is pushed too hard.
+        """Return the reason why a pushed arm must stop; None if it need not.
 
-        That is at the tool, by more than a limit, N; or at a joint, which then cannot keep to its
-        path.
+        It must where the force on the tool exceeds a limit, N, or where a joint is too weak to keep
+        to its path.
         """
         wrench = self.contact.wrench
         if not wrench.any() or isinstance(self.motion, Freedrive) or self._state.safety_stop:

@@ -24,11 +24,11 @@ from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, RobotMode
 
-# How many times faster than real time a controller may run.
+# The largest speed of a controller's clock, in multiples of real time.
 MAX_SPEED = 100.0
-# From the first signal until the system ends the process, s.
+# Time from the first signal until the system ends the process, s.
 END_TIMEOUT_S = 10
-# How often the log is printed, s.
+# Interval at which the log is printed, s.
 LOG_POLL_S = 0.2
 
 

@@ -37,20 +37,20 @@ from simbridge.ur.tables import (
 
 _LOG = logging.getLogger(__name__)
 
-# From idle to running, s.
+# Time from idle to running, s.
 BRAKE_RELEASE_TIME = 0.3
-# How fast the speed scaling follows the slider, 1/s.
+# Change per second of the speed scaling while it follows the slider, 1/s.
 SLIDER_RATE = 2.0
-# Scalings are rounded to so many decimals: eighty steps of an eightieth end at zero.
+# Decimals to which scalings are rounded, so that eighty steps of an eightieth end at zero.
 SCALING_DECIMALS = 9
-# By how much the safety system's default limits exceed the speeds of the data sheet, rad/s: the
+# Excess of the safety system's default limits over the speeds of the data sheet, rad/s: the
 # configuration data that UR recorded of a UR5e (test_primary_parser.cpp of its client library) has
 # 3.3416 rad/s where the data sheet has pi.
 SPEED_MARGIN = 0.2
-# By how much a client may come early that waits for just the delay of unlocking by its own clock,
-# as a test of UR's library does, s.
+# Time by which a client may unlock too early, s: one that waits for just the delay by its own
+# clock, as a test of UR's library does, must not be refused.
 UNLOCK_TOLERANCE_S = 0.02
-# From the primary interface's command to unlock a protective stop until the arm may move again, s.
+# Time from the primary interface's command to unlock until the arm may move again, s.
 RELEASE_TIME = 0.5
 # UR's error code: C209A0 is 209 and 0.
 PROTECTIVE_STOP_CODE = 209
@@ -90,16 +90,16 @@ class EmulatedController:
         program: The program that is loaded and has not ended; None without one.
         program_name: Name of the latest program.
         settings: Settings as changed by `controller.set(...)`.
-        arm: Its kinematics, with the present TCP.
+        arm: The kinematics of the arm, with the present TCP.
         drive: Moves the joints.
         record: Record of the latest ticks.
-        own_ports: Its ports as a program of its own sees them (127.0.0.1, 30003), and where they
-            are.
+        own_ports: Addresses and ports of its servers, by those that its own programs use
+            (127.0.0.1, 30003).
         remote_control: Whether an e-Series accepts commands from outside.
         popup_text: Text of the popup that is shown, or "".
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration
             data.
-        kinematics_checksum: Checksum of its calibration.
+        kinematics_checksum: Checksum of the arm's calibration.
         watchdog: Watchdog of an RTDE input.
         on_event: Called with each event that the primary interface's clients are to be told.
     """
@@ -115,7 +115,7 @@ class EmulatedController:
         checksum: tuple[int, ...] | None = None,
         q: Array | None = None,
     ) -> None:
-        # What it is.
+        # The controller and its arm.
         self.robot = robot
         self.profile = profile
         self.period = profile.period
@@ -128,21 +128,21 @@ class EmulatedController:
         self.kinematics_checksum = checksum or URSIM_CHECKSUM
         self._speed_limits = robot.max_velocity + SPEED_MARGIN
 
-        # What may be set.
+        # Settings, by users and servers.
         self.settings = Settings()
         self.remote_control = True
         self.programs: Path | None = None
         self.own_ports: dict[tuple[str, int], tuple[str, int]] = {}
         self.on_event: Callable[[ControllerEvent], None] = lambda event: None
 
-        # Its parts.
+        # The parts of the emulation.
         self.state = ControllerState()
         self.arm = EmulatedArm(robot if dh is None else with_dh(robot, dh))
         self.drive = Drive(self.state, robot, self.arm, period=self.period)
         self.record = TickRecord(robot.n)
         self.watchdog = Watchdog()
         self.popup_text = ""
-        # What has been logged once: functions without effect.
+        # Functions without an effect that have been logged, which happens once.
         self._logged: set[str] = set()
 
         # Power: until the next robot mode, s; and whether that is to be running.

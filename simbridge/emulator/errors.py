@@ -18,7 +18,7 @@ class EmulatorBroken(SimbridgeError, RuntimeError):
     The command line prints the traceback too.
 
     Attributes:
-        tick: Its number.
+        tick: The number of the tick.
     """
 
     def __init__(self, tick: int, cause: Exception) -> None:
@@ -49,8 +49,8 @@ class CannotListen(SimbridgeError, OSError):
     """A port of the emulated controller cannot be opened.
 
     Attributes:
-        host: Its address.
-        port: Its number.
+        host: The address of the controller.
+        port: The number of the port.
         reason: The system's error number (errno.EADDRINUSE, errno.EADDRNOTAVAIL, ...).
     """
 

@@ -31,7 +31,7 @@ class Label(NamedTuple):
     """A label of the data.
 
     Attributes:
-        zero: Its value, or that of each element.
+        zero: The value of the label, or of each element.
         length: Number of elements if it is an array; else None.
     """
 
@@ -100,7 +100,7 @@ class Assembly:
             label_type: A key of `ZEROS`; of an array, with "_array" behind it.
             arguments: The label's offset; the number of a bit, or the length of an array; its name.
         """
-        # Between offset and name, a bit has its number and an array has its length.
+        # The name comes second, or third behind a bit's number or an array's length.
         name = arguments[1 if len(arguments) == 2 else 2]
         if len(self._labels) >= MAX_LABELS:
             raise RuntimeFault(f"An EtherNet/IP instance has at most {MAX_LABELS} labels.")

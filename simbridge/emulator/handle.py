@@ -22,13 +22,13 @@ from simbridge.emulator.options import EmulatorOptions
 from simbridge.emulator.record_file import Recorded, read_record
 from simbridge.lifeline import lifeline_environment
 
-# In the line that `simbridge emulate` prints when it is ready.
+# A part of the line that `simbridge emulate` prints when it is ready.
 READY = "Ctrl-C ends it"
-# A second is enough, but the machine may be busy, s.
+# Longest start of the process, s. A second is enough, but the machine may be busy.
 START_TIMEOUT_S = 180.0
-# For the process to end after SIGTERM, before it is killed, s.
+# Time from SIGTERM until a process that has not ended is killed, s.
 END_TIMEOUT_S = 5.0
-# For the answer to a command, s.
+# Longest time until a command is answered, s.
 ANSWER_TIMEOUT_S = 30.0
 # The connections of a process are cut a moment before it ends, s.
 EXIT_TIMEOUT_S = 1.0
@@ -53,7 +53,7 @@ class Emulator:
         calibration: Kinematic calibration file of an individual arm.
         joint_speed_limit: The safety system's (6,), rad/s; UR's own by default.
         running: Power on and release the brakes on entering.
-        start_pose: Where the arm stands at the start: "home", "ursim" or joint positions (6,), rad.
+        start_pose: Joint positions at the start: "home", "ursim", or six numbers, rad.
         traffic: A new file for all traffic with its clients (`record()` is something else: what the
             arm did).
 
@@ -175,7 +175,7 @@ class Emulator:
         return paragraph or "nothing"
 
     def exit_message(self) -> str:
-        """Return how the process has ended, with its last lines of output."""
+        """Return a sentence about the end of the process, with its last lines of output."""
         assert self._process is not None
         status = self._process.returncode
         return f"The emulator has ended with status {status}. Its last output: {self._last_lines()}"
@@ -184,8 +184,8 @@ class Emulator:
         """Carry out a command of the control socket, and return its value.
 
         Args:
-            command: Its name (docs/emulator_reference.md lists them).
-            arguments: Its arguments, as JSON has them.
+            command: The command's name (docs/emulator_reference.md lists them).
+            arguments: The command's arguments, as JSON has them.
 
         Raises:
             EmulatorError: The command could not be carried out, or the process has ended.

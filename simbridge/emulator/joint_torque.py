@@ -15,10 +15,10 @@ from simbridge.emulator.motions import ArmMotion, approach_velocity
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# When no torque is commanded any more, rad/s^2.
+# Deceleration once no torque is commanded any more, rad/s^2.
 BRAKING = 20.0
-# In how long viscous friction slows a rotor to a third, s: without its compensation, and with all
-# of it.
+# Time in which viscous friction slows a rotor to a third, s, without compensation and with full
+# compensation.
 FRICTION_TIME = 0.25
 COMPENSATED_TIME = 0.5
 # Inertia of the rotors, as it acts at the joints (6,), kg m^2: of a UR5e, and of a UR10e.
@@ -34,7 +34,7 @@ class JointTorque(ArmMotion):
     Without a new one the arm brakes, under position control.
 
     Args:
-        robot: Its rigid-body model is used.
+        robot: The arm, with its rigid-body model.
     """
 
     has_path = False
@@ -43,7 +43,7 @@ class JointTorque(ArmMotion):
         self._model = robot.model.copy()
         self._model.armature = SMALL_INERTIA if robot.name.startswith(SMALL_ARMS) else LARGE_INERTIA
         self._data = self._model.createData()
-        # For the next period (n,), N m; None once it has passed.
+        # Torques for the next period (n,), N m; None once it has passed.
         self._torque: Array | None = None
         # Viscous friction (n,), N m s/rad.
         self._friction = np.zeros(robot.n)

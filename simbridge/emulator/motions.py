@@ -169,7 +169,7 @@ class ToolSpeed(Ramp):
     here it begins anew after half a second.
 
     Args:
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         speed: Target speed of the tool (6,), m/s and rad/s, in the pendant's base.
         acceleration: Acceleration of the linear velocity, m/s^2.
         angular: Acceleration of the angular velocity, rad/s^2; both velocities change in step.
@@ -189,7 +189,7 @@ class ToolSpeed(Ramp):
         self._arm = arm.snapshot()
         self._acceleration = acceleration
         self._angular = angular
-        # Until the orientation is integrated anew, s.
+        # Time until the orientation is integrated anew, s.
         self._renewal_in = 0.0
         # The TCP where the integration began, and the integral of the twist (6,) since, m and rad.
         self._start = pin.SE3.Identity()
@@ -210,7 +210,7 @@ class ToolSpeed(Ramp):
             self._integral = np.zeros(6)
         self._renewal_in -= dt
 
-        # The speed of this tick's end.
+        # The speeds at the end of this tick, with both velocities changing in step.
         change = self._target_speeds - before
         linear_time = np.linalg.norm(change[:3]) / self._acceleration
         angular_time = np.linalg.norm(change[3:]) / self._angular
@@ -218,7 +218,7 @@ class ToolSpeed(Ramp):
         after = self._target_speeds if ticks <= 1.0 else before + change / ticks
         self._command(after)
 
-        # Where the tool and the joints then are.
+        # The tool's pose and the joints at that time.
         self._integral = self._integral + 0.5 * dt * scaling * (before + after)
         rotation = pin.exp3(self._integral[3:]) @ self._start.rotation
         translation = self._start.translation + self._integral[:3]

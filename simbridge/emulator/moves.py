@@ -26,7 +26,8 @@ from simbridge.robot.pose import Array
 DERIVATIVE_STEP = 1e-4
 # Tolerance, as a fraction of a path, to which a distance along the path is located.
 FRACTION_TOLERANCE = 1e-9
-# Where a move without one before it begins to blend if its radius is longer than its path.
+# Fraction of its path at which a move that follows no other begins to blend, if its radius is
+# longer than the path.
 LATEST_ENTRY = 0.5
 # Length that a rotation counts as, m/rad, for the pace of a tool that rotates only.
 LENGTH_OF_ROTATION = 0.1
@@ -64,11 +65,11 @@ class Pace:
 
 
 class PathMove(ArmMotion):
-    """A move along a path. Places on the path are fractions of it, 0..1.
+    """A move along a path. A point of the path is a fraction of it, 0..1.
 
     Args:
         kind: URScript's function.
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         corner: Joints at the start of the path (n,), rad.
 
     Attributes:
@@ -76,7 +77,7 @@ class PathMove(ArmMotion):
         arm: The arm with the TCP of this move.
         corner: Joints at the start of the path (n,), rad.
         blend: Blend with the move before, at its start; None without one.
-        skipped: Whether its blend would overlap the one before it: UR's controllers then skip its
+        skipped: True if its blend would overlap the one before it: UR's controllers then skip its
             target.
     """
 
@@ -137,7 +138,7 @@ class PathMove(ArmMotion):
         )
 
     def fraction_at(self, distance: float, *, from_end: bool = False) -> float:
-        """Return where the TCP is at a distance from an end of the path; at most 1.
+        """Return the fraction of the path at which the TCP is at a distance from an end; at most 1.
 
         Args:
             distance: Distance in a straight line, m.
@@ -221,7 +222,7 @@ class JointMove(PathMove):
     """movej: straight in joint space; the joint that turns farthest has the pace.
 
     Args:
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         start: Joint positions (n,), rad.
         goal: Joint positions (n,), rad.
         limits: Maximum joint speeds (n,), rad/s; a move that asks for more takes longer.
@@ -291,7 +292,7 @@ class ToolMove(ToolPath):
     """movel and movep: the tool moves in a straight line and rotates evenly.
 
     Args:
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         q: Joints at the start (n,), rad.
         goal: Pose of the TCP in the pendant's base.
         pace: Speed and blend, in m/s^2 and m/s. A pure rotation by 1 rad counts as 0.1 m.
@@ -339,7 +340,7 @@ class ToolMove(ToolPath):
         if excess <= 1.0:
             return target
 
-        # As far along the path as the joints can get in this tick.
+        # Go back to the point of the path that the joints can reach in this tick.
         self._time -= dt * scaling * (1.0 - LIMIT_FRACTION / excess)
         self.done = False
         target = super().step(q, qd, dt=0.0, scaling=scaling)
@@ -366,7 +367,7 @@ class CircleMove(ToolPath):
     """movec: from joints, through a via point to a goal, on the circle through all three.
 
     Args:
-        arm: Its present TCP is moved.
+        arm: The arm, whose present TCP is moved.
         q: Joints at the start (n,), rad.
         via: TCP in the pendant's base, of which the position is used.
         goal: TCP in the pendant's base.

@@ -23,7 +23,8 @@ MAX_BYTES = 1 << 22
 # Depth to which elements may be nested.
 MAX_DEPTH = 200
 DIGITAL_PIN = re.compile(r"digital_(?:in|out)\[(\d+)\]")
-# Where neither the waypoint nor its Move says it, m/s^2 (or rad/s^2) and m/s (or rad/s).
+# Acceleration, m/s^2 or rad/s^2, and speed, m/s or rad/s, where neither the waypoint nor its Move
+# has them.
 DEFAULT_ACCELERATION = 1.2
 DEFAULT_SPEED = 0.25
 
@@ -46,7 +47,7 @@ MOVE_TYPES = {
     "MoveP": MoveType("movep", "cartesian"),
 }
 
-# What cannot be the name of a program.
+# Words that cannot be the name of a program.
 KEYWORDS = frozenset(
     {
         "and",

@@ -234,7 +234,7 @@ def version_message(controller: EmulatedController) -> bytes:
 
 
 def message_of(controller: EmulatedController, event: ControllerEvent) -> bytes:
-    """Return what the primary interface's clients are sent of an event."""
+    """Return the message about an event for the clients of the primary interface."""
     text = _encode(event.text)
     match event.kind:
         case "text":

@@ -25,7 +25,7 @@ COMPILER = Compiler()
 # The built-in functions as the compiler knows them, by whether the program is a secondary one; the
 # same for every controller, so that the compiling process need not be sent them again.
 _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
-# How much is shown of a line that cannot be compiled, characters.
+# Characters that are shown of a line that cannot be compiled.
 MAX_SHOWN_LINE = 200
 
 

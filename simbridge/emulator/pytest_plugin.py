@@ -32,7 +32,7 @@ def simbridge_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     @pytest.mark.simbridge_emulator(...) has other arguments.
     Its log is printed at the end: pytest shows it for a test that fails.
     """
-    # Numpy, which other people's tests should not wait for.
+    # Imported here, since it imports NumPy: tests without an emulator should not wait for that.
     from simbridge.emulator.handle import Emulator  # noqa: PLC0415
 
     arguments: tuple[Any, ...] = ()

@@ -36,7 +36,7 @@ class TickRecord:
         """Record a tick.
 
         Args:
-            tick: Its number.
+            tick: The number of the tick.
             setpoint: servoj's setpoint in force (n,), rad; None without servoj.
             target_q: Joint targets (n,), rad.
             actual_q: Joint positions (n,), rad.

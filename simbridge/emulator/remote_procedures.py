@@ -39,11 +39,11 @@ class RemoteServer:
     """The handle of a server of remote procedures.
 
     Args:
-        url: Its address, such as "http://127.0.0.1:8000/RPC2".
+        url: The server's address, such as "http://127.0.0.1:8000/RPC2".
 
     Attributes:
         kind: Kind of this value, for messages to programs.
-        url: Its address.
+        url: The server's address.
 
     Raises:
         InvalidParameter: The url is not one of HTTP.
@@ -103,8 +103,8 @@ class RemoteServer:
                     raise RuntimeFault(f"{failed}: there was no answer within {CALL_TIMEOUT_S:g} s")
                 yield
         finally:
-            # Also where the program has ended: the thread must not wait for a server that never
-            # finishes.
+            # This also holds for a program that ends: the thread must not wait for a server that
+            # never finishes.
             transport.abort()
 
         result = results[0]
@@ -175,7 +175,7 @@ class AbortableTransport(Transport):
         connection.connect()
         self._socket = connection.sock
         if self._is_aborted:
-            # Before there was something to shut down.
+            # It was ended before there was a connection to shut down.
             raise OSError("it was ended")
         return connection
 
@@ -192,7 +192,7 @@ def to_remote(value: Any) -> Any:
 
 
 def from_remote(value: Any) -> Any:
-    """Return what was received as a value of URScript.
+    """Return a received value as a value of URScript.
 
     Raises:
         RuntimeFault: URScript has no such values, or they are too large.

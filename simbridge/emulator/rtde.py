@@ -65,11 +65,11 @@ class RtdeConnection:
         self._outputs: OutputRecipe | None = None
         # Ticks from one data package to the next.
         self._divider = 1
-        # Whether the client's last output recipe was refused.
+        # True if the client's last output recipe was refused.
         self._is_refused = False
         # Input recipes of the client, by their number.
         self._inputs: dict[int, InputRecipe] = {}
-        # Whether data packages are sent.
+        # True while data packages are sent.
         self._started = False
 
         self._handlers = {
@@ -195,13 +195,13 @@ class RtdeConnection:
             recipe = self._inputs[payload[0]]
             recipe.apply(self._controller, self._registry.inputs, payload[1:])
         else:
-            # On a reconnect data may come before its recipe.
+            # After a reconnection, data may come before its recipe.
             self._report_unknown(
                 "data for an input recipe that was not set up are ignored", payload
             )
         return b""
 
-    # What the log says of requests that the emulator does not know
+    # Entries of the log about requests that the emulator does not know
 
     def _report_missing(
         self, kind: str, names: tuple[str, ...], types: list[str], payload: bytes

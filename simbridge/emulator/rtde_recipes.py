@@ -51,7 +51,7 @@ class OutputRecipe:
         self._header = [self.size, RtdePackage.DATA]
         if recipe_id is not None:
             self._header.append(recipe_id)
-        # How each variable is read, and whether that gives a list of numbers.
+        # The function that reads each variable; True where it returns a list of numbers.
         self._readers = [
             (variable.access, variable.type.startswith("VECTOR")) for variable in variables
         ]
@@ -89,7 +89,7 @@ class InputRecipe:
         self._variables = variables
         formats = [RTDE_FORMATS[variable.type] for variable in variables]
         self._struct = struct.Struct(">" + "".join(formats))
-        # How many numbers each variable has: the format of a vector is "6d".
+        # The count of numbers of each variable: the format of a vector of six is "6d".
         self._counts = [int(code[:-1] or 1) for code in formats]
 
     def apply(self, controller: EmulatedController, inputs: dict[str, Any], payload: bytes) -> None:
@@ -136,9 +136,9 @@ class RtdeRegistry:
     def __init__(self, controller: EmulatedController) -> None:
         self.controller = controller
         self.inputs: dict[str, Any] = {}
-        # Who writes an input, by the input's name.
+        # The client that writes each input, by the input's name.
         self._writers: dict[str, object] = {}
-        # Those that any client uses, by their variables and their number.
+        # The output recipes in use, by their variables and their number.
         self._recipes: WeakValueDictionary[tuple[tuple[str, ...], int | None], OutputRecipe] = (
             WeakValueDictionary()
         )

@@ -54,7 +54,7 @@ class Variable(Generic[AccessT]):
     """An output of the controller or an input; its access is a `Read` or a `Write`.
 
     Attributes:
-        name: Its name in a recipe.
+        name: The variable's name in a recipe.
         type: A key of `ur.tables.RTDE_FORMATS`.
         access: Function that reads or writes it.
         since: First e-Series and first CB3 version that has it.
@@ -85,7 +85,7 @@ def _write_speed_slider(state: ControllerState, value: float, inputs: Mapping[st
 
 
 def _write_digital_outputs(group: str, bits: tuple[int, int]) -> Write:
-    """Return what writes the digital outputs of a group that its mask has."""
+    """Return a function that writes those digital outputs of a group that its mask selects."""
     first, width = bits
 
     def write(state: ControllerState, value: int, inputs: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ def _write_digital_outputs(group: str, bits: tuple[int, int]) -> Write:
 
 
 def _write_analog_output(i: int) -> Write:
-    """Return what writes a standard analog output, if the mask has it."""
+    """Return a function that writes a standard analog output, if the mask selects it."""
 
     def write(state: ControllerState, value: float, inputs: Mapping[str, Any]) -> None:
         is_masked = inputs.get("standard_analog_output_mask", 0) >> i & 1
@@ -119,7 +119,7 @@ def _write_external_wrench(
 
 
 def _write_element(list_of: ListOf, i: int) -> Write:
-    """Return what writes an element of a list of the state."""
+    """Return a function that writes an element of a list of the state."""
 
     def write(state: ControllerState, value: Any, inputs: Mapping[str, Any]) -> None:
         list_of(state)[i] = value
@@ -128,7 +128,7 @@ def _write_element(list_of: ListOf, i: int) -> Write:
 
 
 def _write_bits(first: int) -> Write:
-    """Return what writes 32 of the input bits."""
+    """Return a function that writes 32 of the input bits."""
 
     def write(state: ControllerState, value: int, inputs: Mapping[str, Any]) -> None:
         state.input_bit[first : first + 32] = [bool(value >> i & 1) for i in range(32)]
@@ -195,12 +195,12 @@ def _constant(name: str, type: str, value: Any, since: Since = ALWAYS) -> Variab
 
 
 def _read_element(list_of: ListOf, i: int) -> Read:
-    """Return what reads an element of a list of the state."""
+    """Return a function that reads an element of a list of the state."""
     return lambda state: list_of(state)[i]
 
 
 def _read_bits(list_of: ListOf, first: int) -> Read:
-    """Return what reads 32 elements of a list of booleans of the state, as bits of a number."""
+    """Return a function that reads 32 booleans of a list of the state as bits of a number."""
 
     def read(state: ControllerState) -> int:
         flags = list_of(state)[first : first + 32]

@@ -24,9 +24,9 @@ from simbridge.scheduling import ask_for_short_slices
 # the controller's clock with it. Else its clients, which stood still as well, would seem to have
 # been silent, s.
 MAX_DELAY_S = 0.02
-# For the tick under way when the controller is stopped: a tick takes milliseconds, s.
+# Longest time that a tick under way is waited for at the end, s: it should take milliseconds.
 TICK_TIMEOUT_S = 2.0
-# For the clock to take a freeze up, s.
+# Longest time until the clock's thread takes up a freeze, s.
 FREEZE_TIMEOUT_S = 0.1
 # Threads hand over within this time: a busy one must yield quickly to a due tick, and again after
 # each of its sends, s.
@@ -36,7 +36,8 @@ TIMED_TICKS = 200_000
 # Controller time that runs faster is made up of several ticks at once, after which packages are
 # sent, s.
 SHORTEST_INTERVAL_S = 0.002
-# For the clients of a controller that is as fast as it can be, s.
+# Shortest pause between the ticks of a controller that is faster than real time, s: it is for the
+# clients.
 SHORTEST_PAUSE_S = 1e-4
 # Time over which the attained speed is measured, s.
 SPEED_WINDOW_S = 1.0
@@ -61,7 +62,7 @@ class RunningController:
 
     Attributes:
         controller: The controller that is ticked.
-        servers: Its servers.
+        servers: The servers of the controller.
         lock: Held by whoever uses the controller.
         speed: Factor of real time attained in the last second.
         log: Lines about the errors of programs, protective stops, and requests that the emulator
@@ -96,16 +97,18 @@ class RunningController:
         # The first exception of the thread or of the servers.
         self._bug: Exception | None = None
 
-        # For how long the controller is to be frozen, s, and whether it already is.
+        # The time for which the controller is to be frozen, s.
         self._freeze_time = 0.0
+        # Set while it is frozen.
         self._is_frozen = threading.Event()
 
         self._max_speed = speed
-        # When the program began, s: of the controller's clock, and of real time.
+        # The program's start by the controller's clock and by real time, s.
         self._program_began = (0.0, 0.0)
-        # Start and duration of the latest ticks, s: rings; and the number of all ticks.
+        # Rings with the start and the duration of the latest ticks, s.
         self._started_at = np.zeros(TIMED_TICKS)
         self._durations = np.zeros(TIMED_TICKS)
+        # The number of all ticks.
         self._ticks = 0
         # Texts about requests that were logged once.
         self._logged_requests: set[str] = set()
@@ -119,8 +122,8 @@ class RunningController:
         gc.collect()
         gc.freeze()
         self._thread.start()
-        # From here: the thread itself might ask only after `ask_for_priority`, and take its
-        # real-time priority away.
+        # Asked for by this thread: the thread of the ticks might come to it only after
+        # `ask_for_priority`, and would take its own real-time priority away.
         ask_for_short_slices(self._thread.native_id or 0)
         return self
 

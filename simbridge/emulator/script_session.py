@@ -10,7 +10,7 @@ from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import ControllerEvent
 
-# How urx sets an output, undocumented, too.
+# The assignment by which urx sets an output, which UR does not document.
 _SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
 _SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
 # Commands after which an earlier program of the same piece would not run.

@@ -9,7 +9,7 @@ from simbridge.emulator.errors import ProtocolViolation
 # Largest program, bytes.
 MAX_SCRIPT = 1 << 20
 
-# What may hide a keyword, then what opens a block and what closes one.
+# Texts and comments, in which keywords do not count; then the words that open and close a block.
 _TOKENS = re.compile(
     r'"[^"]*"?|#.*|\b(?P<opens>(?:def|sec|thread)(?=\s+\w)|(?:if|while)\b)|\b(?P<ends>end)\b'
 )
@@ -39,12 +39,12 @@ class ScriptBuffer:
     """
 
     def __init__(self) -> None:
-        # What was received of a line that is not complete.
+        # The received part of a line that is not complete.
         self._rest = bytearray()
-        # The complete lines of a program that is not, and their characters.
+        # The complete lines of a program that is not complete, and the number of their characters.
         self._lines: list[str] = []
         self._size = 0
-        # How many blocks are open in them.
+        # The number of blocks that these lines leave open.
         self._depth = 0
 
     def receive(self, data: bytes) -> list[str]:
@@ -53,6 +53,7 @@ class ScriptBuffer:
         Raises:
             ProtocolViolation: A program is longer than 1 MiB.
         """
+        # The rest so far is known to have no newline: only the new bytes are searched.
         searched = len(self._rest)
         self._rest += data
         programs = []

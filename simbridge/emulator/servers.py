@@ -240,7 +240,7 @@ class Servers:
         """Cut the connections of a port.
 
         Args:
-            port: Its standard number.
+            port: The standard number of the port.
             client: Index of the only client to cut: 0 is the oldest. All by default.
 
         Raises:
@@ -260,7 +260,7 @@ class Servers:
         What arrives meanwhile is answered afterwards.
 
         Args:
-            port: Its standard number.
+            port: The standard number of the port.
             muted: False ends it.
         """
         muted_port = self._port(port)
@@ -274,7 +274,7 @@ class Servers:
         """Refuse new connections; existing ones stay.
 
         Args:
-            port: Its standard number.
+            port: The standard number of the port.
             refused: False ends it.
 
         Raises:
@@ -294,7 +294,7 @@ class Servers:
         """Delay everything sent on a port; the order is kept.
 
         Args:
-            port: Its standard number.
+            port: The standard number of the port.
             seconds: The delay, s.
             jitter: Largest variation of the delay to either side, s.
         """

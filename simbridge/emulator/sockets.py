@@ -21,11 +21,11 @@ from simbridge.emulator.urscript.functions import CALL_COST, FunctionGroup, Wait
 from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 
-# To resolve a name, to connect, and to send, s.
+# Longest time to resolve a name, to connect, or to send, s.
 CONNECT_TIMEOUT = 2.0
 MAX_SOCKETS = 16
-# What a connection holds of what has arrived, bytes: it is searched in every tick in which a
-# program waits for its end.
+# Received bytes that a connection holds. They are searched in every tick in which a program waits
+# for the end of a text.
 MAX_BUFFER = 1 << 17
 # Bytes that are read at once.
 CHUNK = 65536
@@ -79,8 +79,8 @@ class SocketFunctions(FunctionGroup):
 
     Args:
         period: Duration of a tick, s.
-        own_ports: Where the controller's own ports are, by address and port as on the controller
-            itself (127.0.0.1, 30003).
+        own_ports: Addresses and ports of the controller's own servers, by those that a program on
+            the controller itself would use (127.0.0.1, 30003).
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SocketFunctions(FunctionGroup):
     ) -> None:
         self._period = period
         self._own_ports = own_ports or {}
-        # By their names in the program.
+        # The open connections by their names in the program.
         self._open: dict[str, ProgramSocket] = {}
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class SocketFunctions(FunctionGroup):
         except (OSError, OverflowError):
             return False
         finally:
-            # Also when the program ends meanwhile.
+            # This also closes the socket of a program that ends while it connects.
             if not is_connected:
                 sock.close()
         if not is_connected:
@@ -158,11 +158,11 @@ class SocketFunctions(FunctionGroup):
             OSError: It was not found in time.
         """
         with contextlib.suppress(OSError, ValueError):
-            # As it was understood: "127.0.0.1 name" is taken, too, and connecting to that would ask
-            # a name server.
+            # The address as the system has understood it: it also accepts "127.0.0.1 name", and
+            # connecting to that text would ask a name server.
             return socket.inet_ntoa(socket.inet_aton(address))
 
-        # The address, if there is one; then "", so that it is not waited for if there is none.
+        # The address if it is known; then "", which ends the waiting in any case.
         results: list[str] = []
 
         def resolve() -> None:
@@ -367,7 +367,7 @@ class SocketFunctions(FunctionGroup):
 
 
 def _check_count(number: Any) -> int:
-    """Return how many numbers are to be read.
+    """Return a count of numbers to be read, checked.
 
     Raises:
         InvalidParameter: It is not a whole number from 1 to 30.

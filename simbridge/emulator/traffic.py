@@ -152,7 +152,7 @@ class Traffic:
             if self._verbose:
                 self._show(exchange)
         except OSError:
-            # Its reader has gone.
+            # The reader of standard output has gone.
             self._verbose = False
 
         try:

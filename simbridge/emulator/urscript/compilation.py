@@ -154,7 +154,7 @@ class Compiler:
         compilation.on_compiled(None, error)
 
     def _request(self, compilation: Compilation) -> Code | CompilationRefusal | None:
-        """Return what the process answers; None if the compilation is cancelled before."""
+        """Return the answer of the process; None if the compilation is cancelled before."""
         connection = self._connect()
         # The built-in functions are sent only when they have changed since the last script.
         is_known = compilation.builtins is self._sent_builtins

@@ -294,10 +294,9 @@ class _ProgramWriter:
             self._write_statement(statement)
 
     def _cost(self, statement: Node) -> int:
-        """Return what is charged for a statement, without the blocks in it.
+        """Return the cost of a statement, without the blocks in it.
 
-        That is one for each operation, and more for calls. A loop's condition is charged in its
-        body.
+        It is one for each operation, and more for calls. A loop's condition is charged in its body.
 
         Raises:
             ScriptSyntaxError: The statement would take too long.
@@ -306,7 +305,7 @@ class _ProgramWriter:
         if statement.data == "while_loop":
             return 0
         if statement.data == "if_statement":
-            # Its conditions.
+            # Only the conditions: between them are the blocks.
             nodes = statement.children[1:-1:2]
 
         cost = 0

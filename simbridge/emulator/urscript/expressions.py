@@ -67,7 +67,7 @@ class ExpressionWriter:
         for name, node in functions.items():
             self._signatures[name] = _signature_of(definition_of(node))
 
-        # How many changes of lists were written: each has temporary variables of its own.
+        # The number of changes of lists so far: each has temporary variables of its own.
         self._change_count = 0
 
     def variable(self, name: str) -> str:

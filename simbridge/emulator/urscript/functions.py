@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-# What a blocking function returns.
+# The generator that a blocking function returns.
 Wait = Generator[None, None, Any]
 
 # Cost of a call, in units of a tick's budget: 1 is about 0.1 microseconds.
@@ -88,7 +88,7 @@ class Builtin:
     """The description of a built-in function: all that the compiler, in another process, gets.
 
     Attributes:
-        signature: Its parameters; the first is the calling thread.
+        signature: The function's parameters; the first is the calling thread.
         blocks: Whether it may have to wait: it is a generator function.
         cost: Cost of a call, in units of the budget.
     """

@@ -49,7 +49,7 @@ from simbridge.errors import InvalidParameter
 MAX_ALPHA = 1e6
 # Cost of each number of a list that is read into an array and returned.
 COST_PER_NUMBER = 5
-# How much of a text that is not a number is shown, characters.
+# Characters that are shown of a text that is not a number.
 MAX_SHOWN_TEXT = 40
 
 

@@ -37,7 +37,7 @@ COST_PER_LIST = 6
 
 _LIST_TYPES = (tuple, Pose)
 _NUMBER_TYPES = (int, float)
-# What has a size of its own when it is an element.
+# Types whose values have a size of their own as elements.
 _SIZED_TYPES = (tuple, Struct)
 
 
@@ -67,7 +67,7 @@ class Operators:
         self.greater_equal = self._comparison(operator.ge, ">=")
 
     def helpers(self) -> dict[str, Callable[..., Any]]:
-        """Return what a compiled program calls, by its name there."""
+        """Return the functions that a compiled program calls, by their names there."""
         return {
             "_add": self.add,
             "_subtract": self.subtract,
@@ -266,6 +266,7 @@ class Operators:
             item: The new value there.
             values: The list, pose or struct.
         """
+        # Each level of the path is copied with the changed copy of the level below, and charged.
         if not path:
             return item
         step = path[0]
@@ -305,7 +306,7 @@ class Operators:
 
 def _modulo(a: Any, b: Any) -> Any:
     """Return a % b as in C, with the sign of the dividend; integers stay integers."""
-    # By 0 the division raises ZeroDivisionError, and names the fault.
+    # A division by 0 raises the ZeroDivisionError that names the fault.
     result = math.fmod(a, b) if b else a / b
     return int(result) if type(a) is int and type(b) is int else result
 

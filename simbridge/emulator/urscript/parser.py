@@ -25,7 +25,7 @@ MAX_BRANCHES = 500
 # The largest number of expected words that a message lists.
 MAX_EXPECTED = 8
 
-# What the script ports take besides programs, one a line. In a file they may come before the first
+# Lines that the script ports take besides programs. In a file they may come before the first
 # statement.
 _TEXT_COMMAND = re.compile(
     r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup"
@@ -167,7 +167,7 @@ class _SoftKeywords:
 
 # Refusals
 
-# How a message names a terminal; others are named by their words.
+# Names of terminals in messages; others are named by their words.
 _TERMINALS = {
     "NAME": "a name",
     "FLOAT": "a number",
@@ -191,7 +191,7 @@ _TERMINALS = {
     "TRUE": "'True'",
     "FALSE": "'False'",
 }
-# What a group of terminals is called where all of it may stand; the largest first.
+# Names of groups of terminals, where any of a group may stand; the largest group first.
 _GROUPS = {
     "a statement": {"NAME", "IF", "WHILE", "DEF", "THREAD", "RETURN", "LOCAL", "GLOBAL"},
     "a value": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "OPEN", "RUN"},
@@ -267,7 +267,7 @@ def _check_node(node: Node, loops: int) -> None:
             _check_parameters(name, parameters.children if parameters else [])
 
         case "if_statement", children:
-            # Its children are the word `if`, a condition and a block for each branch, and `else`.
+            # The children are the word `if`, a condition and a block for each branch, and `else`.
             if len(children) > 2 * MAX_BRANCHES + 2:
                 excess = children[2 * MAX_BRANCHES + 1]
                 raise _refusal(excess, f"an if has at most {MAX_BRANCHES} branches")

@@ -35,14 +35,15 @@ from simbridge.emulator.urscript.operators import Operators
 from simbridge.emulator.urscript.values import Struct, kind_of, value_of
 from simbridge.errors import SimbridgeError
 
-# What all threads together may use in a tick; it is between 0.5 and 1 ms.
+# Units that all threads together may use in a tick: between 0.5 and 1 ms.
 BUDGET = 10_000
-# The least that a thread gets of it, however many there are.
+# Units that a thread gets at least, however many threads there are.
 MIN_THREAD_BUDGET = 100
 MAX_THREADS = 100
 MAX_DEPTH = 200
 
-# What a thread's generator yields, besides None: its budget is used up; it waits for another one.
+# Values that a thread's generator yields, besides None: its budget is used up, or it waits for
+# another thread.
 SPENT = "spent"
 WAITING = "waiting"
 
@@ -196,20 +197,20 @@ class Interpreter:
         self.budget_left = [0]
 
         self._on_fault = on_fault
-        # All that have not ended, the main program first.
+        # All threads that have not ended, the main program first.
         self._threads: list[Thread] = []
-        # Those that were started since the running thread was advanced.
+        # The threads that the one that is being advanced has started.
         self._started: list[Thread] = []
         # The thread that is being advanced.
         self._current: Thread | None = None
         # The thread that was in a critical section when its budget was used up.
         self._interrupted: Thread | None = None
-        # How many threads have ended: when it changes, `join` may go on.
+        # The number of threads that have ended: when it changes, `join` may go on.
         self._end_count = 0
 
         namespace = self._namespace(builtins)
         exec(marshal.loads(code.code), namespace)
-        # Its name is that in Python without the prefix.
+        # The main function's name in Python has a prefix of two characters.
         self._main = Thread(self, code.main[2:], namespace[code.main])
         self._threads.append(self._main)
 
@@ -281,7 +282,7 @@ class Interpreter:
         budget = max(self.budget // len(self._threads), MIN_THREAD_BUDGET)
         for thread in queue:
             thread.remaining_budget = budget
-        # Those that an interrupted tick left are in the queue.
+        # Threads that an interrupted tick has left here are in the queue already.
         self._started.clear()
         return queue
 
