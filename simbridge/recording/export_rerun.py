@@ -26,7 +26,7 @@ def export_rerun(folder: Path, read_samples: ReadSamples) -> list[Path]:
     attained = run.poses["attained"]
     time = [rr.TimeColumn("run", duration=run.log.stamp)]
     tool = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])
-    # From the base through the joints to the tool.
+    # A line from the base through the joints to the tool.
     bases = np.zeros((len(attained), 1, 3))
     arm = np.concatenate([bases, run.origins, attained[:, None, :3]], axis=1)
 
@@ -47,7 +47,7 @@ def export_rerun(folder: Path, read_samples: ReadSamples) -> list[Path]:
 
 
 def _curves(run: RunSamples) -> dict[str, Array]:
-    """Return what is shown over time (T,), by its path in the viewer."""
+    """Return the curves over time (T,), by their paths in the viewer."""
     curves = {}
     for name, (translation, _) in run.errors.items():
         curves[f"error/{name}_mm"] = 1e3 * np.linalg.norm(translation, axis=1)

@@ -41,10 +41,10 @@ def record_kinematics(
 
     Args:
         robot: The arm.
-        source: Where its kinematics come from (see `with_kinematics`); None if nobody chose.
+        source: The origin of its kinematics (see `with_kinematics`); None if nobody chose.
         reported: The table that the run's controller reports; None in simulation.
     """
-    # Where the kinematics come from.
+    # The origin of the kinematics.
     file = None
     if source is not None and source != "nominal":
         file = str(Path(source).resolve())
@@ -56,7 +56,7 @@ def record_kinematics(
     else:
         origin = "controller"
 
-    # How far they are from those of the controller.
+    # The difference from the kinematics of the controller.
     difference = None
     if reported is not None:
         distance, angle = largest_difference(
@@ -87,7 +87,7 @@ def record_kinematics(
 
 
 def summarize_kinematics(record: KinematicsRecord) -> KinematicsSummary:
-    """Return what summary.json holds of the kinematics."""
+    """Return the part of summary.json about the kinematics."""
     difference = record.controller_difference
     return {
         "source": record.source,

@@ -290,7 +290,7 @@ def _intact_records(
 
     Args:
         file: The open file.
-        path: Its path, for messages.
+        path: The file's path, for messages.
         decode: Makes columns of a chunk's content, or None (see `mcap_records`).
 
     Raises:

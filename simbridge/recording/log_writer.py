@@ -70,7 +70,7 @@ class _LogFile:
         return len(data)
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written so far."""
         return self._written_bytes
 
     def flush(self) -> None:
@@ -85,7 +85,7 @@ class _LogFile:
                 raise self._note_failure(error) from error
 
     def _note_failure(self, error: OSError) -> LogWriteError:
-        """Return what the system reports as a failure of the log, and keep it."""
+        """Keep an error of the system as the failure of the log, and return it."""
         self.failure = LogWriteError(self.path, self._written_bytes, error.errno or errno.EIO)
         return self.failure
 

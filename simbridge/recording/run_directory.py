@@ -68,7 +68,8 @@ class RunDirectory:
         """Make a new directory.
 
         Args:
-            out: Its path; None for one under runs/ that is named after the time and the scenario.
+            out: The directory's path; None for one under runs/ that is named after the time and the
+                scenario.
             name: The scenario's name.
             parents: Whether the directories above it are made, too.
 
@@ -242,7 +243,7 @@ class RunDirectory:
         return self._read_json(self.evaluation_file)
 
     def outcome(self, *, complete: bool, arrived: bool) -> str:
-        """Return how the run ended: by summary.json, or else by its log.
+        """Return the outcome of the run as a text: by summary.json, or else by its log.
 
         Args:
             complete: Whether the log was closed.

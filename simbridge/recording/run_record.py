@@ -65,7 +65,7 @@ class ScenarioRecord(Struct, kw_only=True):
         name: The scenario's name; "live" for a session.
         file: The script or file that it was read from; None for a built-in one.
         description: One line.
-        source: Where the trajectory comes from.
+        source: The origin of the trajectory.
         start: None where the plan begins on home's branch.
         hold: The target between two samples: "linear" or "zero-order".
         on_limits: What happened to setpoints past a limit: "refuse" or "limit".
@@ -120,11 +120,11 @@ class RobotRecord(Struct, kw_only=True):
 
     Attributes:
         name: The model's name, as `simbridge robots` lists it.
-        title: Its name in texts.
+        title: The model's name in texts.
         source: The file that it was read from; "" for an arm that a program defined.
-        base: In a URDF, the link where the arm begins.
-        tip: In a URDF, the link that is the tool.
-        package: Where packages of a URDF are, as NAME=DIR.
+        base: The link of a URDF at which the arm begins.
+        tip: The link of a URDF that is the tool.
+        package: Directories of packages of a URDF, as NAME=DIR.
         notes: Remarks of the file's reader.
         joint_names: Names of the n joints.
         home: Joint positions (n,), rad or m.
@@ -200,7 +200,7 @@ class KinematicsRecord(Struct, kw_only=True):
     Attributes:
         checksum: Identity of the arm for solvers and plans.
         placements: Placements of the joints and the tool (n + 1), each row by row, m.
-        prismatic: Which joints are prismatic (n,).
+        prismatic: True for each joint (n,) that is prismatic.
         source: "nominal", "given" (from `file`) or "controller".
         file: The calibration file or the run that the kinematics come from.
         dh: The table of the calibration, as in its file; None for a nominal chain.
@@ -243,7 +243,7 @@ class SolverRecord(Struct, kw_only=True):
 
 
 class BackendRecord(Struct, kw_only=True):
-    """The table [backend]: where the arm was, and what followed the commands.
+    """The table [backend]: the backend of the arm, and the servo that followed the commands.
 
     Attributes:
         name: A name in `BACKENDS`.
@@ -335,7 +335,7 @@ class ControllerRecord(Struct, kw_only=True):
     """The table [controller]: what the controller said of itself.
 
     Attributes:
-        host: Its address.
+        host: The controller's address.
         model: Model of the arm; "" if unknown.
         serial_number: Serial number of the arm; "" if unknown.
         polyscope: Version of its software.
@@ -368,7 +368,7 @@ class RepeatsRecord(Struct, kw_only=True):
     """The table [repeats] of one of several runs of the same plan.
 
     Attributes:
-        number: Which of them, from 1.
+        number: Number of this run among them, from 1.
         count: How many were wanted.
     """
 
@@ -380,7 +380,7 @@ class LiveRecord(Struct, kw_only=True):
     """The table [live]: how a session treated its inputs (see `LiveOptions`).
 
     Attributes:
-        hold: Between two poses: "continue" or "zero-order".
+        hold: The reference between two poses: "continue" or "zero-order".
         timeout: Without an input for this long the arm brakes, s; None for the input's kind's own.
         max_jump: A pose further from the last one is rejected: m and rad.
         filter: "none", "one-euro" or "butterworth".
@@ -407,9 +407,9 @@ class MotionRecord(Struct, kw_only=True):
         label: The user's name for it.
         scenario: What was tracked.
         robot: The arm.
-        kinematics: Its chain.
+        kinematics: The arm's chain.
         solver: The solver of the inverse kinematics.
-        backend: Where the arm was, and what followed the commands.
+        backend: The backend of the arm, and the servo that followed the commands.
         versions: Versions of Python and of the packages that a result depends on.
         tolerance: None where no verdict was wanted.
         shapes: Shapes of base_link and of every link, by name; None for an arm without shapes.

@@ -33,7 +33,7 @@ class SampleFields(Generic[Count, Quantity, Code, Flag]):
         plan_time: Time on the trajectory, s.
         target: The pose (7,) given to the solver, base_link to TCP.
         solution: The solver's joints (n,), rad.
-        setpoint: Where the joints (n,) should be, rad.
+        setpoint: Joint positions (n,) that the joints should have, rad.
         command: The joints (n,) actually sent, rad: the setpoint, except with feedforward.
         position: Measured joints (n,), rad.
         velocity: Measured joint velocities (n,), rad/s.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from simbridge.recording.run_record import BackendRecord
 from simbridge.text import join_words
 
-# What is known of the law is said wherever it is named; other tunings and CB3 controllers are
-# extrapolations.
+# The evidence for the law, which is given wherever the law is named: for other tunings and for CB3
+# controllers it is extrapolated.
 VERIFIED = "the law was verified on a real UR5e at gain 300: docs/validation.md"
 
 
@@ -24,7 +24,7 @@ def describe_plant(backend: BackendRecord) -> str:
 
 
 def _describe_file(backend: BackendRecord) -> str:
-    """Return the plant's file in parentheses, with what of it was not used; "" without a file."""
+    """Return the plant's file, and its parts that were not used, in parentheses; "" without it."""
     source = backend.plant_file
     if not source:
         return ""
