@@ -11,7 +11,7 @@ def write_report(evaluation: Evaluation, summary: Summary, *, replay: str | None
 
     Args:
         evaluation: The run.
-        summary: Its numbers.
+        summary: The run's numbers.
         replay: The file name of the replay in the same directory, if there is one.
 
     Raises:

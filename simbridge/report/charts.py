@@ -44,10 +44,10 @@ class Line:
 
     Attributes:
         name: What the legend and the pointer call it.
-        colour: Its colour, as #rrggbb.
+        colour: The line's colour, as #rrggbb.
         times: Instants (K,), s.
         values: Values (K,), in the panel's unit; NaN is a gap.
-        width: In pixels.
+        width: The line's width, pixels.
         dash: A name in `DASHES`.
     """
 
@@ -107,7 +107,7 @@ class Chart:
     Attributes:
         panels: The panels from top to bottom.
         stamps: Instants (T,), s: the chart spans the first to the last.
-        height: In pixels.
+        height: Height of the chart, pixels.
         bands: Intervals to be shaded: begin and end, s.
         marks: Samples to be marked: number of the panel, time, s, and value.
         axis: The label of the time axis.
@@ -221,7 +221,7 @@ class Chart:
         return element.format(_as_compact_json(content), drawn)
 
     def _panel_content(self, panel: Panel) -> dict[str, Any]:
-        """Return what the script needs to draw a panel."""
+        """Return the numbers of a panel for the script of the page."""
         lines = []
         for line in panel.lines:
             values = panel.visible_values(line)
@@ -277,7 +277,7 @@ def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, A
 
     Args:
         drawn: The drawing as SVG.
-        places: Where K samples are drawn (K, 2), in pixels from the upper left corner.
+        places: Positions of K drawn samples (K, 2), in pixels from the upper left corner.
         times: Their instants (K,), s.
         columns: Values (K,) to be shown under the pointer, under "name|unit".
     """
@@ -309,7 +309,7 @@ def _as_compact_json(content: dict[str, Any]) -> str:
 
 
 def decimate(values: Array, columns: int) -> NDArray[np.intp]:
-    """Return which samples of a curve to draw so that it looks the same.
+    """Return the samples of a curve that are drawn so that it looks the same.
 
     They are the lowest and the highest of every column, and the first gap in it.
 
@@ -354,7 +354,9 @@ def cut_evenly(values: Array, pieces: int) -> Array:
 
 
 def decimate_path(points: Array, pieces: int) -> NDArray[np.intp]:
-    """Return which points of a path to draw so that it looks the same: the outermost of each piece.
+    """Return the points of a path that are drawn so that it looks the same.
+
+    They are the outermost of each piece.
 
     Args:
         points: The path (T, 2), in the plane in which it is drawn.

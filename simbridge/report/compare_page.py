@@ -191,7 +191,7 @@ def _longest_delay(delays: Sequence[Sequence[float | None]]) -> float:
 
 
 def comparison_headline(comparison: Comparison) -> str:
-    """Return what was compared, and the range of the errors, as a sentence."""
+    """Return a sentence about the runs compared, and the range of their errors."""
     runs = comparison.runs
     errors = [run.summary["tracking_error"]["position_m"] for run in runs]
     errors.sort(key=itemgetter("rms"))
@@ -244,7 +244,7 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
     Args:
         comparison: The runs.
         name: Identifies the chart on the page.
-        label: For readers who do not see it, without the panels' units.
+        label: The alternative text, without the panels' units.
         panels: The panels.
     """
     units = dict.fromkeys("degrees" if panel.unit == "°" else "mm" for panel in panels)
@@ -301,7 +301,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
 
     panels = []
     titles = ("TCP separation (mm)", "Rotation difference (°)")
-    # Of the panels of the error, the units, quantities and factors hold here as well.
+    # The units, quantities and factors are those of the panels of the error.
     for title, (_, unit, kind, scale) in zip(titles, ERROR_PANELS, strict=True):
         lines = []
         for number, run in enumerate(comparison.runs):

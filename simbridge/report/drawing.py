@@ -268,8 +268,8 @@ def prepare_time_axis(
 
     Args:
         axes: The axes of the horizontal axis.
-        begin: Its left end, s.
-        end: Its right end, s.
+        begin: The left end of the axis, s.
+        end: The right end of the axis, s.
         ticks: The largest number of ticks.
         label: The label of the axis.
     """
@@ -284,8 +284,8 @@ def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
 
     Args:
         axes: The axes of the vertical axis.
-        bottom: Its lower end, a power of ten.
-        top: Its upper end.
+        bottom: The lower end of the axis, a power of ten.
+        top: The upper end of the axis.
     """
     axes.set_yscale("log", nonpositive="clip")
     axes.set_ylim(bottom, top)

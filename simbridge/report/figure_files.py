@@ -31,7 +31,7 @@ from simbridge.trajectory.trajectory import Trajectory
 PICTURES = (".png", ".svg", ".pdf")
 # More points than a picture of this width can show.
 MAX_POINTS = 20_000
-# How much higher than the largest speed its axis is, and the least speed for which it is made, m/s.
+# Upper end of the speed's axis, in largest speeds; and the least speed for which it is made, m/s.
 SPEED_MARGIN = 1.1
 MIN_SPEED = 1e-3
 
@@ -63,8 +63,8 @@ def draw_trajectory(
 
     Args:
         path: The file, .png, .svg or .pdf; an existing one is replaced.
-        trajectory: In base_link.
-        attained: Which samples (T,) the arm can attain; None when unknown.
+        trajectory: The trajectory in base_link.
+        attained: True for each sample (T,) that the arm can attain; None when unknown.
         title: The heading.
 
     Raises:
@@ -88,7 +88,7 @@ def draw_trajectory(
         is_missed = ~attained[samples]
     _draw_points(top_view, points, is_missed, right=0, up=1)
     top_view.set_title("from above")
-    # From the side, which looks along y, a motion along y alone would be a point.
+    # The view from the side looks along y: a motion along y alone would be a point in it.
     extent = np.ptp(points[:, :2], axis=0)
     if extent[1] > 2.0 * extent[0]:
         _draw_points(side_view, points, is_missed, right=1, up=2)
@@ -176,7 +176,7 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
 
     Args:
         evaluation: The run.
-        summary: Its numbers.
+        summary: The run's numbers.
         folder: The folder of the files, which is made where it is missing.
         kind: One of `FORMATS`.
 
@@ -203,6 +203,7 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     """Return the figures of a run by the names of their files."""
     stamps = evaluation.log.stamp
     error = evaluation.budget.tracking.distance * 1e3
+    # The paths have the names of the evaluation's attributes; the reference is the first.
     paths = []
     for name, (colour, width) in PATH_STYLES.items():
         positions = getattr(evaluation, name)[:, :3] * 1e3
@@ -217,7 +218,7 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     marks = [(reference[0], "o"), (reference[error.argmax()], "X")]
     for view in VIEWS:
         drawing, _, frame = draw_view(view, paths, marks, head=LEGEND_HEIGHT // 2, width=WIDTH)
-        # Axes that need an explanation are for the page.
+        # A view whose axes need an explanation is left to the page, unless it is that of the map.
         if view == map_view or not frame.notes:
             drawing.legend([(path.name, path.colour, "") for path in paths])
             drawings[f"path-{view.letters}"] = drawing

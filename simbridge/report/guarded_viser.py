@@ -53,7 +53,7 @@ class GuardedViserServer(viser.ViserServer):
     Args:
         gate: The gate that admits or refuses each request.
         host: The address on which it listens.
-        port: Its port; viser takes the next free one if it is in use.
+        port: The port; viser takes the next free one if it is in use.
         label: The label of its panel.
 
     Raises:

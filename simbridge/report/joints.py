@@ -119,7 +119,7 @@ class JointResult:
     """The motion and the errors of a joint of the arm.
 
     Attributes:
-        name: As in the robot's description.
+        name: The joint's name in the robot's description.
         prismatic: Whether it slides.
         position: The measured position, with its limits and setpoint.
         velocity: The measured velocity, with its limits.
@@ -230,7 +230,7 @@ def _column(run: Evaluation, name: str, joint: int, scale: float) -> Array:
 
 
 def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
-    """Return how far each joint's following error alone moves the tool.
+    """Return the distance by which each joint's following error alone moves the tool.
 
     To first order the joints' displacements add up, as vectors, to the plant's part of the error
     budget.
@@ -250,7 +250,7 @@ def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
 
 
 def largest_contributor(joints: Sequence[JointResult]) -> str:
-    """Return which joint's following error moves the tool most, in a sentence."""
+    """Return a sentence about the joint whose following error moves the tool most."""
     worst = max(joints, key=lambda joint: joint.displacement["rms"])
     displacement = worst.displacement["rms"]
     if displacement < CONTRIBUTION_ROUNDING:
@@ -267,7 +267,7 @@ def joint_chart(joint: JointResult, stamps: Array, number: int) -> Markup:
     Args:
         joint: The joint that is drawn.
         stamps: Instants of its samples (T,), s.
-        number: Its number, which makes the chart's name unique on the page.
+        number: The joint's number, which makes the chart's name unique on the page.
     """
     quantities = (joint.position, joint.velocity, joint.effort)
     panels = [_panel(quantity, stamps) for quantity in quantities]
@@ -298,10 +298,10 @@ def _panel(quantity: JointQuantity, stamps: Array) -> Panel:
 
 
 def _axis_range(quantity: JointQuantity, curves: Array) -> tuple[float, float, list[float]]:
-    """Return what an axis shows from and to, and the limits within that.
+    """Return the ends of a quantity's axis, and the limits between them.
 
     Args:
-        quantity: Its limits are shown where they come near.
+        quantity: The quantity, whose limits are shown where its values come near them.
         curves: All values that are drawn.
     """
     if not quantity.is_known:
@@ -330,7 +330,7 @@ def _axis_range(quantity: JointQuantity, curves: Array) -> tuple[float, float, l
 
 
 def _remark(quantity: JointQuantity) -> str:
-    """Return how near the limit came, in a few words."""
+    """Return a few words about the nearest approach to a limit."""
     if not quantity.is_known:
         return "no data"
     if quantity.name == "position":

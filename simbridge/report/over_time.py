@@ -125,7 +125,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
 
     Args:
         evaluation: The run.
-        summary: Its summary, with the delays.
+        summary: The run's summary, with the delays.
     """
     errors = evaluation.errors
     stamps = evaluation.log.stamp

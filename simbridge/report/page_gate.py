@@ -67,7 +67,7 @@ class PageGate:
             return "A page of another origin has no access."
 
         token, _ = split_path(path)
-        # How long the answer takes says nothing of the token.
+        # Compared in constant time, so that the time of an answer tells nothing of the token.
         if not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
             return (
                 "Open the whole address that simbridge printed: its path is the token that gives "

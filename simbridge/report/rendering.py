@@ -28,7 +28,7 @@ from simbridge.text import (
     with_unit,
 )
 
-# Where templates, style and script are.
+# The directory of templates, style and script.
 PACKAGE = Path(__file__).parent
 
 

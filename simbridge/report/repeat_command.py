@@ -22,7 +22,7 @@ def repeat_command(record: Record, run: Path) -> str | None:
 
     Args:
         record: The record of the run.
-        run: Its directory.
+        run: The directory of the run.
 
     Returns:
         None when scenario, robot or cell is neither built in nor from a file.
@@ -48,7 +48,7 @@ def repeat_command(record: Record, run: Path) -> str | None:
         **_servo_flags(record),
     }
     for flag, value in flags.items():
-        # What is None was not chosen.
+        # None stands for a flag that was not given.
         if value is None:
             continue
         values = value if isinstance(value, list) else [value]
@@ -72,7 +72,7 @@ def _robot_argument(robot: RobotRecord) -> str:
 
 
 def _reading_flags(scenario: ScenarioRecord) -> dict[str, Any]:
-    """Return how the scenario's file was read, where that is not the default."""
+    """Return the flags by which the scenario's file was read, where they are not the defaults."""
     defaults = ReadOptions()
     flags = {}
     for option in fields(Options):
@@ -129,13 +129,14 @@ def _load_flags(record: Record) -> dict[str, Any]:
 
 
 def _servo_flags(record: Record) -> dict[str, Any]:
-    """Return what follows the commands, and how they lead it."""
+    """Return the flags of the servo with its plant, and of commands that lead it, by name."""
     backend = record.backend
     scenario = record.scenario
     is_ideal = backend.servo == "ideal"
     plant = None
     if backend.plant_file is not None:
         plant = Path(backend.plant_file).resolve()
+    # The flag is in mm, the record in m.
     tolerance = None
     if scenario.corner_tolerance is not None:
         tolerance = 1e3 * scenario.corner_tolerance

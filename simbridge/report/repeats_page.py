@@ -50,7 +50,7 @@ def repeats_page(summary: RepeatsSummary, external: Mapping[str, Any] | None = N
 
 
 def repeats_headline(summary: RepeatsSummary) -> str:
-    """Return what was predicted or measured over all completed runs, and for which plant.
+    """Return a sentence about the errors over all completed runs, and their plant.
 
     It is a sentence that can be quoted.
     """
@@ -83,7 +83,7 @@ def mean_headline(source: str, scenario: str, errors: Sequence[Statistics]) -> s
 
 
 def missing_figures(views: Sequence[IsoFigures]) -> list[str]:
-    """Return why figures are missing, every sentence once.
+    """Return the reasons for missing figures, every sentence once.
 
     One that does not hold for all sources names its source.
 

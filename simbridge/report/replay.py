@@ -31,7 +31,7 @@ FRAME_RATE = 25.0
 MAX_FRAMES = 3000
 # Pieces into which a long path is cut.
 PIECES = 800
-# Where viser begins to look for a free port.
+# The first port that viser tries.
 FIRST_PORT = 18_080
 # Widths of the lines, pixels.
 REFERENCE_WIDTH = 2.0
@@ -144,7 +144,7 @@ def _floor(evaluation: Evaluation) -> float:
 
 
 def _shape_points(points: Array) -> NDArray[np.intp]:
-    """Return which points (T, 3) of a path keep its shape from every side, in order."""
+    """Return the points of a path (T, 3) that keep its shape from every side, in order."""
     indices = []
     for right, up in ((0, 1), (1, 2), (2, 0)):
         indices.append(decimate_path(points[:, [right, up]], PIECES))

@@ -86,7 +86,7 @@ _SPEED_LEGEND = (
 
 
 def session_part(session: SessionFigures) -> dict[str, Any]:
-    """Return what the template shows of a session; to be called within `drawing_style`.
+    """Return the contents of the template for a session; to be called within `drawing_style`.
 
     Returns:
         `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name,
@@ -155,6 +155,8 @@ def _reason(why: str) -> str:
 def _row(hindrance: Hindrance) -> tuple[str, ...]:
     """Return the row of a hindrance in the table (see `session_part`)."""
     worst = hindrance.worst
+    # The text of a cause is its name, its subject (a joint, mostly) and its number, which begins
+    # with "sigma" for a singularity: the number alone is shown here.
     name_and_number = worst._replace(subject="").text
     number = name_and_number.removeprefix(worst.name).strip().removeprefix("sigma ")
     joint = worst.subject.removesuffix("_joint")
@@ -169,7 +171,7 @@ def _row(hindrance: Hindrance) -> tuple[str, ...]:
 
 
 def _events(session: SessionFigures) -> list[tuple[str, str]]:
-    """Return when each event happened, s, and what it was, as text."""
+    """Return the instant, s, and the description of each event, as text."""
     listed = [event for event in session.events if event["event"] not in ("began", "ended")]
     stamps = session.stamps([event["at"] for event in listed])
     rows = []
@@ -231,7 +233,7 @@ def _draw_time_line(
     titles = ["State", "Inputs", *(hindrance.worst.text for hindrance in shown)]
     begin = phases[0][0]
     end = phases[-1][1]
-    # What a pixel is on the time axis, s.
+    # The length of a pixel on the time axis, s.
     pixel = (end - begin) / (width - LEFT - RIGHT)
 
     # Axes whose vertical unit is a pixel.

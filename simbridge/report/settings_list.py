@@ -146,7 +146,7 @@ def all_settings(
 
     Args:
         settings: A table.
-        name: Its full name, such as "solver.parameters"; "" for the whole file.
+        name: The table's full name, such as "solver.parameters"; "" for the whole file.
     """
     rows = []
     inner_tables = []

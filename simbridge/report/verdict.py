@@ -79,12 +79,12 @@ class Notice(NamedTuple):
 
 
 def subject_of(summary: Summary) -> str:
-    """Return what was to be tracked: a scenario by its name, or a session's inputs."""
+    """Return the name of what was tracked: a scenario, or a session's inputs."""
     return summary["scenario"] if summary["inputs"] is None else "live inputs"
 
 
 def headline(summary: Summary) -> str:
-    """Return what was predicted or measured, and for which plant, in a sentence to be quoted."""
+    """Return a sentence to be quoted: the prediction or measurement, and its plant."""
     if "tracking_error" not in summary:
         arm = summary["robot_title"]
         return f"The {arm} tracked nothing of {subject_of(summary)}: no sample was recorded."
@@ -178,7 +178,7 @@ def backend_of(facts: Mapping[str, Any]) -> str:
 
 
 def _servo(facts: Mapping[str, Any]) -> str:
-    """Return what followed the commands: by measurement, where the configured law does not hold."""
+    """Return the servo that followed the commands, as measured where its settings do not hold."""
     check = facts.get("servo_law")
     text = str(facts["servo"])
     if check is not None and check["holds"] is False and check["gain"] is not None:
@@ -225,7 +225,7 @@ def _ms(seconds: float) -> str:
 
 
 def advice(summary: Summary) -> str:
-    """Return which part dominates the error, what the run shows of it, and what affects it."""
+    """Return sentences about the dominant part of the error: what shows it, and what affects it."""
     position = _dominant(summary, "position")
     rotation = _dominant(summary, "rotation")
     if position is None and rotation is None:
@@ -279,7 +279,7 @@ def _advice_on(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, floa
 
 
 def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
-    """Return what else the run shows of a part of the error; "" for nothing."""
+    """Return the evidence of the run for a part of the error, as a noun phrase; "" for none."""
     if part.name == "limiter":
         return f"{summary['limited_samples']} of {counted(summary['samples'], 'setpoint')} changed"
     saturated = summary["saturated_samples"]
@@ -356,7 +356,7 @@ def _delay_sentence(summary: Summary, part: PosePart, subject: str) -> str:
 
     Args:
         summary: The run's.
-        part: Whose delay it is.
+        part: The part of the pose whose delay it is.
         subject: What lagged or led, as the beginning of a sentence.
     """
     total = part_delays(summary, part).total
@@ -382,7 +382,7 @@ def _delay_sentence(summary: Summary, part: PosePart, subject: str) -> str:
 
 
 def _delay_causes(summary: Summary, part: PosePart) -> list[str]:
-    """Return how much of a delay comes from each part of the error, as text."""
+    """Return the shares of a delay that come from each part of the error, as texts."""
     delays = part_delays(summary, part)
     causes = []
     if delays.sampling:
@@ -457,7 +457,7 @@ def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
 
 
 def _relation(error: float, limit: float) -> str:
-    """Return how an error compares with its limit, as a verb."""
+    """Return the verb that compares an error with its limit."""
     return "is within" if error <= limit else "exceeds"
 
 
@@ -467,7 +467,7 @@ def _number_as_entered(value: float) -> str:
 
 
 def input_sentences(inputs: Inputs) -> str:
-    """Return how many inputs a session was given, what became of them, and how old they were."""
+    """Return a sentence about a session's inputs: their number, their fates and their ages."""
     late = f" ({inputs['late']} late)" if inputs["late"] else ""
     lost = f", {inputs['lost_in_log']} lost in the log" if inputs["lost_in_log"] else ""
     text = f"{counted(inputs['received'], 'input')}: {inputs['accepted']} accepted{late}"
@@ -508,7 +508,7 @@ def _median_and_p99(times: Mapping[str, Any]) -> str:
 
 
 def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
-    """Return what qualifies the numbers: failures first, then cautions."""
+    """Return remarks that qualify the numbers: failures first, then cautions."""
     failures = []
     recorded = _recorded_samples(evaluation, summary)
     if summary["outcome"] != "completed":
@@ -525,7 +525,7 @@ def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
 
 
 def _recorded_samples(evaluation: Evaluation, summary: Summary) -> str:
-    """Return how many samples were recorded, as the beginning of a sentence with its verb."""
+    """Return the number of recorded samples, as the beginning of a sentence with its verb."""
     samples = summary["samples"]
     if summary["inputs"] is None:
         amount = f"{samples} of {evaluation.plan.samples} planned samples"
@@ -537,11 +537,11 @@ def _recorded_samples(evaluation: Evaluation, summary: Summary) -> str:
 
 
 def _cautions(evaluation: Evaluation, summary: Summary) -> list[str]:
-    """Return what limits the meaning of the numbers, as sentences."""
+    """Return sentences about limits to the meaning of the numbers."""
     is_session = summary["inputs"] is not None
     cautions = []
 
-    # In a session the limiter is what leads from one input to the next.
+    # In a session it is the limiter that leads from one input to the next.
     if not is_session and evaluation.log.limited.any():
         cautions.append(_limiter_caution(evaluation))
     # A current cannot be compared with the limit, which is a torque.
@@ -570,14 +570,14 @@ def _cautions(evaluation: Evaluation, summary: Summary) -> list[str]:
 
 
 def pause_sentence(pauses: Pauses) -> str:
-    """Return how often, and for how long, the program was paused."""
+    """Return a sentence about the number and the length of the program's pauses."""
     times = counted(pauses["count"], "time")
     total = f"{pauses['duration_s']:.1f}{NO_BREAK}s"
     return f"The controller's program was paused {times}, for {total} in all."
 
 
 def _limiter_caution(evaluation: Evaluation) -> str:
-    """Return how many setpoints the limiter changed, and when."""
+    """Return a sentence about the setpoints that the limiter changed, and their time."""
     limited = evaluation.log.limited
     count = int(limited.sum())
     percentage = significant(100.0 * count / len(limited), 2, 1)
@@ -607,7 +607,7 @@ def _saturation_cautions(evaluation: Evaluation) -> list[str]:
 
 
 def _times(marked: NDArray[np.bool_], stamps: Array) -> str:
-    """Return when samples (T,) are marked, from their instants (T,), s: the first intervals."""
+    """Return the first intervals in which samples (T,) are marked, from their instants, as text."""
     periods = intervals(marked, stamps, GAP)
     texts = []
     for begin, end in periods[:MAX_INTERVALS]:
