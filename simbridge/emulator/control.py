@@ -177,7 +177,7 @@ class Control:
         """Claim RTDE inputs as another client would, so that other clients get IN_USE.
 
         Returns:
-            Those that are already claimed.
+            The inputs that are already claimed.
         """
         with self._running.lock:
             return list(self._running.servers.take_inputs(tuple(names)))

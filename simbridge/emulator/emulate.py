@@ -136,7 +136,7 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
             is_alive = not stop.wait(LOG_POLL_S) and running.alive
             while running.log:
                 print(running.log.popleft(), file=sys.stderr, flush=True)
-    # It has ended in time: the alarm of `_stop_on_signals` is not needed.
+    # The controller has ended in time: the alarm of `_stop_on_signals` is not needed.
     signal.alarm(0)
 
 

@@ -287,7 +287,7 @@ class RunningController:
         self._freeze_time = 0.0
 
     def _tick(self, count: int) -> None:
-        """Tick so many times, and then let the servers send; note the times."""
+        """Tick a number of times, then let the servers send; keep the times of the ticks."""
         for i in range(count):
             begin = time.monotonic()
             self.controller.tick()

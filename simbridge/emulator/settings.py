@@ -124,7 +124,7 @@ class Settings:
 
 
 def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the values that are parts of the state (`STATE`), with their types there.
+    """Return the values that are parts of the state (`STATE`), converted to their types there.
 
     Args:
         values: The values by name, as JSON has them.

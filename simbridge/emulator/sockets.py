@@ -68,7 +68,7 @@ class ProgramSocket:
             self.received += data
 
     def take(self, count: int) -> bytes:
-        """Return so many bytes of what has arrived, and drop them."""
+        """Return the first received bytes, as many as `count`, and drop them."""
         data = bytes(self.received[:count])
         del self.received[:count]
         return data

@@ -144,8 +144,8 @@ class ForwardDynamics(Solver):
         robot: The arm.
         settings: The defaults if left out.
         twin: The four virtual masses at once.
-        changes: Single settings by name. A clamp that is None is no clamp; elsewhere None is
-            "not given".
+        changes: Single settings by name. A clamp of None is infinite; other settings of None are
+            not given.
 
     Attributes:
         kappa: dt^2 kp/m of the stiffest component of the task.

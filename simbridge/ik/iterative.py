@@ -49,8 +49,8 @@ class IterativeSolver(Solver):
     Args:
         robot: The arm.
         settings: Settings of the class's `Parameters`; the defaults if left out.
-        changes: Single settings by name. A clamp that is None is no clamp; elsewhere None is "not
-            given".
+        changes: Single settings by name. A clamp of None is infinite; other settings of None are
+            not given.
 
     Raises:
         InvalidParameter: A setting makes no sense.

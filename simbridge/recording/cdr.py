@@ -82,7 +82,7 @@ class Records:
             }
         )
 
-        # The bits that are the same in all records.
+        # A mask of the bits that are the same in all records, and these bits.
         self._mask = np.full(size, 0xFF, np.uint8)
         for column in columns.values():
             self._mask[column.span] = 0

@@ -178,7 +178,7 @@ class LogWriter:
         ]
 
     def write(self, sample: Sample) -> None:
-        """Take one sample; at least every 0.25 s they are handed to the system.
+        """Write one sample. The system gets the samples in chunks of at most 0.25 s.
 
         Raises:
             InvalidParameter: The stamp is negative or not finite.

@@ -45,7 +45,7 @@ Colour = Annotated[list[Intensity], Meta(min_length=3, max_length=3)]
 
 
 class StartRecord(Struct):
-    """The begin of a plan that is not on home's branch of the inverse kinematics.
+    """The start of a plan that is not on home's branch of the inverse kinematics.
 
     Attributes:
         joints: Joint positions (n,), rad or m.

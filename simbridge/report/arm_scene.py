@@ -92,7 +92,8 @@ class ArmScene:
         colour = self._colour or _rgb(shape.color)
 
         if length > 0.0:
-            # The axis of viser's cylinder is z.
+            # The axis of viser's cylinder is z. pinocchio's quaternions end with w, viser's begin
+            # with it.
             axis = np.array([0.0, 0.0, 1.0])
             rotation = pin.Quaternion.FromTwoVectors(axis, (end - start) / length)
             self._scene.add_cylinder(

@@ -1,7 +1,7 @@
 """Figures as SVG inside the page: sized in CSS pixels, in the page's font.
 
-The same run makes the same bytes. The same figures are drawn for paper: then a pixel is so many
-points that the text has the size of a paper's.
+Equal runs make equal bytes. The figures are drawn for paper, too: a pixel is then as many points
+long as gives the text the size of a paper's.
 """
 
 from __future__ import annotations

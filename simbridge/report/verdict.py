@@ -110,10 +110,10 @@ def sentence(
     """Return a sentence on an error.
 
     Args:
-        source: Who predicted or measured it, and for which plant (see `source_of`).
+        source: The origin of the error and its plant (see `source_of`).
         error: The tracking error of a summary.
-        subject: What was tracked.
-        outcome: How the run ended.
+        subject: The name of what was tracked (see `subject_of`).
+        outcome: The outcome of the run; "completed" is not mentioned.
         deviation: One standard deviation of the RMS position error, m; None if not known.
     """
     position = error["position_m"]
@@ -406,7 +406,7 @@ def _delay_causes(summary: Summary, part: PosePart) -> list[str]:
 
 
 def plant_sentences(summary: Summary) -> str:
-    """Return what followed the commands, and whether the servo law is the configured one."""
+    """Return sentences about the plant that followed the commands, and the check of its law."""
     model = summary["plant_model"]
     sentences = [f"{model[:1].upper()}{model[1:]}."]
 

@@ -29,7 +29,7 @@ def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
         most: The largest magnitude: results of larger ones do not stay finite.
 
     Raises:
-        InvalidParameter: It is not a list of so many numbers.
+        InvalidParameter: It is not a list of that many numbers.
     """
     try:
         array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)

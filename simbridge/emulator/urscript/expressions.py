@@ -89,7 +89,7 @@ class ExpressionWriter:
         return python if is_boolean else f"_truth({python})"
 
     def expression(self, expression: Node) -> str:
-        """Return any expression."""
+        """Return any expression in Python."""
         constant = literal(expression)
         if constant is not None:
             return _constant(constant)

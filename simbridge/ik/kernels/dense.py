@@ -297,13 +297,14 @@ def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
 
     Args:
         vectors: The rows (count, length).
-        rotation: Rotated and swapped with them (count, count).
+        rotation: A matrix (count, count) whose rows are rotated and swapped with them.
         count: The number of vectors.
         length: The number of their components.
     """
     is_converged = True
     for i in range(count - 1):
         for j in range(i + 1, count):
+            # Their squared lengths a and b, and their scalar product c.
             a = 0.0
             b = 0.0
             c = 0.0

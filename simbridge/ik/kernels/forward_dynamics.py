@@ -255,7 +255,8 @@ def accumulate(
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
-    # The parts of the state, as the module's text lists them.
+    # The parts of the state, as the module's text lists them: `pull` is the last error, and the
+    # entry at `pull_flag` is 1 once there is one.
     q = memory[:n]
     velocity = memory[n : 2 * n]
     pull = memory[2 * n + 1 : 2 * n + 7]
@@ -274,6 +275,7 @@ def accumulate(
     for t in range(poses.shape[0]):
         aim(poses[t], target)
         for _ in range(iterations):
+            # The error before the first is the first: it has no derivative. The ballast is zero.
             has_pull = memory[pull_flag] > 0.0
             move(
                 placements,

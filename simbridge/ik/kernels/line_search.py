@@ -181,7 +181,7 @@ def descend_steepest(descent: Descent, dq: Array) -> None:
             square_of_parts += part * part
         square += dq[j] * dq[j]
 
-    # The length with which the error would be smallest, if the arm were linear.
+    # The length with which the weighted error would be smallest, if the arm were linear.
     along = 0.0
     motion_square = 0.0
     for i in range(rows):
@@ -192,6 +192,7 @@ def descend_steepest(descent: Descent, dq: Array) -> None:
         along += weight * error[i] * motion
         motion_square += weight * motion * motion
 
+    # A gradient whose parts cancel each other is rounding, and has no direction.
     is_rounding = square <= CANCELLED * CANCELLED * square_of_parts
     length = 0.0
     if motion_square > LEAST_SQUARE and not is_rounding:

@@ -124,8 +124,8 @@ def allocate_descent(n: int) -> Any:
         "frames": n + 1,
         "strict": strict,
         "system": n + strict,
-        # Joint and task space alike: the shape is part of an array's type, and one function takes
-        # either.
+        # The larger of joint and task space: singular vectors of either space have one shape, since
+        # it is part of an array's type, and one function takes both.
         "side": max(n, strict),
     }
     descents = allocate_record(Descent, sizes)
