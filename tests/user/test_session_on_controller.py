@@ -350,13 +350,13 @@ def test_the_callers_interpreter_lock_does_not_stop_the_loop(e_series, tmp_path)
 
 @pytest.mark.soak
 def test_a_busy_computer_may_take_long_to_begin(e_series, tmp_path, monkeypatch):
-    begin = ServoProcess.live_session
+    begin = ServoProcess.begin_session
 
     def late(process, channel):
         time.sleep(1.0)
         return begin(process, channel)
 
-    monkeypatch.setattr(ServoProcess, "live_session", late)
+    monkeypatch.setattr(ServoProcess, "begin_session", late)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         assert session.status.state == "engaged"
