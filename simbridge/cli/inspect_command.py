@@ -23,7 +23,7 @@ from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
 from simbridge.running.arm_and_solver import choose_solver
 from simbridge.text import counted, fixed, milliseconds, significant
-from simbridge.trajectory.samples import named
+from simbridge.trajectory.gaps import named
 
 
 def inspect(flags: InspectFlags) -> int:

@@ -16,8 +16,13 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.reach import Reach, measure_reach
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.trajectory.samples import GAP, LARGEST, Fault, jumps
-from simbridge.trajectory.samples import gaps as gaps_of
+from simbridge.trajectory.gaps import (
+    GAP_PERIODS,
+    LARGE_GAP_PERIODS,
+    Fault,
+    find_gaps,
+    find_jumps,
+)
 from simbridge.trajectory.trajectory import Trajectory
 
 
@@ -95,7 +100,7 @@ def inspect(
     # Samples in time.
     steps = np.diff(trajectory.elapsed)
     median_step = float(np.median(steps)) if len(steps) else None
-    even_steps = steps[steps <= GAP * (median_step or 0.0)]
+    even_steps = steps[steps <= GAP_PERIODS * (median_step or 0.0)]
     longest = int(np.argmax(steps)) if len(steps) else None
 
     # Samples in space.
@@ -120,8 +125,8 @@ def inspect(
         gaps=len(steps) - len(even_steps),
         longest_gap_s=None if longest is None else float(steps[longest]),
         longest_gap_at_s=None if longest is None else float(trajectory.elapsed[longest]),
-        large_gaps=tuple(gaps_of(trajectory, LARGEST)),
-        jumps=tuple(jumps(trajectory)),
+        large_gaps=tuple(find_gaps(trajectory, LARGE_GAP_PERIODS)),
+        jumps=tuple(find_jumps(trajectory)),
         length_m=float(distances.sum()),
         speed_m_s=_speed_spread(distances, steps),
         turn_rate_rad_s=_speed_spread(angles, steps),

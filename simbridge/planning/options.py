@@ -37,8 +37,8 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import join_words
-from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
-from simbridge.trajectory.samples import Gaps
+from simbridge.trajectory.gaps import Gaps
+from simbridge.trajectory.read_options import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 

@@ -22,9 +22,10 @@ from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, quaternions
 from simbridge.robot.robot import Robot
-from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
+from simbridge.trajectory.files import check_frame, read_recording
+from simbridge.trajectory.gaps import treat_gaps
+from simbridge.trajectory.read_options import Column, ReadOptions
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
-from simbridge.trajectory.samples import without_gaps
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
 
@@ -167,7 +168,7 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
         recording = _read_samples(path, reading, any_frame=any_frame)
 
     if not any_frame or reading.gaps is not None:
-        recording = without_gaps(recording, reading.gaps)
+        recording = treat_gaps(recording, reading.gaps)
 
     home_pose = tool_path(robot, robot.home[None])[0]
     return reading.place(recording, home_pose)

@@ -11,7 +11,7 @@ from simbridge.planning.option_field import flag_name
 from simbridge.planning.options import Options
 from simbridge.recording.run_record import Record, RobotRecord, ScenarioRecord, SessionRecord
 from simbridge.resources import scenario_files
-from simbridge.trajectory.files import ReadOptions
+from simbridge.trajectory.read_options import ReadOptions
 
 
 def repeat_command(record: Record, run: Path) -> str | None:

@@ -35,7 +35,7 @@ from simbridge.sessions.options import Filter, LiveHold, LiveOptions
 from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, read_inputs
 from simbridge.text import counted
-from simbridge.trajectory.files import ReadOptions
+from simbridge.trajectory.read_options import ReadOptions
 from simbridge.trajectory.trajectory import Trajectory
 
 # The only backend that keeps a tool speed of its own, below the robot's.

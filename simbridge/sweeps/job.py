@@ -22,7 +22,7 @@ from simbridge.robot.robot import Robot
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.identity import digest, made_by, modules_of
 from simbridge.sweeps.parameters import Choices, choices
-from simbridge.trajectory.files import ReadOptions
+from simbridge.trajectory.read_options import ReadOptions
 
 # Names of users' modules whose code is sent to workers.
 _sent_modules: set[str] = set()

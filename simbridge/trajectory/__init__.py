@@ -4,7 +4,7 @@
 from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.trajectory import paths
 from simbridge.trajectory.bag_writer import write_bag
-from simbridge.trajectory.files import Frame, ReadOptions, read_bag, read_trajectory
+from simbridge.trajectory.files import read_bag, read_trajectory
 from simbridge.trajectory.iso_cube import IsoCube, largest_cube
 from simbridge.trajectory.motion_laws import (
     ConstantSpeed,
@@ -21,6 +21,7 @@ from simbridge.trajectory.orientations import (
 )
 from simbridge.trajectory.paper_size import paper_size
 from simbridge.trajectory.paths import GeometricPath
+from simbridge.trajectory.read_options import Frame, ReadOptions
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import corners, pick_and_place, square, step
 from simbridge.trajectory.singular_lines import elbow_line, shoulder_line, wrist_line

@@ -17,7 +17,7 @@ from simbridge.errors import InputFileError
 from simbridge.files.reading import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.quoting import quoted
 from simbridge.robot.pose import Array
-from simbridge.trajectory.text import is_number, lines_of
+from simbridge.trajectory.tables.text_lines import is_number, lines_of
 
 GZIP_MAGIC = b"\x1f\x8b"
 # Bytes of a file of which the first line is looked at.

@@ -11,7 +11,8 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge import load_robot, load_scenario
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.trajectory.bag_reader import Bag
-from simbridge.trajectory.files import ReadOptions, pose_topics, read_bag
+from simbridge.trajectory.files import pose_topics, read_bag
+from simbridge.trajectory.read_options import ReadOptions
 from tests.trajectory.ros_bags import pose_messages, write_rosbag
 
 

@@ -14,7 +14,7 @@ from simbridge.errors import InputFileError
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
-from simbridge.trajectory.files import ReadOptions
+from simbridge.trajectory.read_options import ReadOptions
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde
 from tests.memory import takes_at_most
 

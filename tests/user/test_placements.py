@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simbridge import load_robot, load_scenario
 from simbridge.errors import InvalidParameter
 from simbridge.trajectory import Trajectory, square
-from simbridge.trajectory.files import ReadOptions
+from simbridge.trajectory.read_options import ReadOptions
 
 coordinates = st.floats(-2.0, 2.0)
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from simbridge.errors import InputFileError
-from simbridge.trajectory import columns, text
-from simbridge.trajectory.columns import MAX_COLUMNS
 from simbridge.trajectory.files import read_trajectory
-from simbridge.trajectory.text import MAX_LINE_LENGTH, MAX_POSSIBLE_HEADERS
+from simbridge.trajectory.tables import text_header, text_lines
+from simbridge.trajectory.tables.table import MAX_COLUMNS
+from simbridge.trajectory.tables.text_header import MAX_COMMENT_WORDS, MAX_COMMENTS
+from simbridge.trajectory.tables.text_lines import MAX_LINE_LENGTH
 
 SAMPLES = "".join(f"{0.1 * k:g} {0.7 + 0.01 * k:g} 0.1 0.3 0 0 0 1\n" for k in range(5))
 
@@ -24,9 +25,9 @@ HEADER = "# t x y z qx qy qz qw\n"
 def recognised(monkeypatch):
     """Every list of names in which columns were looked for."""
     lists = []
-    recognise = columns._found
+    recognise = text_header.find_roles
     monkeypatch.setattr(
-        columns, "_found", lambda names, rate=None: lists.append(names) or recognise(names, rate)
+        text_header, "find_roles", lambda names: lists.append(names) or recognise(names)
     )
     return lists
 
@@ -49,9 +50,18 @@ def test_nameless_lines_are_no_headers(tmp_path, recognised, line):
 def test_a_limited_number_of_comments_is_looked_at(tmp_path, recognised):
     remark = "# one two three four five six seven eight\n"
 
-    read_trajectory(written(tmp_path, remark * (MAX_POSSIBLE_HEADERS + 1000) + SAMPLES))
+    read_trajectory(written(tmp_path, remark * (MAX_COMMENTS + 1000) + SAMPLES))
 
-    assert len(recognised) == MAX_POSSIBLE_HEADERS
+    assert len(recognised) == MAX_COMMENTS
+
+
+def test_a_limited_number_of_words_is_looked_at(tmp_path, recognised):
+    remark = "# " + "word " * 100 + "\n"
+
+    with pytest.raises(InputFileError):
+        read_trajectory(written(tmp_path, remark * 1000 + "1 2 3\n"))
+
+    assert sum(map(len, recognised)) == MAX_COMMENT_WORDS
 
 
 def test_a_comment_header_may_follow_blank_lines(tmp_path):
@@ -99,7 +109,7 @@ def test_the_work_is_no_more_than_linear(tmp_path, content):
 
 
 def test_too_many_lines_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "MAX_LINES", 5)
+    monkeypatch.setattr(text_lines, "MAX_LINES", 5)
     read_trajectory(written(tmp_path, SAMPLES.rstrip("\n").replace("\n", "\r\n")))
 
     with pytest.raises(InputFileError, match="6 lines"):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from simbridge import load_robot, load_scenario
 from simbridge.errors import InputFileError
 from simbridge.trajectory import Trajectory, write_tum
-from simbridge.trajectory.files import ReadOptions
-from simbridge.trajectory.samples import gaps, jumps, without_gaps
+from simbridge.trajectory.gaps import find_gaps, find_jumps, treat_gaps
+from simbridge.trajectory.read_options import ReadOptions
 
 
 def line(times, step=0.001) -> Trajectory:
@@ -33,7 +33,7 @@ def with_gap(samples: int = 200, missing: int = 40, before: int = 60) -> Traject
 
 def test_a_large_gap_is_refused_with_choices() -> None:
     with pytest.raises(InputFileError) as caught:
-        without_gaps(with_gap(), None)
+        treat_gaps(with_gap(), None)
 
     message = str(caught.value)
 
@@ -45,7 +45,7 @@ def test_a_large_gap_is_refused_with_choices() -> None:
 
 def test_an_interpolated_gap_is_named() -> None:
     with pytest.warns(UserWarning, match=r"1 gap: 0\.820 s after 1\.180 s, interpolated"):
-        kept = without_gaps(with_gap(), "interpolate")
+        kept = treat_gaps(with_gap(), "interpolate")
 
     np.testing.assert_array_equal(kept.times, with_gap().times)
 
@@ -55,7 +55,7 @@ def test_a_held_gap_keeps_its_first_pose() -> None:
     held = None
 
     with pytest.warns(UserWarning, match="held"):
-        held = without_gaps(given_, "hold")
+        held = treat_gaps(given_, "hold")
 
     np.testing.assert_array_equal(
         held.reference(np.array([1.3, 1.7, 1.98])), np.repeat(given_.poses[59:60], 3, axis=0)
@@ -65,7 +65,7 @@ def test_a_held_gap_keeps_its_first_pose() -> None:
 
 def test_the_longest_piece_of_a_split_is_left() -> None:
     with pytest.warns(UserWarning, match=r"the longest piece is used, 1\.980 s from 2\.000 s on"):
-        piece = without_gaps(with_gap(), "split")
+        piece = treat_gaps(with_gap(), "split")
 
     np.testing.assert_array_equal(piece.poses, with_gap().poses[60:])
     assert piece.duration == pytest.approx(1.98)
@@ -76,27 +76,27 @@ def test_only_interpolation_leaves_a_large_gap(missing: int, before: int) -> Non
     recording = with_gap(300, missing, before)
     large = missing >= 10
 
-    assert bool(gaps(recording, 10.0)) == large
+    assert bool(find_gaps(recording, 10.0)) == large
 
     with pytest.warns(UserWarning):
-        assert not gaps(without_gaps(recording, "split"), 10.0)
-        held = without_gaps(recording, "hold")
+        assert not find_gaps(treat_gaps(recording, "split"), 10.0)
+        held = treat_gaps(recording, "hold")
 
     assert set(map(tuple, held.poses)) == set(map(tuple, recording.poses))
-    assert len(held.times) == len(recording.times) + large
+    assert len(held.times) == len(recording.times) + 1
 
 
 def test_a_short_gap_is_interpolated_with_a_note() -> None:
     with pytest.warns(UserWarning, match=r"1 gap: 0\.200 s after 1\.180 s, interpolated"):
-        without_gaps(with_gap(missing=9), None)
+        treat_gaps(with_gap(missing=9), None)
 
 
 @pytest.mark.parametrize(
     "times", [[0.0, 0.01, 0.02, 0.9], [0.0, 0.01, 0.02, 0.03, 0.04, 0.9]], ids=["few", "short"]
 )
 def test_too_little_is_not_judged(times: list[float]) -> None:
-    assert gaps(line(times)) == []
-    assert without_gaps(line(times), None).times.tolist() == times
+    assert find_gaps(line(times)) == []
+    assert treat_gaps(line(times), None).times.tolist() == times
 
 
 def test_a_jump_is_named_by_its_size() -> None:
@@ -104,18 +104,18 @@ def test_a_jump_is_named_by_its_size() -> None:
     poses[30:, 1] += 0.08
     poses[60:, 3:] = [0.0, 1.0, 0.0, 0.0]
 
-    steps = jumps(Trajectory(np.arange(100) * 0.02, poses))
+    steps = find_jumps(Trajectory(np.arange(100) * 0.02, poses))
 
     assert [(step.sample, step.unit) for step in steps] == [(29, "m"), (59, "rad")]
     assert steps[0].size == pytest.approx(0.08, rel=1e-3)
     assert steps[1].size == pytest.approx(np.pi)
 
     with pytest.warns(UserWarning, match=r"2 jumps: 80\.0 mm after 0\.5800 s, 180° after 1\.180 s"):
-        without_gaps(Trajectory(np.arange(100) * 0.02, poses, source="a.tum"), None)
+        treat_gaps(Trajectory(np.arange(100) * 0.02, poses, source="a.tum"), None)
 
 
 def test_even_steps_are_no_jump() -> None:
-    assert jumps(line(np.arange(50) * 0.02, step=0.05)) == []
+    assert find_jumps(line(np.arange(50) * 0.02, step=0.05)) == []
 
 
 @pytest.fixture

@@ -1,0 +1,66 @@
+"""Rows of a file that are left out: how many, where, and why."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from simbridge.text import counted
+
+
+@dataclass(frozen=True)
+class DroppedRows:
+    """Rows that are left out for one reason.
+
+    Attributes:
+        count: How many.
+        noun: What they are, in the singular: "repeated row".
+        detail: What follows the noun: "without a pose"; "" for nothing.
+        first: The line, row or message of the first, counted from 1.
+        last: That of the last.
+        unit: What is counted: "line", "row" or "message".
+    """
+
+    count: int
+    noun: str
+    detail: str
+    first: int
+    last: int
+    unit: str
+
+    def __str__(self) -> str:
+        """Return the report: "3 rows without a pose left out (lines 7 to 9)"."""
+        what = " ".join(filter(None, (counted(self.count, self.noun), self.detail)))
+        return f"{what} left out ({self._place()})"
+
+    def _place(self) -> str:
+        """Return where they are: "line 5", "lines 5 and 6" or "lines 5 to 9"."""
+        if self.last == self.first:
+            return f"{self.unit} {self.first}"
+        joint = "and" if self.count == 2 else "to"
+        return f"{self.unit}s {self.first} {joint} {self.last}"
+
+
+def dropped_rows(
+    noun: str, places: Sequence[int], *, detail: str = "", unit: str = "line"
+) -> list[DroppedRows]:
+    """Return the report of rows at these places; nothing where there are none.
+
+    Args:
+        noun: See `DroppedRows`.
+        places: Lines, rows or messages, counted from 1, in order.
+        detail: See `DroppedRows`.
+        unit: What the places are.
+    """
+    if not len(places):
+        return []
+    return [DroppedRows(len(places), noun, detail, int(places[0]), int(places[-1]), unit)]
+
+
+def warn_of(path: str | Path, notes: Iterable[DroppedRows | str], *, stacklevel: int = 2) -> None:
+    """Warn of what was left out of a file, if anything was."""
+    text = "; ".join(map(str, notes))
+    if text:
+        warnings.warn(f"{path}: {text}.", stacklevel=stacklevel + 1)

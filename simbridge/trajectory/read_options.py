@@ -1,0 +1,114 @@
+"""How a file of samples is read, and how its poses are placed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.trajectory.gaps import Gaps
+from simbridge.trajectory.tables.choice import Choice
+from simbridge.trajectory.trajectory import UNIT_TOLERANCE, Trajectory
+
+Frame = Literal["base_link", "base"]
+Anchor = Literal["start"]
+Column = Literal["actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q"]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file is read and how its poses are placed.
+
+    Attributes:
+        frame: The frame of its poses: base_link, or the pendant's "base", half a turn about z from
+            it.
+        transform: From the file's frame to base_link: x y z (m) qx qy qz qw, premultiplied; none by
+            default.
+        anchor: "start" moves the whole motion so that its first pose is a given one, such as the
+            arm's home.
+        topic: Which topic of a bag; `/tf:child` names the moving frame of a tf topic, `/poses:2`
+            one of a PoseArray. Of motion capture the rigid body.
+        frames: Parent and child in a bag's tf: the child's poses in the parent, transforms between
+            them chained.
+        column: What of a controller's recording (see `rtde_recording.py`); actual_TCP_pose by
+            default.
+        columns: Which columns of a table are used and their units: "t[ns]=stamp,x=px" (see
+            `tables/choice.py`).
+        rate: Samples per s of a file without times.
+        gaps: What is done about gaps of more than 10 sample periods (see `gaps.py`); None refuses
+            them.
+
+    Raises:
+        UnknownName, InvalidParameter: One of them is not valid, or they contradict each other.
+    """
+
+    frame: Frame = "base_link"
+    transform: tuple[float, ...] = ()
+    anchor: Anchor | None = None
+    topic: str | None = None
+    column: Column | None = None
+    columns: str | None = None
+    rate: float | None = None
+    frames: tuple[str, ...] = ()
+    gaps: Gaps | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.choice
+        if self.rate is not None and not 0.0 < self.rate < math.inf:
+            raise InvalidParameter("rate", self.rate, "a positive number of samples per second")
+        if self.frames and (len(self.frames) != 2 or self.topic is not None):
+            needed = "PARENT and CHILD of tf, without --topic"
+            raise InvalidParameter("choice of frames", list(self.frames), needed)
+        for name, value, known in (
+            ("treatment of gaps", self.gaps, Gaps),
+            ("column", self.column, Column),
+            ("frame", self.frame, Frame),
+            ("anchor", self.anchor, Anchor),
+        ):
+            if value is not None and value not in get_args(known):
+                raise UnknownName(name, str(value), get_args(known))
+        if self.transform:
+            self._check_transform()
+
+    def _check_transform(self) -> None:
+        """Refuse a transform that is no pose, or that something else contradicts."""
+        values = np.asarray(self.transform, dtype=float)
+        is_pose = (
+            values.shape == (7,)
+            and bool(np.isfinite(values).all())
+            and abs(np.linalg.norm(values[3:]) - 1.0) <= UNIT_TOLERANCE
+        )
+        if not is_pose:
+            needed = "seven finite numbers x y z qx qy qz qw, the quaternion of unit length"
+            raise InvalidParameter("transform", list(self.transform), needed)
+        if self.frame == "base" or self.anchor is not None:
+            other = "--frame base" if self.frame == "base" else "--anchor"
+            needed = f"left out with {other}, which also places the poses"
+            raise InvalidParameter("transform", list(self.transform), needed)
+
+    @property
+    def choice(self) -> Choice:
+        """What `columns` says."""
+        return Choice.parse(self.columns)
+
+    @property
+    def plain(self) -> bool:
+        """Whether no option is set that applies to files only."""
+        return self == ReadOptions(self.frame)
+
+    def place(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
+        """Return the motion in base_link.
+
+        Args:
+            recorded: The motion in the file's frame.
+            start: The pose (7,) to which `anchor="start"` moves the first one.
+        """
+        if self.anchor == "start":
+            return recorded.anchor_at(start)
+        if self.transform:
+            return recorded.transform(self.transform)
+        return recorded.from_pendant_base() if self.frame == "base" else recorded

@@ -1,0 +1,120 @@
+"""A recording: the motion in a file, in m, s and unit quaternions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.robot.pose import Array
+from simbridge.text import counted
+from simbridge.trajectory.dropped_rows import dropped_rows, warn_of
+from simbridge.trajectory.tables.table import Table
+from simbridge.trajectory.tables.table_rotations import quaternions_of
+from simbridge.trajectory.tables.table_times import times_of
+from simbridge.trajectory.tables.unit_rules import length_unit
+from simbridge.trajectory.tables.units import UNITS
+from simbridge.trajectory.trajectory import Trajectory, describe_reading
+
+LENGTH_NAMES = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
+# A file of this name is in seconds and metres: that is what the format is.
+TUM_SUFFIX = ".tum"
+
+
+class Recording(NamedTuple):
+    """A file as read: its motion, and the name of the poses' frame ("" if it has none)."""
+
+    trajectory: Trajectory
+    frame: str
+
+
+def recording_of(path: str | Path, table: Table, rate: float | None = None) -> Recording:
+    """Return the motion in a table; a warning says what was left out.
+
+    Args:
+        path: The file, for messages.
+        table: As it was read.
+        rate: Samples per s, as given for a table without time.
+
+    Raises:
+        InputFileError: It is no motion, or it may be in two units; with the line if there is one.
+    """
+    columns = table.columns
+    _check_units(path, table)
+    if rate not in (None, columns.rate):
+        raise InputFileError(path, f"it has times ({', '.join(columns.times)}); omit --rate")
+
+    # A format that defines units.
+    is_tum = Path(path).suffix.lower() == TUM_SUFFIX
+    metres_by = TUM_SUFFIX if is_tum else columns.metres_by
+    seconds_by = TUM_SUFFIX if is_tum else ""
+
+    positions, length = _positions(path, table, metres_by)
+    quaternions, rotation = quaternions_of(path, table)
+    poses = np.column_stack([positions, quaternions])
+    times, epoch_ns, clock = times_of(path, table, poses, seconds_by)
+
+    # Rows that repeat the one before.
+    is_repeated = np.zeros(len(times), dtype=bool)
+    is_repeated[1:] = (np.diff(times) == 0.0) & (poses[1:] == poses[:-1]).all(axis=1)
+    repeated = np.flatnonzero(is_repeated)
+    unit = "line" if len(table.lines) else "row"
+    places = [table.line(row) or row + 1 for row in repeated.tolist()]
+    warn_of(path, [*table.dropped, *dropped_rows("repeated row", places, unit=unit)])
+
+    rows = np.flatnonzero(~is_repeated)
+    try:
+        trajectory = Trajectory(times[rows], poses[rows], source=str(path), epoch_ns=epoch_ns)
+    except InvalidTrajectory as fault:
+        _refuse_sample(path, table, fault, rows=rows, times=times[rows])
+    understood = ", ".join((columns.understood, length, rotation, clock))
+    return Recording(describe_reading(trajectory, understood, table.frame), table.frame)
+
+
+def _check_units(path: str | Path, table: Table) -> None:
+    """Refuse a vector of which some components have a unit, others none."""
+    columns = table.columns
+    for part in (slice(3), slice(3, None)):
+        units = columns.units[part]
+        if len(units) == 3 and any(units) and not all(units):
+            names = ", ".join(columns.names[part])
+            raise InputFileError(path, f"some of these have a unit, others none: {names}")
+
+
+def _positions(path: str | Path, table: Table, metres_by: str) -> tuple[Array, str]:
+    """Return positions (T, 3), m, and the name of the unit that they had."""
+    values = table.values[:, :3]
+    units = table.columns.units[:3]
+    if not any(units):
+        units = (length_unit(path, values, metres_by),) * 3
+    positions = values / np.array([UNITS[unit] for unit in units])
+    names = dict.fromkeys(LENGTH_NAMES[unit] for unit in units)
+    return positions, ", ".join(names)
+
+
+def _refuse_sample(
+    path: str | Path, table: Table, fault: InvalidTrajectory, *, rows: Array, times: Array
+) -> NoReturn:
+    """Refuse the file for a sample that is none, with its line.
+
+    Args:
+        path: The file.
+        table: As it was read.
+        fault: What is wrong.
+        rows: The row of each sample (T,).
+        times: Of the samples (T,), s.
+    """
+    line = None
+    reason = fault.reason
+    if fault.sample is not None:
+        row = int(rows[fault.sample])
+        line = table.line(row)
+        if line is None:
+            reason += f" (row {row + 1})"
+    backward_count = int((np.diff(times) <= 0.0).sum())
+    if fault.field == "time" and backward_count:
+        rows_in_all = counted(backward_count, "row")
+        reason += f" ({rows_in_all} in all; sort the file by time, or leave them out)"
+    raise InputFileError(path, reason, line=line, field=fault.field) from fault

@@ -1,0 +1,187 @@
+"""The names that files give to times, positions and rotations: one line per alias.
+
+A name is compared in lower case, without its unit and whatever separates its words:
+`Pose.Position.X`, `pose_position_x [m]` and `/pose/position/x` are alike. The component of a vector
+is its last letter or number; what is before it names the vector, and other words may come before
+that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+
+class VectorKind(Enum):
+    """What the components of a vector are.
+
+    An orientation without a component w is angles, which are not read. A rotation vector with one
+    is a quaternion, as in Vicon's RX RY RZ RW.
+    """
+
+    POSITION = "position"
+    QUATERNION = "quaternion"
+    ORIENTATION = "orientation"
+    ROTATION_VECTOR = "rotation vector"
+
+
+class Numbering(Enum):
+    """Whether the components of a vector may be numbered instead of lettered."""
+
+    NEVER = "never"
+    # p[0], as the elements of an array are called.
+    IN_BRACKETS = "in brackets"
+    # position_0, position0 or position[0].
+    ALWAYS = "always"
+
+
+class VectorAlias(NamedTuple):
+    """What a name of a vector means.
+
+    Attributes:
+        kind: Of the vector.
+        numbering: Of its components.
+        alone: Whether other words before the name make it another one: `tcp_x` is a position,
+            `force_tcp_x` is none.
+        is_clear: Whether the name says what it is. Others count where no clear name is.
+        may_be_torque: Whether the name may be that of a torque: `tx`. Beside it others count, too.
+    """
+
+    kind: VectorKind
+    numbering: Numbering = Numbering.NEVER
+    alone: bool = False
+    is_clear: bool = True
+    may_be_torque: bool = False
+
+
+POSITION = VectorKind.POSITION
+QUATERNION = VectorKind.QUATERNION
+ORIENTATION = VectorKind.ORIENTATION
+ROTATION_VECTOR = VectorKind.ROTATION_VECTOR
+ALWAYS = Numbering.ALWAYS
+IN_BRACKETS = Numbering.IN_BRACKETS
+
+# The words of an alias at most: "time since start".
+MAX_ALIAS_WORDS = 3
+
+VECTORS = {
+    # x y z
+    "": VectorAlias(POSITION, alone=True),
+    "p": VectorAlias(POSITION, IN_BRACKETS),
+    "xyz": VectorAlias(POSITION, IN_BRACKETS),
+    "pos": VectorAlias(POSITION, ALWAYS),
+    "position": VectorAlias(POSITION, ALWAYS),
+    "trans": VectorAlias(POSITION, ALWAYS),
+    "translation": VectorAlias(POSITION, ALWAYS),
+    "location": VectorAlias(POSITION, ALWAYS),
+    "t": VectorAlias(POSITION, may_be_torque=True),
+    "tcp": VectorAlias(POSITION, alone=True, is_clear=False),
+    "tool": VectorAlias(POSITION, alone=True, is_clear=False),
+    "tool0": VectorAlias(POSITION, alone=True, is_clear=False),
+    "flange": VectorAlias(POSITION, alone=True, is_clear=False),
+    "ee": VectorAlias(POSITION, alone=True, is_clear=False),
+    "eef": VectorAlias(POSITION, alone=True, is_clear=False),
+    "endeffector": VectorAlias(POSITION, alone=True, is_clear=False),
+    "pose": VectorAlias(POSITION, alone=True, is_clear=False),
+    "cart": VectorAlias(POSITION, alone=True, is_clear=False),
+    "cartesian": VectorAlias(POSITION, alone=True, is_clear=False),
+    # qx qy qz qw
+    "q": VectorAlias(QUATERNION, ALWAYS),
+    "quat": VectorAlias(QUATERNION, ALWAYS),
+    "quaternion": VectorAlias(QUATERNION, ALWAYS),
+    "o": VectorAlias(ORIENTATION),
+    "ori": VectorAlias(ORIENTATION),
+    "orient": VectorAlias(ORIENTATION, ALWAYS),
+    "orientation": VectorAlias(ORIENTATION, ALWAYS),
+    "rot": VectorAlias(ORIENTATION, ALWAYS),
+    "rotation": VectorAlias(ORIENTATION, ALWAYS),
+    "attitude": VectorAlias(ORIENTATION, ALWAYS),
+    # rx ry rz
+    "r": VectorAlias(ROTATION_VECTOR),
+    "rotvec": VectorAlias(ROTATION_VECTOR, IN_BRACKETS),
+    "rotationvector": VectorAlias(ROTATION_VECTOR, IN_BRACKETS),
+}
+
+# Times word by word, in order of preference: the stamp of the measurement, the time of a row, and
+# what counts seconds where nothing else is a time and no rate is given.
+STAMP = "header stamp"
+TIMES = (
+    "t",
+    "time",
+    "times",
+    "timestamp",
+    "timestamps",
+    "stamp",
+    "stamps",
+    "datetime",
+    "date",
+    "rosbagtimestamp",
+    "elapsed",
+    "elapsed time",
+)
+UNCLEAR_TIMES = (
+    "ts",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "time s",
+    "time stamp",
+    "time stamps",
+    "time since start",
+    "recv time",
+    "recv timestamp",
+    "recv time stamp",
+    "ros time",
+    "ros timestamp",
+    "ros time stamp",
+    "system time",
+    "system timestamp",
+    "system time stamp",
+    "unix time",
+    "unix timestamp",
+    "unix time stamp",
+    "sim time",
+    "sim timestamp",
+    "sim time stamp",
+    "relative time",
+    "relative timestamp",
+    "relative time stamp",
+    "index time",
+    "index timestamp",
+    "index time stamp",
+)
+# The last word of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec".
+SECONDS = ("sec", "secs", "second", "seconds")
+NANOSECONDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanosecond", "nanoseconds")
+# Parts of a second: beside a column of whole seconds they may be its fraction.
+FRACTIONS = (
+    *(f"{prefix}s" for prefix in ("m", "u", "n")),
+    *(
+        f"{prefix}{word}"
+        for prefix in ("m", "u", "n", "milli", "micro", "nano")
+        for word in ("sec", "secs", "second", "seconds")
+    ),
+)
+# The frame of the poses. That of what moves is another column.
+FRAME_ID = "frame id"
+CHILD_FRAME_ID = "child frame id"
+
+
+def find_vector_alias(words: Sequence[str]) -> VectorAlias | None:
+    """Return what a vector's name means, by the longest end of it that is an alias; else None."""
+    if not words:
+        return VECTORS[""]
+
+    for first in range(max(0, len(words) - MAX_ALIAS_WORDS), len(words)):
+        alias = VECTORS.get("".join(words[first:]))
+        if alias is not None and (first == 0 or not alias.alone):
+            return alias
+    return None
+
+
+def ends_with(words: Sequence[str], alias: str) -> bool:
+    """Return whether the last words of a name are those of an alias."""
+    alias_words = alias.split()
+    return list(words[-len(alias_words) :]) == alias_words

@@ -1,0 +1,287 @@
+"""A table of poses in the arrays of an npz or a Parquet file, by their names.
+
+An array (T,) is a column; one (T, k) is k columns, numbered from 0: "p[0]". In npz, an array
+(T, 4, 4) or (T, 3, 4) holds the matrices of the poses, and one (T, 3, 3) those of the rotations if
+its name says so. The fields of a structured array are columns where no other array is of a pose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.errors import InputFileError
+from simbridge.robot.pose import Array
+from simbridge.trajectory.dropped_rows import dropped_rows
+from simbridge.trajectory.tables.array_files import NamedArrays, read_arrays
+from simbridge.trajectory.tables.choice import Choice, columns_flag
+from simbridge.trajectory.tables.column_roles import find_roles
+from simbridge.trajectory.tables.named_columns import Header, columns_of
+from simbridge.trajectory.tables.roles import MATRIX, POSITION, QUATERNION, ROTATION_VECTOR
+from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table, check_column_count
+
+# Columns of an array that is taken apart into columns, at most.
+MAX_ARRAY_WIDTH = 16
+# The shapes of a pose's matrix.
+POSE_MATRICES = ((4, 4), (3, 4))
+# The names of rotation matrices, after their last point or underscore.
+ROTATION_NAMES = ("r", "rot", "rots", "rotation", "rotations", "orientation", "orientations")
+MATRIX_ENDS = ("mat", "mats", "matrix", "matrices")
+# Where pandas writes an index that has no name, and what it is called here.
+UNNAMED_INDEX = "__index_level_0__"
+INDEX_TIME = "index time"
+# Numbers of a whole pose: position and quaternion, without and with the time.
+POSE_WIDTH = 7
+TIMED_POSE_WIDTH = 8
+
+# Arrays of 7 numbers a row that are joint positions, not poses.
+_JOINTS = re.compile(r"(?:.*[._])?q[a-z]{0,3}(?:[._].*)?|.*joint.*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayColumns:
+    """The arrays of a file as columns.
+
+    Attributes:
+        path: The file.
+        arrays: As they are in the file.
+        columns: By name, each (T,), all of one length.
+    """
+
+    path: Path
+    arrays: NamedArrays
+    columns: Mapping[str, NDArray[np.generic]]
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+    def named_roles(self, choice: Choice) -> set[str]:
+        """Return the roles that the names or the choice give to columns."""
+        return find_roles(list(self.columns)).named | choice.columns.keys()
+
+
+def read_array_table(path: Path, choice: Choice, rate: float | None = None) -> Table:
+    """Read a table of poses from arrays.
+
+    Args:
+        path: An npz or Parquet file.
+        choice: Which columns are used.
+        rate: Samples per s, if the table has no time.
+
+    Raises:
+        InputFileError: It cannot be read, or is no table of poses; with the row and column.
+    """
+    arrays = read_arrays(path)
+    check_column_count(path, len(arrays))
+    table = _as_columns(path, arrays, choice, rate)
+
+    matrices = _pose_matrices(arrays)
+    if matrices and not choice.columns:
+        return _table_of_matrices(_with_positions_of(table, matrices[0]), matrices[0], choice, rate)
+
+    rotations = _rotation_matrices(table)
+    has_rotation = bool(table.named_roles(choice) & {*QUATERNION, *ROTATION_VECTOR})
+    if len(rotations) == 1 and not has_rotation:
+        return _table_of_matrices(table, rotations[0], choice, rate)
+
+    _refuse_whole_poses(table, choice, rate)
+    columns = columns_of(Header(path, list(table.columns), "table"), choice, rate)
+    return _table(table, columns, _pick(table, columns.indices))
+
+
+def _as_columns(
+    path: Path, arrays: NamedArrays, choice: Choice, rate: float | None
+) -> ArrayColumns:
+    """Return the arrays as columns of the length of the longest."""
+    columns = _number_columns(arrays)
+    check_column_count(path, len(columns))
+    if not _pose_matrices(arrays) and not find_roles(list(columns)).named:
+        arrays = {**arrays, **_structured_fields(arrays)}
+        columns = _number_columns(arrays)
+
+    # Durations, and an index of times without a name, are the time only where no clear name of one
+    # is, or if they are asked for.
+    has_clear_time = "t" in find_roles(list(columns), has_rate=True).named
+    if "t" in choice.columns or (rate is None and not has_clear_time):
+        columns.update(_further_times(arrays, columns))
+
+    row_count = max(map(len, columns.values()), default=0)
+    whole = {name: array for name, array in columns.items() if len(array) == row_count}
+    return ArrayColumns(path, arrays, whole)
+
+
+def _number_columns(arrays: NamedArrays) -> dict[str, NDArray[np.generic]]:
+    """Return the columns of numbers and dates: the plain ones, then those of wider arrays."""
+    numbers = {name: array for name, array in arrays.items() if array.dtype.kind in "fiuM"}
+    columns = {name: array for name, array in numbers.items() if array.ndim == 1}
+    for name, array in numbers.items():
+        if array.ndim == 2 and array.shape[1] <= MAX_ARRAY_WIDTH:
+            for i in range(array.shape[1]):
+                columns[f"{name}[{i}]"] = array[:, i]
+    return columns
+
+
+def _structured_fields(arrays: NamedArrays) -> dict[str, NDArray[np.generic]]:
+    """Return the fields of structured arrays; of the only array of its length by their own names."""
+    structured: dict[str, Any] = {
+        name: array for name, array in arrays.items() if array.dtype.names
+    }
+    fields = {}
+    for name, array in structured.items():
+        same_length = [other for other in arrays.values() if len(other) == len(array)]
+        is_alone = len(structured) == 1 and len(same_length) == 1
+        for field in array.dtype.names:
+            fields[field if is_alone else f"{name}.{field}"] = array[field]
+    return fields
+
+
+def _further_times(
+    arrays: NamedArrays, columns: Mapping[str, NDArray[np.generic]]
+) -> dict[str, NDArray[np.generic]]:
+    """Return columns of dates or durations that are not yet columns, and are named as times."""
+    times = {}
+    for name, array in arrays.items():
+        column_name = INDEX_TIME if name == UNNAMED_INDEX else name
+        is_time = array.ndim == 1 and array.dtype.kind in "Mm"
+        if is_time and column_name not in columns and find_roles([column_name]).named == {"t"}:
+            times[column_name] = array
+    return times
+
+
+def _pose_matrices(arrays: NamedArrays) -> list[str]:
+    """Return the names of arrays that hold the matrices of poses."""
+    return [name for name, array in arrays.items() if array.shape[1:] in POSE_MATRICES]
+
+
+def _rotation_matrices(table: ArrayColumns) -> list[str]:
+    """Return the names of arrays that hold the rotation matrices of the rows."""
+    shape = (table.row_count, 3, 3)
+    return [
+        name
+        for name, array in table.arrays.items()
+        if array.shape == shape and _names_rotations(name)
+    ]
+
+
+def _names_rotations(name: str) -> bool:
+    """Return whether a name is that of rotation matrices: R, rotmat, tool.rotation_matrices."""
+    words = [word for word in re.split(r"[._]", name.lower()) if word]
+    ends = {"".join(words[-count:]) for count in (1, 2)}
+    known = {start + end for start in ROTATION_NAMES for end in ("", *MATRIX_ENDS)}
+    return bool(ends & known)
+
+
+def _with_positions_of(table: ArrayColumns, name: str) -> ArrayColumns:
+    """Return the columns with those of the positions in an array of pose matrices."""
+    matrices = table.arrays[name]
+    columns = {
+        column: array for column, array in table.columns.items() if len(array) == len(matrices)
+    }
+    for row, axis in enumerate(POSITION):
+        columns[f"{name}.p{axis}"] = matrices[:, row, 3]
+    return replace(table, columns=columns)
+
+
+def _table_of_matrices(table: ArrayColumns, name: str, choice: Choice, rate: float | None) -> Table:
+    """Return the table whose rotations are an array of matrices."""
+    # The roles of a quaternion stand for the matrices.
+    header = Header(table.path, [*table.columns, *QUATERNION], f"table with the matrices {name}")
+    columns = columns_of(header, choice, rate)
+    positions = columns.indices[:3]
+    columns = replace(
+        columns,
+        roles=POSITION + MATRIX,
+        names=columns.names[:3] + MATRIX,
+        indices=positions + tuple(range(len(MATRIX))),
+        units=columns.units[:3] + ("",) * len(MATRIX),
+        understood=f"matrices {name}",
+    )
+    rotations = table.arrays[name][:, :3, :3].reshape(-1, len(MATRIX))
+    return _table(table, columns, [*_pick(table, positions), rotations])
+
+
+def _pick(table: ArrayColumns, indices: tuple[int, ...]) -> list[NDArray[np.generic]]:
+    """Return the columns at these places."""
+    arrays = list(table.columns.values())
+    return [arrays[index] for index in indices]
+
+
+def _table(table: ArrayColumns, columns: Columns, parts: list[NDArray[np.generic]]) -> Table:
+    """Return the table of these columns, without the rows of nan."""
+    values: Array = np.column_stack(parts).astype(float)
+    is_lost = np.isnan(values).all(axis=1)
+    rows = np.flatnonzero(~is_lost)
+    not_finite = np.argwhere(~np.isfinite(values[rows]))
+    if len(not_finite):
+        index, column = not_finite[0]
+        _refuse_value(table.path, columns, values, row=int(rows[index]), column=int(column))
+
+    stamp_columns = [array[rows] for array in _pick(table, columns.time_indices)]
+    lost_rows = (np.flatnonzero(is_lost) + 1).tolist()
+    dropped = dropped_rows("lost sample", lost_rows, detail="of nan", unit="row")
+    return Table(columns, _stamps(stamp_columns), values[rows], dropped=tuple(dropped))
+
+
+def _refuse_value(
+    path: Path, columns: Columns, values: Array, *, row: int, column: int
+) -> NoReturn:
+    """Refuse a number that is not finite."""
+    field = columns.names[column] if column < len(columns.names) else ""
+    reason = f"row {row + 1}: {values[row, column]} is not a finite number"
+    raise InputFileError(path, reason, field=field)
+
+
+def _stamps(
+    arrays: list[NDArray[np.generic]],
+) -> Array | NDArray[np.datetime64] | list[tuple[str, ...]]:
+    """Return the stamps of a table's rows: see `Table`."""
+    if not arrays:
+        return np.zeros(0)
+    first = arrays[0]
+    if len(arrays) == 1 and first.dtype.kind in "Mm":
+        return first.astype(f"{first.dtype.kind}8[ns]")
+
+    is_long = first.dtype.kind in "iu" and np.abs(first).max(initial=0) >= LONG_STAMP
+    if len(arrays) == 2 or is_long:
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        return [tuple(map(str, row)) for row in rows]
+    return first.astype(float)
+
+
+def _refuse_whole_poses(table: ArrayColumns, choice: Choice, rate: float | None) -> None:
+    """Refuse an array of whole poses, where nothing else is a pose: it has two readings."""
+    names = list(table.columns)
+    roles = find_roles(names).named
+    if choice.columns or roles - {"t"}:
+        return
+
+    widths = Counter(name.rpartition("[")[0] for name in names)
+    for name, width in widths.items():
+        if width in (POSE_WIDTH, TIMED_POSE_WIDTH) and not _JOINTS.fullmatch(name):
+            _refuse_order(table, name, width, has_time=bool(rate) or "t" in roles)
+
+
+def _refuse_order(table: ArrayColumns, name: str, width: int, *, has_time: bool) -> NoReturn:
+    """Refuse an array of whole poses, with the flags of both readings."""
+    names = [f"{name}[{i}]" for i in range(width)]
+    indices = [list(table.columns).index(element) for element in names]
+    time = ("t",) if width == TIMED_POSE_WIDTH else ()
+    w_last = columns_flag((*time, *POSITION, *QUATERNION), names, indices)
+    w_first = columns_flag((*time, *POSITION, "qw", *QUATERNION[:3]), names, indices)
+    without_time = ""
+    if width == POSE_WIDTH and not has_time:
+        without_time = "; without a time it needs --rate HZ, too"
+    reason = (
+        f"{name} has {width} numbers a row, and which of them is w is not stated. If they end in "
+        f"qx qy qz qw, add {w_last}; if in qw qx qy qz, {w_first}{without_time}"
+    )
+    raise InputFileError(table.path, reason)

@@ -1,0 +1,87 @@
+"""What `--columns` says: which columns are used, and their units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from simbridge.errors import InvalidParameter
+from simbridge.trajectory.tables.roles import POSITION, ROLES, ROTATION_VECTOR
+from simbridge.trajectory.tables.units import ROLE_UNITS, UNITS
+
+# ROLE=NAME, ROLE[UNIT] or ROLE[UNIT]=NAME.
+_ITEM = re.compile(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?")
+# A name that can be pasted into a shell and into --columns as it is, and is no column's number.
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Columns and units that the user has chosen.
+
+    Attributes:
+        columns: By role a column's name, or its number counted from 1.
+        units: By role.
+    """
+
+    columns: Mapping[str, str]
+    units: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str | None) -> Choice:
+        """Return the choice of a text ROLE[UNIT]=NAME,...; None chooses nothing.
+
+        Raises:
+            InvalidParameter: The text has another form, or an unknown role or unit.
+        """
+        columns: dict[str, str] = {}
+        units: dict[str, str] = {}
+        for item in text.split(",") if text else ():
+            match = _ITEM.fullmatch(item)
+            role, unit, name = match.groups() if match else ("", None, None)
+            if not _is_choice(role, unit, name):
+                known = f"known are {', '.join(ROLES)}, and the units {', '.join(UNITS)}"
+                needed = f"like t[ns]=stamp,x=px or x[mm]; {known}"
+                raise InvalidParameter("choice of columns", text, needed)
+
+            if name:
+                columns[role] = name.strip()
+            if unit:
+                # A unit of one component is that of the others, too, unless they have their own.
+                for other in _components_like(role):
+                    units.setdefault(other, unit)
+                units[role] = unit
+        return cls(columns, units)
+
+
+def _is_choice(role: str, unit: str | None, name: str | None) -> bool:
+    """Return whether a role is known, and is given a column, or a unit that it may have."""
+    if role not in ROLES or (unit is None and not name):
+        return False
+    return not unit or unit in ROLE_UNITS.get(role, ())
+
+
+def _components_like(role: str) -> tuple[str, ...]:
+    """Return the roles that share a role's unit."""
+    for vector in (POSITION, ROTATION_VECTOR):
+        if role in vector:
+            return vector
+    return (role,)
+
+
+def columns_flag(roles: Sequence[str], names: Sequence[str], indices: Sequence[int]) -> str:
+    """Return the flag --columns that chooses these columns, to be copied.
+
+    Args:
+        roles: The roles.
+        names: The name of each one's column.
+        indices: The index of each one's column; its number is used if a name would have to be
+            quoted.
+    """
+    chosen = names
+    if not all(_PLAIN_NAME.fullmatch(name) for name in names):
+        chosen = [str(index + 1) for index in indices]
+    return "--columns " + ",".join(
+        f"{role}={column}" for role, column in zip(roles, chosen, strict=True)
+    )

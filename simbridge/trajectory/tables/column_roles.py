@@ -1,0 +1,314 @@
+"""Which roles the names of a table's columns tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from simbridge.trajectory.tables.aliases import (
+    CHILD_FRAME_ID,
+    FRACTIONS,
+    FRAME_ID,
+    NANOSECONDS,
+    SECONDS,
+    STAMP,
+    TIMES,
+    UNCLEAR_TIMES,
+    Numbering,
+    VectorAlias,
+    VectorKind,
+    ends_with,
+    find_vector_alias,
+)
+from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name
+from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
+
+AXES = ("x", "y", "z", "w")
+# The ends of a quaternion's name that say the order of numbered components.
+QUATERNION_ORDERS = ("xyzw", "wxyz")
+
+
+class Component(NamedTuple):
+    """A column as a component of a vector.
+
+    Attributes:
+        vector: The words of the vector's name.
+        axis: x, y, z or w, or a number.
+        in_brackets: Whether the number is in brackets.
+        is_axis_first: Whether the axis is before the vector's name: "x_pos".
+    """
+
+    vector: tuple[str, ...]
+    axis: str
+    in_brackets: bool = False
+    is_axis_first: bool = False
+
+
+@dataclass
+class NamedVector:
+    """Columns whose names differ in the component only.
+
+    Attributes:
+        alias: What the vector is.
+        is_axis_first: Whether the axes are before its name.
+        order: The order of numbered components of a quaternion, "xyzw" or "wxyz"; "" if the name
+            does not say it.
+        is_numbered: Whether the components are numbered.
+        columns: Indices of the columns by axis or number; several where names are repeated.
+        has_unit: Whether a column has a unit.
+    """
+
+    alias: VectorAlias
+    is_axis_first: bool
+    order: str
+    is_numbered: bool
+    columns: dict[str, list[int]] = field(default_factory=dict)
+    has_unit: bool = False
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the names say what the vector is; see `VectorAlias`."""
+        if self.is_numbered and self.alias.numbering is Numbering.IN_BRACKETS:
+            return False
+        return self.alias.is_clear and not self.is_axis_first
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The columns that names tell to be of a role.
+
+    Attributes:
+        columns: Indices by role; several where the names leave it open.
+        stamp_pair: The columns of a stamp's seconds and nanoseconds; empty if there are none.
+        numbered_quaternion: The numbered components of a quaternion whose order is not known; empty
+            if there is none.
+        frame: The column that names the poses' frame; None if there is none.
+    """
+
+    columns: dict[str, list[int]]
+    stamp_pair: tuple[int, ...] = ()
+    numbered_quaternion: tuple[int, ...] = ()
+    frame: int | None = None
+
+    @property
+    def named(self) -> set[str]:
+        """The roles of which there is a column."""
+        roles = set(self.columns)
+        if self.stamp_pair:
+            roles.add("t")
+        if self.numbered_quaternion:
+            roles.update(QUATERNION)
+        return roles
+
+
+def find_roles(names: Sequence[str], *, has_rate: bool = False) -> ColumnRoles:
+    """Find the roles of columns by their names.
+
+    Args:
+        names: Of the columns, as the table has them.
+        has_rate: Whether the rate of the samples is known: then only a clear name is a time.
+    """
+    parsed = [parse_column_name(name) for name in names]
+    vectors = _find_vectors(parsed)
+    positions = [vector for vector in vectors if vector.alias.kind is VectorKind.POSITION]
+    rotations = [vector for vector in vectors if vector.alias.kind is not VectorKind.POSITION]
+
+    columns: dict[str, list[int]] = {}
+    _add_roles(columns, _clearest(positions))
+    _add_roles(columns, _clearest(rotations))
+    times = _find_times(parsed, has_rate=has_rate)
+    if times:
+        columns["t"] = times
+
+    frames = [i for i, name in enumerate(parsed) if _is_frame(name)]
+    return ColumnRoles(
+        columns,
+        stamp_pair=_find_stamp_pair(names),
+        numbered_quaternion=_numbered_quaternion(columns, rotations),
+        frame=frames[0] if len(frames) == 1 else None,
+    )
+
+
+def _find_vectors(parsed: Sequence[ColumnName]) -> list[NamedVector]:
+    """Collect the columns that are components of vectors with a known name."""
+    vectors: dict[tuple[object, ...], NamedVector] = {}
+    for index, name in enumerate(parsed):
+        for component in _possible_components(name):
+            alias, order = _meaning(component)
+            if alias is None or not _is_component(component, alias):
+                continue
+            is_numbered = component.axis not in AXES
+            key = (component.vector, component.is_axis_first, is_numbered)
+            vector = vectors.setdefault(
+                key, NamedVector(alias, component.is_axis_first, order, is_numbered)
+            )
+            vector.columns.setdefault(component.axis, []).append(index)
+            vector.has_unit = vector.has_unit or bool(name.unit)
+            break
+    return [vector for vector in vectors.values() if _is_whole(vector)]
+
+
+def _possible_components(name: ColumnName) -> Iterator[Component]:
+    """Iterate over the ways in which a name may be that of a component."""
+    words = name.words
+    if name.element is not None:
+        yield Component(words, str(name.element), in_brackets=True)
+        return
+    if not words:
+        return
+
+    before, last = words[:-1], words[-1]
+    if last in AXES:
+        yield Component(before, last)
+        return
+    digits = last[len(last.rstrip("0123456789")) :]
+    if digits:
+        stem = last[: -len(digits)]
+        yield Component((*before, stem) if stem else before, digits)
+    if before and before[-1] in AXES:
+        yield Component((*before[:-1], last), before[-1], is_axis_first=True)
+    if last[-1] in AXES:
+        yield Component((*before, last[:-1]), last[-1])
+    if last[0] in AXES:
+        yield Component((*before, last[1:]), last[0], is_axis_first=True)
+
+
+def _meaning(component: Component) -> tuple[VectorAlias | None, str]:
+    """Return what a vector's name means, and the order of numbered components if it says it."""
+    words = component.vector
+    if component.axis in AXES:
+        return find_vector_alias(words), ""
+
+    order = ""
+    if words and words[-1] in QUATERNION_ORDERS:
+        order = words[-1]
+        words = words[:-1]
+    alias = find_vector_alias(words) if words else None
+    if alias is None and words and len(words[-1]) > 1:
+        # A vector of numbered components may be in the plural.
+        alias = find_vector_alias((*words[:-1], words[-1].removesuffix("s")))
+    return alias, order
+
+
+def _is_component(component: Component, alias: VectorAlias) -> bool:
+    """Return whether a vector of this kind has such a component."""
+    if component.axis in AXES:
+        return alias.kind is not VectorKind.POSITION or component.axis != "w"
+    if alias.numbering is Numbering.IN_BRACKETS:
+        return component.in_brackets
+    return alias.numbering is Numbering.ALWAYS
+
+
+def _is_whole(vector: NamedVector) -> bool:
+    """Return whether a vector has the components that make it what its name says.
+
+    Missing letters are named by the refusal of the table. Other numbers, and an orientation without
+    w, show that it is something else.
+    """
+    kind = vector.alias.kind
+    axes = set(vector.columns)
+    if vector.is_numbered:
+        if kind in (VectorKind.POSITION, VectorKind.ROTATION_VECTOR):
+            return axes == {"0", "1", "2"}
+        return axes in ({"0", "1", "2", "3"}, {"1", "2", "3", "4"})
+    if kind is VectorKind.ORIENTATION or (kind is VectorKind.QUATERNION and vector.is_axis_first):
+        return "w" in axes
+    return True
+
+
+def _clearest(vectors: Sequence[NamedVector]) -> list[NamedVector]:
+    """Return the vectors with clear names; where they may be torques, or are none, all of them."""
+    clear = [vector for vector in vectors if vector.is_clear]
+    if all(vector.alias.may_be_torque for vector in clear):
+        return list(vectors)
+    return clear
+
+
+def _add_roles(columns: dict[str, list[int]], vectors: Sequence[NamedVector]) -> None:
+    """Add the columns of vectors under the roles that they have."""
+    for vector in vectors:
+        for axis, indices in vector.columns.items():
+            role = _role_of(vector, axis)
+            if role is not None:
+                columns.setdefault(role, []).extend(indices)
+    for indices in columns.values():
+        indices.sort()
+
+
+def _role_of(vector: NamedVector, axis: str) -> str | None:
+    """Return the role of a component; None if its number does not say it."""
+    kind = vector.alias.kind
+    if kind is VectorKind.POSITION:
+        return axis if axis in AXES else POSITION[int(axis)]
+
+    is_quaternion = kind is not VectorKind.ROTATION_VECTOR
+    if not is_quaternion and "w" in vector.columns and not vector.has_unit:
+        is_quaternion = True
+    if axis in AXES:
+        return f"q{axis}" if is_quaternion else f"r{axis}"
+    if not is_quaternion:
+        return ROTATION_VECTOR[int(axis)]
+    if not vector.order:
+        return None
+    first = min(int(number) for number in vector.columns)
+    return f"q{vector.order[int(axis) - first]}"
+
+
+def _numbered_quaternion(
+    columns: dict[str, list[int]], rotations: Sequence[NamedVector]
+) -> tuple[int, ...]:
+    """Return the columns of the only quaternion without a known order, if no other rotation is."""
+    if "qw" in columns or set(ROTATION_VECTOR) <= set(columns):
+        return ()
+    numbered = [
+        vector
+        for vector in rotations
+        if vector.alias.kind is not VectorKind.ROTATION_VECTOR
+        and "w" not in vector.columns
+        # Letters without w are no numbers.
+        and not set(vector.columns) & set(AXES)
+    ]
+    if len(numbered) != 1:
+        return ()
+    return tuple(numbered[0].columns[number][0] for number in sorted(numbered[0].columns))
+
+
+def _find_times(parsed: Sequence[ColumnName], *, has_rate: bool) -> list[int]:
+    """Return the columns that may be the time: those of the clearest name."""
+    stamps = [i for i, name in enumerate(parsed) if ends_with(name.words, STAMP)]
+    if stamps:
+        return stamps
+    times = [i for i, name in enumerate(parsed) if " ".join(name.words) in TIMES]
+    if times or has_rate:
+        return times
+    unclear = [i for i, name in enumerate(parsed) if " ".join(name.words) in UNCLEAR_TIMES]
+    if not unclear:
+        return []
+    # Beside seconds, microseconds may be their fraction: then both are candidates.
+    return unclear + [i for i, name in enumerate(parsed) if " ".join(name.words) in FRACTIONS]
+
+
+def _find_stamp_pair(names: Sequence[str]) -> tuple[int, ...]:
+    """Return the columns of a stamp's seconds and nanoseconds; empty if there are none."""
+    words_of_names = [_all_words(name) for name in names]
+    nanoseconds = {
+        words[:-1]: i
+        for i, words in enumerate(words_of_names)
+        if words and words[-1] in NANOSECONDS
+    }
+    for i, words in enumerate(words_of_names):
+        if words and words[-1] in SECONDS and words[:-1] in nanoseconds:
+            return i, nanoseconds[words[:-1]]
+    return ()
+
+
+def _all_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name, its unit among them: in "stamp_sec" the unit is the part."""
+    parsed = parse_column_name(name)
+    return (*parsed.words, parsed.unit) if parsed.unit else parsed.words
+
+
+def _is_frame(name: ColumnName) -> bool:
+    """Return whether a column names the frame of the poses."""
+    return ends_with(name.words, FRAME_ID) and not ends_with(name.words, CHILD_FRAME_ID)

@@ -1,0 +1,92 @@
+"""A table of poses as it is in a file: its numbers, what they are, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.errors import InputFileError
+from simbridge.robot.pose import Array
+from simbridge.trajectory.dropped_rows import DroppedRows
+
+MAX_COLUMNS = 10_000
+# Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns.
+LONG_STAMP = 10**14
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table of poses.
+
+    Attributes:
+        roles: What each is, in order: position, then QUATERNION, ROTATION_VECTOR or MATRIX.
+        names: As the table calls them.
+        indices: Their places, counted from 0.
+        units: Of each; "" where none is stated.
+        times: The names of the columns of time: one; two for s and ns, or for date and time of day;
+            none where the rate is known.
+        time_indices: Their places.
+        is_date_and_time: Whether the two are a date and a time of day.
+        time_unit: As stated; "" if it is not.
+        understood: What names the columns, for the line that says how a file was read: "header
+            names px..".
+        origin: The same for messages: "as the header in line 1 names".
+        width: Number of columns of every line; None where lines may be shorter.
+        frame_index: Place of the column that names the poses' frame; None if there is none.
+        frame: The poses' frame, where the format defines it.
+        rate: Samples per s; None where times are in the file.
+        metres_by: The format that defines seconds and metres; "" where the numbers decide.
+    """
+
+    roles: tuple[str, ...]
+    names: tuple[str, ...]
+    indices: tuple[int, ...]
+    units: tuple[str, ...]
+    times: tuple[str, ...]
+    time_indices: tuple[int, ...]
+    understood: str
+    time_unit: str = ""
+    is_date_and_time: bool = False
+    width: int | None = None
+    origin: str = "as the header names"
+    frame_index: int | None = None
+    frame: str = ""
+    rate: float | None = None
+    metres_by: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The numbers of a table of poses, as in the file.
+
+    Attributes:
+        columns: What they are.
+        stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a
+            row.
+        values: Position and rotation (T, k), in the order of the columns' roles.
+        lines: The line of each row; empty where a file has no lines.
+        frame: Of the poses; "" if the table names none.
+        dropped: The rows that were left out.
+    """
+
+    columns: Columns
+    stamps: Array | NDArray[np.datetime64] | Sequence[tuple[str, ...]]
+    values: Array
+    lines: Sequence[int] = ()
+    frame: str = ""
+    dropped: tuple[DroppedRows, ...] = ()
+
+    def line(self, row: int) -> int | None:
+        """Return the line of a row, counted from 1; None where a file has no lines."""
+        return self.lines[row] if len(self.lines) else None
+
+
+def check_column_count(path: str | Path, count: int, line: int | None = None) -> None:
+    """Refuse a table of more than MAX_COLUMNS columns."""
+    if count > MAX_COLUMNS:
+        reason = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise InputFileError(path, reason, line=line)

@@ -1,0 +1,196 @@
+"""Text without a header: the dialects that the number of fields tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from simbridge.errors import InputFileError
+from simbridge.text import counted
+from simbridge.trajectory.tables.choice import Choice
+from simbridge.trajectory.tables.roles import (
+    MATRIX,
+    NEEDED,
+    NO_ROTATION,
+    POSITION,
+    QUATERNION,
+    ROTATION_VECTOR,
+)
+from simbridge.trajectory.tables.table import LONG_STAMP, Columns
+from simbridge.trajectory.tables.text_lines import looks_like_number
+
+# Where POSITION and MATRIX are in the first three rows of a homogeneous matrix.
+MATRIX_ROW_INDICES = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
+KITTI_COUNT = 12
+# Columns of EuRoC's and ASL's state_groundtruth_estimate0.
+EUROC_COUNT = 17
+
+TUM_FLAG = "--columns t=1,x=2,y=3,z=4,qx=5,qy=6,qz=7,qw=8"
+EUROC_FLAG = "--columns t=1,x=2,y=3,z=4,qw=5,qx=6,qy=7,qz=8"
+ROTATION_VECTOR_FLAG = "--columns t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7"
+
+SEVEN_NUMBERS = "no header, 7 numbers"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A layout of lines without a header.
+
+    Attributes:
+        name: For the line that says how a file was read.
+        roles: What the columns in `indices` are.
+        indices: Their places.
+        times: The names of the columns of time.
+        frame_index: The column that names the poses' frame; None if there is none.
+        metres_by: The format, where it defines seconds and metres; see `Columns`.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    indices: tuple[int, ...]
+    times: tuple[str, ...] = ("t",)
+    frame_index: int | None = None
+    metres_by: str = ""
+
+
+TUM = Dialect("no header, as TUM", POSITION + QUATERNION, tuple(range(1, 8)))
+SEVEN_WITH_TIME = Dialect(SEVEN_NUMBERS, POSITION + ROTATION_VECTOR, tuple(range(1, 7)))
+SEVEN_WITHOUT_TIME = Dialect(SEVEN_NUMBERS, POSITION + QUATERNION, tuple(range(7)), times=())
+KITTI = Dialect(
+    "no header, as KITTI", POSITION + MATRIX, MATRIX_ROW_INDICES, times=(), metres_by="KITTI"
+)
+
+
+def _ros2_echo(message: str, first: int) -> Dialect:
+    """Return the dialect of a message whose pose begins at a field."""
+    return Dialect(
+        f"ros2 topic echo of {message}",
+        POSITION + QUATERNION,
+        tuple(range(first, first + 7)),
+        times=("sec", "nanosec"),
+        frame_index=2,
+    )
+
+
+# What `ros2 topic echo --csv` prints, by the number of fields and the places of words among them:
+# sec, nanosec, frame_id (and child_frame_id), and the fields of the message.
+ROS2_ECHO = {
+    (10, (2,)): _ros2_echo("PoseStamped", 3),
+    (46, (2,)): _ros2_echo("PoseWithCovarianceStamped", 3),
+    (11, (2, 3)): _ros2_echo("TransformStamped", 4),
+    (89, (2, 3)): _ros2_echo("Odometry", 4),
+}
+
+
+@dataclass(frozen=True)
+class FirstLine:
+    """The first line with numbers.
+
+    Attributes:
+        path: The file, for messages.
+        number: Of the line, counted from 1.
+        fields: Of the line.
+        separator: What separates them; None for blanks.
+    """
+
+    path: str | Path
+    number: int
+    fields: Sequence[str]
+    separator: str | None
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The places of the fields that are no numbers."""
+        return tuple(i for i, field in enumerate(self.fields) if not looks_like_number(field))
+
+    def error(self, reason: str) -> InputFileError:
+        """Return the error about the file's layout."""
+        return InputFileError(self.path, reason, line=self.number)
+
+
+def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
+    """Return the dialect of a file without a header; None if it is none of them.
+
+    Args:
+        line: Its first line.
+        rate: Samples per s, if the file has no time.
+
+    Raises:
+        InputFileError: It needs the rate, or may be of two dialects.
+    """
+    count = len(line.fields)
+    if message := ROS2_ECHO.get((count, line.words)):
+        return message
+    if count == len(TUM.indices) + 1:
+        _refuse_if_like_euroc(line)
+        return TUM
+    if count == len(SEVEN_WITHOUT_TIME.indices):
+        return SEVEN_WITH_TIME if rate is None else SEVEN_WITHOUT_TIME
+    if count != KITTI_COUNT:
+        return None
+    if rate is None:
+        raise line.error(
+            "12 numbers a line, as in KITTI's files, have no time: add --rate HZ, the samples per "
+            "second"
+        )
+    return KITTI
+
+
+def _refuse_if_like_euroc(line: FirstLine) -> None:
+    """Refuse lines that are as much EuRoC's, without its header, as TUM's with commas."""
+    stamp = line.fields[0].strip()
+    has_nanoseconds = stamp.isdecimal() and int(stamp) >= LONG_STAMP
+    if line.separator == "," and has_nanoseconds:
+        raise line.error(
+            "8 numbers between commas, with whole numbers as time, may be EuRoC's without its "
+            "header, where w is the first number of the quaternion, or TUM's, where it is the "
+            f"last. Say which: {EUROC_FLAG} or {TUM_FLAG}"
+        )
+
+
+def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
+    """Return the error about a file that is of no dialect, with the nearest.
+
+    Args:
+        line: Its first line.
+        stated_flag: The flag --columns that follows from what a comment says; "" if none says it.
+    """
+    count = len(line.fields)
+    among = f", {counted(len(line.words), 'word')} among them" if line.words else ""
+    nearest = f"Add a header, or say which columns are meant by their numbers: {TUM_FLAG}"
+    if count == EUROC_COUNT:
+        nearest = (
+            "17 are those of EuRoC's ground truth, whose header is missing: if it is that, add "
+            f"{EUROC_FLAG}"
+        )
+    if stated_flag:
+        nearest = f"If a comment names the columns, add {stated_flag}"
+    rotation = f". {NO_ROTATION}" if count in (3, 4) else ""
+    return line.error(
+        f"{count} columns{among}; without a header 8 or 7 are expected: {NEEDED}, 12 (KITTI, with "
+        "--rate HZ), or `ros2 topic echo --csv` of PoseStamped (10), TransformStamped (11), "
+        f"PoseWithCovarianceStamped (46) or Odometry (89). {nearest}{rotation}"
+    )
+
+
+def dialect_columns(
+    line: FirstLine, dialect: Dialect, choice: Choice, rate: float | None
+) -> Columns:
+    """Return the columns of a dialect, with the units that were chosen."""
+    time_indices = tuple(range(len(dialect.times)))
+    return Columns(
+        roles=dialect.roles,
+        names=dialect.roles,
+        indices=dialect.indices,
+        units=tuple(choice.units.get(role, "") for role in dialect.roles),
+        times=dialect.times,
+        time_indices=time_indices,
+        time_unit=choice.units.get("t", ""),
+        width=len(line.fields),
+        origin=f"as in line {line.number}",
+        understood=dialect.name,
+        frame_index=dialect.frame_index,
+        rate=None if time_indices else rate,
+        metres_by=dialect.metres_by,
+    )

@@ -1,0 +1,221 @@
+"""What says which columns a text file has: its header, a comment, `--columns`, or a dialect."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from simbridge.errors import InputFileError
+from simbridge.reading_progress import with_progress
+from simbridge.trajectory.tables.choice import Choice, columns_flag
+from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
+from simbridge.trajectory.tables.named_columns import Header, columns_of
+from simbridge.trajectory.tables.roles import NEEDED, POSITION, QUATERNION, ROTATION_VECTOR
+from simbridge.trajectory.tables.table import MAX_COLUMNS, Columns
+from simbridge.trajectory.tables.text_dialects import (
+    EUROC_FLAG,
+    TUM,
+    TUM_FLAG,
+    FirstLine,
+    dialect_columns,
+    find_dialect,
+    unknown_layout,
+)
+from simbridge.trajectory.tables.text_lines import (
+    comment_of,
+    content_of,
+    find_separator,
+    looks_like_number,
+)
+
+# The comments before the numbers that are kept: the last ones.
+MAX_COMMENTS = 1000
+# Words of comments that are looked at as names, at most: names are recognised slowly.
+MAX_COMMENT_WORDS = 20_000
+# Names of a table of poses with nothing else: with a rotation vector, and with a quaternion.
+POSE_NAME_COUNTS = (7, 8)
+# Characters of a comment in which the order of a quaternion is looked for.
+MAX_REMARK_LENGTH = 1000
+# "x [m]", where blanks separate the names.
+_UNIT_APART = re.compile(r"\s+(?=[\[(][^\[\]()]*[\])])")
+# "Format:" before the names.
+_LABEL = re.compile(r"[^:,;]*:\s*(.*)")
+# "qw qx qy qz", "wxyz" or "[w, x, y, z]".
+_W_FIRST = re.compile(r"(?<![a-z])(?:q_?)?w\W*(?:q_?)?x\W*(?:q_?)?y\W*(?:q_?)?z(?![a-z])", re.I)
+
+
+class NamedComment(NamedTuple):
+    """A comment that names columns.
+
+    Attributes:
+        number: Of its line, counted from 1.
+        names: The names.
+        roles: What they are.
+    """
+
+    number: int
+    names: list[str]
+    roles: ColumnRoles
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is before the numbers of a file.
+
+    Attributes:
+        header: The names in the line before the numbers; None if there are none.
+        first_line: The first line with numbers.
+        comments: Number and text of comments, the last one first.
+    """
+
+    header: Header | None
+    first_line: FirstLine
+    comments: list[tuple[int, str]]
+
+    def named_comments(self, counts: Collection[int]) -> Iterator[NamedComment]:
+        """Iterate over the comments with so many words that name poses."""
+        words_left = MAX_COMMENT_WORDS
+        for number, comment in self.comments:
+            names = _names_in(comment, len(self.first_line.fields))
+            if len(names) not in counts:
+                continue
+            words_left -= len(names)
+            if words_left < 0:
+                return
+            roles = find_roles(names)
+            if _names_poses(roles):
+                yield NamedComment(number, names, roles)
+
+
+def find_columns(
+    path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None
+) -> tuple[Columns, int]:
+    """Return the columns of a text file, and the index of its first line with numbers.
+
+    Raises:
+        InputFileError: Nothing says what the columns are, or two things contradict each other.
+    """
+    beginning = _read_beginning(path, lines)
+    columns = _decide_columns(beginning, choice, rate)
+    return columns, beginning.first_line.number - 1
+
+
+def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
+    """Read the comments, the header and the first line with numbers."""
+    header = None
+    comments: deque[tuple[int, str]] = deque(maxlen=MAX_COMMENTS)
+    for number, line in with_progress(path, lines):
+        content = content_of(line)
+        if not content:
+            comment = comment_of(line)
+            if comment:
+                comments.append((number, comment))
+            continue
+
+        separator = find_separator(content)
+        fields = content.split(separator)
+        if header is None and not any(map(looks_like_number, fields)):
+            header = Header(path, fields, "header", number)
+            continue
+        return Beginning(header, FirstLine(path, number, fields, separator), [*reversed(comments)])
+
+    if header is not None:
+        # What is wrong with its names is of more use than that there are no samples.
+        columns_of(header, Choice.parse(None), rate=1.0)
+    raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
+
+
+def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) -> Columns:
+    """Return the columns that the header, else a comment, else the dialect says."""
+    if beginning.header is not None:
+        return columns_of(beginning.header, choice, rate)
+
+    line = beginning.first_line
+    # The comment nearest to the numbers.
+    count = len(line.fields)
+    for comment in beginning.named_comments({count, *POSE_NAME_COUNTS}):
+        if len(comment.names) == count or _are_nothing_else(comment):
+            header = Header(line.path, comment.names, "comment", comment.number)
+            return columns_of(header, choice, rate)
+    if choice.columns:
+        numbers = [str(i + 1) for i in range(count)]
+        return columns_of(Header(line.path, numbers, "flag --columns", line.number), choice, rate)
+
+    dialect = find_dialect(line, rate)
+    if dialect is None:
+        raise unknown_layout(line, _stated_flag(beginning))
+    if dialect is TUM:
+        _refuse_if_w_is_first(beginning)
+    return dialect_columns(line, dialect, choice, rate)
+
+
+def _names_in(comment: str, count: int) -> list[str]:
+    """Return the words of a comment as names of columns, without what introduces them.
+
+    Args:
+        comment: The comment.
+        count: The number of columns: a comment of so many words has no introduction.
+    """
+    names = _split_names(comment)
+    label = _LABEL.fullmatch(comment) if len(names) != count else None
+    return _split_names(label[1]) if label else names
+
+
+def _split_names(text: str) -> list[str]:
+    """Split names where a header would be split; units in brackets belong to the names."""
+    separator = find_separator(text)
+    if separator is None:
+        text = _UNIT_APART.sub("", text)
+    return text.split(separator)
+
+
+def _names_poses(roles: ColumnRoles) -> bool:
+    """Return whether names are those of a position or of a quaternion, not a sentence's words."""
+    return set(POSITION) <= roles.named or len(set(QUATERNION) & roles.named) > 1
+
+
+def _are_nothing_else(comment: NamedComment) -> bool:
+    """Return whether names are those of a time, a position and one rotation, each once."""
+    columns = comment.roles.columns
+    known = [("t", *POSITION, *rotation) for rotation in (QUATERNION, ROTATION_VECTOR)]
+    is_complete = any(set(columns) == set(roles) for roles in known)
+    return is_complete and len(comment.names) == len(columns)
+
+
+def _stated_flag(beginning: Beginning) -> str:
+    """Return the flag --columns for what a comment says of the columns; "" if none says it."""
+    for comment in beginning.named_comments(range(MAX_COLUMNS)):
+        columns = comment.roles.columns
+        for rotation in (QUATERNION, ROTATION_VECTOR):
+            roles = ("t", *POSITION, *rotation)
+            if set(roles) <= set(columns):
+                indices = [columns[role][0] for role in roles]
+                return columns_flag(roles, [str(index + 1) for index in indices], indices)
+    if _w_first_comment(beginning) is not None:
+        return EUROC_FLAG
+    return ""
+
+
+def _w_first_comment(beginning: Beginning) -> int | None:
+    """Return the line of a comment that says that w is first in a quaternion; None if none does."""
+    for number, comment in beginning.comments:
+        if _W_FIRST.search(comment[:MAX_REMARK_LENGTH]):
+            return number
+    return None
+
+
+def _refuse_if_w_is_first(beginning: Beginning) -> None:
+    """Refuse a file that would be read as TUM although a comment says that w comes first."""
+    number = _w_first_comment(beginning)
+    if number is not None:
+        raise InputFileError(
+            beginning.first_line.path,
+            "the comment says that w is the first number of the quaternion, but in 8 numbers a "
+            "line without a header, as TUM's, it is the last. If the comment is right, add "
+            f"{EUROC_FLAG}; if not, {TUM_FLAG}",
+            line=number,
+        )

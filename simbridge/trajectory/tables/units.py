@@ -1,0 +1,41 @@
+"""Units of time, length and angle, and the ways in which files write them."""
+
+from __future__ import annotations
+
+import math
+
+from simbridge.trajectory.tables.roles import POSITION, ROTATION_VECTOR
+
+# Units per one of ours (s, m, rad).
+UNITS = {
+    "s": 1.0,
+    "ms": 1e3,
+    "us": 1e6,
+    "ns": 1e9,
+    "m": 1.0,
+    "cm": 1e2,
+    "mm": 1e3,
+    "rad": 1.0,
+    "deg": 180.0 / math.pi,
+}
+
+# The unit that each spelling means.
+UNIT_SPELLINGS = {
+    **{name: name for name in UNITS},
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "micros", "microseconds", "µs"), "us"),
+    **dict.fromkeys(("nsec", "nanos", "nanosec", "nanoseconds"), "ns"),
+    **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
+    **dict.fromkeys(("centimeters", "centimetres"), "cm"),
+    **dict.fromkeys(("millimeters", "millimetres"), "mm"),
+    **dict.fromkeys(("degree", "degrees"), "deg"),
+    **dict.fromkeys(("radian", "radians"), "rad"),
+}
+
+# The units that a role may have; those of other roles have none.
+ROLE_UNITS = {
+    "t": ("s", "ms", "us", "ns"),
+    **dict.fromkeys(POSITION, ("m", "cm", "mm")),
+    **dict.fromkeys(ROTATION_VECTOR, ("rad", "deg")),
+}
