@@ -22,9 +22,11 @@ from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, quaternions
 from simbridge.robot.robot import Robot
+from simbridge.trajectory.dropped_rows import warn_of
 from simbridge.trajectory.files import check_frame, read_recording
 from simbridge.trajectory.gaps import treat_gaps
 from simbridge.trajectory.read_options import Column, ReadOptions
+from simbridge.trajectory.recording import Recording
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
@@ -160,30 +162,33 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
         raise InputFileError(path, reason)
 
     if path.is_file() and reading.columns is None and is_rtde_recording(path):
-        recording = _read_controller_recording(path, robot, reading)
-        # The controller's poses are in the pendant's base, whatever frame the reading names; they
-        # are in base_link by now.
+        motion = _read_controller_recording(path, robot, reading)
         reading = replace(reading, frame="base_link")
     else:
         recording = _read_samples(path, reading, any_frame=any_frame)
+        motion = recording.trajectory
+        if recording.is_in_pendant_base:
+            # Whatever frame the reading names: the format defines it.
+            motion = motion.from_pendant_base()
+            reading = replace(reading, frame="base_link")
 
     if not any_frame or reading.gaps is not None:
-        recording = treat_gaps(recording, reading.gaps)
+        motion = treat_gaps(motion, reading.gaps)
 
     home_pose = tool_path(robot, robot.home[None])[0]
-    return reading.place(recording, home_pose)
+    return reading.place(motion, home_pose)
 
 
-def _read_samples(path: Path, reading: ReadOptions, *, any_frame: bool) -> Trajectory:
+def _read_samples(path: Path, reading: ReadOptions, *, any_frame: bool) -> Recording:
     """Read a file of poses; its frame must be the reading's unless any is accepted."""
     if reading.column is not None:
         raise InputFileError(
             path, "this is not a controller's recording, so that it has no columns for --from"
         )
 
-    recording, file_frame = read_recording(path, reading)
+    recording = read_recording(path, reading)
     if not any_frame:
-        check_frame(path, file_frame, reading)
+        check_frame(path, recording.frame, reading)
     return recording
 
 
@@ -193,13 +198,12 @@ def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -
     The poses are the recorded ones of the TCP, or those of the robot's TCP at recorded joint
     positions.
     """
-    if reading.topic or reading.frames or reading.rate:
-        raise InputFileError(
-            path, "this is a controller's recording; omit --topic, --frames and --rate"
-        )
+    if reading.topic or reading.frames:
+        raise InputFileError(path, "this is a controller's recording; omit --topic and --frames")
 
     column: Column = reading.column or "actual_TCP_pose"
-    recording = read_rtde(path, [column])
+    recording = read_rtde(path, [column], rate=reading.rate)
+    warn_of(path, recording.notes)
     values = recording.columns[column]
 
     if column.endswith("_q"):

@@ -156,7 +156,10 @@ def read_trajectory(
         UnknownName: The frame is neither.
     """
     reading = ReadOptions(frame, topic=topic, columns=columns, rate=rate)
-    return reading.place(read_recording(path, reading).trajectory)
+    recording = read_recording(path, reading)
+    if recording.is_in_pendant_base:
+        return recording.trajectory.from_pendant_base()
+    return reading.place(recording.trajectory)
 
 
 def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot.pose import Array
@@ -24,10 +25,17 @@ TUM_SUFFIX = ".tum"
 
 
 class Recording(NamedTuple):
-    """A file as read: its motion, and the name of the poses' frame ("" if it has none)."""
+    """A file as read.
+
+    Attributes:
+        trajectory: Its motion.
+        frame: The name of the poses' frame; "" if it has none.
+        is_in_pendant_base: Whether the format defines that the poses are in the pendant's base.
+    """
 
     trajectory: Trajectory
     frame: str
+    is_in_pendant_base: bool = False
 
 
 def recording_of(path: str | Path, table: Table, rate: float | None = None) -> Recording:
@@ -70,7 +78,10 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     except InvalidTrajectory as fault:
         _refuse_sample(path, table, fault, rows=rows, times=times[rows])
     understood = ", ".join((columns.understood, length, rotation, clock))
-    return Recording(describe_reading(trajectory, understood, table.frame), table.frame)
+    if columns.is_in_pendant_base:
+        understood += ", placed from base"
+    motion = describe_reading(trajectory, understood, table.frame)
+    return Recording(motion, table.frame, columns.is_in_pendant_base)
 
 
 def _check_units(path: str | Path, table: Table) -> None:
@@ -95,7 +106,12 @@ def _positions(path: str | Path, table: Table, metres_by: str) -> tuple[Array, s
 
 
 def _refuse_sample(
-    path: str | Path, table: Table, fault: InvalidTrajectory, *, rows: Array, times: Array
+    path: str | Path,
+    table: Table,
+    fault: InvalidTrajectory,
+    *,
+    rows: NDArray[np.intp],
+    times: Array,
 ) -> NoReturn:
     """Refuse the file for a sample that is none, with its line.
 

@@ -18,6 +18,7 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.robot.pose import Array, Flags
 from simbridge.text import counted, join_words
+from simbridge.trajectory.dropped_rows import dropped_rows
 from simbridge.trajectory.rtde_table import RtdeTable, find_vectors, read_header
 
 # The columns that are read, with their width: a recording has a hundred more.
@@ -67,16 +68,19 @@ def is_rtde_recording(path: Path) -> bool:
     return not set(FIELDS).isdisjoint(find_vectors(names, VECTOR_NAMES))
 
 
-def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
+def read_rtde(
+    path: str | Path, needed: Sequence[str] = (), *, rate: float | None = None
+) -> RtdeRecording:
     """Read a recording.
 
     Args:
         path: The file.
         needed: Fields that it must contain.
+        rate: Samples per s of a file without stamps.
 
     Raises:
-        InputFileError: It cannot be read, has no header, lacks a needed column, or has fewer than
-            two samples; names the line.
+        InputFileError: It cannot be read, has no header, lacks a needed column, has neither stamps
+            nor a rate (or both), or has fewer than two samples; names the line.
     """
     table = RtdeTable(Path(path), VECTOR_NAMES)
     time_name = next((name for name in TIMES if name in table.scalars), None)
@@ -84,14 +88,20 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     # Without any field, the first thing to ask for is the target positions.
     expected = needed if fields else (*needed, "target_q")
     missing = [name for name in expected if name not in fields]
-    if time_name is None or missing:
-        _refuse_missing(table, missing, fields=fields, has_time=time_name is not None)
+    has_times = time_name is not None or rate is not None
+    if missing or not has_times:
+        _refuse_missing(table, missing, fields=fields, has_times=has_times)
+    if time_name is not None and rate is not None:
+        table.refuse(f"it has times ({time_name}); omit --rate")
 
     # One column for the stamps, then those of each field.
-    indices = [table.scalars[time_name]]
+    indices = [] if time_name is None else [table.scalars[time_name]]
     for field_indices in fields.values():
         indices += field_indices
-    values, lines = table.rows(indices)
+    values, line_numbers = table.rows(indices)
+    if time_name is None:
+        assert rate is not None
+        values = np.column_stack([np.arange(len(values)) / rate, values])
     widths = [1, *(len(field_indices) for field_indices in fields.values())]
     stamps, *parts = np.split(values, np.cumsum(widths)[:-1], axis=1)
     # A field without a single number was not recorded.
@@ -102,21 +112,27 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
 
     # Rows that are whole, and of these the ones with a new stamp.
     is_whole = np.isfinite(stamps[:, 0]) & _are_whole(list(columns.values()))
-    times = stamps[is_whole, 0]
-    is_new = _are_new(times)
-    notes = [*table.notes, *_left_out_notes(is_whole, is_new)]
-    times = times[is_new]
+    is_new = np.ones(len(stamps), dtype=bool)
+    is_new[is_whole] = _are_new(stamps[is_whole, 0])
+    is_used = is_whole & is_new
+    lines = np.array(line_numbers)
+    notes = [
+        *table.notes,
+        *dropped_rows("row", lines[~is_whole].tolist(), detail="with a missing value"),
+        *dropped_rows("row", lines[~is_new].tolist(), detail="with the stamp of the row before"),
+    ]
+    times = stamps[is_used, 0]
     if len(times) < 2:
         table.refuse(f"it has {counted(len(times), 'sample')}; two are needed at least")
 
     backward = np.flatnonzero(np.diff(times) < 0.0)
     if len(backward):
-        line = int(np.array(lines)[is_whole][is_new][backward[0] + 1])
+        line = int(lines[is_used][backward[0] + 1])
         reason = "the clock goes back here; cut the file in two"
         raise InputFileError(table.path, reason, line=line, field=time_name)
 
-    samples = {name: part[is_whole][is_new] for name, part in columns.items()}
-    return RtdeRecording(times, samples, tuple(notes))
+    samples = {name: part[is_used] for name, part in columns.items()}
+    return RtdeRecording(times, samples, tuple(map(str, notes)))
 
 
 def _find_fields(table: RtdeTable) -> dict[str, list[int]]:
@@ -130,7 +146,7 @@ def _find_fields(table: RtdeTable) -> dict[str, list[int]]:
 
 
 def _refuse_missing(
-    table: RtdeTable, missing: Sequence[str], *, fields: Mapping[str, list[int]], has_time: bool
+    table: RtdeTable, missing: Sequence[str], *, fields: Mapping[str, list[int]], has_times: bool
 ) -> NoReturn:
     """Refuse a file without stamps, or without fields that are needed.
 
@@ -138,14 +154,16 @@ def _refuse_missing(
         table: The file.
         missing: Names of the needed fields that it does not have.
         fields: Fields that it has.
-        has_time: Whether it has stamps.
+        has_times: Whether its instants are known.
     """
-    columns = [] if has_time else ["timestamp"]
+    columns = [] if has_times else ["timestamp"]
     columns += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
     alternatives = [name for name in MOTION_FIELDS if name in fields]
     advice = ""
     if missing and alternatives:
         advice = f"; it has {join_words(alternatives)}: choose one with --from"
+    if not has_times:
+        advice += "; if its rate is known, add --rate HZ"
     noun = "columns" if missing else "column"
     table.refuse(f"it has no {noun} {join_words(columns)}, which UR's recordings have{advice}")
 
@@ -160,18 +178,6 @@ def _are_new(times: Array) -> Flags:
     if not len(times):
         return np.zeros(0, dtype=bool)
     return np.concatenate([[True], np.diff(times) != 0.0])
-
-
-def _left_out_notes(is_whole: Flags, is_new: Flags) -> list[str]:
-    """Return sentences about the rows that are left out; see `read_rtde`."""
-    notes = []
-    if not is_whole.all():
-        count = counted(int((~is_whole).sum()), "row")
-        notes.append(f"{count} with a missing value left out")
-    if not is_new.all():
-        count = counted(int((~is_new).sum()), "row")
-        notes.append(f"{count} with the stamp of the row before left out")
-    return notes
 
 
 def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:

@@ -89,8 +89,8 @@ def test_doubled_and_broken_rows_are_dropped(tmp_path):
 
     assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
     assert recording.notes == (
-        "1 row with a missing value left out",
-        "2 rows with the stamp of the row before left out",
+        "1 row with a missing value left out (line 5)",
+        "2 rows with the stamp of the row before left out (lines 4 and 7)",
     )
 
 
@@ -142,7 +142,7 @@ def test_missing_values_are_called_so(tmp_path, word):
     file = tmp_path / "recording.csv"
     file.write_text(table(["timestamp", *joint_names()], ROWS, ",").replace("1.3", word))
 
-    assert read_rtde(file).notes == ("1 row with a missing value left out",)
+    assert read_rtde(file).notes == ("1 row with a missing value left out (line 4)",)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from simbridge.trajectory.tables.units import ROLE_UNITS, UNIT_SPELLINGS
 
 # What stands for the unit of a number without one, in brackets.
 NO_UNIT = ("1", "-")
+# A controller's poses of the TCP, which are in the pendant's base.
+TCP_POSE_FIELDS = ("actual_TCP_pose", "target_TCP_pose")
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,13 @@ def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Col
         understood=f"{header.kind} names {bare(names[0])}..",
         frame_index=roles_found.frame,
         rate=None if time_indices else rate,
+        is_in_pendant_base=all(map(_is_tcp_pose, names[:3])),
     )
+
+
+def _is_tcp_pose(name: str) -> bool:
+    """Return whether a column is a component of a controller's TCP pose."""
+    return bare(name).startswith(TCP_POSE_FIELDS)
 
 
 def _chosen_column(header: Header, choice: str) -> int:

@@ -33,7 +33,7 @@ def choose_body(path: str | Path, names: Sequence[str], body: str | None) -> str
     """
     if body is None and len(names) == 1:
         return names[0]
-    if body in names:
+    if body is not None and body in names:
         return body
     fault = f"it has {len(names)} rigid bodies"
     if body is not None:

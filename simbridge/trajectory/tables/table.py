@@ -39,6 +39,8 @@ class Columns:
         frame_index: Place of the column that names the poses' frame; None if there is none.
         frame: The poses' frame, where the format defines it.
         rate: Samples per s; None where times are in the file.
+        is_in_pendant_base: Whether they are a controller's TCP poses, which are in the pendant's
+            base.
         metres_by: The format that defines seconds and metres; "" where the numbers decide.
     """
 
@@ -56,6 +58,7 @@ class Columns:
     frame_index: int | None = None
     frame: str = ""
     rate: float | None = None
+    is_in_pendant_base: bool = False
     metres_by: str = ""
 
 

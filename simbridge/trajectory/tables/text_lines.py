@@ -11,7 +11,7 @@ MAX_LINES = 20_000_000
 # Characters of a line at most: those of MAX_COLUMNS numbers.
 MAX_LINE_LENGTH = 1_000_000
 # Fields of a line at least between which there are tabs, where blanks belong to the fields.
-MIN_TAB_FIELDS = 7
+MIN_TAB_FIELDS = 6
 # What a field that is a number begins with.
 NUMBER_STARTS = tuple("+-.0123456789")
 

@@ -13,7 +13,7 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.quoting import quoted
 from simbridge.reading_progress import with_progress
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Flags
 from simbridge.trajectory.dropped_rows import dropped_rows
 from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table
@@ -106,7 +106,7 @@ class TextRows:
         time_count = 0 if self._has_word_stamps else len(self._columns.time_indices)
 
         # What trackers write for a sample that they have lost.
-        is_lost = np.isnan(numbers[:, time_count:]).all(axis=1)
+        is_lost: Flags = np.asarray(np.isnan(numbers[:, time_count:]).all(axis=1))
         dropped = [
             *dropped_rows("row", self._empty_lines, detail="without a pose"),
             *dropped_rows("lost sample", lines[is_lost].tolist(), detail="of nan"),
