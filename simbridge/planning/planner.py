@@ -40,12 +40,14 @@ from simbridge.planning.start import alternative_starts, depends_on_start, find_
 from simbridge.planning.time_stretch import TimedSetpoints, stretch_time
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import JointMotion
 from simbridge.servo.plant import Plant, controller_cycle
+from simbridge.trajectory.joint_motion import interpolate_joints
 from simbridge.trajectory.trajectory import PENDANT_BASE, Hold, Trajectory
 
 # Control periods in a plan at most: hours of motion, and a few GB of memory.
@@ -135,7 +137,8 @@ def make_plan(
     try:
         return _plan_branch(context, replay=replay)
     except PlanRefused as refusal:
-        if replay is not None or not depends_on_start(refusal, solver):
+        is_fixed = replay is not None or scenario.trajectory.joints is not None
+        if is_fixed or not depends_on_start(refusal, solver):
             raise
 
         # Another branch may keep what home's does not.
@@ -320,6 +323,8 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
     scenario = context.scenario
     trajectory = scenario.trajectory.scale_speed(context.speed_scale)
     count = _count_samples(trajectory, context.period)
+    if trajectory.joints is not None:
+        return _follow_recorded_joints(context, trajectory)
 
     # The samples that the solver gets, and where it begins.
     source = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
@@ -344,6 +349,37 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
         source_samples=None if source is trajectory else source,
         start=branch,
     )
+
+
+def _follow_recorded_joints(context: PlanContext, trajectory: Trajectory) -> Plan:
+    """Return the plan whose setpoints are recorded joint positions; no solver takes part."""
+    sampled = sample_recorded_joints(context.robot, trajectory, context.period)
+    assert sampled.joints is not None
+    return Plan(
+        checksum=context.robot.checksum,
+        period=context.period,
+        trajectory=replace(sampled, joints=None),
+        hold=context.hold,
+        trajectory_times=sampled.elapsed.copy(),
+        solution=sampled.joints,
+        setpoints=sampled.joints,
+        limited=np.zeros(len(sampled.joints), dtype=bool),
+    )
+
+
+def sample_recorded_joints(robot: Robot, trajectory: Trajectory, period: float) -> Trajectory:
+    """Return recorded joint positions, and the poses of the TCP, at the instants of a plan.
+
+    Args:
+        robot: The arm.
+        trajectory: With joint positions, speed scale applied.
+        period: Control period, s.
+    """
+    assert trajectory.joints is not None
+    count = _count_samples(trajectory, period)
+    times = np.minimum(np.arange(count) * period, trajectory.duration)
+    joints = interpolate_joints(trajectory.elapsed, trajectory.joints, times)
+    return replace(trajectory, times=times, poses=tool_path(robot, joints), joints=joints)
 
 
 def _count_samples(trajectory: Trajectory, period: float) -> int:

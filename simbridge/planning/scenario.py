@@ -163,6 +163,12 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
 
     if path.is_file() and reading.columns is None and is_rtde_recording(path):
         motion = _read_controller_recording(path, robot, reading)
+        if motion.joints is not None and (reading.transform or reading.anchor):
+            raise InputFileError(
+                path,
+                "recorded joint positions are where they are: omit --transform and --anchor, or "
+                "choose poses with --from actual_TCP_pose",
+            )
         reading = replace(reading, frame="base_link")
     else:
         recording = _read_samples(path, reading, any_frame=any_frame)
@@ -208,7 +214,8 @@ def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -
 
     if column.endswith("_q"):
         _check_joint_positions(path, robot, column, values)
-        trajectory = Trajectory(recording.times, tool_path(robot, values), source=str(path))
+        poses = tool_path(robot, values)
+        trajectory = Trajectory(recording.times, poses, source=str(path), joints=values)
         return describe_reading(trajectory, f"a controller's {column}")
 
     poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)

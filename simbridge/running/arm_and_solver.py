@@ -12,7 +12,12 @@ from typing import Any, cast
 
 from simbridge.backends import backend_class
 from simbridge.errors import InvalidParameter
-from simbridge.ik.callable_solver import CallableSolver, StepFunction, build_solver
+from simbridge.ik.callable_solver import (
+    CallableSolver,
+    RecordedSolver,
+    StepFunction,
+    build_solver,
+)
 from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.settings import SOLVERS, change_settings, check_solver, is_function
 from simbridge.ik.solver import Solver
@@ -22,6 +27,9 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.ur.controller_facts import ControllerFacts
+
+# What a plan of recorded joint positions has in place of a solver's name.
+RECORDED_JOINTS = "recorded joints"
 
 RobotChoice = Robot | str | os.PathLike[str] | None
 
@@ -126,6 +134,32 @@ def _check_arm_of_solver(solver: Solver, arm: Robot, *, is_object: bool) -> None
             f"{solver.name} for {solver.robot.name}",
             f"made for the same robot and TCP, {arm.name}",
         )
+
+
+def check_recorded_joints(options: Options, *, chosen_solver: str | None) -> None:
+    """Refuse what a plan of recorded joint positions does not have: a solver and its targets.
+
+    Args:
+        options: Those of the plan.
+        chosen_solver: The name of the user's solver, "" if it has none; None if there is none.
+
+    Raises:
+        InvalidParameter: A solver, a sampling or a hold is chosen.
+    """
+    if chosen_solver is not None:
+        needed = (
+            "left out: recorded joint positions are the plan. To solve for the recorded poses, use "
+            "--from actual_TCP_pose"
+        )
+        raise InvalidParameter("solver", chosen_solver or "chosen", needed)
+    if options.sampling or options.hold:
+        needed = "left out: recorded joint positions are followed as they are, by no solver"
+        raise InvalidParameter("sampling or hold of targets", "chosen", needed)
+
+
+def recorded_joints_solver(robot: Robot) -> Solver:
+    """Return what stands for the solver of a plan of recorded joint positions, which has none."""
+    return RecordedSolver(robot, RECORDED_JOINTS, task=None, parameters={})
 
 
 def choose_solver(

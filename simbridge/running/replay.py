@@ -17,6 +17,7 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.plan import OnLimits, Plan
+from simbridge.planning.planner import sample_recorded_joints
 from simbridge.planning.scenario import Scenario
 from simbridge.quoting import unquoted
 from simbridge.recording.run_directory import RunDirectory
@@ -83,6 +84,8 @@ def load_replay(
         # A session's targets depend on how its inputs were solved.
         trajectory = plan.trajectory
     expected = trajectory.scale_speed(record.scenario.speed_scale)
+    if expected.joints is not None:
+        expected = sample_recorded_joints(robot, expected, plan.period)
     same_poses = _is_close(plan.trajectory.poses, expected.poses)
     if not (same_poses and _is_close(plan.trajectory.elapsed, expected.elapsed)):
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")

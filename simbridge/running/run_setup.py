@@ -28,7 +28,13 @@ from simbridge.recording.run_record import BackendRecord, KinematicsRecord
 from simbridge.recording.servo_description import describe_plant
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
-from simbridge.running.arm_and_solver import RobotChoice, choose_solver, resolve_arm
+from simbridge.running.arm_and_solver import (
+    RobotChoice,
+    check_recorded_joints,
+    choose_solver,
+    recorded_joints_solver,
+    resolve_arm,
+)
 from simbridge.running.replay import load_replay
 from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.ur.controller_facts import ControllerFacts
@@ -186,7 +192,11 @@ def prepare_scenario(
     solver = choice.custom_solver(arm)
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, options.reading)
-    if solver is None:
+    if scenario.trajectory.joints is not None:
+        is_chosen = choice != SolverChoice()
+        check_recorded_joints(options, chosen_solver=choice.name if is_chosen else None)
+        solver = recorded_joints_solver(arm)
+    elif solver is None:
         solver = choose_solver(scenario, arm, choice.name, choice.changes)
 
     plan, peaks = plan_or_suggestion(

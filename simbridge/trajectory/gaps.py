@@ -171,9 +171,12 @@ def _hold(trajectory: Trajectory, gaps: Sequence[Fault]) -> Trajectory:
     """
     after = np.array([gap.sample for gap in gaps]) + 1
     hold_times = trajectory.times[after] - _period(trajectory)
-    times = np.insert(trajectory.times, after, hold_times)
-    poses = np.insert(trajectory.poses, after, trajectory.poses[after - 1], axis=0)
-    return replace(trajectory, times=times, poses=poses)
+    samples = np.arange(len(trajectory.times))
+    return _pick(
+        trajectory,
+        times=np.insert(trajectory.times, after, hold_times),
+        samples=np.insert(samples, after, after - 1),
+    )
 
 
 def _longest_piece(trajectory: Trajectory, gaps: Sequence[Fault]) -> Trajectory:
@@ -181,7 +184,13 @@ def _longest_piece(trajectory: Trajectory, gaps: Sequence[Fault]) -> Trajectory:
     bounds = [0, *(gap.sample + 1 for gap in gaps), len(trajectory.times)]
     pieces = itertools.pairwise(bounds)
     begin, end = max(pieces, key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))
-    return replace(trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end])
+    return _pick(trajectory, times=trajectory.times[begin:end], samples=np.arange(begin, end))
+
+
+def _pick(trajectory: Trajectory, *, times: Array, samples: NDArray[np.intp]) -> Trajectory:
+    """Return samples (K,) of a trajectory, by index, at other times (K,), s."""
+    joints = None if trajectory.joints is None else trajectory.joints[samples]
+    return replace(trajectory, times=times, poses=trajectory.poses[samples], joints=joints)
 
 
 def named(faults: Sequence[Fault], noun: str) -> str:

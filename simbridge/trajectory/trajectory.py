@@ -44,6 +44,8 @@ class Trajectory:
             doubles are rounded to 0.24 us; exact stamps are the sum in ns.
         read_as: How its file was read, in one line: "400 poses, 50 Hz, header names px.., metres,
             xyzw"; "" if it is from none.
+        joints: Joint positions (T, n), rad or m, of which the poses are the TCP's; None where only
+            poses are known.
 
     Raises:
         InvalidTrajectory: No samples, shapes that do not fit, a value that is not finite, a time
@@ -56,6 +58,7 @@ class Trajectory:
     source: str = ""
     epoch_ns: int = 0
     read_as: str = ""
+    joints: Array | None = None
 
     def __post_init__(self) -> None:
         times = self._floats(self.times, "time")
@@ -72,7 +75,10 @@ class Trajectory:
         self._check_unit_length(poses)
 
         poses[:, 3:] = pose.normalize(poses[:, 3:])
-        for name, array in (("times", times), ("poses", poses)):
+        arrays = {"times": times, "poses": poses}
+        if self.joints is not None:
+            arrays["joints"] = self._check_joints(self.joints)
+        for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
@@ -135,15 +141,18 @@ class Trajectory:
         return np.asarray(np.maximum(after - 1, 0))
 
     def transform(self, frame: ArrayLike) -> Trajectory:
-        """Return the same motion in an outer frame: its poses premultiplied by `frame` (7,)."""
+        """Return the same motion in an outer frame: its poses premultiplied by `frame` (7,).
+
+        Joint positions are left out: they would be others.
+        """
         frame_pose = np.atleast_2d(np.asarray(frame, dtype=float))
         outer = Trajectory(np.zeros(1), frame_pose, source="the frame").start
-        return replace(self, poses=pose.compose(outer, self.poses))
+        return replace(self, poses=pose.compose(outer, self.poses), joints=None)
 
     def anchor_at(self, start: ArrayLike) -> Trajectory:
         """Return the same motion moved as a whole so that its first pose is `start` (7,)."""
         from_start = pose.compose(pose.inverse(self.start), self.poses)
-        return replace(self, poses=from_start).transform(start)
+        return replace(self, poses=from_start, joints=None).transform(start)
 
     def from_pendant_base(self) -> Trajectory:
         """Return this trajectory of the pendant's "base" in base_link: rotated by pi about z."""
@@ -178,6 +187,15 @@ class Trajectory:
             return np.array(values, dtype=float)
         except (TypeError, ValueError) as problem:
             raise self._fault(f"not an array of numbers ({problem})", field=field) from problem
+
+    def _check_joints(self, values: ArrayLike) -> Array:
+        joints = self._floats(values, "joints")
+        if joints.ndim != 2 or len(joints) != len(self.times):
+            raise self._fault(f"joints of shape (T, n) are needed; got {joints.shape}")
+        if not np.isfinite(joints).all():
+            sample = int(np.argwhere(~np.isfinite(joints))[0][0])
+            raise self._fault("a joint position is not a finite number", sample, "joints")
+        return joints
 
     def _check_finite(self, times: Array, poses: Array) -> None:
         infinite = np.argwhere(~np.isfinite(np.column_stack([times, poses])))
