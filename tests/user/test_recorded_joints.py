@@ -1,4 +1,4 @@
-"""Recorded joint positions are the plan: on their own branch, limited and checked, without a solver."""
+"""Recorded joint positions are the plan, on their own branch: no solver takes part."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tables of poses: text, motion capture and arrays, read by dialects, by names, or as `--columns` says.
+"""Tables of poses: text, motion capture and arrays, by dialects, by names, or as `--columns` says.
 
-A file is one of a few documented dialects (`text_dialects`, `motive`, `vicon`, `arrays`), or the names of its
-columns are in one table (`aliases`), or `--columns` says what they are (`choice`). Everything else is refused, with
-the nearest dialect and a ready `--columns`.
+A file is one of a few documented dialects (`text_dialects`, `motive`, `vicon`, `array_table`), or
+the names of its columns are in one table (`aliases`), or `--columns` says what they are (`choice`).
+Everything else is refused, with the nearest dialect and a ready `--columns`.
 """

@@ -131,7 +131,7 @@ def _number_columns(arrays: NamedArrays) -> dict[str, NDArray[np.generic]]:
 
 
 def _structured_fields(arrays: NamedArrays) -> dict[str, NDArray[np.generic]]:
-    """Return the fields of structured arrays; of the only array of its length by their own names."""
+    """Return the fields of structured arrays; those of the only one of its length by themselves."""
     structured: dict[str, Any] = {
         name: array for name, array in arrays.items() if array.dtype.names
     }

@@ -10,6 +10,7 @@ from simbridge.quoting import quoted
 from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.rigid_bodies import (
     HEADER_LINES,
+    RigidBody,
     body_columns,
     cells_of,
     choose_body,
@@ -67,17 +68,15 @@ def motive_columns(
     name = choose_body(path, list(bodies), body)
     length = settings.get("Length Units", DEFAULT_LENGTH_UNIT).lower()
     # The frame of Motive has y up: it must be placed.
-    columns = body_columns(
-        path,
-        bodies[name],
-        QUATERNION,
-        units=dict.fromkeys(POSITION, UNIT_SPELLINGS.get(length, "")),
-        choice=choice,
+    rigid_body = RigidBody(
+        name=name,
         program="Motive",
-        body=name,
         frame="OptiTrack",
+        indices=bodies[name],
+        rotation=QUATERNION,
+        units=dict.fromkeys(POSITION, UNIT_SPELLINGS.get(length, "")),
     )
-    return columns, axes_line + 1
+    return body_columns(path, rigid_body, choice), axes_line + 1
 
 
 def _columns_of_bodies(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from simbridge.errors import InputFileError
@@ -13,6 +14,29 @@ from simbridge.trajectory.tables.table import Columns
 
 # Lines at the beginning of an export in which its header is, at most.
 HEADER_LINES = 12
+
+
+@dataclass(frozen=True)
+class RigidBody:
+    """A rigid body in an export.
+
+    Attributes:
+        name: Of the body.
+        program: That wrote the file, for the line that says how it was read.
+        frame: The name of the poses' frame.
+        indices: The body's columns by role.
+        rotation: The roles of its rotation.
+        units: By role, as the file states them.
+        rate: Samples per s: then the first column counts samples; else the second is the time.
+    """
+
+    name: str
+    program: str
+    frame: str
+    indices: Mapping[str, int]
+    rotation: tuple[str, ...]
+    units: Mapping[str, str]
+    rate: float | None = None
 
 
 def cells_of(line: str) -> list[str]:
@@ -42,45 +66,28 @@ def choose_body(path: str | Path, names: Sequence[str], body: str | None) -> str
     raise InputFileError(path, reason, field="topic")
 
 
-def body_columns(
-    path: str | Path,
-    indices: Mapping[str, int],
-    rotation: tuple[str, ...],
-    *,
-    units: Mapping[str, str],
-    choice: Choice,
-    program: str,
-    body: str,
-    frame: str,
-    rate: float | None = None,
-) -> Columns:
+def body_columns(path: str | Path, body: RigidBody, choice: Choice) -> Columns:
     """Return the columns of a rigid body.
 
     Args:
         path: The file, for messages.
-        indices: The body's columns by role.
-        rotation: The roles of its rotation.
-        units: By role, as the file states them.
+        body: The body.
         choice: What `--columns` says; its units go before the file's.
-        program: That wrote the file, for the line that says how it was read.
-        body: The body's name.
-        frame: The name of the poses' frame.
-        rate: Samples per s: then the first column counts samples; else the second is the time.
     """
-    roles = (*POSITION, *rotation)
-    if any(role not in indices for role in roles):
+    roles = (*POSITION, *body.rotation)
+    if any(role not in body.indices for role in roles):
         raise InputFileError(path, "a rigid body has no position or no rotation: export both")
 
-    stated = {**units, **choice.units}
+    units = {**body.units, **choice.units}
     return Columns(
         roles=roles,
         names=roles,
-        indices=tuple(indices[role] for role in roles),
-        units=tuple(stated.get(role, "") for role in roles),
-        times=("Frame",) if rate else ("Time",),
-        time_indices=(0,) if rate else (1,),
+        indices=tuple(body.indices[role] for role in roles),
+        units=tuple(units.get(role, "") for role in roles),
+        times=("Frame",) if body.rate else ("Time",),
+        time_indices=(0,) if body.rate else (1,),
         time_unit="s",
-        understood=f"{program}, '{body}'",
-        frame=frame,
-        rate=rate,
+        understood=f"{body.program}, '{body.name}'",
+        frame=body.frame,
+        rate=body.rate,
     )

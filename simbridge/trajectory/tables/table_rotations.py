@@ -44,8 +44,8 @@ def _of_rotation_vectors(path: str | Path, table: Table) -> tuple[Array, str]:
     too_long = np.flatnonzero(angles > MAX_ANGLE)
     if len(too_long):
         reason = (
-            f"a rotation of {angles[too_long[0]]:.6g} rad is more than a full turn; rx ry rz are in "
-            "rad, not in degrees, unless --columns rx[deg] or their names say so"
+            f"a rotation of {angles[too_long[0]]:.6g} rad is more than a full turn; rx ry rz are "
+            "in rad, not in degrees, unless --columns rx[deg] or their names say so"
         )
         line = table.line(too_long[0])
         raise InputFileError(path, reason, line=line, field="rotation vector")

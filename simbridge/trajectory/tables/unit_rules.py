@@ -82,8 +82,8 @@ def length_unit(path: str | Path, positions: Array, metres_by: str) -> str:
         return "mm"
     reason = (
         f"metres or millimetres? The farthest position is {plain(farthest)} from the origin, which "
-        f"may be {significant(farthest)} m or {significant(farthest)} mm. Say which: --columns x[m] "
-        "or --columns x[mm]"
+        f"may be {significant(farthest)} m or {significant(farthest)} mm. Say which: --columns "
+        "x[m] or --columns x[mm]"
     )
     raise InputFileError(path, reason, field="position")
 

@@ -9,6 +9,7 @@ from simbridge.errors import InputFileError
 from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.rigid_bodies import (
     HEADER_LINES,
+    RigidBody,
     body_columns,
     cells_of,
     choose_body,
@@ -106,18 +107,16 @@ def vicon_columns(
         for role, axis in zip((*POSITION, *rotation), (*POSITION_AXES, *rotation_axes), strict=True)
         if axis in axes
     }
-    columns = body_columns(
-        path,
-        indices,
-        rotation,
-        units=_units(header[axes_line + 1], indices),
-        choice=choice,
+    rigid_body = RigidBody(
+        name=name,
         program="Vicon",
-        body=name,
         frame="Vicon",
+        indices=indices,
+        rotation=rotation,
+        units=_units(header[axes_line + 1], indices),
         rate=float(lines[start + 1].rstrip(", ")),
     )
-    return columns, start + axes_line + 2
+    return body_columns(path, rigid_body, choice), start + axes_line + 2
 
 
 def _columns_of_bodies(
