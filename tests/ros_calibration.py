@@ -150,5 +150,6 @@ def deltas(name, seed, angle=1e-3, length=1e-3):
     table = {row: np.array(getattr(nominal, row)) for row in ROWS}
     for row, by in zip(ROWS, (angle, length, length, angle), strict=True):
         table[row] = table[row] + rng.uniform(-by, by, 6)
-    table["a"][5] = table["alpha"][5] = 0.0
+    table["a"][5] = 0.0
+    table["alpha"][5] = 0.0
     return DhTable(**{row: tuple(values.tolist()) for row, values in table.items()})

@@ -275,7 +275,8 @@ def ended(line, tmp_path, monkeypatch, without_pages):
 def test_the_table_of_what_ends_a_run_says_what_is_printed_its_cause_and_the_exit_status(
     ended, capsys
 ):
-    described, found = set(described_endings()), set()
+    described = set(described_endings())
+    found = set()
     for error in ended:
         status = print_error(error)
         printed = " ".join(capsys.readouterr().err.split())

@@ -42,7 +42,8 @@ def test_what_an_action_depends_on_is_done_before_it(action):
 
 def test_a_drag_keeps_its_begin_and_its_end():
     moves = [("drag", ("update", number)) for number in range(100)]
-    begin, end = ("drag", ("start", 0)), ("drag", ("end", 99))
+    begin = ("drag", ("start", 0))
+    end = ("drag", ("end", 99))
 
     assert left(begin, *moves, end, begin, *moves) == [begin, moves[-1], end, begin, moves[-1]]
 

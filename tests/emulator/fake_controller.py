@@ -51,7 +51,9 @@ class FakeController:
         self.state = ControllerState(robot_mode=RobotMode.RUNNING)
         self.state.actual_q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
         self.profile = profile(polyscope)
-        self.model_name, self.robot_type, self.serial_number = "UR10", 2, "20261234567"
+        self.model_name = "UR10"
+        self.robot_type = 2
+        self.serial_number = "20261234567"
         self.remote_control = True
         self.programs: Path | None = None
         self.own_ports: dict[tuple[str, int], tuple[str, int]] = {}

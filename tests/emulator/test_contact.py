@@ -331,8 +331,10 @@ def test_excessive_force_stops_the_arm(bench):
 
     # The joint that the force loads most, of what it can hold: the torque is the force times its
     # lever about the axis.
-    force, step = np.array([0.0, 0.0, 151.0]), 1e-6
-    arm, q = bench.controller.arm, bench.state.actual_q
+    force = np.array([0.0, 0.0, 151.0])
+    step = 1e-6
+    arm = bench.controller.arm
+    q = bench.state.actual_q
     levers = [
         (arm.tool(q + step * e).translation - arm.tool(q - step * e).translation) / (2 * step)
         for e in np.eye(6)

@@ -124,7 +124,8 @@ MOVE = "movej([q[0] + 0.6, q[1] + 0.2, q[2] - 0.3, q[3], q[4], q[5]], a=1.4, v=1
 def test_slider_slows_a_move_along_its_path(bench):
     bench.load(MOVE)
     bench.finish()
-    whole, ticks = path(bench), len(bench.q)
+    whole = path(bench)
+    ticks = len(bench.q)
     bench.load(f"movej({ROBOT.home.tolist()})")
     bench.finish()
     bench.controller.set_speed_slider(0.4)
@@ -188,7 +189,8 @@ def test_servoj_keeps_real_time_by_default(bench):
 def test_paused_move_resumes_to_its_goal(bench):
     bench.load(MOVE)
     bench.finish()
-    whole, goal = path(bench), bench.state.target_q
+    whole = path(bench)
+    goal = bench.state.target_q
     bench.load(f"movej({ROBOT.home.tolist()})")
     bench.finish()
     bench.load(MOVE)
@@ -602,7 +604,10 @@ def product(dh: dict[str, list[float]], q: np.ndarray) -> np.ndarray:
     for angle, a, d, alpha in zip(
         q + np.array(dh["theta"]), dh["a"], dh["d"], dh["alpha"], strict=True
     ):
-        c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
+        c = np.cos(angle)
+        s = np.sin(angle)
+        ca = np.cos(alpha)
+        sa = np.sin(alpha)
         frame = frame @ np.array(
             [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]]
         )

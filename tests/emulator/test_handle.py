@@ -26,7 +26,8 @@ from tests import ros_calibration
 from tests.controllers import loopback
 from tests.emulator.fake_controller import write_program
 
-HOST, OTHER = loopback(31), loopback(32)
+HOST = loopback(31)
+OTHER = loopback(32)
 # The tests share emulators, so they run in one worker.
 pytestmark = pytest.mark.shares_setup
 
@@ -238,7 +239,8 @@ def test_two_emulators_run_independently(emulator):
 
 def test_arguments_take_effect_on_entering(tmp_path):
     write_program(tmp_path / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
-    q, limits = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2], [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
+    q = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2]
+    limits = [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
     emulator = Emulator(
         host=OTHER,
         programs=tmp_path,

@@ -171,7 +171,8 @@ def test_a_number_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:
     controller = EmulatedController(ROBOT, profile("5.25"), ScriptProgram)
-    controller.state.robot_mode, controller.programs = RobotMode.RUNNING, tmp_path
+    controller.state.robot_mode = RobotMode.RUNNING
+    controller.programs = tmp_path
     write_program(tmp_path / "p.urp", SLEEP, SET.format(2))
     dashboard = Dashboard(controller)
 
@@ -194,7 +195,8 @@ def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:
 
 def test_the_dashboard_names_the_node_that_it_does_not_know(tmp_path: Path) -> None:
     controller = EmulatedController(ROBOT, profile("5.25"), ScriptProgram)
-    controller.state.robot_mode, controller.programs = RobotMode.RUNNING, tmp_path
+    controller.state.robot_mode = RobotMode.RUNNING
+    controller.programs = tmp_path
     write_program(tmp_path / "p.urp", CAP)
     dashboard = Dashboard(controller)
 

@@ -190,9 +190,8 @@ def test_a_client_that_only_writes_can_start(client: Client) -> None:
 def test_the_package_holds_the_state_in_the_requested_order(
     client: Client, controller: FakeController
 ) -> None:
-    controller.state.output_bit[3] = controller.state.output_bit[31] = controller.state.output_bit[
-        64
-    ] = True
+    for bit in (3, 31, 64):
+        controller.state.output_bit[bit] = True
     controller.state.safety_mode = SafetyMode.PROTECTIVE_STOP
     controller.state.runtime_state = RuntimeState.PAUSED
     controller.state.output_int[7] = -5

@@ -96,7 +96,9 @@ def test_a_frozen_controller_ends_at_once() -> None:
 
 
 def test_control_client_may_leave_early(monkeypatch) -> None:
-    left, over, errors = threading.Event(), threading.Event(), []
+    left = threading.Event()
+    over = threading.Event()
+    errors = []
     monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(30.0)})
     monkeypatch.setattr(ControlServer, "handle_error", lambda *_: errors.append(sys.exc_info()[1]))
     monkeypatch.setattr(ControlServer, "shutdown_request", lambda self, request: over.set())
@@ -116,7 +118,8 @@ class Clock:
     """A clock that only sleeping advances; it stops a controller after two seconds."""
 
     def __init__(self, running: RunningController) -> None:
-        self.now, self._running = 0.0, running
+        self.now = 0.0
+        self._running = running
 
     def monotonic(self) -> float:
         return self.now
@@ -176,7 +179,8 @@ def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
     monkeypatch.setattr("simbridge.emulator.running.time", clock)
     controller.program_name = "moves"
     controller.on_event(ControllerEvent("started", "moves"))
-    controller.state.timestamp, clock.now = 12.0, 1.5
+    controller.state.timestamp = 12.0
+    clock.now = 1.5
     controller.on_event(ControllerEvent("stopped", "moves"))
 
     assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]

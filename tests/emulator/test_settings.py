@@ -90,7 +90,8 @@ def test_payload_and_tcp_are_set_and_read(control, values, expected):
 
 
 def test_single_inputs_and_outputs_are_set(control):
-    state, controller = control._controller.state, control._controller
+    state = control._controller.state
+    controller = control._controller
     state.digital_inputs = 0b101
 
     assert ask(

@@ -23,7 +23,10 @@ from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import SafetyMode
 
-DT, ROW = 0.002, 4  # s; cycles in a row
+# Period of the controller, s.
+DT = 0.002
+# Controller cycles per row of a recording.
+ROW = 4
 
 
 class Recording:
@@ -83,11 +86,13 @@ def test_a_movej_is_the_recorded_one():
     recording = Recording("moves")
     q = recording.joints("target_q")
     moving = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > 0.0)
-    first, last = int(moving[0]) + 1, int(moving[moving < 800][-1]) + 1
+    first = int(moving[0]) + 1
+    last = int(moving[moving < 800][-1]) + 1
     goal = q[last]
     lead = int(np.argmax(np.abs(goal - q[0])))
     speed = recording.joints("target_qd")[: last + 1, lead]
-    a, v = recording.joints("target_qdd")[first, lead], speed.max()
+    a = recording.joints("target_qdd")[first, lead]
+    v = speed.max()
     bench = Bench(q[0])
     bench.load(f"movej({goal.tolist()}, a={a}, v={v})")
     # How long it had been moving at its first row: speed over acceleration.
@@ -141,7 +146,8 @@ def repeated(recording: Recording, first: int, last: int) -> tuple[Bench, np.nda
     """
     q = recording.joints("target_q")[first : last + 1]
     commands = twists(recording.rotation[first : last + 1])
-    bench, lines = Bench(q[0]), []
+    bench = Bench(q[0])
+    lines = []
     for n, (cycle, target, acceleration) in enumerate(commands):
         after = commands[n + 1][0] if n + 1 < len(commands) else ROW * len(q)
         xd = [0.0, 0.0, 0.0, *target.tolist()]
@@ -176,11 +182,9 @@ def test_stopl_of_rotation_is_the_recorded_one():
 
 def test_a_protective_stop_is_the_recorded_one():
     recording = Recording("protective_stop")
-    q, runtime, scaling = (
-        recording.joints("target_q"),
-        recording.column("runtime_state"),
-        recording.column("speed_scaling"),
-    )
+    q = recording.joints("target_q")
+    runtime = recording.column("runtime_state")
+    scaling = recording.column("speed_scaling")
     stop = int(np.flatnonzero(recording.column("safety_mode") == SafetyMode.PROTECTIVE_STOP)[0])
     bench, difference = repeated(recording, 1240, stop - 1)
 

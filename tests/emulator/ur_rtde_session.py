@@ -21,14 +21,16 @@ from rtde_control import RTDEControlInterface
 from rtde_io import RTDEIOInterface
 from rtde_receive import RTDEReceiveInterface
 
-LOOKAHEAD, GAIN = 0.05, 1500.0
+LOOKAHEAD = 0.05
+GAIN = 1500.0
 START = [0.2, -1.1, 2.1, -2.0, -1.4, 0.2]
 STREAM_SECONDS = 0.5
 SPEED_J = [0.1, -0.05, 0.08, 0.02, 0.0, -0.1]
 SPEED_L = [0.03, 0.04, -0.02, 0.0, 0.05, 0.1]
 STOPJ_DECELERATION = 2.0
 STOPL_DECELERATION = 1.0
-SERVOC_SPEED, SERVOC_ACCELERATION = 0.2, 1.0
+SERVOC_SPEED = 0.2
+SERVOC_ACCELERATION = 1.0
 WATCHDOG_FREQUENCY = 4.0
 UNLOCK_DELAY = 1.0  # s, set on the emulator: by default it takes five
 WAYPOINTS = [[START[0] + way, *START[1:]] for way in (0.2, 0.4, 0.6)]
@@ -99,7 +101,8 @@ class Session:
 
     def moves(self) -> None:
         self.seen["moveJ"] = {"returned": self.control.moveJ(START, 3.0, 10.0), "q": self.rest()}
-        begin, pose = self.tick(), self.receive.getActualTCPPose()
+        begin = self.tick()
+        pose = self.receive.getActualTCPPose()
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.moveL(goal, 0.25, 1.2)
         self.seen["moveL"] = {
@@ -131,7 +134,9 @@ class Session:
 
     def servos(self) -> None:
         self.home()
-        begin, q, sent = self.tick(), list(START), []
+        begin = self.tick()
+        q = list(START)
+        sent = []
         count = round(STREAM_SECONDS / self.period)
         for i in range(count):
             period = self.control.initPeriod()
@@ -140,7 +145,8 @@ class Session:
             self.control.servoJ(q, 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
             self.control.waitPeriod(period)
         self.let_pass(0.5)
-        reached, end = self.receive.getActualQ(), self.tick()
+        reached = self.receive.getActualQ()
+        end = self.tick()
         self.seen["servoJ"] = {
             "ticks": [begin, end],
             "sent": sent,
@@ -235,7 +241,8 @@ class Session:
             self.control.getInverseKinematicsHasSolution([3.0, 0.0, 0.5, 0.0, 0.0, 0.0]),
         ]
         self.control.setTcp([0.0] * 6)
-        a, b = [0.1, -0.2, 0.3, 0.5, -0.4, 1.2], [0.2, 0.05, -0.1, -0.7, 0.3, 0.2]
+        a = [0.1, -0.2, 0.3, 0.5, -0.4, 1.2]
+        b = [0.2, 0.05, -0.1, -0.7, 0.3, 0.2]
         self.seen["poseTrans"] = {"a": a, "b": b, "pose": self.control.poseTrans(a, b)}
 
     def settings(self) -> None:
@@ -276,7 +283,8 @@ class Session:
         # What cleared the registers went over another connection than the script, and may arrive
         # after it.
         self.let_pass(0.2)
-        returned, begin = self.upload_again(), self.tick()
+        returned = self.upload_again()
+        begin = self.tick()
         moved = self.control.moveJ(WAYPOINTS[0], 3.0, 10.0)
         return {
             "uploaded": returned,
@@ -321,10 +329,12 @@ class Session:
         self.home()
         self.control.moveJ(WAYPOINTS[-1], 1.0, 2.0, True)
         self.let_pass(0.4)
-        before, begin = self.receive.getTimestamp(), self.tick()
+        before = self.receive.getTimestamp()
+        begin = self.tick()
         returned = self.control.triggerProtectiveStop()
         self.until(self.receive.isProtectiveStopped, "the protective stop")
-        q, refusals = self.rest(), []
+        q = self.rest()
+        refusals = []
         while True:
             try:
                 self.dashboard.unlockProtectiveStop()
@@ -347,7 +357,8 @@ class Session:
 
     def servo_circular(self) -> None:
         self.home()
-        begin, pose = self.tick(), self.receive.getActualTCPPose()
+        begin = self.tick()
+        pose = self.receive.getActualTCPPose()
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.servoC(goal, SERVOC_SPEED, SERVOC_ACCELERATION)
         self.let_pass(1.0)

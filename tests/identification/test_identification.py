@@ -68,8 +68,9 @@ def moving(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 
 def test_resting_joints_have_no_lag():
-    _, q, qd, qdd = moving()
-    qd, q, qdd = qd * [1, 1, 1, 1, 1, 0.01], q.copy(), qdd
+    _, q, qd, _ = moving()
+    qd = qd * [1, 1, 1, 1, 1, 0.01]
+    q = q.copy()
     noise = np.random.default_rng(0).normal(scale=2e-5, size=q.shape)
 
     lag_fit = fit_joint_servo(q, qd, q - 0.0005 * qd + noise)
@@ -234,7 +235,9 @@ def with_torques(robot: Robot, payload: float, *, rest: bool = False) -> dict[st
     """
     _, q, qd, qdd = moving()
     if rest:
-        q, qd, qdd = np.repeat(q[:1], len(q), axis=0), 0.0 * qd, 0.0 * qdd
+        q = np.repeat(q[:1], len(q), axis=0)
+        qd = 0.0 * qd
+        qdd = 0.0 * qdd
     model = (
         robot.with_tcp(TOOL)
         .with_payload(payload, [0.01, 0.0, 0.07])

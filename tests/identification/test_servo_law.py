@@ -131,7 +131,8 @@ def varied(cycles: int, delays: dict[int, float]) -> NDArray[np.int64]:
     return np.maximum.accumulate(arrived)
 
 
-FEW, MANY = {1: 0.02, 2: 0.96, 3: 0.02}, {1: 0.2, 2: 0.6, 3: 0.2}
+FEW = {1: 0.02, 2: 0.96, 3: 0.02}
+MANY = {1: 0.2, 2: 0.6, 3: 0.2}
 WIDE = dict.fromkeys(range(1, 6), 0.2)
 
 

@@ -29,13 +29,16 @@ class Case:
     """A Jacobian (m, n) of some rank, an error, joints and a posture, all random."""
 
     def __init__(self, seed, n, m, rank, scale):
-        self.rng = rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed)
+        self.rng = rng
         self.n = n
         self.m = m
         left_vectors, _ = np.linalg.qr(rng.normal(size=(m, m)))
         right, _ = np.linalg.qr(rng.normal(size=(n, n)))
-        self.rank = r = min(rank, m, n)
-        self.j = 10.0**scale * (left_vectors[:, :r] * rng.uniform(0.05, 2.0, r)) @ right[:, :r].T
+        rank = min(rank, m, n)
+        self.rank = rank
+        singular_values = rng.uniform(0.05, 2.0, rank)
+        self.j = 10.0**scale * (left_vectors[:, :rank] * singular_values) @ right[:, :rank].T
         self.e = rng.normal(size=m)
         self.q = rng.uniform(-3, 3, n)
         self.posture = rng.uniform(-3, 3, n)

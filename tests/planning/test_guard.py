@@ -289,4 +289,5 @@ def test_only_good_setpoints_come_out(sequence):
                 np.abs((passed - previous) / PERIOD - velocity) <= 1.0 + 4.0 * STEP + 1e-4
             ).all()
         velocity = np.zeros(6) if velocity is None else (passed - previous) / PERIOD
-        previous = measured = passed
+        previous = passed
+        measured = passed

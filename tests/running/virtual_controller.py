@@ -39,7 +39,8 @@ class VirtualController(SteppedDriver):
 
     def __init__(self, setup: Any, lateness: Callable[[], float], **faults: Any) -> None:
         super().__init__(setup)
-        self._late, self._faults = lateness, faults
+        self._late = lateness
+        self._faults = faults
         self.link: FakeLink | None = None
 
     def begin(self) -> None:
@@ -52,7 +53,8 @@ class VirtualController(SteppedDriver):
         clock = VirtualClock(self._late)
         self.link = FakeLink(clock, robot.home, setup.period, law=law, **self._faults)
         guard = Guard(robot, setup.period, law.lookahead)
-        self.channel, self.subjects = LiveChannel(None, robot.n), motion.subjects
+        self.channel = LiveChannel(None, robot.n)
+        self.subjects = motion.subjects
         memory = os.memfd_create("simbridge-states")
         self.ring = StateRing.create(Path(f"/proc/self/fd/{memory}"), robot.n, MAX_ROWS)
         os.close(memory)

@@ -117,7 +117,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     # A shell starts what it puts in the background deaf to Ctrl-C, and the runs would be so, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    end, violations = time.monotonic() + 60.0 * given.minutes, []
+    end = time.monotonic() + 60.0 * given.minutes
+    violations = []
     for part in PARTS if given.only is None else (given.only,):
         left = end - time.monotonic()
         if left <= 0.0:

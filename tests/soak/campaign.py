@@ -58,7 +58,8 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
     delays = [chance.uniform(0.0, 0.5), chance.expovariate(5.0)]
     result = Result(seed, robot, phase, [], feedforward=chance.random() < 0.3)
     station.ready(network=any(fault.network for fault in wanted))
-    begin, braked = int(station.state()["tick"]), None
+    begin = int(station.state()["tick"])
+    braked = None
     flags = [
         "--robot",
         robot,
@@ -70,10 +71,12 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
     if hostile:
         flags += ["--solver", _solver(hostile, chance, robot, directory)]
     program = with_jumping_clock(directory) if JUMP in (fault.name for fault in wanted) else None
-    faults, in_motion = [], False
+    faults = []
+    in_motion = False
     scenario = write_line(directory, RUN_SECONDS)
     with Trial(station, directory, scenario, *flags, program=program) as trial:  # type: ignore[arg-type]
-        trial.station, trial.chance = station, chance
+        trial.station = station
+        trial.chance = chance
         if not hostile:
             with contextlib.suppress(AssertionError):
                 trial.wait_until_connecting()
@@ -170,9 +173,12 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
     """Judge by the controller's record after a tick; `braked`: when it first braked the arm by
     itself.
     """
-    controller, robot = trial.station, load_robot(result.robot)
-    ended_by, state = _ended_by(trial) or {"arm_at_rest": None, "at_s": None}, controller.state()
-    end, period = int(state["tick"]), robot.period
+    controller = trial.station
+    robot = load_robot(result.robot)
+    ended_by = _ended_by(trial) or {"arm_at_rest": None, "at_s": None}
+    state = controller.state()
+    end = int(state["tick"])
+    period = robot.period
     # In local control, or without a connection, nobody can stop a paused script from outside; the
     # message says so.
     excused = {REPLACED, LOCAL}.intersection(result.faults) or ended_by["arm_at_rest"] is None
@@ -184,7 +190,9 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
         time.sleep(0.05)
     record = controller.record()
     mine = record.tick > begin
-    tick, target, setpoint = record.tick[mine], record.target_q[mine], record.setpoint[mine]
+    tick = record.tick[mine]
+    target = record.target_q[mine]
+    setpoint = record.setpoint[mine]
     speed = np.abs(np.diff(target, axis=0)) / period
     if speed[tick[1:] > end].max(initial=0.0) > REST:
         result.violations.append("the arm moves after the end")
@@ -220,7 +228,8 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
         if not trial.station.restarted:
             result.violations.append("the log has setpoints that never arrived")
         return
-    from_, to = int(first[0]), int(last[-1])
+    from_ = int(first[0])
+    to = int(last[-1])
     # When the last one came, not how long it was in force: a script that is paused keeps it.
     came = 1 + np.flatnonzero((setpoint[1:] != setpoint[:-1]).any(axis=1) & sent[1:])
     missing = (came.max(initial=0) - to) * period
@@ -240,7 +249,8 @@ def run_campaign(
     """Run trials one after the other and append their results to a file, until the seeds or the
     time are used up.
     """
-    found, deadline = [], time.monotonic() + seconds
+    found = []
+    deadline = time.monotonic() + seconds
     station = Station(host, robot)
     try:
         for seed in seeds:

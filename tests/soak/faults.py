@@ -237,7 +237,9 @@ def with_jumping_clock(directory: Path) -> Callable[[str], int]:
 
 LATE = ("completed", "program_stopped", "stale_state")
 LOST = ("connection_lost", "servo_process_lost", "stale_state", "program_stopped")
-JUMP, LOCAL, REPLACED = "clock jumps", "remote control lost", "program replaced"
+JUMP = "clock jumps"
+LOCAL = "remote control lost"
+REPLACED = "program replaced"
 FAULTS = [
     Fault("protective stop", _do("protective_stop"), ("protective_stop",), brakes=True),
     Fault("emergency stop", _do("emergency_stop"), ("emergency_stop",), brakes=True),

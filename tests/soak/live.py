@@ -43,9 +43,12 @@ AT_REST = ("idle", "engaged", "holding")
 _STOOD = 0.08
 # The longest wait for rest, s: the longest chunk takes 4.3 s.
 _REST = 8.0
-# A posture is reached within this, rad; the mean speed on the way there, rad/s, with which a whole
-# turn takes less time than a chunk may; and the time between its stamps, s.
-_THERE, _SPEED, _STAMP = 0.01, 1.3, 0.04
+# Largest difference of a joint from a posture that counts as reached, rad.
+_THERE = 0.01
+# Mean speed on the way to a posture, rad/s: a whole turn then takes less time than a chunk may.
+_SPEED = 1.3
+# Time between the stamps of that way, s.
+_STAMP = 0.04
 # Clear of everything at the beginning of a stream, m.
 _CLEAR = 0.015
 
@@ -78,12 +81,16 @@ class _Streams:
     """A session that stays open, and the controller on which it runs."""
 
     def __init__(self, station: Station, robot: Robot, session: LiveSession) -> None:
-        self._station, self._robot, self._session = station, robot, session
-        self._law, self._collisions = ServojLaw(robot.period), CollisionModel(robot)
+        self._station = station
+        self._robot = robot
+        self._session = session
+        self._law = ServojLaw(robot.period)
+        self._collisions = CollisionModel(robot)
 
     def run(self, seed: int) -> Streamed:
         """Give a stream, and judge it."""
-        session, chance = self._session, random.Random(seed)
+        session = self._session
+        chance = random.Random(seed)
         stream = input_stream(seed, self._robot)
         result = Streamed(seed, self._robot.name, stream.parts)
         tick = int(self._station.state()["tick"])
@@ -190,7 +197,9 @@ class _Waits:
     """Waits in a stream, and moves the speed slider meanwhile."""
 
     def __init__(self, station: Station, changes: list[tuple[float, float]]) -> None:
-        self._station, self._changes, self._begin = station, changes, time.monotonic()
+        self._station = station
+        self._changes = changes
+        self._begin = time.monotonic()
 
     def __call__(self, until: float) -> None:
         while self._changes and self._changes[0][0] <= until:
@@ -212,10 +221,13 @@ def run_streams(
     Returns:
         What must not be.
     """
-    robot, station = load_robot(robot_name), Station(host, robot_name)
+    robot = load_robot(robot_name)
+    station = Station(host, robot_name)
     directory = Path(tempfile.mkdtemp(prefix="simbridge-live-"))
     found: list[Streamed] = []
-    deadline, remaining, sessions = time.monotonic() + seconds, iter(seeds), 0
+    deadline = time.monotonic() + seconds
+    remaining = iter(seeds)
+    sessions = 0
     try:
         # A report of hours would take long, and nobody reads it.
         with mock.patch.object(live_setup, "finish_session", lambda *_: None):

@@ -85,10 +85,12 @@ class Proxy:
 
 class _Network:
     def __init__(self, host: str, controller: str) -> None:
-        self._controller, self._selector = controller, selectors.DefaultSelector()
+        self._controller = controller
+        self._selector = selectors.DefaultSelector()
         # For each socket: its port, the other end, and whether it is the client's.
         self._ends: dict[socket.socket, tuple[int, socket.socket, bool]] = {}
-        self._held_until, self._cut = 0.0, (False, False)
+        self._held_until = 0.0
+        self._cut = (False, False)
         # States pass only every so many seconds (0: at once), next at this time, s.
         self._burst_interval = 0.0
         self._next_burst = 0.0
@@ -194,7 +196,8 @@ class _Network:
                     with contextlib.suppress(OSError):
                         end.sendall(random.Random(seed).randbytes(1 + seed % 300))
         else:
-            self._held_until, self._cut = 0.0, (False, False)
+            self._held_until = 0.0
+            self._cut = (False, False)
             self._burst_interval = 0.0
             self._states_to_shift = 0
             while self._ends:

@@ -35,7 +35,8 @@ class Station:
     """
 
     def __init__(self, host: str, robot: str) -> None:
-        self._host, self._robot = host, robot
+        self._host = host
+        self._robot = robot
         self._emulator: Emulator | None = None
         self._proxy: Proxy | None = None
         self.restarted = False
@@ -114,7 +115,8 @@ class Station:
 
     def leave(self) -> None:
         """After a trial."""
-        proxy, self._proxy = self._proxy, None
+        proxy = self._proxy
+        self._proxy = None
         if proxy is not None:
             proxy.__exit__()
 
@@ -150,7 +152,8 @@ class Station:
     def close(self) -> None:
         """End it."""
         self.leave()
-        emulator, self._emulator = self._emulator, None
+        emulator = self._emulator
+        self._emulator = None
         if emulator is not None:
             with contextlib.suppress(Exception):
                 emulator.__exit__(None, None, None)

@@ -58,7 +58,9 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
         robot_name: "ur10e" or "ur10".
         results: Takes a line for each piece of the record.
     """
-    robot, violations, newest = load_robot(robot_name), [], -1
+    robot = load_robot(robot_name)
+    violations = []
+    newest = -1
     directory = Path(tempfile.mkdtemp(prefix="simbridge-stream-"))
     scenario = directory / "circles.py"
     scenario.write_text(CIRCLES.format(seconds=seconds))

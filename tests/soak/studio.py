@@ -18,11 +18,14 @@ from tests.ports import free_port
 # Small: a page that is drawn without a graphics card takes a core.
 SIZE = {"width": 640, "height": 480}
 LONGEST = 1800.0
-# Largest growth of the mean between the second and the last third, and how often it is measured, s.
-_GROWTH, _EVERY = 0.05, 5.0
-# Where the first camera of this page sees an arrow of the goal's frame, and how far it is dragged,
-# pixels.
-_ARROW, _FAR = (142.0, 270.5), 30.0
+# Largest growth of the mean memory from the second third to the last, as a ratio.
+_GROWTH = 0.05
+# Time between two measurements of the resident memory, s.
+_EVERY = 5.0
+# Where the first camera of this page sees an arrow of the goal's frame, pixels.
+_ARROW = (142.0, 270.5)
+# Distance that the arrow is dragged, pixels.
+_FAR = 30.0
 
 
 def drag(seconds: float) -> list[str]:
@@ -61,7 +64,9 @@ def _dragged(page: Any, pid: int, seconds: float) -> tuple[list[float], int]:
     """Resident memory now and then, MB; and how many goals the page showed."""
     page.get_by_role("tab", name="Goal").wait_for(timeout=60_000.0)
     time.sleep(3.0)
-    measured, goals, begin = [], set(), time.monotonic()
+    measured = []
+    goals = set()
+    begin = time.monotonic()
     page.mouse.move(*_ARROW)
     page.mouse.down()
     while (elapsed := time.monotonic() - begin) < seconds:

@@ -41,7 +41,8 @@ def test_the_terminal_is_as_before(terminal, answer, error):
     expected = pytest.raises(error) if error else contextlib.nullcontext()
 
     with expected, KeyTerminal(console.theirs, console.theirs):
-        output_modes, local_modes = console.modes[1], console.modes[3]
+        output_modes = console.modes[1]
+        local_modes = console.modes[3]
         assert not local_modes & termios.ECHO
         # Ctrl-C stays a signal, and lines stay lines.
         assert local_modes & termios.ISIG

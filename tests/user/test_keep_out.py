@@ -49,7 +49,8 @@ def flyer(kind="capsule", length=0.6):
     )
 
 
-CAPSULE, CYLINDER = flyer(), flyer("cylinder")
+CAPSULE = flyer()
+CYLINDER = flyer("cylinder")
 
 
 def ends(robot, q, length=0.6):

@@ -17,7 +17,8 @@ from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.postures import movable_directions
 
-WORLD, LOCAL = pin.LOCAL_WORLD_ALIGNED, pin.LOCAL
+WORLD = pin.LOCAL_WORLD_ALIGNED
+LOCAL = pin.LOCAL
 # Of each task the rows: in which axes, and which of the six.
 PARTS = {
     "pose": [(WORLD, slice(6))],

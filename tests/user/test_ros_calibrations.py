@@ -136,7 +136,7 @@ def test_a_nominal_file_gives_the_nominal_arm(tmp_path, name) -> None:
     robot = load_robot(name)
     rows = ros.rows_of(nominal_dh(robot))
     # URSim and ROS's default files print a right angle with nine digits.
-    rows[1, 3] = rows[4, 3] = 1.570796327
+    rows[[1, 4], 3] = 1.570796327
 
     with pytest.warns(
         UserWarning, match=rf"default\.yaml equals the nominal kinematics of the {robot.title}"

@@ -90,7 +90,8 @@ def _catch_script(version: tuple[int, int, int, int]) -> str:
 
     ur_rtde runs in a separate process, which is then killed.
     """
-    received, complete = bytearray(), threading.Event()
+    received = bytearray()
+    complete = threading.Event()
 
     def script_port(connection: socket.socket) -> None:
         while data := connection.recv(65536):

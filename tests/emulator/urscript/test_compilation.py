@@ -74,10 +74,8 @@ def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
 def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) -> None:
     bench.run("say(1)")
     second_bench = Bench()
-    second_bench.compiler, second_bench.functions = (
-        bench.compiler,
-        {"report": lambda _thread, value: second_bench.output.append(value)},
-    )
+    second_bench.compiler = bench.compiler
+    second_bench.functions = {"report": lambda _thread, value: second_bench.output.append(value)}
 
     second_bench.builtins = describe(second_bench.functions)
 

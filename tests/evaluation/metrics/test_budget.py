@@ -43,7 +43,8 @@ def turned(poses: Array, vectors: Array) -> Array:
 
 def test_an_error_is_desired_minus_attained_in_base_axes() -> None:
     attained = random_poses(0, 4)
-    shift, turn = np.array([0.1, -0.2, 0.3]), np.array([0.0, 0.4, 0.3])
+    shift = np.array([0.1, -0.2, 0.3])
+    turn = np.array([0.0, 0.4, 0.3])
     desired = turned(attained, np.tile(turn, (4, 1)))
     desired[:, :3] += shift
     error = PoseError.between(desired, attained)
@@ -87,7 +88,8 @@ def test_the_parts_of_a_budget_add_up(seed: int, count: int, spread: float) -> N
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rotation_errors_equal_those_of_pinocchio(seed: int) -> None:
-    desired, attained = random_poses(seed, 10), random_poses(seed + 1, 10)
+    desired = random_poses(seed, 10)
+    attained = random_poses(seed + 1, 10)
     error = PoseError.between(desired, attained)
     relative = rotations(desired) @ np.swapaxes(rotations(attained), 1, 2)
     expected = np.array([pinocchio.log3(r) for r in relative])

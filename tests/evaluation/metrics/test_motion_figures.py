@@ -106,12 +106,12 @@ def test_unusable_input_is_named_in_the_error() -> None:
 def planar(joints: Array) -> Array:
     """Two links of 1 m in the x-y plane; translation only, so that det J = sin(q2)."""
     jacobians = np.zeros((len(joints), 6, 2))
-    first, both = joints[:, 0], joints.sum(axis=1)
-    jacobians[:, 0, 1], jacobians[:, 1, 1] = -np.sin(both), np.cos(both)
-    jacobians[:, 0, 0], jacobians[:, 1, 0] = (
-        -np.sin(first) - np.sin(both),
-        np.cos(first) + np.cos(both),
-    )
+    first = joints[:, 0]
+    both = joints.sum(axis=1)
+    jacobians[:, 0, 1] = -np.sin(both)
+    jacobians[:, 1, 1] = np.cos(both)
+    jacobians[:, 0, 0] = -np.sin(first) - np.sin(both)
+    jacobians[:, 1, 0] = np.cos(first) + np.cos(both)
     return jacobians
 
 

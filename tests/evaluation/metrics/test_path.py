@@ -37,7 +37,8 @@ def eight(t: Array) -> Array:
 
 def brute_force(corners: Array, points: Array) -> Array:
     """The distances to the whole polyline, every piece looked at."""
-    start, step = corners[:-1], np.diff(corners, axis=0)
+    start = corners[:-1]
+    step = np.diff(corners, axis=0)
     off = points[:, None] - start
     part = np.clip((off * step).sum(axis=2) / np.maximum((step**2).sum(axis=1), 1e-300), 0.0, 1.0)
     return np.linalg.norm(off - part[..., None] * step, axis=2).min(axis=1)

@@ -22,7 +22,9 @@ from simbridge.evaluation.metrics.path_features import (
 from simbridge.trajectory import IsoCube, MinimumJerk, Trajectory, Trapezoid
 
 Array = NDArray[Any]
-A, B, C = (0.7, 0.0, 0.3), (0.8, 0.0, 0.3), (0.8, 0.1, 0.3)
+A = (0.7, 0.0, 0.3)
+B = (0.8, 0.0, 0.3)
+C = (0.8, 0.1, 0.3)
 
 
 def found_corners(times: ArrayLike, points: ArrayLike) -> list[Corner]:
@@ -168,7 +170,8 @@ def test_a_short_rest_and_a_rotation_in_place_are_no_stops(through: Any) -> None
 def test_a_rest_of_the_shortest_length_counts_despite_rounded_stamps(
     through: Any, begun: float
 ) -> None:
-    times, points = [0.0], [A]
+    times = [0.0]
+    points = [A]
     for number in range(1, 11):
         times += [times[-1] + 0.3, times[-1] + 0.5]
         points += [(A[0] + 0.01 * number, A[1], A[2])] * 2
@@ -179,7 +182,8 @@ def test_a_rest_of_the_shortest_length_counts_despite_rounded_stamps(
 
 
 def test_a_stop_reached_by_rotation_in_place_differs_from_one_reached_along_the_path() -> None:
-    upright, turned = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]
+    upright = [1.0, 0.0, 0.0, 0.0]
+    turned = [np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]
     rows = [
         [*A, *upright],
         *[[*B, *upright]] * 2,

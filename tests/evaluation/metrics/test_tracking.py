@@ -70,7 +70,8 @@ def test_the_keys_are_those_of_summary_json() -> None:
 
 def test_the_delays_of_the_solver_and_the_plant_add_up_to_the_total() -> None:
     t = np.arange(1000) * 0.008
-    setpoint, attained = circle(t - 0.012), circle(t - 0.050)
+    setpoint = circle(t - 0.012)
+    attained = circle(t - 0.050)
     summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
     assert summary["solver_delay_s"] == pytest.approx(0.012, abs=3e-5)
     assert summary["plant_delay_s"] == pytest.approx(0.038, abs=3e-5)
@@ -103,8 +104,10 @@ def test_a_tool_that_rotates_later_than_it_moves_has_two_delays() -> None:
 
 def test_solver_and_plant_delays_of_position_and_rotation_are_separate() -> None:
     t = np.arange(1000) * 0.008
-    setpoint, attained = circle(t - 0.001), circle(t - 0.004)
-    setpoint[:, 3:], attained[:, 3:] = circle(t - 0.015)[:, 3:], circle(t - 0.020)[:, 3:]
+    setpoint = circle(t - 0.001)
+    attained = circle(t - 0.004)
+    setpoint[:, 3:] = circle(t - 0.015)[:, 3:]
+    attained[:, 3:] = circle(t - 0.020)[:, 3:]
     summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
     for part, expected in (
         ("position", (0.004, 0.001, 0.003)),
@@ -157,7 +160,8 @@ def test_a_position_that_does_not_follow_has_no_delay_even_if_the_rotation_has()
         None,
     )
     assert summary["rotation_delay_s"] == pytest.approx(0.02, abs=3e-5)
-    rest, error = summary["delay_compensated"], summary["tracking_error"]
+    rest = summary["delay_compensated"]
+    error = summary["tracking_error"]
     assert rest["position_m"] == error["position_m"]
     assert rest["rotation_rad"]["max"] < 1e-6 < error["rotation_rad"]["max"]
     assert rotation_delay_differs(summary)

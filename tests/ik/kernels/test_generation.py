@@ -324,9 +324,9 @@ def test_the_jacobian_by_differences_is_of_chords(kinds, seed, step):
 
 def turned(angle, axis):
     """The rotation matrix (3, 3) by Rodrigues' formula in extended precision, and its axis."""
-    x, y, z = unit = np.asarray(axis, np.longdouble) / np.linalg.norm(
-        np.asarray(axis, np.longdouble)
-    )
+    extended = np.asarray(axis, np.longdouble)
+    unit = extended / np.linalg.norm(extended)
+    x, y, z = unit
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], np.longdouble)
     sine = np.sin(np.longdouble(angle))
     cosine = np.cos(np.longdouble(angle))
