@@ -100,16 +100,17 @@ PERIODS = pytest.mark.parametrize("period", [pytest.param(0.002, marks=pytest.ma
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_a_known_delay_is_recovered(motion: Motion, period: float) -> None:
     t = STAMPS[period]
+
     for known in (0.0, 0.0004, 0.0047, 0.008, 0.0333, 0.1, 0.2, -0.0029, -0.05, -0.2):
         assert delay(t, motion, motion(t - known)) == pytest.approx(known, abs=PRECISION)
 
 
 @PERIODS
 @pytest.mark.parametrize("motion", MOTIONS)
-def test_a_known_delay_is_recovered_if_the_desired_motion_is_sampled(
-    motion: Motion, period: float
-) -> None:
+def test_a_sampled_motion_gives_the_delay(motion: Motion, period: float) -> None:
+    """A known delay is recovered, too, if the desired motion is known by samples."""
     t = STAMPS[period]
+
     for known in (0.0, 0.0047, 0.0333, 0.2, -0.05):
         assert delay(t, motion_through(t, motion(t)), motion(t - known)) == pytest.approx(
             known, abs=PRECISION
@@ -118,10 +119,9 @@ def test_a_known_delay_is_recovered_if_the_desired_motion_is_sampled(
 
 @settings(max_examples=40)
 @given(known=st.floats(-0.2, 0.2), motion=st.sampled_from(MOTIONS), start=st.floats(-1e3, 1e6))
-def test_any_delay_is_recovered_for_any_origin_of_the_clock(
-    known: float, motion: Motion, start: float
-) -> None:
+def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: float) -> None:
     t = STAMPS[0.008] + start
+
     assert delay(t, lambda at: motion(at - start), motion(t - start - known)) == pytest.approx(
         known, abs=PRECISION
     )
@@ -138,9 +138,7 @@ def test_any_delay_is_recovered_for_any_origin_of_the_clock(
 )
 @pytest.mark.parametrize("sigma", [1e-5, pytest.param(1e-4, marks=pytest.mark.soak), 1e-3])
 @pytest.mark.parametrize("motion", [square, resting_square, circle, line])
-def test_noise_costs_no_more_precision_than_the_theoretical_bound(
-    motion: Motion, sigma: float, known: float
-) -> None:
+def test_noise_costs_the_theoretical_precision(motion: Motion, sigma: float, known: float) -> None:
     # No unbiased estimate varies less than sigma / (RMS speed sqrt(samples)), the Cramer-Rao bound.
     for period, t in STAMPS.items():
         clean = motion(t - known)
@@ -154,9 +152,8 @@ def test_noise_costs_no_more_precision_than_the_theoretical_bound(
 
 @pytest.mark.parametrize("period", STAMPS)
 @pytest.mark.parametrize("known", [0.0, 0.037, 0.1003, 0.2])
-def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond(
-    known: float, period: float
-) -> None:
+def test_a_noisy_square_gives_the_delay(known: float, period: float) -> None:
+    """At 200 mm/s and with half a millimetre of noise, the delay is right to 0.5 ms."""
     t = STAMPS[period]
 
     def fast_square(at: Array) -> Array:
@@ -170,7 +167,9 @@ def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond
 def test_stamps_need_not_be_uniform() -> None:
     rng = np.random.default_rng(0)
     t = np.cumsum(rng.uniform(0.001, 0.02, 700))
+
     gap = np.delete(STAMPS[0.008], slice(300, 420))
+
     for stamps in (t, gap):
         assert delay(stamps, circle, circle(stamps - 0.0333)) == pytest.approx(
             0.0333, abs=PRECISION
@@ -179,19 +178,23 @@ def test_stamps_need_not_be_uniform() -> None:
 
 def test_a_long_recording_is_as_precise() -> None:
     t = np.arange(100_000) * 0.002
+
     assert delay(t, circle, circle(t - 0.0471)) == pytest.approx(0.0471, abs=PRECISION)
 
 
-def test_a_recording_longer_than_the_rough_search_handles_is_as_precise(
+def test_a_thinned_rough_search_is_as_precise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A recording longer than the rough search handles gives the delay as precisely."""
     monkeypatch.setattr(delays, "MAX_CORRELATED", 500)
     t = np.arange(20_000) * 0.002
+
     for known in (-0.2, 0.0471):
         assert delay(t, circle, circle(t - known)) == pytest.approx(known, abs=PRECISION)
 
 
-def test_a_first_order_lag_delays_a_circle_by_its_phase() -> None:
+def test_a_first_order_lag_delays_by_phase() -> None:
+    """A circle that passes a first-order lag is delayed by its phase."""
     omega = 0.5 * math.pi
     t = STAMPS[0.008]
     for constant in (0.02, 0.2, 1.0):
@@ -201,7 +204,8 @@ def test_a_first_order_lag_delays_a_circle_by_its_phase() -> None:
         assert delay(t, circle, late) == pytest.approx(phase / omega, abs=PRECISION)
 
 
-def test_a_step_is_delayed_by_the_time_to_half_of_it() -> None:
+def test_a_step_is_delayed_to_its_half() -> None:
+    """The delay of a step is the time in which the response reaches half of it."""
     t = STAMPS[0.008]
     step = poses(np.where(t > 1.0, 0.1, 0.0), 0.0, 0.3)
     for constant in (0.05, 0.2, 0.6):
@@ -212,23 +216,28 @@ def test_a_step_is_delayed_by_the_time_to_half_of_it() -> None:
 
 
 @pytest.mark.parametrize("hold", [0.1, 0.5])
-def test_a_held_target_lags_the_reference_by_the_mean_age_of_its_samples(hold: float) -> None:
+def test_a_held_target_lags_by_its_age(hold: float) -> None:
+    """A held target lags the reference by the mean age of its samples."""
     period = 0.01
     t = np.arange(800) * period
+
     lag = delay(t, circle, held(circle, hold)(t))
+
     assert lag == pytest.approx(0.5 * (hold - period), abs=0.01 * hold)
 
 
 @pytest.mark.parametrize("hold", [0.1, 0.5, 1.0])
-def test_a_held_target_that_is_followed_late_shows_the_delay(hold: float) -> None:
+def test_a_late_held_target_has_the_delay(hold: float) -> None:
+    """A held target that is followed late shows the delay."""
     t = np.arange(800) * 0.01
     staircase = held(circle, hold)
+
     assert delay(t, motion_through(t, staircase(t)), staircase(t - 0.04)) == pytest.approx(
         0.04, abs=PRECISION
     )
 
 
-def test_rest_for_most_of_the_time_does_not_hide_the_delay() -> None:
+def test_long_rests_do_not_hide_the_delay() -> None:
     def nod(t: Array) -> Array:
         return poses(0.0, 0.0, 0.05 * np.sin(math.pi * np.clip(t - 6.0, 0.0, 1.0)))
 
@@ -236,10 +245,11 @@ def test_rest_for_most_of_the_time_does_not_hide_the_delay() -> None:
     assert delay(t, nod, nod(t - 0.043)) == pytest.approx(0.043, abs=PRECISION)
 
 
-def test_a_lateral_offset_does_not_change_the_delay() -> None:
+def test_a_lateral_offset_keeps_the_delay() -> None:
     t = STAMPS[0.008]
     attained = line(t - 0.05)
     attained[:, 2] -= 0.004
+
     assert delay(t, line, attained) == pytest.approx(0.05, abs=PRECISION)
 
 
@@ -254,14 +264,17 @@ def resting_laps(t: Array) -> Array:
 
 
 @pytest.mark.parametrize("laps", [steady_laps, resting_laps])
-def test_a_periodic_motion_is_not_matched_to_another_cycle(laps: Motion) -> None:
+def test_a_periodic_motion_keeps_its_cycle(laps: Motion) -> None:
+    """A periodic motion is not matched to another of its cycles."""
     slowing = np.cumsum(np.linspace(0.002, 0.02, 727))
+
     for t in (STAMPS[0.008], slowing):
         for known in (-0.3, 0.1, 0.4):
             assert delay(t, laps, laps(t - known)) == pytest.approx(known, abs=PRECISION)
 
 
-def test_the_desired_motion_is_called_only_within_the_range_of_the_times() -> None:
+def test_the_motion_is_called_within_its_times() -> None:
+    """The desired motion is called only within the range of the times."""
     t = STAMPS[0.008] + 3.0
     asked: list[Array] = []
 
@@ -277,7 +290,7 @@ def test_the_desired_motion_is_called_only_within_the_range_of_the_times() -> No
     assert max(at.max() for at in asked) <= t[-1]
 
 
-def test_a_motion_that_is_too_small_has_no_delay() -> None:
+def test_a_tiny_motion_has_no_delay() -> None:
     t = STAMPS[0.008]
     for amplitude, is_known in ((0.4e-4, False), (0.6e-4, True)):
 
@@ -288,7 +301,7 @@ def test_a_motion_that_is_too_small_has_no_delay() -> None:
         assert lag == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
 
 
-def test_a_rotation_that_is_too_small_has_no_delay() -> None:
+def test_a_tiny_rotation_has_no_delay() -> None:
     t = STAMPS[0.008]
     for amplitude, is_known in ((0.9e-3, False), (1.1e-3, True)):
 
@@ -305,6 +318,7 @@ def test_a_rotation_that_is_too_small_has_no_delay() -> None:
 def test_an_arm_at_rest_has_no_delay(sigma: float) -> None:
     t = STAMPS[0.008]
     standing = noisy(poses(0.1 * np.ones_like(t), 0.0, 0.3), sigma, seed=1)
+
     for motion in (square, circle, line, rocking):
         assert delay(t, motion, standing) is None
 
@@ -312,6 +326,7 @@ def test_an_arm_at_rest_has_no_delay(sigma: float) -> None:
 def test_noise_has_no_delay_against_noise() -> None:
     t = STAMPS[0.008]
     still = poses(np.zeros_like(t), 0.0, 0.3)
+
     for seed in range(10):
         assert (
             delay(t, motion_through(t, noisy(still, 1e-3, seed)), noisy(still, 1e-3, seed + 100))
@@ -320,10 +335,11 @@ def test_noise_has_no_delay_against_noise() -> None:
 
 
 @pytest.mark.parametrize("motion", [square, line])
-def test_an_arm_that_moves_in_the_opposite_direction_has_no_delay(motion: Motion) -> None:
+def test_an_opposite_motion_has_no_delay(motion: Motion) -> None:
     t = STAMPS[0.008]
     mirrored = motion(t)
     mirrored[:, :2] *= -1.0
+
     assert delay(t, motion, mirrored) is None
 
 
@@ -331,11 +347,13 @@ def test_an_arm_that_moves_in_the_opposite_direction_has_no_delay(motion: Motion
     ("limit", "late", "expected"),
     [(0.25, 0.3, None), (0.35, 0.3, 0.3), (2.0, 2.5, None), (10.0, 2.5, 2.5), (0.25, -0.3, None)],
 )
-def test_a_delay_beyond_the_limit_is_not_clipped_to_it(
+def test_a_delay_is_never_clipped(
     monkeypatch: pytest.MonkeyPatch, limit: float, late: float, expected: float | None
 ) -> None:
+    """A delay beyond the limit is none, not the limit."""
     monkeypatch.setattr(delays, "MAX_DELAY", limit)
     t = STAMPS[0.008]
+
     assert delay(t, line, line(t - late)) == (
         None if expected is None else pytest.approx(expected, abs=PRECISION)
     )
@@ -347,8 +365,10 @@ def test_too_few_samples_have_no_delay() -> None:
         assert delay(t, circle, circle(t - 0.008)) is None
 
 
-def test_a_few_samples_on_either_side_of_a_long_gap_have_no_delay() -> None:
+def test_a_long_gap_leaves_no_delay() -> None:
+    """A few samples on either side of a long gap have no delay."""
     t = np.append(np.arange(12) * 0.008, 1000.0)
+
     assert delay(t, drift, drift(t - 0.02)) is None
 
 
@@ -359,9 +379,8 @@ def test_a_few_samples_on_either_side_of_a_long_gap_have_no_delay() -> None:
     scale=st.sampled_from([0.0, 1e-9, 1e-4, 0.1, 10.0]),
     staircase=st.booleans(),
 )
-def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
-    seed: int, count: int, scale: float, staircase: bool
-) -> None:
+def test_a_delay_is_bounded_or_none(seed: int, count: int, scale: float, staircase: bool) -> None:
+    """The delay of any two motions is finite and within bounds, or None."""
     rng = np.random.default_rng(seed)
     t = np.cumsum(rng.uniform(1e-4, 0.1, count))
     desired, attained = (
@@ -375,7 +394,9 @@ def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
     )
     if staircase:
         desired[:] = desired[np.arange(count) // 7 * 7]
+
     lag = delay(t, motion_through(t, desired), attained)
+
     assert lag is None or (type(lag) is float and abs(lag) < 0.5 * (t[-1] - t[0]))
 
 
@@ -393,10 +414,12 @@ def test_compensating_a_pure_delay_leaves_no_error() -> None:
 def test_samples_without_a_counterpart_are_left_out(shift: float, left_out: int) -> None:
     t = np.arange(100) / 100.0
     left = compensate_delay(t, circle, circle(t - shift), shift, "position")
+
     assert (len(left.error), left.kept.sum()) == (100 - left_out, 100 - left_out)
 
 
-def test_a_shift_that_increases_the_error_or_is_unknown_leaves_it_as_it_is() -> None:
+def test_a_useless_shift_leaves_the_error() -> None:
+    """A shift that increases the error, or is unknown, leaves the error as it is."""
     t = STAMPS[0.008]
     attained = circle(t - 0.01)
     for late in (0.05, None, 1e3):
@@ -409,15 +432,21 @@ def test_compensation_leaves_an_offset_as_it_is() -> None:
     t = STAMPS[0.008]
     attained = circle(t - 0.05)
     attained[:, 2] -= 0.004
+
     lag = delay(t, circle, attained)
+
     assert lag is not None
+
     left = compensate_delay(t, circle, attained, lag, "position")
+
     np.testing.assert_allclose(left.error, 0.004, rtol=1e-6)
 
 
-def test_a_sampled_motion_is_linear_between_samples_and_constant_outside() -> None:
+def test_a_sampled_motion_is_interpolated_linearly() -> None:
+    """It is linear between the samples, and constant outside."""
     ends = poses([0.0, 1.0], 0.0, 0.0, np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     between = motion_through([0.0, 2.0], ends)(np.array([-1.0, 0.5, 3.0]))
+
     np.testing.assert_allclose(between[:, 0], [0.0, 0.25, 1.0])
     np.testing.assert_allclose(pose.rotation_vectors(between[:, 3:])[:, 2], [0.0, 0.25, 1.0])
 
@@ -427,6 +456,7 @@ def test_unusable_input_is_named_in_the_error() -> None:
     good = circle(t)
     bad = good.copy()
     bad[17, 4] = math.inf
+
     with pytest.raises(UnusableSamples, match=r"attained poses.*sample 17"):
         delay(t, circle, bad)
     with pytest.raises(UnusableSamples, match="attained poses"):

@@ -40,79 +40,101 @@ def repeatability(lengths: list[float]) -> float:
     return float(np.mean(lengths) + 3.0 * np.std(lengths, ddof=1))
 
 
-def test_pose_accuracy_is_the_bias_and_repeatability_the_spread() -> None:
+def test_pose_figures_are_bias_and_spread() -> None:
+    """Accuracy is the bias of the cycles, and repeatability is their spread."""
     radii = [1e-4, 2e-4, 3e-4]
     commanded = np.array([0.7, 0.1, 0.4])
+
     accuracy, spread = pose_figures(commanded, commanded + BIAS + on_axes(radii))
+
     assert accuracy == figure("AP", pytest.approx(1.3e-3), "m", 6, 30)
     assert spread == figure("RP", pytest.approx(repeatability(radii * 2)), "m", 6, 30)
 
 
-def test_cycles_equally_far_from_their_mean_have_that_distance_as_repeatability() -> None:
+def test_equal_distances_are_the_repeatability() -> None:
+    """Cycles equally far from their mean have that distance as repeatability."""
     _, spread = pose_figures([0.0, 0.0, 0.0], on_axes([2e-4] * 15))
+
     assert (spread["value"], spread["cycles"]) == (pytest.approx(2e-4), 30)
 
 
-def test_one_cycle_has_an_accuracy_and_no_repeatability() -> None:
+def test_one_cycle_has_no_repeatability() -> None:
     accuracy, spread = pose_figures([0.0, 0.0, 0.0], [BIAS])
+
     assert (accuracy["value"], spread["value"]) == (pytest.approx(1.3e-3), None)
+
     points = np.zeros((2, 3))
+
     assert path_figures(points, points[None])[1]["value"] is None
     assert velocity_figures(0.2, [[0.2, 0.2]])[1]["value"] is None
 
 
-def test_path_accuracy_is_the_largest_bias_and_repeatability_the_largest_spread() -> None:
+def test_path_figures_are_the_largest() -> None:
+    """Accuracy is the largest bias along the path, and repeatability is the largest spread."""
     points = np.stack([np.linspace(0.0, 0.2, 5), np.zeros(5), np.zeros(5)], axis=1)
     sideways = on_axes([1e-4, 1e-4, 1e-4]) * [0.0, 1.0, 1.0]
     scale = np.array([1.0, 2.0, 5.0, 2.0, 1.0])
     bias = np.array([1e-4, 7e-4, 2e-4, 1e-4, 0.0])[:, None] * [0.0, 0.6, 0.8]
     cycles = points + bias + scale[:, None] * sideways[:, None]
     accuracy, spread = path_figures(points, cycles)
+
     lengths = (5.0 * np.linalg.norm(sideways, axis=1)).tolist()
+
     assert accuracy == figure("AT", pytest.approx(7e-4), "m", 6, 10)
     assert spread == figure("RT", pytest.approx(repeatability(lengths)), "m", 6, 10)
 
 
-def test_a_plane_that_a_cycle_does_not_cross_is_left_out() -> None:
+def test_a_plane_that_is_missed_is_omitted() -> None:
+    """A plane that one cycle does not cross is left out of the figures."""
     points = np.zeros((2, 3))
     cycles = np.zeros((2, 2, 3))
     cycles[:, 0, 1] = 1e-3
     cycles[1, 1] = math.nan
+
     assert path_figures(points, cycles)[0]["value"] == pytest.approx(1e-3)
     with pytest.raises(UnusableSamples, match="no plane"):
         path_figures(points, np.full((2, 2, 3), math.nan))
 
 
-def test_a_late_and_uneven_motion_crosses_the_planes_at_the_points_of_its_path() -> None:
+def test_a_late_motion_crosses_at_its_points() -> None:
+    """A late and uneven motion crosses the planes at the points of its path."""
     t = np.arange(0.0, 3.0, 0.01)
     attained = np.stack([0.1 * (t - 0.0437), 1e-3 * np.sin(t), 0.0 * t], axis=1)
     points = np.stack([np.linspace(0.05, 0.2, 7), np.zeros(7), np.zeros(7)], axis=1)
+
     crossings = plane_crossings(
         points, np.tile([1.0, 0.0, 0.0], (7, 1)), points[:, 0] / 0.1, t, attained
     )
+
     np.testing.assert_allclose(crossings[:, 0], points[:, 0], atol=1e-15)
     np.testing.assert_allclose(
         crossings[:, 1], 1e-3 * np.sin(points[:, 0] / 0.1 + 0.0437), atol=2e-8
     )
 
 
-def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_counts(
+def test_the_crossing_nearest_its_time_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Of several forward crossings, the one closest to its expected time counts."""
     # Laps of a circle go through the plane x = 0 forwards at the bottom, backwards at the top.
     t = np.arange(0.0, 20.0, 0.01)
     laps = np.stack([np.sin(t), -np.cos(t), 0.01 * t], axis=1)
     due = [2.0 * math.pi + 0.2, 4.0 * math.pi - 0.2]
+
     crossings = plane_crossings(np.zeros((2, 3)), [[1.0, 0.0, 0.0]] * 2, due, t, laps)
+
     np.testing.assert_allclose(crossings[:, 1], -1.0, atol=1e-4)
     np.testing.assert_allclose(crossings[:, 2], [0.02 * math.pi, 0.04 * math.pi], atol=1e-4)
+
     monkeypatch.setattr(iso9283, "WINDOW", 0.3)
     missing = plane_crossings(np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [math.pi], t, laps)
+
     assert np.isnan(missing).all()
 
 
 def test_velocity_figures_are_those_of_known_speeds() -> None:
     accuracy, repeat, fluctuation = velocity_figures(0.2, [[0.19, 0.21], [0.2, 0.22], [0.21, 0.21]])
+
     # Cycle means 0.20, 0.21, 0.21.
     assert accuracy == figure("AV", pytest.approx(100.0 * (0.62 / 3.0 - 0.2) / 0.2), "%", 3, 10)
     assert repeat == figure(
@@ -133,33 +155,44 @@ def ringing(first: float, beyond: float, last: float) -> tuple[Array, Array]:
     return grid, np.stack([np.interp(grid, times, x), 0.0 * grid, 0.0 * grid], axis=1)
 
 
-def test_stabilisation_lasts_from_the_first_entry_to_the_last() -> None:
+def test_stabilisation_lasts_to_the_last_entry() -> None:
+    """Stabilisation lasts from the first entry into the band to the last."""
     # The band is entered at 0.9 s.
     lasting, overshoot = stabilisation_figures(
         [ringing(1.2, 3e-3, 1.6), ringing(1.2, 2e-3, 1.8)], 1e-3
     )
+
     assert lasting == figure("stabilisation time", pytest.approx(0.5 * (0.7 + 0.9)), "s", 2, 3)
     assert overshoot == figure("OV", pytest.approx(3e-3), "m", 2, 3)
 
 
-def test_a_band_that_is_not_left_again_has_no_stabilisation_time_and_no_overshoot() -> None:
+def test_a_direct_arrival_has_no_overshoot() -> None:
+    """A band that is not left again has a stabilisation time and an overshoot of 0."""
     t = np.linspace(0.0, 1.0, 101)
     approach = np.stack([1e-2 * (1.0 - t), 0.0 * t, 0.0 * t], axis=1)
+
     lasting, overshoot = stabilisation_figures([(t, approach)], 1e-3)
+
     assert (lasting["value"], overshoot["value"]) == (0.0, 0.0)
 
 
-def test_inside_the_band_from_the_start_the_time_counts_from_the_first_stamp() -> None:
+def test_inside_the_band_the_first_stamp_counts() -> None:
+    """If the cycle starts inside the band, the time counts from the first stamp."""
     t = np.array([2.0, 3.0, 4.0, 5.0])
     x = np.array([[0.0, 0, 0], [2e-3, 0, 0], [0.0, 0, 0], [0.0, 0, 0]])
+
     lasting, overshoot = stabilisation_figures([(t, x)], 1e-3)
+
     assert (lasting["value"], overshoot["value"]) == (pytest.approx(1.5), pytest.approx(2e-3))
 
 
-def test_stabilisation_may_refer_to_a_pose_that_is_no_sample_and_must_end_in_the_band() -> None:
+def test_stabilisation_ends_around_the_given_pose() -> None:
+    """The pose need not be a sample, but each cycle must end in the band around it."""
     cycles = [ringing(1.2, 3e-3, 1.6)]
     mean = [[2e-4, 0.0, 0.0]]
+
     lasting, overshoot = stabilisation_figures(cycles, 1e-3, mean)
+
     assert overshoot["value"] == pytest.approx(3.2e-3)
     # The band reaches from -0.8 to 1.2 mm: entered at 0.88 s; left for the last time between 1.6
     # and 2.6 s, at -0.8 mm.
@@ -168,30 +201,37 @@ def test_stabilisation_may_refer_to_a_pose_that_is_no_sample_and_must_end_in_the
         stabilisation_figures(cycles, 1e-3, [[2e-3, 0.0, 0.0]])
 
 
-def test_a_rounded_corner_has_the_round_off_of_its_arc_and_no_overshoot() -> None:
+def test_a_rounded_corner_has_its_arcs_error() -> None:
+    """The round-off error is that of the arc, and there is no overshoot."""
     # An arc of 10 mm radius in the corner at the origin, from leg 1 (along x) to leg 2 (along y).
     angle = np.linspace(-0.5 * math.pi, 0.0, 4001)
     arc = 0.01 * np.stack([np.cos(angle) - 1.0, np.sin(angle) + 1.0, 0.0 * angle], axis=1)
     path = np.concatenate([[[-0.1, 0.0, 0.0]], arc, [[0.0, 0.1, 0.0]]])
+
     cut, beyond = corner_figures([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [path])
+
     assert cut == figure("CR", pytest.approx(0.01 * (math.sqrt(2.0) - 1.0), rel=1e-6), "m", 1, 3)
     assert beyond == figure("CO", pytest.approx(0.0, abs=1e-12), "m", 1, 3)
 
 
-def test_the_overshoot_of_a_corner_is_the_deviation_beyond_the_second_leg() -> None:
+def test_a_corners_overshoot_is_beyond_its_leg() -> None:
+    """The overshoot is the largest deviation beyond the second leg."""
     far = [
         np.array([[-0.1, 0, 0], [x, 0.0, 0], [0.0, 0.03, 0], [-5e-3, 0.06, 0]])
         for x in (2e-3, 4e-3)
     ]
     cut, beyond = corner_figures([0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.5, 0.0], far)
+
     assert cut["value"] == pytest.approx(0.0, abs=1e-15)
     assert beyond["value"] == pytest.approx(3e-3)
 
 
-def test_the_point_nearest_to_a_corner_may_be_between_two_samples() -> None:
+def test_a_corner_is_nearest_between_samples() -> None:
+    """The point nearest to a corner may lie between two samples."""
     cut, _ = corner_figures(
         [0.0, 0.0, 0.0], [1, 0, 0], [0, 1, 0], [[[-0.02, 0.0, 0.0], [0.0, 0.02, 0.0]]]
     )
+
     assert cut["value"] == pytest.approx(0.02 / math.sqrt(2.0))
 
 

@@ -14,18 +14,17 @@ from simbridge.evaluation.metrics.minimization import MAX_EVALUATIONS, minimize_
 @given(
     at=st.floats(-1.0, 1.0), start=st.floats(-1.0, 1.0), power=st.sampled_from([1.0, 1.5, 2.0, 4.0])
 )
-def test_the_minimum_of_a_valley_is_found_whatever_its_shape(
-    at: float, start: float, power: float
-) -> None:
+def test_a_valleys_minimum_is_located(at: float, start: float, power: float) -> None:
+    """The shape of the valley does not matter."""
     # abs(x)^4 is flat to the last bit within about 1e-4 of its minimum, far less than 1e-3.
     minimum = minimize_scalar(lambda x: abs(x - at) ** power, -1.0, start, 1.0, tolerance=1e-7)
+
     assert minimum == pytest.approx(at, abs=1e-3 if power == 4.0 else 3e-7)
 
 
 @given(start=st.floats(0.0, 10.0), frequency=st.floats(0.1, 20.0), slope=st.floats(-3.0, 3.0))
-def test_the_bounds_are_kept_and_the_answer_is_never_worse_than_the_start(
-    start: float, frequency: float, slope: float
-) -> None:
+def test_the_answer_is_bounded_and_better(start: float, frequency: float, slope: float) -> None:
+    """The bounds are kept, and the answer is never worse than the start."""
     asked: list[float] = []
 
     def bumpy(x: float) -> float:

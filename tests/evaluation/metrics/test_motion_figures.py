@@ -20,17 +20,20 @@ Array = NDArray[Any]
 
 
 @pytest.mark.parametrize("period", [0.002, 0.008])
-def test_a_velocity_of_second_degree_has_exact_derivatives(period: float) -> None:
+def test_a_quadratic_velocity_has_exact_derivatives(period: float) -> None:
     t = np.arange(200) * period
     v = np.stack([3.0 - 2.0 * t + 5.0 * t**2, 0.5 * t], axis=1)
     acceleration, jerk = derivatives(v, period)
+
     m = (len(t) - len(acceleration)) // 2
+
     np.testing.assert_allclose(acceleration[:, 0], -2.0 + 10.0 * t[m:-m], atol=1e-9)
     np.testing.assert_allclose(acceleration[:, 1], 0.5, atol=1e-10)
     np.testing.assert_allclose(jerk, np.tile([10.0, 0.0], (len(jerk), 1)), atol=1e-7)
 
 
-def test_a_vibration_keeps_the_documented_part_of_its_acceleration() -> None:
+def test_a_vibration_is_damped_as_documented() -> None:
+    """A vibration keeps the documented part of its acceleration."""
     t = np.arange(5000) * 0.002
     for frequency in (1.0, 5.0, 10.0):
         omega = 2.0 * math.pi * frequency
@@ -41,14 +44,17 @@ def test_a_vibration_keeps_the_documented_part_of_its_acceleration() -> None:
 def test_velocity_noise_is_attenuated() -> None:
     noise = 1e-3 * np.random.default_rng(0).standard_normal((20_000, 1))
     acceleration, _ = derivatives(noise, 0.002)
+
     # sigma / (dt sqrt(sum k^2)) over eleven samples; the plain central difference has
     # sigma / (dt sqrt(2)).
     assert acceleration.std() == pytest.approx(1e-3 / (0.002 * math.sqrt(110.0)), rel=0.03)
 
 
-def test_peak_rms_and_used_part_of_a_swinging_joint_have_their_closed_forms() -> None:
+def test_a_swinging_joint_has_closed_forms() -> None:
+    """Peak, RMS and used part of a swinging joint have closed forms."""
     t = np.arange(10_001) * 0.002
     v = 0.8 * np.sin(math.pi * t)
+
     effort = joint_effort(
         t,
         np.stack([v, 0.5 * v], axis=1),
@@ -57,6 +63,7 @@ def test_peak_rms_and_used_part_of_a_swinging_joint_have_their_closed_forms() ->
         max_acceleration=20.0,
         max_torque=[100.0, 20.0],
     )
+
     assert effort["velocity"]["peak"] == pytest.approx([0.8, 0.4])
     assert effort["velocity"]["rms"] == pytest.approx(
         [0.8 / math.sqrt(2.0), 0.4 / math.sqrt(2.0)], rel=1e-3
@@ -70,8 +77,10 @@ def test_peak_rms_and_used_part_of_a_swinging_joint_have_their_closed_forms() ->
     assert effort["torque"]["used"] == pytest.approx(0.8)
 
 
-def test_without_torques_or_with_few_samples_the_quantity_is_none() -> None:
+def test_unknown_quantities_are_none() -> None:
+    """Without torques, or with few samples, the quantity is None."""
     effort = joint_effort([0.0, 0.002], [[0.1], [0.2]], None, max_velocity=[1.0])
+
     assert effort["velocity"]["peak"] == [0.2]
     assert (effort["acceleration"], effort["jerk"], effort["torque"]) == (None, None, None)
     assert joint_effort([0.0], [[0.1]], None, max_velocity=[1.0])["acceleration"] is None
@@ -82,16 +91,20 @@ def test_torques_that_are_not_finite_are_left_out() -> None:
     effort = joint_effort(
         np.arange(4.0), np.zeros((4, 1)), torque, max_velocity=[1.0], max_torque=[6.0]
     )
+
     assert effort["torque"] == {"peak": [3.0], "rms": [math.sqrt(5.0)], "limit": [6.0], "used": 0.5}
+
     nothing = joint_effort(
         np.arange(4.0), np.zeros((4, 1)), np.full((4, 1), np.nan), max_velocity=[1.0]
     )
+
     assert nothing["torque"] is None
 
 
 def test_missing_samples_are_interpolated() -> None:
     t = np.delete(np.arange(100) * 0.002, [40, 41])
     period, even = resample_uniform(t, (3.0 * t)[:, None])
+
     assert (period, len(even)) == (pytest.approx(0.002), 100)
     np.testing.assert_allclose(even[:, 0], 3.0 * np.arange(100) * 0.002, atol=1e-12)
 
@@ -120,37 +133,39 @@ def ur10(joints: Array) -> Array:
     return task_jacobians(robot.placements, robot.prismatic, joints, "pose")
 
 
-def test_manipulability_of_a_planar_arm_is_the_sine_of_its_elbow() -> None:
+def test_planar_manipulability_is_the_elbows_sine() -> None:
     for elbow in (0.1, 1.0, 2.5):
         singularity = near_singularity([[0.3, elbow]], planar)
         assert singularity["manipulability"] == pytest.approx(abs(math.sin(elbow)))
 
 
-def test_the_share_near_a_singularity_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_near_a_singularity_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(motion, "NEAR_SINGULAR", 0.2)
     # The smallest singular value falls with the elbow; it passes the threshold once on this sweep.
     elbows = np.linspace(0.0, 1.0, 1001)
     joints = np.column_stack([np.zeros(1001), elbows])
     least = np.linalg.svd(planar(joints), compute_uv=False)[:, -1]
+
     singularity = near_singularity(joints, planar)
+
     assert singularity["share"] == pytest.approx(np.count_nonzero(least < 0.2) / 1001)
     assert 0.0 < singularity["share"] < 1.0
     assert singularity["smallest_singular_value"] == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(("joint", "near", "clear"), [(4, 0.2, 0.4), (2, 0.4, 0.5)])
-def test_a_ur10_with_a_nearly_straight_wrist_or_elbow_is_singular(
-    joint: int, near: float, clear: float
-) -> None:
+def test_a_straight_ur10_is_singular(joint: int, near: float, clear: float) -> None:
+    """A UR10 with a nearly straight wrist or elbow is near a singularity."""
     home = simbridge.load_robot("ur10").home.copy()
     for value, share in ((near, 1.0), (clear, 0.0)):
         home[joint] = value
         assert near_singularity([home], ur10)["share"] == share
 
 
-def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(
+def test_a_long_recording_is_thinned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A long recording is evaluated at evenly spaced samples."""
     monkeypatch.setattr(motion, "NEAR_SINGULAR", 0.2)
     monkeypatch.setattr(motion, "MAX_COMPARED", 100)
     monkeypatch.setattr(motion, "BLOCK", 30)
@@ -168,7 +183,8 @@ def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(
     )
 
 
-def test_a_joint_near_an_end_of_its_range_counts_and_an_endless_joint_never_does() -> None:
+def test_only_a_bounded_joint_nears_its_limits() -> None:
+    """A joint near an end of its range counts, and an endless joint never does."""
     q = np.array([[0.0, 0.0], [0.97, 0.0], [-0.97, 50.0], [0.95, 0.0]])
     still = np.zeros((4, 2))
     limits = {
@@ -176,17 +192,26 @@ def test_a_joint_near_an_end_of_its_range_counts_and_an_endless_joint_never_does
         "position_max": [1.0, math.inf],
         "max_velocity": [1.0, 1.0],
     }
+
     shares = near_limits(q, still, still, **limits, max_torque=[1.0, 1.0])
+
     assert shares == {"position": 0.5, "velocity": 0.0, "torque": 0.0}
 
 
-def test_speed_and_torque_are_near_a_limit_from_nine_tenths_on() -> None:
+def test_nine_tenths_are_near_a_limit() -> None:
+    """Speed and torque are near a limit from nine tenths of it on."""
     v = np.array([[0.0, 0.0], [-1.8, 0.0], [1.79, 0.0], [0.0, 0.5]])
     limits = {"position_min": [-9.0, -9.0], "position_max": [9.0, 9.0], "max_velocity": [2.0, 1.0]}
+
     shares = near_limits(0.0 * v, v, 10.0 * v, **limits, max_torque=[18.0, 100.0])
+
     assert (shares["velocity"], shares["torque"]) == (0.25, 0.5)
+
     torque = np.array([[20.0, 0.0], [math.nan, 0.0], [0.0, 0.0], [0.0, math.inf]])
+
     assert near_limits(0.0 * v, v, torque, **limits, max_torque=[18.0, 100.0])["torque"] == 0.5
+
     unknown = np.full_like(v, math.nan)
+
     assert near_limits(0.0 * v, v, unknown, **limits, max_torque=[18.0, 100.0])["torque"] is None
     assert near_limits(0.0 * v, v, None, **limits, max_torque=[18.0, 100.0])["torque"] is None

@@ -92,14 +92,17 @@ def test_relative_errors_equal_those_of_evo(
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
-def test_the_statistics_of_a_summary_equal_those_of_evo(
+def test_summary_statistics_equal_those_of_evo(
     pair: tuple[Array, Array], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In blocks, as of a long run.
     monkeypatch.setattr(pose_errors, "BLOCK", 64)
     summary = pose_error_summary(0.008, *pair)
+
     delta = summary["relative_pose_error"].pop("delta_samples")
+
     assert delta == 125 and summary["relative_pose_error"].pop("delta_s") == 1.0
+
     for name, relation in RELATIONS.items():
         for kind, metric in (
             ("absolute_pose_error", evo_metrics.APE(relation)),
@@ -118,20 +121,26 @@ def test_a_single_pose_has_no_relative_error() -> None:
     assert pose_error_summary(0.008, helix(1), helix(1))["relative_pose_error"] is None
 
 
-def test_the_error_over_a_time_span_is_that_over_the_corresponding_number_of_samples() -> None:
+def test_a_time_span_is_its_sample_count() -> None:
+    """The error over a time span is that over the corresponding number of samples."""
     reference, attained = PAIRS[0]
     t = np.arange(400) * 0.008
+
     over = relative_pose_error_over(t, reference, attained, 0.08)
+
     np.testing.assert_array_equal(
         over.translation, relative_pose_error(reference, attained, 10, all_pairs=True).translation
     )
 
 
-def test_a_constant_offset_has_an_absolute_and_no_relative_error() -> None:
+def test_a_constant_offset_has_no_relative_error() -> None:
     reference = helix(100)
     attained = pose.compose(np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.6, 0.8]), reference)
+
     assert absolute_pose_error(reference, attained).translation.min() > 0.1
+
     relative = relative_pose_error(reference, attained)
+
     np.testing.assert_allclose(relative.translation, 0.0, atol=1e-15)
     np.testing.assert_allclose(relative.rotation, 0.0, atol=1e-15)
 
@@ -156,8 +165,10 @@ def test_associated_samples_equal_those_of_evo(seed: int, first: int, second: in
         np.testing.assert_array_equal(indices, matched.positions_xyz[:, 0])
 
 
-def test_stamps_farther_apart_than_the_tolerance_do_not_belong_together() -> None:
+def test_distant_stamps_are_not_associated() -> None:
+    """Stamps farther apart than the tolerance do not belong together."""
     first, second = associate([0.0, 1.0, 2.0, 3.0], [0.009, 1.011, 2.0])
+
     assert (first.tolist(), second.tolist()) == ([0, 2], [0, 2])
 
 

@@ -22,7 +22,7 @@ def minimum_jerk(rate: float = RATE, duration: float = 1.0) -> Array:
     return (30.0 * u**2 - 60.0 * u**3 + 30.0 * u**4) / duration
 
 
-def test_minimum_jerk_has_its_published_spectral_arc_length() -> None:
+def test_minimum_jerk_has_the_published_sparc() -> None:
     assert sparc(minimum_jerk(), RATE, cutoff=20.0) == pytest.approx(-1.4024, abs=1e-3)
 
 
@@ -35,11 +35,12 @@ def test_minimum_jerk_has_its_dimensionless_jerk() -> None:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
 def test_neither_metric_depends_on_the_speed(scale: float) -> None:
     v = minimum_jerk()
+
     assert sparc(scale * v, RATE) == pytest.approx(sparc(v, RATE))
     assert ldlj(scale * v, RATE) == pytest.approx(ldlj(v, RATE))
 
 
-def test_dimensionless_jerk_does_not_depend_on_the_duration() -> None:
+def test_duration_does_not_change_dimensionless_jerk() -> None:
     assert ldlj(minimum_jerk(RATE, 4.0), RATE) == pytest.approx(
         ldlj(minimum_jerk(4.0 * RATE), 4.0 * RATE)
     )
@@ -48,24 +49,30 @@ def test_dimensionless_jerk_does_not_depend_on_the_duration() -> None:
 def test_two_movements_are_less_smooth_than_one() -> None:
     v = minimum_jerk()
     twice = np.concatenate([v, np.zeros(100), v])
+
     assert sparc(twice, RATE) < sparc(v, RATE) - 0.5
     assert ldlj(twice, RATE) < ldlj(v, RATE) - 0.5
 
 
-def test_tremor_below_the_cut_off_counts_and_above_it_does_not() -> None:
+def test_only_tremor_below_the_cutoff_counts() -> None:
     t = np.arange(501) / RATE
     v = minimum_jerk()
+
     low, high = (v + 0.4 * v * np.sin(2.0 * math.pi * f * t) for f in (6.0, 40.0))
+
     assert sparc(low, RATE) < sparc(v, RATE) - 0.1
     assert sparc(high, RATE) == pytest.approx(sparc(v, RATE), abs=1e-3)
 
 
-def test_the_first_points_of_a_long_transform_equal_those_of_numpy(
+def test_a_long_transform_equals_numpys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The first points of a transform in parts equal those of numpy."""
     values = np.random.default_rng(0).standard_normal(1000)
     whole = np.fft.rfft(values, 16384)
+
     monkeypatch.setattr(smoothness, "MAX_TRANSFORM_POINTS", 512)
+
     for count in (40, 300, 8193):
         np.testing.assert_allclose(_spectrum(values, 16384, count), whole[:count], atol=1e-10)
 
@@ -88,23 +95,29 @@ def test_unusable_input_is_named_in_the_error() -> None:
             sparc(np.ones(5), RATE, cutoff=cutoff)
 
 
-def test_the_tool_and_each_joint_have_their_own_values_and_a_resting_joint_has_none() -> None:
+def test_tool_and_joints_have_separate_values() -> None:
+    """The tool and each joint have separate values, and a resting joint has none."""
     t = np.arange(501) / RATE
     v = minimum_jerk()
     x = np.stack([np.cumsum(v) / RATE, 0.0 * t, 0.0 * t], axis=1)
     noise = 1e-5 * np.random.default_rng(1).standard_normal(501)
+
     summary = smoothness_summary(t, x, np.stack([-v, noise], axis=1))
+
     assert summary["joints"]["sparc"] == [pytest.approx(sparc(v, RATE)), None]
     assert summary["joints"]["ldlj"] == [pytest.approx(ldlj(v, RATE)), None]
     assert summary["tool"]["sparc"] == pytest.approx(sparc(v, RATE), abs=1e-2)
 
 
 @pytest.mark.parametrize("rate", [125.0, 500.0, 2000.0])
-def test_the_smoothness_of_a_reversing_joint_does_not_depend_on_the_rate(rate: float) -> None:
+def test_a_reversing_joint_is_rate_independent(rate: float) -> None:
+    """The smoothness of a reversing joint does not depend on the sampling rate."""
     t = np.arange(0.0, 4.0, 1.0 / rate)
     # One period of a sine: jerk w^4/2 on average over T = 4 s, w = pi/2.
     velocity = np.sin(0.5 * np.pi * t)
+
     summary = smoothness_summary(t, np.zeros((len(t), 3)), velocity[:, None])
+
     assert summary["joints"]["ldlj"] == [
         pytest.approx(-np.log(4.0**3 * 4.0 * 0.5 * (0.5 * np.pi) ** 4), abs=0.02)
     ]
@@ -112,6 +125,7 @@ def test_the_smoothness_of_a_reversing_joint_does_not_depend_on_the_rate(rate: f
 
 def test_a_run_of_two_samples_has_no_smoothness() -> None:
     summary = smoothness_summary([0.0, 0.1], np.zeros((2, 3)), np.zeros((2, 1)))
+
     assert summary == {
         "tool": {"sparc": None, "ldlj": None},
         "joints": {"sparc": [None], "ldlj": [None]},

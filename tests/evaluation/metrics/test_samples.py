@@ -1,4 +1,4 @@
-"""The error budget: its parts, their sum, and the same numbers from other tools."""
+"""Pose errors and their statistics: closed forms, and the same numbers from other tools."""
 
 from __future__ import annotations
 
@@ -13,77 +13,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from simbridge.errors import SimbridgeError, UnusableSamples
+from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.samples import PoseError, statistics
-from simbridge.evaluation.metrics.tracking import error_budget
-from simbridge.robot import pose
+from tests.evaluation.metrics.random_poses import random_poses, rotation_matrices, turned
 
 Array = NDArray[np.float64]
-
-
-def random_poses(seed: int, count: int) -> Array:
-    rng = np.random.default_rng(seed)
-    return np.hstack(
-        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalize(rng.standard_normal((count, 4)))]
-    )
 
 
 def rotations(poses: Array) -> Array:
     return np.array([pinocchio.Quaternion(q).toRotationMatrix() for q in poses[:, 3:]])
 
 
-def rotation_matrices(vectors: Array) -> Array:
-    return np.array([pinocchio.exp3(v) for v in vectors])
-
-
-def turned(poses: Array, vectors: Array) -> Array:
-    """The poses, each turned in base axes by its Rodrigues vector."""
-    return np.hstack([poses[:, :3], pose.multiply(pose.quaternions(vectors), poses[:, 3:])])
-
-
-def test_an_error_is_desired_minus_attained_in_base_axes() -> None:
+def test_an_error_is_desired_minus_attained() -> None:
+    """Translation and rotation are in the axes of the base."""
     attained = random_poses(0, 4)
     shift = np.array([0.1, -0.2, 0.3])
     turn = np.array([0.0, 0.4, 0.3])
     desired = turned(attained, np.tile(turn, (4, 1)))
     desired[:, :3] += shift
+
     error = PoseError.between(desired, attained)
+
     np.testing.assert_allclose(error.translation, np.tile(shift, (4, 1)), atol=1e-15)
     np.testing.assert_allclose(error.rotation, np.tile(turn, (4, 1)), atol=1e-15)
     np.testing.assert_allclose(error.distance, math.sqrt(0.14), rtol=1e-14)
     np.testing.assert_allclose(error.angle, 0.5, rtol=1e-14)
-
-
-def test_each_part_is_the_difference_of_its_two_poses() -> None:
-    x = np.array([0.0, 1.0, 3.0, 7.0, 15.0])
-    sequences = [np.hstack([[[-value, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]]) for value in x]
-    budget = error_budget(*sequences)
-    lines = (budget.sampling, budget.solver, budget.limiter, budget.plant, budget.tracking)
-    assert [line.translation[0, 0] for line in lines] == [1.0, 2.0, 4.0, 8.0, 15.0]
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    count=st.integers(1, 20),
-    spread=st.sampled_from([1e-6, 1e-2, 1.0, 3.0]),
-)
-def test_the_parts_of_a_budget_add_up(seed: int, count: int, spread: float) -> None:
-    rng = np.random.default_rng(seed)
-    reference = random_poses(seed, count)
-    sequences = [reference]
-    for _ in range(4):
-        moved = turned(sequences[-1], rng.uniform(-spread, spread, (count, 3)))
-        moved[:, :3] += rng.uniform(-spread, spread, (count, 3))
-        sequences.append(moved)
-    budget = error_budget(*sequences)
-    parts = (budget.sampling, budget.solver, budget.limiter, budget.plant)
-    np.testing.assert_allclose(
-        sum(part.translation for part in parts), budget.tracking.translation, atol=1e-12
-    )
-    composed = np.tile(np.eye(3), (count, 1, 1))
-    for part in parts:
-        composed = composed @ rotation_matrices(part.rotation)
-    np.testing.assert_allclose(composed, rotation_matrices(budget.tracking.rotation), atol=1e-12)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -92,10 +46,14 @@ def test_rotation_errors_equal_those_of_pinocchio(seed: int) -> None:
     attained = random_poses(seed + 1, 10)
     error = PoseError.between(desired, attained)
     relative = rotations(desired) @ np.swapaxes(rotations(attained), 1, 2)
+
     expected = np.array([pinocchio.log3(r) for r in relative])
+
     np.testing.assert_allclose(error.angle, np.linalg.norm(expected, axis=1), atol=1e-7)
     np.testing.assert_allclose(rotation_matrices(error.rotation), relative, atol=1e-12)
+
     clear = np.linalg.norm(expected, axis=1) < 3.1
+
     np.testing.assert_allclose(error.rotation[clear], expected[clear], atol=1e-9)
 
 
@@ -103,7 +61,9 @@ def test_rotation_errors_equal_those_of_pinocchio(seed: int) -> None:
 def test_an_angle_near_half_a_turn_is_kept(gap: float) -> None:
     attained = random_poses(3, 5)
     axis = np.array([2.0, -1.0, 2.0]) / 3.0
+
     error = PoseError.between(turned(attained, np.tile((math.pi - gap) * axis, (5, 1))), attained)
+
     np.testing.assert_allclose(error.angle, math.pi - gap, atol=1e-14)
     # At half a turn itself the axis and its opposite are the same rotation.
     np.testing.assert_allclose(np.abs(error.rotation @ axis), math.pi - gap, atol=1e-14)
@@ -112,6 +72,7 @@ def test_an_angle_near_half_a_turn_is_kept(gap: float) -> None:
 def test_the_sign_of_a_quaternion_does_not_matter() -> None:
     poses = random_poses(4, 6)
     flipped = np.hstack([poses[:, :3], -poses[:, 3:]])
+
     np.testing.assert_allclose(PoseError.between(poses, flipped).angle, 0.0, atol=1e-15)
 
 
@@ -144,6 +105,7 @@ def test_statistics_of_a_ramp_have_their_closed_forms() -> None:
     # 0, 1, ..., n: mean n/2, mean square n (2n + 1) / 6, and the 95th percentile 0.95 n.
     n = 200
     found = statistics(np.arange(n + 1.0)[::-1])
+
     assert found == pytest.approx(
         {"rms": math.sqrt(n * (2 * n + 1) / 6), "mean": n / 2, "p95": 0.95 * n, "max": n}
     )
@@ -152,12 +114,14 @@ def test_statistics_of_a_ramp_have_their_closed_forms() -> None:
 def test_statistics_of_a_sine_have_their_closed_forms() -> None:
     phase = np.arange(100_000) * (2.0 * math.pi / 100_000)
     found = statistics(3.0 * np.abs(np.sin(phase)))
+
     expected = {
         "rms": 3.0 / math.sqrt(2.0),
         "mean": 6.0 / math.pi,
         "p95": 3.0 * math.sin(0.475 * math.pi),
         "max": 3.0,
     }
+
     assert found == pytest.approx(expected, rel=1e-4)
 
 
@@ -167,6 +131,7 @@ def test_statistics_of_one_value_are_that_value() -> None:
 
 def test_statistics_are_plain_floats_ready_for_json() -> None:
     found = PoseError.between(random_poses(5, 8), random_poses(6, 8)).statistics()
+
     assert set(found) == {"position_m", "rotation_rad"}
     assert all(type(value) is float for line in found.values() for value in line.values())
 
@@ -182,24 +147,7 @@ def test_errors_are_read_only_copies() -> None:
     translation = np.zeros((2, 3))
     error = PoseError(translation, np.zeros((2, 3)))
     translation[0, 0] = 1.0
+
     assert error.translation[0, 0] == 0.0
     with pytest.raises(ValueError, match="read-only"):
         error.rotation[0, 0] = 1.0
-
-
-def test_sequences_of_different_length_are_named_in_the_error() -> None:
-    poses = random_poses(7, 5)
-    with pytest.raises(UnusableSamples, match=r"setpoint poses.*\(1, 7\).*\(5, 7\)") as caught:
-        error_budget(poses, poses, poses, poses[:1], poses)
-    assert caught.value.name == "setpoint poses"
-    assert isinstance(caught.value, SimbridgeError)
-    assert isinstance(caught.value, ValueError)
-
-
-def test_a_sample_that_is_not_finite_is_named_in_the_error() -> None:
-    poses = random_poses(8, 5)
-    gap = poses.copy()
-    gap[3, 2] = math.nan
-    with pytest.raises(UnusableSamples, match=r"attained poses.*sample 3 is not finite") as caught:
-        error_budget(poses, poses, poses, poses, gap)
-    assert caught.value.index == 3
