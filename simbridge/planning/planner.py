@@ -413,7 +413,7 @@ def _limit(context: PlanContext, plan: Plan) -> Plan:
         motion = _limit_velocity(context, plan, max_velocity)
     else:
         gain = context.plant.law(context.cycle).velocity_gain(context.plant.phase)
-        for velocity_gain in (1.0, gain.reversal, gain.any):
+        for velocity_gain in (1.0, gain.reversal, gain.of_any_motion):
             motion = _limit_velocity(context, plan, max_velocity / velocity_gain)
 
             predicted = np.abs(context.predict_lag(motion.setpoints).qd).max(axis=0)

@@ -64,17 +64,17 @@ class VelocityGain(NamedTuple):
     """The largest velocity of joint targets for commands that move at 1 rad/s at most, rad/s.
 
     Attributes:
-        late: What a command adds that comes a cycle late: the joints rest for a cycle, and move
-            twice as far in the next.
-        reversal: With one late command, when the commands reverse once, from one steady velocity to
-            the opposite.
-        any: With one late command, whatever the commands do: the sum of the absolute impulse
-            response, which is attained.
+        late: The increase through a command that comes a cycle late: the joints rest for a cycle,
+            and move twice as far in the next.
+        reversal: The velocity for commands that reverse once, from one steady velocity to the
+            opposite, with one late command.
+        of_any_motion: The velocity whatever the commands do, with one late command: the sum of the
+            absolute impulse response, which is attained.
     """
 
     late: float
     reversal: float
-    any: float
+    of_any_motion: float
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class ServojLaw:
         late = float(np.abs(np.diff(response, prepend=0.0)).max())
         reversal = max(2.0 * float(np.cumsum(response).max()) - 1.0, 1.0)
         absolute_sum = float(np.abs(response).sum())
-        return VelocityGain(late=late, reversal=reversal + late, any=absolute_sum + late)
+        return VelocityGain(late=late, reversal=reversal + late, of_any_motion=absolute_sum + late)
 
     def overshoot(self, deceleration: float) -> float:
         """Return how far the joint targets pass commands that come to rest, rad.

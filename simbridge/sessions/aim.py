@@ -13,10 +13,10 @@ from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.settling import LEVER, SolutionWatch
 from simbridge.sessions.spaces import JOINTS, POSES, JointSpace, PoseSpace
 
-# A target that has moved by no more than this, m or rad, is the same.
+# A target that has moved by no more than this, m or rad, has not moved.
 SAME_TARGET = 1e-6
-# How far a twist's target may run ahead of the setpoints, m, beyond what the solver trails: then it
-# waits.
+# How far a twist's target may run ahead of the setpoint while limits hold the arm, m (angles by
+# their lever): it slows down towards this distance, and waits there.
 LEASH = 0.02
 
 
@@ -26,7 +26,7 @@ class Aim:
     Attributes:
         in_joints: Whether it asks for joint positions.
         is_twist: Whether it integrates a twist.
-        has_changed: Whether the last `target` is another than the one before.
+        has_changed: Whether the target has moved since the solutions for it are watched anew.
     """
 
     in_joints = False
@@ -42,8 +42,8 @@ class Aim:
         """Go on from the setpoint.
 
         Args:
-            q: Its joint positions (n,), rad.
-            pose: Its pose (7,).
+            q: The setpoint (n,), rad.
+            pose: The TCP's pose (7,) there.
         """
 
     def take(self, now: float, item: Input) -> None:
@@ -58,27 +58,33 @@ class Aim:
         """Return the joint positions (n,), rad, to aim at in this period; None if it is a pose.
 
         Args:
-            now: s.
+            now: The loop's clock, s.
             rate: Fraction of full speed.
-            setpoint: The last one (n,), rad.
-            timeout: Of the input, s.
+            setpoint: The last setpoint (n,), rad.
+            timeout: How long the target moves on without a further input, s.
         """
         return None
 
     def target(self, now: float, rate: float, timeout: float) -> Array:
-        """Return the pose (7,) to aim at in this period; arguments as of `joints`."""
+        """Return the pose (7,) to aim at in this period.
+
+        Args:
+            now: The loop's clock, s.
+            rate: Fraction of full speed.
+            timeout: How long the target moves on without a further input, s.
+        """
         raise NotImplementedError
 
     def follow(self, pose: Array, *, limited: bool, blocked: bool) -> bool:
-        """Take where the setpoint of this period is.
+        """Take note of where the setpoint of this period is.
 
         Args:
-            pose: Of the setpoint (7,).
-            limited: Whether it is not where the solver wanted it.
+            pose: The TCP's pose (7,) at the setpoint.
+            limited: Whether limits keep the setpoint from where the solver wanted it.
             blocked: Whether it was slowed down towards an obstacle or a singularity.
 
         Returns:
-            Whether the aim begins anew there.
+            True if the aim has begun anew at this pose, as the solver then must, too.
         """
         return False
 
@@ -86,9 +92,9 @@ class Aim:
         """Return the solution or, once it gets no nearer to the target, the nearest.
 
         Args:
-            now: s.
+            now: The loop's clock, s.
             solution: Joint positions (n,), rad.
-            residual: How far it is from its target, m and rad.
+            residual: How far the solution is from its target, m and rad.
         """
         return solution
 
@@ -106,8 +112,8 @@ class _Followed(Aim):
     Args:
         options: Hold and filter.
         period: Control period, s.
-        engaged_at: The pose (7,) at the engagement, from which relative ones are meant.
-        space: Of the values.
+        engaged_at: The pose (7,) at the engagement, to which relative poses refer.
+        space: The space of the values: poses or joint positions.
     """
 
     def __init__(
@@ -120,7 +126,7 @@ class _Followed(Aim):
         self._filter = InputFilter(options.filter, options.filter_cutoff, period, space)
         # The chunk that is followed, if any: it stays in force until another kind begins.
         self._chunk: Chunk | None = None
-        # The target of which the solutions are watched.
+        # The target (m,) whose solutions are watched; None before the first.
         self._watched: Array | None = None
         self._watch = SolutionWatch()
 
@@ -129,8 +135,9 @@ class _Followed(Aim):
         return self._watch.final
 
     def begin(self, q: Array, pose: Array) -> None:
-        # The last input, and the last target after the filter.
+        # The value of the last input.
         self._last = q if self.in_joints else pose
+        # The last target, after the filter, which begins here, too.
         self._newest = self._last
         self._filter.next(self._last)
 
@@ -214,14 +221,20 @@ class _Twist(Aim):
 
     def __init__(self, period: float) -> None:
         self._period = period
-        # The last input (6,), m/s and rad/s, and its axes.
+        # The twist of the last input (6,), m/s and rad/s.
         self._twist = np.zeros(6)
+        # The frame in whose axes it was given.
         self._frame: TwistFrame = "base_link"
 
     def begin(self, q: Array, pose: Array) -> None:
+        self._begin_at(pose)
+
+    def _begin_at(self, pose: Array) -> None:
+        """Let the target go on from a pose (7,)."""
         self._target = pose
-        # How far the target is ahead of the setpoint (6,), m and rad; whether it waits for the arm.
+        # How far the target is ahead of the setpoint (6,), m and rad.
         self._ahead = np.zeros(6)
+        # Whether limits hold the arm, so that the target slows down until it waits.
         self._waits = False
 
     def take(self, now: float, item: Input) -> None:
@@ -242,7 +255,7 @@ class _Twist(Aim):
         linear = self._twist[:3]
         angular = self._twist[3:]
         if self._frame == "base":
-            # Turned by half a turn about z.
+            # The pendant's base is base_link turned by half a turn about z.
             signs = np.array([-1.0, -1.0, 1.0])
             return np.concatenate([signs * linear, signs * angular])
         if self._frame == "tool":
@@ -253,17 +266,23 @@ class _Twist(Aim):
     def follow(self, pose: Array, *, limited: bool, blocked: bool) -> bool:
         self._ahead = POSES.difference(pose, self._target)
         self._waits = limited
-        twist = self._in_base_link()
-        along = float(self._ahead @ twist)
 
-        # Turned back while the target waits ahead: the arm must not first have to catch up with it.
-        if limited and along < 0.0:
-            self.begin(np.empty(0), pose)
+        # The scalar product of twist and what the target is ahead, one metre counting as much as
+        # one radian. It is negative if the twist leads back to the arm.
+        twist = self._in_base_link()
+        along_twist = float(self._ahead @ twist)
+
+        # The twist was reversed while the target waits ahead: begin at the arm, which must not
+        # first have to catch up with the target.
+        if limited and along_twist < 0.0:
+            self._begin_at(pose)
             return True
 
-        # What was asked for before, and was prevented, is not asked for any more.
-        if blocked and along > 0.0:
-            self._ahead = along / float(twist @ twist) * twist
+        # A danger holds the arm: only what is ahead in the direction of the present twist is still
+        # wanted. That is the projection on it, (a . t) / (t . t) t.
+        if blocked and along_twist > 0.0:
+            time_ahead = along_twist / float(twist @ twist)
+            self._ahead = time_ahead * twist
             self._target = POSES.add(pose, self._ahead)
         return False
 

@@ -19,22 +19,23 @@ from simbridge.robot.postures import movable_directions
 from simbridge.robot.robot import Robot
 from simbridge.sessions.causes import LiveCause
 
-# Time constant of the approach to a floor, s: at least this, ...
+# Shortest time constant of the approach to a floor, s.
 TIME_CONSTANT_S = 0.15
-# ... and so many times that of braking from full speed.
+# The time constant is at least this many times the time of braking from full speed.
 BRAKING_FACTOR = 1.1
 # The smallest singular value that is approached.
 SINGULAR_FLOOR = 0.01
-# Of a step's largest joint motion, rad, what it may take away, in m or of the singular value, ...
+# Along a floor a step may lower a number by this fraction of its largest joint motion: m, or units
+# of the singular value, per rad.
 SLIDING_FRACTION = 0.02
-# ... and how far above the floor all of that.
+# Lower than this above the floor, m or units of the singular value, a step may lower it by less, in
+# proportion to the height.
 SLIDING_HEIGHT = 1e-3
-# A slow-down is named from this factor downwards, ...
+# A danger that shortens the step below this factor is named, ...
 NAMED_FACTOR = 0.98
-# ... and until it is above this one: the name must not flicker where the motion does not.
+# ... until it shortens it to no less than this one: the name must not flicker.
 UNNAMED_FACTOR = 0.995
-# What a number changes by without any approach, by rounding: an arm at a floor is free to move
-# along it.
+# A number changes by up to this through rounding alone: an arm at a floor is free to move along it.
 ROUNDING = 1e-9
 
 
@@ -43,10 +44,10 @@ class ApproachLimit:
 
     Args:
         robot: The arm.
-        collisions: Its bodies and the obstacles.
+        collisions: The arm's bodies and the obstacles.
         period: Control period, s.
         task: What the solver attains: "pose", "axis" or "position".
-        braking: How long the fastest joint takes to brake, s.
+        braking_time: How long the fastest joint takes to brake from its limit, s.
     """
 
     def __init__(
@@ -56,24 +57,27 @@ class ApproachLimit:
         period: float,
         *,
         task: str,
-        braking: float,
+        braking_time: float,
     ) -> None:
         self._robot = robot
         self._collisions = collisions
-        # What a period may take away of what is left above a floor.
-        self._fraction = period / max(TIME_CONSTANT_S, BRAKING_FACTOR * braking)
+        # Fraction of a number's height above its floor that a period may take away.
+        self._fraction = period / max(TIME_CONSTANT_S, BRAKING_FACTOR * braking_time)
         self._data = robot.model.createData()
         self._tcp = robot.model.getFrameId("tcp")
 
-        # How many of the task's directions the arm can move the tool in, and its Jacobian's rows.
+        # Number of the task's directions in which the arm can move the tool.
         directions = movable_directions(robot.placements, robot.prismatic, task)
         self._direction_count = min(directions, robot.n)
+        # Number of the Jacobian's rows, in the tool's frame, that the task concerns. An axis is
+        # indifferent to turns about the tool's z, the last row.
         self._row_count = {"pose": 6, "axis": 5, "position": 3}[task]
 
-        # The last joint positions of which the numbers were computed (n,), rad, and these.
+        # The joint positions (n,), rad, whose numbers were computed last; None before.
         self._known_q: Array | None = None
+        # These numbers (K,).
         self._known_numbers = np.empty(0)
-        # The dangers, by their index, that were named last.
+        # Indices of the dangers that were named last.
         self._named: set[int] = set()
 
     @property
@@ -84,44 +88,49 @@ class ApproachLimit:
     def speed(
         self, q: Array, proposed: Array, *, cartesian: bool
     ) -> tuple[float, tuple[LiveCause, ...]]:
-        """Return by which factor a step is to be shortened, 0 to 1, and why.
+        """Return the factor by which a step is to be shortened, 0 to 1, and the causes.
 
         Args:
             q: Joint positions before the step (n,), rad.
-            proposed: Those after it (n,), rad.
+            proposed: Joint positions after it (n,), rad.
             cartesian: Whether the motion is asked for as poses or twists: only then singularities
                 count.
         """
-        # The numbers of all dangers (K,), and their floors. The next step usually begins where this
-        # one ends.
+        # The numbers of all dangers (K,) before and after the step. Keep the latter: the next step
+        # usually begins where this one ends.
         before = self._numbers(q)
         after = self._numbers(proposed)
         self._known_q = proposed
         self._known_numbers = after
+
+        # By how much the step lowers each number. The last one is the singular value.
+        decrease = before - after
+        if not cartesian:
+            decrease[-1] = 0.0
+
+        # How far each number is above its floor.
         floors = np.full(len(after), MARGIN)
         floors[-1] = SINGULAR_FLOOR
+        height = np.maximum(before - floors, 0.0)
 
-        # What the step takes away of each.
-        lost = before - after
-        if not cartesian:
-            lost[-1] = 0.0
+        # The step may lower it by a fraction of this height, and by a little to slide along the
+        # floor.
+        largest_motion = float(np.abs(proposed - q).max())
+        sliding = SLIDING_FRACTION * largest_motion * np.minimum(height / SLIDING_HEIGHT, 1.0)
+        allowed = np.maximum(height - SLIDING_HEIGHT, 0.0) * self._fraction + sliding
 
-        # What it may take away: a fraction of what is above the floor, and some to slide along it.
-        above = np.maximum(before - floors, 0.0)
-        sliding = (
-            SLIDING_FRACTION
-            * float(np.abs(proposed - q).max())
-            * np.minimum(above / SLIDING_HEIGHT, 1.0)
-        )
-        allowed = np.maximum(above - SLIDING_HEIGHT, 0.0) * self._fraction + sliding
-
-        # By which factor each danger shortens the step; where nothing is lost there is no quotient.
+        # The factor by which each danger shortens the step. A quotient by 0 is not used.
         with np.errstate(divide="ignore", invalid="ignore"):
-            factors = np.where(lost > allowed + ROUNDING, allowed / lost, 1.0)
+            factors = np.where(decrease > allowed + ROUNDING, allowed / decrease, 1.0)
 
-        # Name the dangers that shorten it, by two thresholds.
-        slow = np.flatnonzero(factors < UNNAMED_FACTOR).tolist()
-        self._named = {i for i in slow if factors[i] < NAMED_FACTOR or i in self._named}
+        # Name the dangers that shorten the step: below one factor, and up to another one those
+        # that were named before.
+        named = set()
+        for i in np.flatnonzero(factors < UNNAMED_FACTOR).tolist():
+            if factors[i] < NAMED_FACTOR or i in self._named:
+                named.add(i)
+        self._named = named
+
         strongest_first = sorted(self._named, key=lambda i: factors[i])
         causes = tuple(self._cause(i, float(before[i]), q) for i in strongest_first)
         return float(factors.min()), causes
@@ -130,21 +139,36 @@ class ApproachLimit:
         """Return the distance of each pair of bodies, m, and last the smallest singular value."""
         if self._known_q is not None and np.array_equal(q, self._known_q):
             return self._known_numbers
+
+        # Singular values come in descending order: beyond those of the directions in which the arm
+        # can move at all, they are always 0.
         values, _ = self._singular_values(q)
         smallest = values[self._direction_count - 1] if self._direction_count else np.inf
         return np.append(self._collisions.distances(q), smallest)
 
     def _singular_values(self, q: Array) -> tuple[Array, Array]:
-        """Return the Jacobian's singular values, and their directions in joint space in rows."""
+        """Return the singular values of the task's rows of the Jacobian, the largest first.
+
+        Returns:
+            The values, and as rows the directions in joint space that belong to them.
+        """
         frame = pin.ReferenceFrame.LOCAL
         jacobian = pin.computeFrameJacobian(self._robot.model, self._data, q, self._tcp, frame)
         _, values, directions = np.linalg.svd(jacobian[: self._row_count])
         return values, directions
 
     def _cause(self, i: int, value: float, q: Array) -> LiveCause:
-        """Return the cause for a danger, by its index and number; a singularity names its joint."""
+        """Return the cause that names a danger.
+
+        Args:
+            i: Index of the danger: of the pair of bodies, or the last one, the singularity.
+            value: Its number: m, or the singular value.
+            q: Joint positions (n,), rad.
+        """
         if i < self._collisions.pairs:
             return LiveCause("obstacle", self._collisions.names(i), value)
+
+        # A singularity names the joint that moves most in the direction that it takes away.
         values, directions = self._singular_values(q)
         direction = directions[min(self._direction_count, len(values)) - 1]
         joint = int(np.argmax(np.abs(direction)))

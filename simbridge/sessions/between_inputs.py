@@ -10,9 +10,9 @@ from simbridge.robot.pose import Array
 from simbridge.sessions.options import LiveHold
 from simbridge.sessions.spaces import JointSpace, PoseSpace
 
-# The input period is the longest of so many intervals, because inputs jitter, ...
+# The input period is the longest of this many intervals, because inputs jitter, ...
 INTERVAL_COUNT = 5
-# ... but at most so many times their mean, because a gap is no interval.
+# ... but no longer than this many times their mean, because a gap must not count as an interval.
 MAX_MEANS = 2.0
 
 
@@ -20,19 +20,21 @@ class HeldInput:
     """The newest input, and its value until the next (see `LiveOptions.hold`).
 
     Args:
-        hold: Whether it is kept, or moves on.
-        space: Of its values.
+        hold: Whether its value is kept, or moves on.
+        space: The space of the values.
     """
 
     def __init__(self, hold: LiveHold, space: PoseSpace | JointSpace) -> None:
         self._hold = hold
         self._space = space
-        # The newest input, and when it was received, s.
+        # The newest input (m,); None before the first.
         self._value: Array | None = None
+        # When it was received, s.
         self._received = 0.0
-        # A difference a second, of the last two inputs; None before the second.
+        # The velocity between the last two inputs, as a difference per second; None before the
+        # second.
         self._velocity: Array | None = None
-        # For so long the target moves on, s.
+        # How long the target moves on after an input, s.
         self._input_period = 0.0
         # The latest intervals between inputs, s.
         self._intervals: deque[float] = deque(maxlen=INTERVAL_COUNT)
@@ -45,8 +47,10 @@ class HeldInput:
             mean = sum(self._intervals) / len(self._intervals)
             self._input_period = min(max(self._intervals), MAX_MEANS * mean)
 
-            # Of two inputs in a burst one was late: their distance is that of a whole interval.
-            self._velocity = self._space.difference(self._value, value) / max(interval, mean)
+            # Two inputs that come in a burst were given an interval apart; one of them was late. So
+            # their difference is that of a mean interval at least.
+            duration = max(interval, mean)
+            self._velocity = self._space.difference(self._value, value) / duration
         self._value = value
         self._received = now
 
@@ -54,8 +58,8 @@ class HeldInput:
         """Return the target (m,) at a time after an input.
 
         Args:
-            now: s.
-            timeout: It moves on for no longer than this, s.
+            now: The time, s.
+            timeout: How long after an input the target moves on at most, s.
         """
         assert self._value is not None
         age = now - self._received
@@ -69,10 +73,10 @@ class Chunk:
     """A chunk with stamps ahead.
 
     Args:
-        begin: Where it is entered from (m,).
-        rows: (K, 1 + m): time after its receipt, s, and value.
-        received: s.
-        space: Of its values.
+        begin: The target (m,) from which the chunk is entered.
+        rows: Rows (K, 1 + m) of a time after its receipt, s, and a value.
+        received: When it was received, s.
+        space: The space of the values.
     """
 
     def __init__(
@@ -80,8 +84,9 @@ class Chunk:
     ) -> None:
         self._times = rows[:, 0]
         self._values = rows[:, 1:]
+
+        # A straight line leads to a first row that is due later.
         if rows[0, 0] > 0.0:
-            # A straight line leads to the first row.
             self._times = np.concatenate([[0.0], self._times])
             self._values = np.vstack([begin, self._values])
         self._received = received
@@ -92,6 +97,7 @@ class Chunk:
 
         It is linear between stamps, and the last value after the end.
         """
+        # Index of the last row that is due.
         elapsed = now - self._received
         k = int(np.searchsorted(self._times, elapsed, side="right")) - 1
         if k < 0:

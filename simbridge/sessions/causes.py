@@ -10,8 +10,8 @@ class NumberForm(NamedTuple):
     """The unit and format in which the number of a cause is shown.
 
     Attributes:
-        factor: From SI units to those that are shown.
-        form: A format of one number, with its unit; "" for a cause without a number.
+        factor: Factor from SI units to the units that are shown.
+        form: Format of the number, with its unit; "" for a cause without a number.
     """
 
     factor: float
@@ -35,17 +35,17 @@ NUMBER_FORMS = {
     "solver": NumberForm(1e3, "{:.1f} ms"),
     "speed_slider": NumberForm(1.0, "{:.2f}"),
     "late_commands": NumberForm(1.0, "{:.2f}"),
-    # That the controller has, another than at the begin.
+    # The controller's payload, where it differs from that at the beginning of the session.
     "payload": NumberForm(1.0, "{:.2f} kg"),
     "not_engaged": NumberForm(1.0, ""),
     "halted": NumberForm(1.0, ""),
     "disengaged": NumberForm(1.0, ""),
     "paused": NumberForm(1.0, ""),
-    # Since the loop began its last period.
+    # Time since the loop began its last period.
     "loop": NumberForm(1.0, "{:.2f} s"),
 }
 NAMES = tuple(NUMBER_FORMS)
-# Causes that are recorded of a period: the strongest.
+# The most causes that are recorded of a period: the strongest ones.
 MAX_CAUSES = 3
 # Numbers in the row of a cause: the indices of its name and its subject, and its value.
 NUMBERS_PER_CAUSE = 3
@@ -53,10 +53,10 @@ NUMBERS_PER_CAUSE = 3
 NO_CAUSE = (-1.0, -1.0, 0.0)
 # Causes for which the arm brakes or stands; the others slow it down, or refuse an input.
 STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
-# A loop that has begun no period for this long, s, stands still: on a controller the script's
-# watchdog ends.
+# A loop that has not begun a period for this long, s, stands still: on a controller, the script's
+# watchdog then ends the script.
 STANDSTILL = 0.1
-# A cause is named until it has not acted for so long, s.
+# How long a cause is still named after it has acted, s.
 LINGER_S = 0.1
 
 
@@ -65,8 +65,8 @@ class LiveCause(NamedTuple):
 
     Attributes:
         name: One of `NAMES`.
-        subject: The joint, bodies or obstacle; "" for none.
-        value: In SI units.
+        subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
+        value: Its number, in SI units: see `NUMBER_FORMS`.
     """
 
     name: str
@@ -100,8 +100,8 @@ def cause_rows(
         subjects: The index of each name that subjects may have.
 
     Returns:
-        The indices of name and subject, the latter -1 without one, and the value; `NO_CAUSE` in
-        the rows that remain.
+        Rows of the index of the name, the index of the subject (-1 without one), and the value;
+        `NO_CAUSE` in the rows that remain.
     """
     rows = []
     for cause in causes[:MAX_CAUSES]:
@@ -111,9 +111,15 @@ def cause_rows(
     return rows + [NO_CAUSE] * (MAX_CAUSES - len(rows))
 
 
-def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> LiveCause | None:
-    """Return the cause of a row as `cause_rows` makes it; None for `NO_CAUSE`."""
+def cause_of_row(row: Sequence[float], subjects: tuple[str, ...]) -> LiveCause | None:
+    """Return the cause of a row as `cause_rows` makes it; None for `NO_CAUSE`.
+
+    Args:
+        row: Index of the name, index of the subject, and value.
+        subjects: The names that subjects of causes may have.
+    """
     name_index, subject_index, value = row
+    # Also false for nan.
     if not name_index >= 0.0:
         return None
     subject = subjects[int(subject_index)] if subject_index >= 0.0 else ""

@@ -3,6 +3,14 @@
 Neither locks. The parent writes an input into one of four slots in turn and then publishes its
 count; the loop reads the newest, and reads again if it was overwritten meanwhile. So neither the
 parent's garbage collector nor its interpreter lock can hold the loop up.
+
+The memory is an array of numbers of 64 bits:
+
+    head     HEAD_WORDS: count of inputs, count of periods (both int64), whether the solver is at
+             work; the others are not used
+    slots    SLOT_COUNT, each: how many numbers its input has, and these (`Input.row`)
+    rows     ROW_COUNT, each a period: SCALARS, MAX_CAUSES causes of NUMBERS_PER_CAUSE numbers
+             (`cause_rows`), target (7), solution (n), setpoint (n)
 """
 
 from __future__ import annotations
@@ -26,13 +34,15 @@ from simbridge.sessions.causes import (
 from simbridge.sessions.inputs import Fate, Input, longest_row
 from simbridge.sessions.phases import LivePhase, Order
 
-# The memory begins with the counts of inputs and periods, and whether the solver is at work.
+# Numbers of the head that are counts.
 COUNT_WORDS = 2
+# Numbers of the head.
 HEAD_WORDS = 8
+# Slots for inputs.
 SLOT_COUNT = 4
 # Periods kept for the record: more than two minutes at 500 Hz.
 ROW_COUNT = 65_536
-# The fields of a period that are one number, at the begin of its row, and their types.
+# The fields of a period that are one number, in the order of its row -> their types.
 SCALARS: dict[str, Callable[..., Any]] = {
     "index": int,
     "now": float,
@@ -45,9 +55,9 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "speed": float,
     "solver": float,
 }
-# The numbers of a period's causes, which follow in its row.
+# Numbers of a period's causes.
 CAUSE_NUMBERS = MAX_CAUSES * NUMBERS_PER_CAUSE
-# The numbers of a pose, of which one follows the causes: the target.
+# Numbers of a pose.
 POSE_NUMBERS = 7
 
 
@@ -59,15 +69,15 @@ class Period:
         index: Counts the periods of a loop, from 0.
         now: The loop's clock, s.
         rate: Fraction of full speed: see `LiveMotion.step`.
-        engagement: Its number.
-        order: What was asked besides inputs.
-        number: Number of the input taken in this period; 0 if none was.
+        engagement: Number of the engagement.
+        order: The order that was taken in this period.
+        number: Number of the input that was taken in this period; 0 if none was.
         fate: What became of that input.
-        phase: After the period.
+        phase: The phase after the period.
         speed: Fraction of the wanted step that was made.
         solver: How long solver, limiter and checks took, s; nan where that does not count.
-        causes: What slowed the arm down; the first three.
-        target: Pose (7,).
+        causes: What slowed the arm down; the first three causes.
+        target: Pose (7,) towards which the solver was stepped.
         solution: Joint positions that the solver found (n,), rad.
         setpoint: Joint positions that are sent (n,), rad.
     """
@@ -89,12 +99,10 @@ class Period:
 
 
 def _length(n: int) -> int:
-    """Return how many numbers are in the memory for n joints: counts, slots and rows."""
-    slots = SLOT_COUNT * (1 + longest_row(n))
-    # Target, then solution and setpoint of n joints each.
-    row = len(SCALARS) + CAUSE_NUMBERS + POSE_NUMBERS + 2 * n
-    rows = ROW_COUNT * row
-    return HEAD_WORDS + slots + rows
+    """Return how many numbers are in the memory for n joints."""
+    slot = 1 + longest_row(n)
+    row = len(SCALARS) + CAUSE_NUMBERS + POSE_NUMBERS + n + n
+    return HEAD_WORDS + SLOT_COUNT * slot + ROW_COUNT * row
 
 
 class LiveChannel:
@@ -105,20 +113,18 @@ class LiveChannel:
         n: Number of joints.
 
     Attributes:
-        solving: (1,): see `LiveMotion.solving`; written by the loop.
-        overwritten: Periods that were overwritten before the parent read them, since it set this
-            to 0.
+        solving: Whether the solver is at work (1,): see `LiveMotion.solving`; the loop writes it.
+        overwritten: Number of periods that were overwritten before the parent read them, since it
+            set this to 0.
     """
 
     def __init__(self, path: Path | None, n: int) -> None:
         self._n = n
         numbers = map_numbers(path, _length(n))
 
-        # How many inputs were posted, and how many periods were written.
+        # The parts of the memory, as the module describes them.
         self._counts = numbers[:COUNT_WORDS].view(np.int64)
         self.solving = numbers[COUNT_WORDS : COUNT_WORDS + 1]
-
-        # A slot holds how many numbers its input has, and these.
         slots_end = HEAD_WORDS + SLOT_COUNT * (1 + longest_row(n))
         self._slots = numbers[HEAD_WORDS:slots_end].reshape(SLOT_COUNT, -1)
         self._rows = numbers[slots_end:].reshape(ROW_COUNT, -1)
@@ -150,7 +156,8 @@ class LiveChannel:
                 return None
             slot = self._slots[count % SLOT_COUNT]
             row = slot[1 : 1 + int(slot[0])].copy()
-            # The slot is written again only for the fourth input from here.
+            # The fourth input from here is written into the same slot, before it is counted. While
+            # fewer than three have been counted, that has not begun.
             if int(self._counts[0]) < count + SLOT_COUNT - 1:
                 return Input.of(row)
 
@@ -176,20 +183,25 @@ class LiveChannel:
     def periods(self, subjects: tuple[str, ...]) -> Iterator[Period]:
         """Yield the periods since the last call, oldest first (called by the parent).
 
-        Overwritten ones are counted.
+        Periods that were overwritten meanwhile are counted in `overwritten`.
+
+        Args:
+            subjects: The names that subjects of causes may have.
         """
         while True:
             written = int(self._counts[1])
             if self._read >= written:
                 return
 
+            # Skip what was overwritten; the row of the oldest period may be being written.
             oldest = written - ROW_COUNT + 1
             if self._read < oldest:
                 self.overwritten += oldest - self._read
                 self._read = oldest
+
+            # A row that was overwritten while it was copied is skipped, too.
             row = self._rows[self._read % ROW_COUNT].copy()
             if self._read <= int(self._counts[1]) - ROW_COUNT:
-                # It was overwritten while it was copied.
                 continue
             self._read += 1
             yield self._period(row, subjects)
@@ -202,24 +214,31 @@ class LiveChannel:
         return self._period(self._rows[(count - 1) % ROW_COUNT].copy(), subjects)
 
     def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
-        """Return the period of a row of numbers."""
-        scalars_end = len(SCALARS)
-        causes_end = scalars_end + CAUSE_NUMBERS
+        """Return the period of a row, as `write` fills it in.
 
+        Args:
+            row: The numbers of the row.
+            subjects: The names that subjects of causes may have.
+        """
+        # Take the row apart.
+        causes_start = len(SCALARS)
+        target_start = causes_start + CAUSE_NUMBERS
+        solution_start = target_start + POSE_NUMBERS
+        setpoint_start = solution_start + self._n
+        starts = (causes_start, target_start, solution_start, setpoint_start)
+        scalars, cause_numbers, target, solution, setpoint = np.split(row, starts)
+
+        # The scalars in their types: a row holds all of them as floats.
         fields = {}
-        for (name, kind), value in zip(SCALARS.items(), row[:scalars_end].tolist(), strict=True):
+        for (name, kind), value in zip(SCALARS.items(), scalars.tolist(), strict=True):
             fields[name] = kind(value)
 
         causes = []
-        cause_numbers = row[scalars_end:causes_end].reshape(MAX_CAUSES, NUMBERS_PER_CAUSE)
-        for numbers in cause_numbers.tolist():
-            name_index, subject_index, value = numbers
-            cause = cause_of_row((name_index, subject_index, value), subjects)
+        for cause_row in cause_numbers.reshape(MAX_CAUSES, NUMBERS_PER_CAUSE).tolist():
+            cause = cause_of_row(cause_row, subjects)
             if cause is not None:
                 causes.append(cause)
 
-        array_ends = (POSE_NUMBERS, POSE_NUMBERS + self._n)
-        target, solution, setpoint = np.split(row[causes_end:], array_ends)
         return Period(
             **fields, causes=tuple(causes), target=target, solution=solution, setpoint=setpoint
         )

@@ -1,6 +1,7 @@
-"""Drives the loop of a live session: in the servo process, in a simulation's, or in this one.
+"""Drives the loop of a live session.
 
-In this one it runs step by step, on the clock of the caller.
+On a controller the loop runs in the servo process, in a simulation in a process of its own. A
+session on the caller's clock runs it in this process, step by step.
 """
 
 from __future__ import annotations
@@ -31,25 +32,27 @@ from simbridge.sessions.phases import Order
 from simbridge.sessions.stepped_arm import SteppedArm
 from simbridge.ur.errors import ScriptNotStarted, StaleState
 
-# For a loop to import and compile what it needs, s.
+# How long a loop may take to import and compile what it needs, s.
 START_TIMEOUT_S = 120.0
-# How often a starting loop on a controller is looked at, s.
+# How long to wait between two looks at a loop that starts on a controller, s.
 START_POLL_S = 0.001
+# How long to wait for an event of a loop that starts in a simulation, s.
+START_EVENT_WAIT_S = 0.1
 
 
 class LiveDriver(ABC):
     """A loop that moves an arm in a live session.
 
     Attributes:
-        setup: Of the session.
+        setup: The parts of the session's motion.
         period: Control period, s.
-        capabilities: Of the arm's backend.
+        capabilities: Capabilities of the arm's backend.
         asks: Whether a person is asked before the arm moves.
-        channel: Inputs are posted to it, and periods appear in it; None while no loop runs.
-        ring: The states appear in it; None likewise.
-        subjects: The names that subjects of causes may have.
-        payload_changes: The payloads that were set on the controller since: `mass`, kg, and `cog`
-            (3,), m; whoever reads them removes them.
+        channel: Memory for inputs and periods; None while no loop runs.
+        ring: Memory for the states of the arm; None while no loop runs.
+        subjects: The names that subjects of causes may have; empty until the loop is ready.
+        payload_changes: The payloads that were set on the controller, oldest first: `mass`, kg, and
+            `cog` (3,), m; whoever reads them removes them.
     """
 
     capabilities: Capabilities
@@ -65,7 +68,7 @@ class LiveDriver(ABC):
         self._process: LoopProcess | None = None
 
     def open(self) -> None:  # noqa: B027 (only a controller has something to check)
-        """Check what can be checked before the loop starts; on `real` ask.
+        """Make the checks that are possible before the loop starts; on `real` ask.
 
         Raises:
             ControllerError: The controller cannot be used.
@@ -89,13 +92,13 @@ class LiveDriver(ABC):
         """Take what the loop has reported.
 
         Args:
-            states: Those that have appeared in the ring since the last call.
+            states: The states that have appeared in the ring since the last call.
 
         Returns:
-            What has stopped the arm while the loop goes on.
+            The error that has stopped the arm while the loop goes on; None if nothing has.
 
         Raises:
-            SimbridgeError: What ended the loop; the arm has been stopped.
+            SimbridgeError: The error that ended the loop; the arm has been stopped.
         """
 
     @abstractmethod
@@ -139,12 +142,12 @@ def driver_for(
     """Return the driver of a session with a backend.
 
     Args:
-        backend: Its name.
+        backend: Name of the backend.
         arm: The arm.
-        options: Of the session.
-        setup: Of its motion.
-        controller: What is known of the controller; None in simulation.
-        ask: See `live`.
+        options: The options of the session.
+        setup: The parts of the session's motion.
+        controller: Facts of the controller; None in simulation.
+        ask: Function that asks for confirmation: see `live`.
         realtime: Whether a simulation is paced by the wall clock.
 
     Raises:
@@ -178,7 +181,7 @@ class ControllerDriver(LiveDriver):
         super().__init__(setup)
         self.asks = not backend.ursim
         self._backend = backend
-        # Whether the loop has ended: `begin` recovers first.
+        # Whether a loop has ended: the next `begin` recovers first.
         self._ended = False
 
     def open(self) -> None:
@@ -283,12 +286,12 @@ class SimulationDriver(LiveDriver):
         deadline = time.monotonic() + START_TIMEOUT_S
         try:
             while not self.subjects:
-                for event in process.events(0.1):
+                for event in process.events(START_EVENT_WAIT_S):
                     self.subjects = tuple(event.get("subjects", self.subjects))
                     for note in event.get("notes", ()):
                         warnings.warn(note, stacklevel=2)
                 if time.monotonic() > deadline:
-                    # It would not answer a request to stop.
+                    # The process would not answer a request to stop.
                     process.kill()
                     raise StaleState(
                         "", 0.0, START_TIMEOUT_S, said_by="the process of the simulation"
@@ -310,7 +313,7 @@ class SimulationDriver(LiveDriver):
         try:
             silent = self._silence.excess()
             if silent:
-                # It would not answer a request to stop.
+                # The process would not answer a request to stop.
                 self._process.kill()
                 raise self._silence_error(
                     StaleState("", self._newest, silent, said_by="the process of the simulation")
@@ -365,7 +368,7 @@ class SteppedDriver(LiveDriver):
     def step(self) -> None:
         """Move the arm by one period.
 
-        None after one in which the loop has failed, until `poll` has reported that.
+        After a period in which the loop has failed nothing moves, until `poll` has reported that.
         """
         assert self._arm is not None
         if self._stopped is not None and not isinstance(self._stopped, GuardViolation):
@@ -382,9 +385,9 @@ class SteppedDriver(LiveDriver):
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         stopped = self._stopped
         self._stopped = None
+        # Any other error than a refused setpoint means that the loop has failed, such as a custom
+        # solver in it. The next loop begins with the arm at home.
         if stopped is not None and not isinstance(stopped, GuardViolation):
-            # The loop has failed, such as a custom solver in it; the next one begins with the arm
-            # at home.
             self.end()
             raise stopped
         return stopped

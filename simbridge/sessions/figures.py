@@ -20,9 +20,9 @@ from simbridge.sessions.inputs import Fate
 from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, latencies
 
-# Of these causes a smaller number is worse.
+# Causes whose worst number is the smallest.
 WORST_IF_SMALL = {"joint_limit", "singularity", "obstacle", "speed_slider"}
-# Intervals of a cause less than this apart are one, s.
+# Two spans of a cause with a shorter gap between them are one, s.
 MAX_GAP_S = 0.1
 
 
@@ -47,12 +47,13 @@ class Inputs(TypedDict):
 
     Attributes:
         received: Number of inputs that came.
-        accepted: Number of those that were used.
-        rejected: Number of those that were refused.
-        superseded: Number of those that a later one replaced before they were used.
-        late: How many of the accepted ones came after their timeout.
-        lost_in_log: Overwritten before they were recorded; None where the session was killed.
-        age_s: Of the input in force while the arm tracks; None where nothing was tracked.
+        accepted: Number of inputs that were used.
+        rejected: Number of inputs that were refused.
+        superseded: Number of inputs that a later one replaced before they were used.
+        late: Number of accepted inputs that came after their timeout.
+        lost_in_log: Number of inputs, periods and notes that came faster than they could be
+            recorded; None where the session was killed.
+        age_s: Age of the input in force while the arm tracks; None where nothing was tracked.
     """
 
     received: int
@@ -68,8 +69,8 @@ class CommandToArm(TypedDict):
     """Time from sending a command to the arm being there, s; None where unknown.
 
     Attributes:
-        servo_law: By the servo law.
-        correlation: By correlation of commands and measured joints.
+        servo_law: This time as the servo law gives it.
+        correlation: This time as the correlation of commands and measured joints gives it.
     """
 
     servo_law: float | None
@@ -80,9 +81,9 @@ class Latency(TypedDict):
     """Time from an input to the arm, s.
 
     Attributes:
-        input_to_command_s: From an input to its command.
-        command_to_arm_s: From there to the arm.
-        sum_s: Of both, with the correlation, or the servo law where that is None.
+        input_to_command_s: Time from an input to its command.
+        command_to_arm_s: Time from a command to the arm being there.
+        sum_s: Sum of both, with the correlation's time, or the servo law's where that is None.
     """
 
     input_to_command_s: DelaySpread | None
@@ -95,8 +96,8 @@ class Hindrance:
     """A cause that slowed the arm down or held it.
 
     Attributes:
-        worst: With its most extreme number.
-        spans: From when to when it acted (K, 2), as stamps in s.
+        worst: The cause with the worst of its numbers.
+        spans: Beginning and end (K, 2) of each span in which it acted, as stamps in s.
     """
 
     worst: LiveCause
@@ -113,10 +114,10 @@ class SessionFigures:
     """A live session, read back: `Evaluation.session`.
 
     Attributes:
-        log: Its log.
+        log: The session's log.
         period: Control period, s.
-        inputs: As they were given.
-        events: Changes of state with their causes, stops, notes.
+        inputs: The inputs in the order in which they were given.
+        events: The changes of state with their causes, the stops, and the notes.
     """
 
     log: LogColumns
@@ -144,9 +145,9 @@ class SessionFigures:
 
     @property
     def phases(self) -> list[tuple[float, float, str]]:
-        """The states of the session: from when to when, as stamps in s, and its name.
+        """The states of the session: beginning and end of each, as stamps in s, and its name.
 
-        Between engagements it is idle.
+        Between engagements the session is idle.
         """
         phases: list[tuple[float, float, str]] = []
         if not len(self.log.stamp):
@@ -157,13 +158,16 @@ class SessionFigures:
             name = LivePhase(number).shown
             end = stamp + self.period
 
-            # Idle periods are not logged: a gap is one between two engagements.
-            if phases and stamp - phases[-1][1] > 0.5 * self.period:
-                phases.append((phases[-1][1], stamp, LivePhase.IDLE.shown))
+            # Idle periods are not logged: a gap in the log lies between two engagements.
+            if phases:
+                _, last_end, _ = phases[-1]
+                if stamp - last_end > 0.5 * self.period:
+                    phases.append((last_end, stamp, LivePhase.IDLE.shown))
 
-            # A sample in the last state prolongs it.
+            # A sample in the same state as the one before prolongs it.
             if phases and phases[-1][2] == name:
-                phases[-1] = (phases[-1][0], end, name)
+                begin, _, _ = phases[-1]
+                phases[-1] = (begin, end, name)
             else:
                 phases.append((stamp, end, name))
         return phases
@@ -183,17 +187,20 @@ class SessionFigures:
         cause_names = began.get("causes") or NAMES
         subject_names = began.get("subjects", ())
 
-        # The causes of each of T samples: indices of name and subject, and values (T, MAX_CAUSES).
+        # The causes of each of T samples: index of the name, index of the subject, and value, each
+        # (T, MAX_CAUSES).
         causes = self.log.live["causes"].reshape(-1, MAX_CAUSES, NUMBERS_PER_CAUSE)
         name_indices = causes[:, :, 0]
         subject_indices = causes[:, :, 1]
         values = causes[:, :, 2]
+
+        # The pairs of name and subject that occur; a negative index stands for no cause.
         is_cause = name_indices >= 0
         pairs = zip(
             name_indices[is_cause].tolist(), subject_indices[is_cause].tolist(), strict=True
         )
 
-        # One hindrance for each name with a subject.
+        # Make one hindrance of each pair.
         hindrances = []
         for name_index, subject_index in sorted(set(pairs)):
             acts = (name_indices == name_index) & (subject_indices == subject_index)
@@ -207,26 +214,39 @@ class SessionFigures:
         return sorted(hindrances, key=lambda hindrance: -hindrance.duration)
 
     def _spans(self, is_marked: NDArray[np.bool_]) -> Array:
-        """Return begin and end (K, 2) of the spans of marked samples (T,), as stamps in s."""
+        """Return beginning and end (K, 2) of the spans of marked samples, as stamps in s.
+
+        Args:
+            is_marked: The mark of each sample (T,).
+        """
         stamps = self.log.stamp[is_marked]
 
-        # The marked samples before which there is a gap; a sample lasts for a period.
+        # A span begins with the first marked sample, and with each one after a gap.
         after_gaps = np.flatnonzero(np.diff(stamps) > MAX_GAP_S) + 1
         first = np.concatenate([[0], after_gaps])
         last = np.concatenate([after_gaps, [len(stamps)]]) - 1
+
+        # A sample lasts for a period.
         return np.stack([stamps[first], stamps[last] + self.period], axis=1)
 
     def stamps(self, instants: Sequence[float]) -> Array:
-        """Return instants (K,), s of the clock of inputs and events, as stamps of the log, s."""
+        """Return instants (K,), s of the clock of inputs and events, as stamps of the log, s.
+
+        Between samples they are interpolated; outside of the log both clocks run alike. Without a
+        sample the stamps count from the first instant.
+        """
         times = np.array(instants, dtype=float)
         now = self.log.live.get("now", np.empty(0))
         if not len(now):
             return times - times[:1]
 
-        # Before the log and after it both clocks run alike.
-        before = times - now[0]
-        after = times - now[-1]
-        outside = np.where(times < now[0], before, np.where(times > now[-1], after, 0.0))
+        # How far an instant is before the first sample (negative) or after the last one, s; 0
+        # between them. Interpolation alone holds the first and the last stamp there.
+        outside = np.zeros(len(times))
+        is_before = times < now[0]
+        outside[is_before] = times[is_before] - now[0]
+        is_after = times > now[-1]
+        outside[is_after] = times[is_after] - now[-1]
         return np.asarray(np.interp(times, now, self.log.stamp) + outside)
 
     def input_counts(self) -> Inputs:

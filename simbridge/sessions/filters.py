@@ -18,13 +18,13 @@ SPEED_CUTOFF = 5.0
 
 
 def filter_delay(kind: Filter, cutoff: float) -> float:
-    """Return how much later a slow motion comes out of a filter, s; of one-euro at rest.
+    """Return how much later a slow motion comes out of a filter, s; for one-euro near rest.
 
     Args:
-        kind: Of filter.
-        cutoff: Hz.
+        kind: The kind of filter.
+        cutoff: Its cutoff frequency, Hz.
     """
-    # In units of 1/(2 pi cutoff).
+    # The delay in units of 1 / (2 pi cutoff): the first-order coefficient of the denominator.
     delay = {"none": 0.0, "one-euro": 1.0, "butterworth": math.sqrt(2.0)}[kind]
     return delay / (2.0 * math.pi * cutoff)
 
@@ -37,10 +37,10 @@ class InputFilter:
     held for a period.
 
     Args:
-        kind: Of filter; "none" changes nothing.
-        cutoff: Hz; of one-euro at rest.
+        kind: The kind of filter; "none" changes nothing.
+        cutoff: Its cutoff frequency, Hz; for one-euro at rest.
         period: Control period, s.
-        space: Of the values.
+        space: The space of the values.
     """
 
     def __init__(
@@ -50,8 +50,9 @@ class InputFilter:
         self._cutoff = cutoff
         self._period = period
         self._space = space
-        # The last filtered value, and its velocity: a difference a second.
+        # The last filtered value (m,); None before the first.
         self._value: Array | None = None
+        # Its velocity, as a difference per second.
         self._velocity = np.empty(0)
 
     def next(self, value: Array) -> Array:
@@ -69,22 +70,37 @@ class InputFilter:
         return self._value
 
     def _butterworth(self, before: Array, value: Array) -> Array:
-        """Return the value after a period in which the input is held."""
+        """Return the value after a period in which the input is held.
+
+        The error e of a filter of second order, to an input that is held, decays as
+        e'' + 2 a e' + 2 a^2 e = 0 with a = cutoff (rad/s) / sqrt(2). Its exact solution for
+        e(0) and e'(0) is e(t) = exp(-a t) ((cos a t + sin a t) e(0) + sin a t / a e'(0)).
+
+        Args:
+            before: The filtered value (m,) before the period.
+            value: The input (m,).
+        """
+        # sqrt(2) pi f is 2 pi f / sqrt(2).
         a = math.sqrt(2.0) * math.pi * self._cutoff
-        fade = math.exp(-a * self._period)
-        s = math.sin(a * self._period)
-        c = math.cos(a * self._period)
+        decay = math.exp(-a * self._period)
+        sine = math.sin(a * self._period)
+        cosine = math.cos(a * self._period)
 
         error = self._space.difference(value, before)
-        after = fade * ((c + s) * error + s / a * self._velocity)
-        self._velocity = fade * (-2.0 * a * s * error + (c - s) * self._velocity)
-        return self._space.add(value, after)
+        remaining_error = decay * ((cosine + sine) * error + sine / a * self._velocity)
+        self._velocity = decay * (-2.0 * a * sine * error + (cosine - sine) * self._velocity)
+        return self._space.add(value, remaining_error)
 
     def _one_euro(self, before: Array, value: Array) -> Array:
         """Return the value after a period.
 
-        It is nearer to the input by a fraction that rises with speed.
+        It comes nearer to the input by a fraction of the error that rises with speed.
+
+        Args:
+            before: The filtered value (m,) before the period.
+            value: The input (m,).
         """
+        # The fraction of each component of the error.
         error = self._space.difference(before, value)
         speed, turn_speed = self._space.size(self._velocity)
         translation_gain = self._gain(self._cutoff + RISE_PER_SPEED * speed)
@@ -94,10 +110,11 @@ class InputFilter:
         else:
             gains = np.full(len(error), turn_gain)
 
-        # The speed is that of the filtered value: inputs leap, and between them they rest.
-        self._velocity = self._velocity + self._gain(SPEED_CUTOFF) * (
-            gains * error / self._period - self._velocity
-        )
+        # Keep the velocity of the filtered value, itself filtered: inputs leap, and between them
+        # they rest.
+        new_velocity = gains * error / self._period
+        change = self._gain(SPEED_CUTOFF) * (new_velocity - self._velocity)
+        self._velocity = self._velocity + change
         return self._space.add(before, gains * error)
 
     def _gain(self, cutoff: float) -> float:

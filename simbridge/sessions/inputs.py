@@ -18,16 +18,15 @@ TwistFrame = Literal["base_link", "base", "tool"]
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
 FRAMES: tuple[TwistFrame, ...] = get_args(TwistFrame)
 
-# Most stamps in a chunk.
+# The most stamps of a chunk.
 MAX_STAMPS = 512
-# A chunk ends at most so long after it arrives, s: its source may hang, and the arm must not go on
+# The latest stamp of a chunk, s after it arrives: its source may hang, and the arm must not go on
 # for long.
 MAX_AHEAD_S = 5.0
-# The largest number of an input: m, m/s and rad/s; for joint positions `MAX_JOINT` is the same,
-# rad.
+# The largest number of an input, m, m/s or rad/s. Joint positions have the limit `MAX_JOINT`, rad.
 MAX_INPUT = 1e6
 # Numbers of a row before its values: see `Input.row`.
-ROW_HEAD = 7
+HEAD_NUMBERS = 7
 
 
 class Fate(IntEnum):
@@ -48,9 +47,9 @@ class Input(NamedTuple):
         values: A pose (7,), a twist (6,) in m/s and rad/s, joint velocities or positions (n,), or
             the rows of a chunk of poses (K, 1 + 7) or joint positions (K, 1 + n): a time in s after
             the input, and what is due then.
-        number: Counts the inputs of a session, from 1.
-        engagement: The engagement to which it belongs.
-        frame: The axes of a twist.
+        number: Its number: inputs of a session are counted from 1.
+        engagement: Number of the engagement to which it belongs.
+        frame: The frame in whose axes a twist is given.
         relative: Whether a pose is relative to that at the engagement.
         sent: When the caller sent it, s of the host's monotonic clock.
     """
@@ -69,7 +68,7 @@ class Input(NamedTuple):
         return self.kind in ("follow", "follow_joints")
 
     def row(self) -> Array:
-        """Return the input as numbers, for the mailbox."""
+        """Return the input as numbers, for the mailbox: a head, and the values row by row."""
         head = [
             KINDS.index(self.kind),
             FRAMES.index(self.frame),
@@ -84,10 +83,11 @@ class Input(NamedTuple):
     @staticmethod
     def of(row: Array) -> Input:
         """Return the input of a row, as `row` makes it."""
-        kind, frame, relative, number, engagement, sent, row_count = row[:ROW_HEAD].tolist()
+        head = row[:HEAD_NUMBERS].tolist()
+        kind, frame, relative, number, engagement, sent, row_count = head
 
         # Only a chunk has rows.
-        values = row[ROW_HEAD:]
+        values = row[HEAD_NUMBERS:]
         if row_count:
             values = values.reshape(int(row_count), -1)
 
@@ -103,15 +103,18 @@ class Input(NamedTuple):
 
 
 def longest_row(n: int) -> int:
-    """Return how many numbers the row of an input has at most, for n joints."""
-    return ROW_HEAD + MAX_STAMPS * (1 + max(n, 7))
+    """Return how many numbers the longest row of an input has, for n joints.
+
+    It is that of a chunk, of poses or of joint positions.
+    """
+    return HEAD_NUMBERS + MAX_STAMPS * (1 + max(n, 7))
 
 
 def pose_values(target: Any) -> Array:
     """Return a target as a pose (7,).
 
     Raises:
-        InvalidParameter: It is no pose, or farther away than `MAX_INPUT`.
+        InvalidParameter: It is not a pose, or farther away than `MAX_INPUT`.
     """
     pose = as_pose(target)
     if not np.abs(pose[:3]).max() <= MAX_INPUT:
@@ -126,7 +129,7 @@ def twist_values(twist: Any, frame: str) -> Array:
 
     Raises:
         InvalidParameter: It is not six finite numbers, or one is beyond `MAX_INPUT`.
-        UnknownName: There is no such frame.
+        UnknownName: The frame is not one of `FRAMES`.
     """
     if not isinstance(frame, str) or frame not in FRAMES:
         raise UnknownName("frame of a twist", as_text(frame), FRAMES)
@@ -143,7 +146,16 @@ def jog_values(velocity: Any, n: int) -> Array:
 
 
 def _velocities(name: str, values: Any, length: int) -> Array:
-    """Return so many velocities, m/s or rad/s; raises `InvalidParameter`."""
+    """Return velocities, m/s or rad/s, as an array.
+
+    Args:
+        name: What they are, for the message.
+        values: The velocities as the caller passed them.
+        length: How many there must be.
+
+    Raises:
+        InvalidParameter: They are not that many finite numbers, or one is beyond `MAX_INPUT`.
+    """
     velocities = vector(name, values, length)
     if not np.abs(velocities).max() <= MAX_INPUT:
         raise InvalidParameter(
@@ -177,12 +189,13 @@ def chunk_values(
         max_jump: How far a row may be from the one before, m and rad.
 
     Returns:
-        (K, 1 + 7) or (K, 1 + n).
+        The rows (K, 1 + 7) or (K, 1 + n).
 
     Raises:
         InvalidParameter: Times do not increase from 0 or later, or end too late; a row is neither a
             pose nor n joint positions, or further than `max_jump` from the one before.
     """
+    # Arguments that are not lists at all are refused below with those that do not fit.
     try:
         stamps = floats(times)
         row_count = len(targets)
@@ -190,12 +203,14 @@ def chunk_values(
         stamps = np.empty((0, 0))
         row_count = -1
 
+    # Check the stamps.
     in_order = stamps.ndim == 1 and bool((np.diff(stamps) > 0.0).all())
     in_time = bool(((stamps >= 0.0) & (stamps <= MAX_AHEAD_S)).all())
-    # A single number is no list, and has no length.
     fits = 0 < stamps.size <= MAX_STAMPS and stamps.size == row_count
     if not (in_order and in_time and fits):
         raise _chunk_error(times, stamps, row_count)
+
+    # Convert the targets, and check how far each is from the one before.
 
     in_joints = chunk_kind(targets, n) == "follow_joints"
     rows = [as_joints(target, n) if in_joints else pose_values(target) for target in targets]
@@ -210,23 +225,23 @@ def _chunk_error(times: Any, stamps: Array, row_count: int) -> InvalidParameter:
         f"1 to {MAX_STAMPS} increasing times in s from now, at most {MAX_AHEAD_S:g} s, one for "
         "each pose or row of joint positions"
     )
+    # There may be hundreds of stamps: sum them up.
     shown = as_text(times)
     if stamps.ndim == 1 and len(stamps):
-        # They may be hundreds.
         shown = f"{len(stamps)} times, {stamps.min():g} to {stamps.max():g} s, and {row_count} rows"
     return InvalidParameter("chunk", shown, needed)
 
 
 def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> None:
-    """Refuse rows of which one is too far from the one before; the loop checks the first.
+    """Refuse a chunk with a row that is too far from the row before; the loop checks the first.
 
     Args:
         rows: Joint positions (K, n), rad, or poses (K, 7).
         joints: Whether they are joint positions.
-        max_jump: m and rad.
+        max_jump: How far a row may be from the one before, m and rad.
 
     Raises:
-        InvalidParameter: The first such row.
+        InvalidParameter: A row is too far away; the message names the first.
     """
     if joints:
         distance = np.zeros(len(rows) - 1)
@@ -236,9 +251,10 @@ def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> No
         distance = np.linalg.norm(translation, axis=1)
         angle = np.linalg.norm(turn, axis=1)
 
-    too_far = np.flatnonzero((distance > max_jump[0]) | (angle > max_jump[1]))
+    max_distance, max_angle = max_jump
+    too_far = np.flatnonzero((distance > max_distance) | (angle > max_angle))
     if len(too_far):
         k = int(too_far[0])
         step = f"{1e3 * distance[k]:.0f} mm and {angle[k]:.2f} rad from row {k} to row {k + 1}"
-        needed = f"steps of at most {1e3 * max_jump[0]:g} mm and {max_jump[1]:g} rad (max_jump)"
+        needed = f"steps of at most {1e3 * max_distance:g} mm and {max_angle:g} rad (max_jump)"
         raise InvalidParameter("chunk", step, needed)

@@ -12,12 +12,17 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_LEAD
 from simbridge.servo.law import ServojLaw
 
-# After this time nothing is left of what a setpoint did, s.
+# How long a setpoint has an effect on the arm, s.
 MEMORY_S = 20.0
-# With lead: fractions of the limits of lead and velocity that are used.
+# With lead: the fraction that is used of the largest distance between a command and the arm.
 LEAD_FRACTION = 0.95
+# With lead: the fraction of that distance that is kept for the acceleration; the velocity gets the
+# remainder.
+ACCELERATION_FRACTION = 0.5
+# With lead: the fraction that is used of the joints' limits of velocity.
 VELOCITY_FRACTION = 0.98
-# Fraction of the distance from the measured arm that is used.
+# Without lead: the fraction that is used of the largest distance from the measured arm that the
+# guard allows.
 DISTANCE_FRACTION = 0.97
 
 
@@ -37,9 +42,9 @@ class SetpointLimits(NamedTuple):
     """Limits of setpoints.
 
     Attributes:
-        velocity: (n,), rad/s.
-        acceleration: rad/s^2.
-        tool_speed: m/s.
+        velocity: Largest velocities of the joints (n,), rad/s.
+        acceleration: Largest acceleration of each joint, rad/s^2.
+        tool_speed: Largest speed of the TCP, m/s.
     """
 
     velocity: Array
@@ -58,41 +63,67 @@ def setpoint_limits(
         tool_speed: Limit of the tool's speed, m/s.
         lead: Whether the inverse of the law is sent.
     """
-    velocity = robot.max_velocity
-    acceleration = robot.max_acceleration
     if servo is None:
-        return SetpointLimits(velocity, acceleration, tool_speed)
-
-    law = servo.law
+        return SetpointLimits(robot.max_velocity, robot.max_acceleration, tool_speed)
     if lead:
-        # A command leads by acceleration / gain + lookahead velocity: at most half of it for the
-        # first.
-        max_lead = LEAD_FRACTION * MAX_LEAD
-        acceleration = min(acceleration, 0.5 * max_lead * law.gain)
-        max_lead -= acceleration / law.gain
-        velocity = np.minimum(VELOCITY_FRACTION * velocity, max_lead / law.lookahead)
-        return SetpointLimits(velocity, acceleration, tool_speed)
+        return _limits_with_lead(robot, servo.law, tool_speed)
+    return _limits_without_lead(robot, servo, tool_speed)
 
-    # By linearity no setpoints within these limits make the arm exceed its own.
-    gain = law.velocity_gain(servo.phase).any
-    acceleration /= gain
-    velocity = np.minimum(velocity / gain, _stoppable_velocity(law, acceleration))
-    return SetpointLimits(velocity, acceleration, tool_speed / gain)
+
+def _limits_with_lead(robot: Robot, law: ServojLaw, tool_speed: float) -> SetpointLimits:
+    """Return the limits of setpoints for which the inverse of the law is sent.
+
+    The arm is then where the setpoints are, so that its own limits hold for them. But a command
+    leads the arm by acceleration / law.gain + law.lookahead * velocity, and may lead it by no more
+    than `MAX_LEAD`: part of that is kept for the acceleration, and the velocity gets the remainder.
+    """
+    max_lead = LEAD_FRACTION * MAX_LEAD
+    affordable_acceleration = ACCELERATION_FRACTION * max_lead * law.gain
+    acceleration = min(robot.max_acceleration, affordable_acceleration)
+
+    remaining_lead = max_lead - acceleration / law.gain
+    velocity = np.minimum(VELOCITY_FRACTION * robot.max_velocity, remaining_lead / law.lookahead)
+    return SetpointLimits(velocity, acceleration, tool_speed)
+
+
+def _limits_without_lead(robot: Robot, servo: ServoModel, tool_speed: float) -> SetpointLimits:
+    """Return the limits of setpoints that are sent as they are.
+
+    The law may make the arm's velocity larger than the setpoints' by a factor, whatever they do. As
+    it is linear, this factor also holds for the acceleration and for the speed of the tool. So the
+    arm keeps its limits if the setpoints keep these limits divided by the factor.
+    """
+    velocity_gain = servo.law.velocity_gain(servo.phase).of_any_motion
+    acceleration = robot.max_acceleration / velocity_gain
+    stoppable_velocity = _stoppable_velocity(servo.law, acceleration)
+    velocity = np.minimum(robot.max_velocity / velocity_gain, stoppable_velocity)
+    return SetpointLimits(velocity, acceleration, tool_speed / velocity_gain)
 
 
 def _stoppable_velocity(law: ServojLaw, acceleration: float) -> float:
     """Return the velocity, rad/s, from which setpoints may stop without the guard refusing any.
 
-    The distance of the arm from its setpoints is their velocity times the lag, which the guard
-    allows for, and a fraction of each acceleration so far. Where the sum of these fractions is too
-    large, it is a fraction of each velocity that counts.
+    The distance of the arm from its setpoints is a sum over the setpoints' velocities so far: each
+    counts by how far the arm is still behind, after that time, a command that steps. Summed by
+    parts, it is the present velocity times the lag, which the guard allows for, and a sum over the
+    accelerations so far. If the largest acceleration cannot make this second sum too large,
+    setpoints may stop from any velocity; otherwise the first sum limits the velocity.
+
+    Args:
+        law: The servo law.
+        acceleration: Largest acceleration of the setpoints, rad/s^2.
     """
+    # How far the arm is behind a command that has stepped by 1 rad, after each cycle (N,), rad.
     step = np.ones((1, 1))
     response = law.follow(step, previous=np.zeros(1), cycles=round(MEMORY_S / law.cycle))
     behind = 1.0 - response.q[:, 0]
 
+    # The largest distance per unit of acceleration, s^2.
     allowed = DISTANCE_FRACTION * float(allowed_distance(np.zeros(1), law.lookahead)[0])
     distance_per_acceleration = law.cycle**2 * float(np.abs(behind[::-1].cumsum()).sum())
     if acceleration * distance_per_acceleration <= allowed:
         return np.inf
-    return allowed / (law.cycle * float(np.abs(behind).sum()))
+
+    # The largest distance per unit of velocity, s.
+    distance_per_velocity = law.cycle * float(np.abs(behind).sum())
+    return allowed / distance_per_velocity

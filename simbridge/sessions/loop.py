@@ -21,7 +21,7 @@ from simbridge.sessions.channel import LiveChannel, Period
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.phases import LivePhase, Order
 
-# After so many periods in a row whose step took longer than a period, the arm brakes and holds.
+# The arm brakes and holds after this many periods in a row whose step took longer than a period.
 SLOW_STEPS = 10
 
 
@@ -30,9 +30,9 @@ class OrderRequest(NamedTuple):
 
     Attributes:
         order: What is asked of the motion.
-        engagement: With `ENGAGE`: the number of the engagement (see `LiveMotion.order`).
-        upto: Inputs up to this number are ignored.
-        value: With `SPEED`: the largest fraction of full speed.
+        engagement: With `ENGAGE`: number of the engagement that begins.
+        upto: Number of the last input that is ignored from then on.
+        value: With `SPEED`: largest fraction of full speed.
     """
 
     order: Order
@@ -46,7 +46,7 @@ class OrderRequest(NamedTuple):
 
     @classmethod
     def of_message(cls, message: dict[str, Any]) -> OrderRequest:
-        """Return the request of such a message."""
+        """Return the request of a message that `as_message` has made."""
         return cls(
             Order(message["order"]), message["engagement"], message["upto"], message["value"]
         )
@@ -57,13 +57,14 @@ class LiveLoop:
 
     Args:
         motion: The live motion.
-        channel: Inputs come from it, and periods are recorded in it.
+        channel: Memory from which inputs come, and in which periods are recorded.
         period: Control period, s.
-        clock: The loop's clock, s.
+        clock: Function that returns the loop's time, s.
         timed: Whether the time that a step takes counts.
-        late: Returns whether the speed is lower than the controller's because commands were late.
-        other_payload: Returns the controller's payload, kg, while it is another than at the begin
-            of the session; else None.
+        late: Function that returns whether the speed is lower than the controller's because
+            commands were late.
+        other_payload: Function that returns the controller's payload, kg, while it differs from
+            that at the beginning of the session; else None.
 
     Attributes:
         requests: Orders, one of which is taken in each period.
@@ -99,15 +100,18 @@ class LiveLoop:
         self._subjects = index_subjects(motion.subjects)
 
         self.requests: deque[OrderRequest] = deque()
-        # The number of the next period, from 0, and when the last one began, s.
+        # Index of the next period, from 0.
         self._index = 0
+        # When the last period began, s of the loop's clock; None before the first.
         self._begun_at: float | None = None
-        # How many steps in a row took longer than a period, and how long the last of them took, s.
+        # How many steps in a row took longer than a period.
         self._slow_steps = 0
+        # How long the last of them took, s.
         self._slow_duration = 0.0
-        # Largest fraction of full speed: now, and as it was requested.
-        self._max_speed = 1.0
+        # Largest fraction of full speed that an order allows.
         self._requested_max_speed = 1.0
+        # Largest fraction of full speed now, which follows the order by a ramp.
+        self._max_speed = 1.0
 
     def rest_at(self, q: Array) -> None:
         """Begin at rest at joint positions q (n,), rad."""
@@ -119,7 +123,16 @@ class LiveLoop:
         return self._step(rate, request)
 
     def _step(self, rate: float, request: OrderRequest) -> tuple[Array, float]:
-        """Make a period: take an order, step the motion, and record both; see `next`."""
+        """Make a period: take an order, step the motion, and record both.
+
+        Args:
+            rate: Fraction of full speed.
+            request: The order.
+
+        Returns:
+            The setpoint (n,), rad, and the period's index.
+        """
+        # Step the motion, and measure how long that takes.
         waited = self._waiting.seconds()
         begin = time.perf_counter()
         now = self._clock()
@@ -128,18 +141,20 @@ class LiveLoop:
         # Late commands lower the speed, too, and then the slider is not to blame.
         rate_cause = "late_commands" if self._late() else "speed_slider"
         step = self._motion.step(now, rate, self._channel.newest(), rate_cause=rate_cause)
-
         duration = time.perf_counter() - begin if self._timed else math.nan
+
+        # The time in which other threads used the core is not the solver's fault.
         if duration > self._period:
-            # A core that others used is no fault of the solver's.
             duration -= self._waiting.seconds() - waited
 
+        # Stop the arm, first of all orders, if the steps take too long.
         causes = self._add_causes(step.causes, now, duration)
         self._begun_at = now
         if self._slow_steps >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
             self.requests.appendleft(OrderRequest(Order.TOO_SLOW))
             self._slow_steps = 0
 
+        # Record the period.
         index = self._index
         self._index += 1
         period = Period(
@@ -187,7 +202,7 @@ class LiveLoop:
         """Return the causes of a period, with those that only the loop knows.
 
         Args:
-            causes: The motion's.
+            causes: The causes that the motion knows.
             now: When the period began, s.
             duration: How long its step took, s; nan where that does not count.
         """

@@ -38,21 +38,23 @@ OVERSHOOT_FACTOR = 1.25
 REFUSAL_SHOWN_S = 0.5
 # At a fraction of full speed below this the arm holds.
 MIN_RATE = 1e-3
+# A rate that falls faster than this many times the slider's ramp falls because the arm was braked.
+RAMP_FACTOR = 1.5
 # Slowed down below this factor towards a target that stays, the arm has come as near as it can.
 BLOCKED_FACTOR = 0.2
-# While the arm is held, the solver begins anew where it is each time the target has moved so far, m
-# and rad.
+# While a danger holds the arm, the solver begins anew at the setpoint whenever the target has moved
+# by more than this, m or rad.
 RESTART_DISTANCE = 0.05
 RESTART_ANGLE = 0.2
-# A joint brakes towards its end within so many times its braking distance, ...
+# A joint counts as braking for the end of its range within this many times its braking distance ...
 BRAKING_DISTANCES = 1.2
-# ... and rests within so many rad of it.
+# ... and this much more, rad, within which it rests there.
 END_TOLERANCE = 1e-3
 # Fraction of the limit from which a joint or the tool counts as being at it.
 AT_LIMIT = 0.98
-# A joint step smaller than this, rad, is none.
+# A joint step smaller than this, rad, counts as no motion.
 NO_STEP = 1e-12
-# Orders that stop the arm: what happens, and the cause's name.
+# Order that stops the arm -> what it does to the phase, and the name of the cause.
 STOPPING_ORDERS = {
     Order.HALT: (Happening.STOP, "halted"),
     Order.DISENGAGE: (Happening.DISENGAGE, "disengaged"),
@@ -65,14 +67,14 @@ class MotionStep(NamedTuple):
     """One period.
 
     Attributes:
-        setpoint: Joint positions (n,), rad.
-        solution: The solver's (n,), rad.
-        target: What the solver was stepped towards (7,); where the arm is sent while it holds.
-        phase: After the period.
+        setpoint: Joint positions (n,), rad, to send.
+        solution: Joint positions (n,), rad, that the solver found.
+        target: Pose (7,) towards which the solver was stepped; the setpoint's while the arm holds.
+        phase: The phase after the period.
         causes: What slows the arm down or holds it, the strongest first.
         speed: Fraction of the wanted joint step that was made, 0 to 1.
-        number: Of the input that was taken in this period; 0 if none was.
-        fate: Of that input.
+        number: Number of the input that was taken in this period; 0 if none was.
+        fate: Fate of that input.
     """
 
     setpoint: Array
@@ -89,8 +91,8 @@ class InputAnswer(NamedTuple):
     """The fate of an input in this period, and the reason if it was refused.
 
     Attributes:
-        number: Of the input; 0 if there was no new one.
-        fate: Its fate.
+        number: Number of the input; 0 if there was no new one.
+        fate: What became of it.
         refusal: Why it was refused; None if it was not.
     """
 
@@ -103,19 +105,19 @@ class LiveMotion:
     """The only owner of solver, limiter and collision check of a live session.
 
     Args:
-        solver: Made for the arm.
+        solver: The solver, made for the arm.
         period: Control period, s.
         options: How inputs are treated.
         servo: How the arm follows setpoints; None for an ideal servo.
-        collisions: With its obstacles; by default only the arm's own.
-        max_tool_speed: m/s; the robot's by default.
+        collisions: The bodies and obstacles that may not touch; by default the arm's own bodies.
+        max_tool_speed: Limit of the tool's speed, m/s; the robot's by default.
         preview: Whether chunks are followed one lag of the servo law ahead.
 
     Attributes:
-        engagement: The number of the present engagement, from 1.
-        phase: The present one.
-        solving: (1,): 1 while the solver is at work, else 0. It may be in memory that another
-            process reads.
+        engagement: Number of the present engagement, from 1; 0 before the first.
+        phase: The present phase.
+        solving: One number (1,): 1 while the solver is at work, else 0. It may be in memory that
+            another process reads.
     """
 
     def __init__(
@@ -134,36 +136,49 @@ class LiveMotion:
         self._solver = solver
         self._period = period
         self._options = options
-        # How far ahead chunks are followed, s.
+        # How far ahead of the clock chunks are followed, s.
         self._preview = servo.law.lag if preview and servo is not None else 0.0
 
-        # Limits. What stops at the end of a joint's range must not carry the arm beyond it.
+        # The limits of setpoints.
         tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
         limits = setpoint_limits(robot, servo, tool_speed, lead=options.lead)
+        self._limits = limits
+
+        # Setpoints that stop at the end of a joint's range must not carry the arm beyond it: the
+        # servo law overshoots, unless its inverse is sent.
         margin = 0.0
         if servo is not None and not options.lead:
             margin = OVERSHOOT_FACTOR * servo.law.overshoot(limits.acceleration)
-        self._limits = limits
         self._limiter = Limiter(
-            robot, period, limits.tool_speed, limits.velocity, limits.acceleration, margin
+            robot,
+            period,
+            max_tool_speed=limits.tool_speed,
+            max_velocity=limits.velocity,
+            max_acceleration=limits.acceleration,
+            margin=margin,
         )
+
+        # Slowing down towards singularities and obstacles.
+        braking_time = float(limits.velocity.max()) / limits.acceleration
         self._approach = ApproachLimit(
             robot,
             collisions or CollisionModel(robot),
             period,
             task=solver.task,
-            braking=float(limits.velocity.max()) / limits.acceleration,
+            braking_time=braking_time,
         )
+        # Pinocchio's working memory, and its number of the TCP's frame.
         self._data = robot.model.createData()
         self._tcp = robot.model.getFrameId("tcp")
 
         self.solving = np.zeros(1)
         self.engagement = 0
         self.phase = LivePhase.IDLE
-        # Inputs up to these numbers are not taken any more: by an order, and because they were.
+        # Inputs up to this number are ignored, as an order demanded: they were given before it.
         self._ignored = 0
+        # Number of the newest input that was seen: each is taken once.
         self._seen = 0
-        # Why the last input was refused, and when, s; None once another was accepted.
+        # When the last input was refused, s, and why; None once another was accepted.
         self._refusal: tuple[float, LiveCause] | None = None
         # Why the arm brakes or stands; None while it tracks.
         self._stopped_by: LiveCause | None = None
@@ -184,7 +199,7 @@ class LiveMotion:
         self._setpoint = np.array(q, dtype=float)
         self._change_phase(Happening.RESET)
         self._limiter.reset(self._setpoint)
-        # Fraction of full speed.
+        # Fraction of full speed in the last period.
         self._rate = 1.0
         self._begin_here()
 
@@ -194,16 +209,20 @@ class LiveMotion:
         self._solution = self._setpoint
         self._target = self._pose(self._setpoint)
 
-        # The aim of the input in force, that input, and from when on it grows stale, s.
-        self._aim: Aim | None = None
+        # The input in force; None before the first.
         self._input: Input | None = None
+        # The aim that makes targets of it; None before the first.
+        self._aim: Aim | None = None
+        # The instant from which the input's age counts, s: it is stale a timeout later.
         self._input_end = 0.0
 
-        # By which factor the last step was shortened towards a danger, and which.
+        # Factor by which the last step was shortened towards singularities and obstacles.
         self._slow_factor = 1.0
+        # The dangers that shortened it.
         self._slow_causes: tuple[LiveCause, ...] = ()
+        # The causes that are named, for a moment longer than they act.
         self._lingering = LingeringCauses()
-        # The target (7,) with which the solver was restarted last.
+        # The target (7,) when the solver was last restarted at the setpoint.
         self._restart_target = self._target
         # The solution (n,), rad, towards which the arm has come as near as it can; None otherwise.
         self._blocked: Array | None = None
@@ -213,8 +232,8 @@ class LiveMotion:
 
         Args:
             order: The order.
-            engagement: With `ENGAGE`: its number.
-            upto: Inputs up to this number are ignored.
+            engagement: With `ENGAGE`: the number of the engagement that begins.
+            upto: Number of the last input that is ignored from now on.
             took: With `TOO_SLOW`: how long the last step took, s.
         """
         self._ignored = max(self._ignored, upto)
@@ -252,15 +271,18 @@ class LiveMotion:
             newest: The newest input so far; None before the first.
             rate_cause: The name of the cause if `rate` is below full speed.
         """
-        if rate < self._rate - 1.5 * SCALING_RAMP * self._period:
-            # It falls faster than the slider's ramp: the arm was braked, and goes on from there.
+        # A rate that falls faster than the slider's ramp: the arm was braked, and goes on at the
+        # speed that it has.
+        if rate < self._rate - RAMP_FACTOR * SCALING_RAMP * self._period:
             self._limiter.scale_speed(rate / self._rate)
         self._rate = rate
 
+        # Inputs: the newest is taken or refused, and the one in force may have grown stale.
         answer = self._take(now, newest)
         refusal = self._shown_refusal(now, answer)
         self._stop_if_stale(now)
 
+        # The setpoint, and what slows the arm down or holds it. It rests in all other phases.
         causes: tuple[LiveCause, ...] = ()
         speed = 1.0
         if self.phase is LivePhase.TRACKING:
@@ -292,7 +314,8 @@ class LiveMotion:
         if not self.phase.takes_inputs or newest.engagement != self.engagement:
             return InputAnswer(number, Fate.NOT_ENGAGED, LiveCause("not_engaged"))
 
-        # A new kind, and the first after a stop, go on from the setpoint.
+        # An input of the kind that is tracked goes on with its aim; another kind, and the first
+        # input after a stop, begin a new aim at the setpoint.
         aim = self._aim
         goes_on = (
             self.phase is LivePhase.TRACKING
@@ -303,6 +326,7 @@ class LiveMotion:
             aim = make_aim(newest, self._options, self._period, self._engaged_at)
             aim.begin(self._setpoint, self._pose(self._setpoint))
 
+        # Refuse an input that is too far from the one before.
         distance, angle = aim.jump(newest)
         max_distance, max_angle = self._options.max_jump
         if distance > max_distance:
@@ -310,23 +334,26 @@ class LiveMotion:
         if angle > max_angle:
             return InputAnswer(number, Fate.TOO_FAR, LiveCause("max_turn", "", angle))
 
+        # Accept it.
         is_late = self._input is not None and self._is_stale(now, self._input)
         if aim is not self._aim:
             self._solver.reset(self._setpoint)
         aim.take(now, newest)
         self._aim = aim
         self._input = newest
-        # A chunk grows stale from its last stamp on.
-        self._input_end = now + (float(newest.values[-1, 0]) if newest.is_chunk else 0.0)
+        # The age of a chunk counts from its last stamp on.
+        duration = float(newest.values[-1, 0]) if newest.is_chunk else 0.0
+        self._input_end = now + duration
         self._stopped_by = None
         self._change_phase(Happening.INPUT)
         return InputAnswer(number, Fate.LATE if is_late else Fate.ACCEPTED, None)
 
     def _shown_refusal(self, now: float, answer: InputAnswer) -> LiveCause | None:
-        """Return the last refusal, for long enough to be seen by who gives inputs."""
+        """Return the last refusal, for long enough that whoever gives the inputs can see it."""
         if answer.refusal is not None:
             self._refusal = now, answer.refusal
         elif answer.number:
+            # An input was accepted.
             self._refusal = None
 
         if self._refusal is None:
@@ -363,7 +390,7 @@ class LiveMotion:
 
         desired_joints = self._solve(aim, self._input, now, rate)
 
-        # Limit.
+        # Bring the wanted joint positions within the limits; the approach to dangers is one.
         if desired_joints is self._blocked:
             self._setpoint = self._limiter.brake()
             limited = True
@@ -373,22 +400,26 @@ class LiveMotion:
             self._setpoint, limited = self._limiter.next(
                 desired_joints, rate, self._approach_factor
             )
-            # Otherwise the arm might slide on along an obstacle, or along singular postures, for a
-            # long time.
+            # Let the arm rest from the next period on if a danger holds it before the final
+            # solution. Otherwise it might slide on along an obstacle, or along singular postures,
+            # for a long time.
             is_blocked = desired_joints is aim.final_solution and self._slow_factor < BLOCKED_FACTOR
             self._blocked = aim.final_solution if is_blocked else None
 
-        # Let a twist's target wait for the arm.
+        # Let a twist's target wait for the arm. The solver begins anew where the aim does.
         if aim.is_twist:
             pose = self._pose(self._setpoint)
-            if aim.follow(pose, limited=limited, blocked=self._slow_factor < 1.0):
+            begins_anew = aim.follow(pose, limited=limited, blocked=self._slow_factor < 1.0)
+            if begins_anew:
                 self._solver.reset(self._setpoint)
 
+        # The fraction of the wanted step that was made, by the joints that move most.
         step = float(np.abs(desired_joints - before).max())
         speed = 1.0
         if step >= NO_STEP:
             speed = min(1.0, float(np.abs(self._setpoint - before).max()) / step)
 
+        # What slowed it down.
         causes = list(self._slow_causes)
         if limited:
             causes += self._limit_causes(desired_joints, rate)
@@ -403,6 +434,8 @@ class LiveMotion:
         """Return the joint positions (n,), rad, that are wanted in this period."""
         timeout = self._options.timeout_of(item.kind)
         time = now + self._preview if item.is_chunk else now
+
+        # Inputs in joint space need no solver.
         desired_joints = aim.joints(time, rate, self._setpoint, timeout)
         if desired_joints is not None:
             self._solution = desired_joints
@@ -418,18 +451,19 @@ class LiveMotion:
         if aim.final_solution is not None:
             return aim.final_solution
 
+        # While a danger holds the arm, the solver may have gone on to where the arm cannot follow,
+        # such as beyond a singularity: begin anew at the setpoint when the target has moved.
         if aim.has_changed and self._slow_factor < BLOCKED_FACTOR:
-            # The solver may have gone on to where the arm cannot follow, such as beyond a
-            # singularity.
             distance, angle = POSES.size(POSES.difference(self._restart_target, self._target))
             if distance > RESTART_DISTANCE or angle > RESTART_ANGLE:
                 self._solver.reset(self._setpoint)
                 self._restart_target = self._target
 
+        # Step it. Once the solutions come no nearer to the target, the nearest one holds, from
+        # which the solver goes on when the target moves.
         solution = self._step_solver()
         desired_joints = aim.settle(now, solution, self._residual(solution, self._target))
         if aim.final_solution is not None:
-            # From there the solver goes on when the target moves.
             self._solver.reset(desired_joints)
         return desired_joints
 
@@ -438,7 +472,7 @@ class LiveMotion:
 
         Raises:
             ForeignSolverError: A custom solver failed.
-            InvalidParameter: Its answer is no joint positions.
+            InvalidParameter: Its answer is not joint positions.
         """
         solver = self._solver
         self.solving[0] = 1.0
@@ -450,7 +484,7 @@ class LiveMotion:
         return check_answer(solver.name, answer, self._robot.n)
 
     def _approach_factor(self, q: Array, proposed: Array) -> float:
-        """Return by which factor a step is shortened towards a danger; see `ApproachLimit`."""
+        """Return the factor by which a step is shortened towards dangers; see `ApproachLimit`."""
         assert self._aim is not None
         self._slow_factor, self._slow_causes = self._approach.speed(
             q, proposed, cartesian=not self._aim.in_joints
@@ -460,10 +494,12 @@ class LiveMotion:
     def _limit_causes(self, desired_joints: Array, rate: float) -> list[LiveCause]:
         """Return the limits that keep the setpoint from the wanted joint positions (n,), rad."""
         causes = []
+
+        # The joint that moves fastest in proportion to the setpoints' limit. The number that is
+        # shown is a fraction of the robot's limit.
         used = np.abs(self._limiter.velocity) / (rate * self._limits.velocity)
         joint = int(np.argmax(used))
         if used[joint] > AT_LIMIT:
-            # Shown as a fraction of the robot's limit.
             fraction = abs(self._limiter.velocity[joint]) / self._robot.max_velocity[joint]
             name = self._robot.joint_names[joint]
             causes.append(LiveCause("joint_velocity", name, float(fraction)))
@@ -479,27 +515,33 @@ class LiveMotion:
         """Return the joints that are wanted beyond their range, and are at its end or brake for it.
 
         Args:
-            desired_joints: (n,), rad.
+            desired_joints: The wanted joint positions (n,), rad.
         """
         q = self._setpoint
         low = self._robot.position_min
         high = self._robot.position_max
+        is_beyond = np.maximum(low - desired_joints, desired_joints - high) > 0.0
+
+        # The room to the nearer end, and in how much of it a joint counts as braking, rad: its
+        # braking distance v^2 / (2 a), and some more.
         room = np.minimum(q - low, high - q)
         braking = BRAKING_DISTANCES * 0.5 * self._limiter.velocity**2 / self._limits.acceleration
-        is_beyond = np.maximum(low - desired_joints, desired_joints - high) > 0.0
-        joints = np.flatnonzero(is_beyond & (room <= braking + END_TOLERANCE)).tolist()
+        is_near_end = room <= braking + END_TOLERANCE
+
         names = self._robot.joint_names
+        joints = np.flatnonzero(is_beyond & is_near_end).tolist()
         return [LiveCause("joint_limit", names[j], float(room[j])) for j in joints]
 
     def _brake(self, now: float) -> tuple[LiveCause, ...]:
-        """Make the next setpoint on the way to rest; return why."""
+        """Make the next setpoint on the way to rest; return why the arm brakes."""
         self._setpoint = self._limiter.brake()
         self._solution = self._setpoint
         self._target = self._pose(self._setpoint)
         cause = self._cause_of_rest(now)
 
+        # Once the arm rests, the next input begins anew from there. The last one is kept, so that
+        # its age can be shown, and the next one be known as late.
         if not self._limiter.velocity.any():
-            # Kept for the age of the input, and to know a late one.
             input_end = self._input_end
             item = self._input
             self._begin_here()
@@ -523,7 +565,7 @@ class LiveMotion:
     def _residual(self, q: Array, target: Array) -> tuple[float, float]:
         """Return how far the TCP at joint positions q is from a target, m and rad.
 
-        Only what the solver's task constrains counts.
+        Components that the solver's task leaves free count as reached.
         """
         pose = self._pose(q)
         tool = pin.XYZQUATToSE3(pose)

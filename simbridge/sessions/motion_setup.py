@@ -27,8 +27,10 @@ NEEDED_SOLVER = (
     "module:function, or an object that pickle can send to the loop's process: define it in a "
     "module of its own, not in the program that is run"
 )
-# Periods of each kind of input in which everything is compiled.
+# Number of periods, for each kind of input, after which everything is compiled.
 COMPILING_PERIODS = 3
+# Time between the inputs of different kinds that compile everything, s: none grows stale.
+COMPILING_INTERVAL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,16 @@ class MotionSetup:
 
     Attributes:
         robot: The arm.
-        solver: Made for it, or the name `module:function` of a custom one.
+        solver: The solver, made for the arm, or the name `module:function` of a custom one.
         period: Control period, s.
         options: How inputs are treated.
         servo: How the arm follows setpoints; None for an ideal servo.
-        collision_scene: Obstacles.
-        max_tool_speed: m/s; the robot's by default.
-        preview: See `LiveMotion`.
-        start: Where the simulated arm begins (n,), rad; None for home, and on a controller.
-        run_options: Of the simulated arm; None on a controller.
+        collision_scene: The obstacles around the arm.
+        max_tool_speed: Limit of the tool's speed, m/s; None for the robot's.
+        preview: Whether chunks are followed one lag of the servo law ahead.
+        start: Joint positions (n,), rad, at which the simulated arm begins; None for home, and on a
+            controller.
+        run_options: Options of the simulated arm; None for the default ones.
         directory: Working directory, from which modules are imported.
         paths: Further directories from which modules are imported.
     """
@@ -74,6 +77,8 @@ class MotionSetup:
         Raises:
             InvalidParameter: The solver cannot be sent to another process.
         """
+        # What the program that is run defines is in its module __main__, which is another module in
+        # the other process: pickle would not notice. A custom solver's function counts, too.
         solver = self.solver
         class_module = "" if isinstance(solver, str) else type(solver).__module__
         function = getattr(solver, "_function", None)
@@ -81,8 +86,11 @@ class MotionSetup:
         if "__main__" in (class_module, function_module):
             raise InvalidParameter("solver", getattr(solver, "name", solver), NEEDED_SOLVER)
 
+        # The setup is pickled by itself: to read it, its modules must be importable, for which the
+        # other process needs the directories first.
         try:
-            return pickle.dumps((self.directory, self.paths, pickle.dumps(self)))
+            pickled_setup = pickle.dumps(self)
+            return pickle.dumps((self.directory, self.paths, pickled_setup))
         except Exception as error:  # what cannot be pickled fails in many ways
             reason = f"{NEEDED_SOLVER} ({type(error).__name__}: {error})"
             raise InvalidParameter("solver", getattr(solver, "name", solver), reason) from None
@@ -93,8 +101,8 @@ class MotionSetup:
         if isinstance(solver, str):
             solver = build_solver(self.robot, solver)
 
-        # Everything that a motion calls is compiled by one that is thrown away, with an input for
-        # poses, for twists and for joints. Each comes before the one before it is stale.
+        # A motion that is thrown away compiles everything that a motion calls, with an input for
+        # poses, for twists and for joints.
         trial = self.make_motion(solver)
         trial.order(Order.ENGAGE, engagement=1)
         home_pose = trial.step(0.0).target
@@ -104,8 +112,9 @@ class MotionSetup:
             Input("joints", self.robot.home, 3, 1),
         )
         for k, trial_input in enumerate(trial_inputs):
+            now = COMPILING_INTERVAL_S * k
             for _ in range(COMPILING_PERIODS):
-                trial.step(0.1 * k, 1.0, trial_input)
+                trial.step(now, 1.0, trial_input)
 
         return self.make_motion(solver)
 

@@ -13,7 +13,7 @@ from simbridge.planning.option_field import teleop_option
 LiveHold = Literal["continue", "zero-order"]
 Filter = Literal["none", "one-euro", "butterworth"]
 
-# Without an input for this long, s, the arm brakes and holds.
+# Kind of input -> how long, s, without a further one until the arm brakes and holds.
 TIMEOUTS = {
     "twist": 0.2,
     "jog": 0.2,
@@ -23,8 +23,8 @@ TIMEOUTS = {
     "follow_joints": 0.5,
 }
 
-# The fields of `Options` that every live session has, too; the others concern a scenario, or an
-# input's kind.
+# The fields of `Options` that every live session has, too. The other fields concern a scenario, or
+# an input's kind.
 LIVE = (
     "cell",
     "host",
@@ -47,11 +47,12 @@ LIVE = (
     "tip",
     "package",
 )
-# Those of them that a simulation on the caller's clock has.
+# The fields of `LIVE` that a simulation on the caller's clock has.
 SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))
-# Those that a studio has: it draws the arm itself, and a person confirms in its page.
+# The fields of `LIVE` that a studio has: it draws the arm itself, and a person confirms in its
+# page.
 STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))
-# Those that `simbridge.live` takes in addition: feedforward is for chunks alone.
+# The fields that `simbridge.live` takes in addition: feedforward is for chunks alone.
 MORE = ("feedforward", "on_scaling", "on_pause")
 
 

@@ -31,7 +31,7 @@ from simbridge.sessions.loop import LiveLoop, OrderRequest
 from simbridge.sessions.motion_setup import MotionSetup, unpickle_setup
 from simbridge.sessions.stepped_arm import SteppedArm
 
-# A period that begins later than by this fraction of itself is missed.
+# A period that begins later than by this fraction of a period counts as missed.
 MISSED_FRACTION = 0.5
 
 
@@ -103,8 +103,9 @@ def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> Non
 
     with SteppedArm(setup, motion, channel, ring, time.monotonic) as arm:
         parent.report(event="session", subjects=list(motion.subjects), notes=notes)
-        # When the period begins, s, and how many began too late.
+        # When the period begins, s.
         deadline = time.monotonic()
+        # How many periods began too late.
         missed = 0
         while not parent.gone:
             # Take what the parent asks for.
@@ -117,7 +118,7 @@ def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> Non
                 arm.loop.requests.append(OrderRequest.of_message(request))
             parent.check_alive()
 
-            # A refused setpoint stops the arm, and the loop goes on: it can be engaged again.
+            # A refused setpoint stops the arm. The loop goes on, so that it may be engaged again.
             try:
                 arm.step()
             except GuardViolation as error:
@@ -155,7 +156,7 @@ def simulate() -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "servo":
         leave(main(LiveServoSession))
-    # Also where a solver never returns. The servo process does not do this: it brakes the arm
-    # first.
+    # A simulation ends with its parent at once, even where a solver never returns. The servo
+    # process does not do this: it brakes the arm first.
     end_with_parent()
     sys.exit(simulate())

@@ -26,16 +26,19 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
     Attributes:
         kind: What it is; "" if it could not be recognised.
         sent: When it was given, s of the host's monotonic clock.
-        values: Its numbers, of a chunk its rows; None if it was refused and they were not numbers.
-        number: Counts the inputs of a session from 1; 0 for one that was refused when it was given.
-        engagement: The one to which it belongs.
-        frame: The axes of a twist.
+        values: Its numbers, or the rows of a chunk; None if it was refused and they were not
+            numbers.
+        number: Its number: inputs of a session are counted from 1; 0 for an input that was refused
+            when it was given.
+        engagement: Number of the engagement to which it belongs.
+        frame: The frame in whose axes a twist was given.
         relative: Whether a pose is relative to that at the engagement.
         fate: "accepted", "late", "rejected" or "superseded".
-        why: Of a rejection.
-        received: When the loop took it, s of the loop's clock.
-        index: The log's sample of the period that used it first.
-        command: When the command of that period was sent, s of the host's monotonic clock.
+        why: The reason of a rejection; "" if it was not rejected.
+        received: When the loop took it, s of the loop's clock; None if it did not.
+        index: Index of the log's sample of the period that used it first; None if there is none.
+        command: When the command of that period was sent, s of the host's monotonic clock; None if
+            that is not known.
     """
 
     kind: str
@@ -56,7 +59,7 @@ class JsonLines:
     """A file of one JSON object a line, handed to the system by `flush`.
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: The file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,9 +95,9 @@ def _json_line(record: InputRecord | Mapping[str, Any]) -> bytes:
 def _replace_unwritable(value: Any) -> Any:
     """Return a value in which everything that JSON cannot hold is text.
 
-    Such as a huge integer, or half a character.
+    JSON cannot hold a huge integer, for example, or half a character.
     """
-    # What holds values.
+    # Containers: replace what they hold.
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.asdict(value)
         return {name: _replace_unwritable(field) for name, field in fields.items()}
@@ -106,7 +109,7 @@ def _replace_unwritable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_replace_unwritable(item) for item in value]
 
-    # A value that JSON has; of integers, those of 64 bits.
+    # A value that JSON has. Integers may have 64 bits.
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int) and abs(value) < 2**63:

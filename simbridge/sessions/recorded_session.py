@@ -40,7 +40,7 @@ from simbridge.trajectory.trajectory import Trajectory
 
 # The only backend that keeps a tool speed of its own, below the robot's.
 SLOW_BACKEND = "real"
-# Fraction of the largest acceleration with which a record that ends in motion is ended.
+# Fraction of the largest acceleration with which the arm is braked where a record ends in motion.
 BRAKING_FRACTION = 0.9
 
 
@@ -94,10 +94,10 @@ class RecordedSession:
 
         Args:
             home: Joint positions (n,), rad; the session's by default.
-            links: Those of `Options.links` that are given replace the session's.
+            links: As `Options.links`; a link that is named replaces the session's.
 
         Raises:
-            InvalidParameter: The calling program had defined it, or it has no links to choose.
+            InvalidParameter: The calling program had defined the arm, or it has no links to choose.
         """
         robot = self.record.robot
         if not robot.is_built_in and not Path(robot.source).is_file():
@@ -144,8 +144,8 @@ class RecordedSession:
         """Return the session's options that those of a run leave open.
 
         Args:
-            options: Of the run.
-            backend: Of the run, by its name.
+            options: The options of the run.
+            backend: The name of the run's backend.
         """
         floor = self.record.scenario.floor
         robot = self.record.robot
@@ -190,8 +190,8 @@ class RecordedSession:
         """Return the targets of the session as a scenario.
 
         Args:
-            solved: Whether the inputs are solved again: then it has the session's solver, unless
-                that is a function.
+            solved: Whether the inputs are solved again: then the scenario has the session's solver,
+                unless that is a function.
         """
         chosen_solver: dict[str, Any] = {}
         if solved and not isinstance(self.solver, str):
@@ -295,7 +295,13 @@ class RecordedSession:
 
 
 def _repeat_order(motion: LiveMotion, log: LogColumns, k: int) -> None:
-    """Do with a motion what was asked of the recorded one at sample k, besides inputs."""
+    """Let a motion do what the recorded one was asked to at sample k, besides inputs.
+
+    Args:
+        motion: The motion that solves the inputs again.
+        log: The log of the session.
+        k: Index of the sample.
+    """
     order = Order(int(log.live["order"][k]))
     if _is_placed(log, k, order):
         motion.rest_at(log.setpoint[k])
@@ -304,14 +310,20 @@ def _repeat_order(motion: LiveMotion, log: LogColumns, k: int) -> None:
 
 
 def _is_placed(log: LogColumns, k: int, order: Order) -> bool:
-    """Return whether a pause or a stop had put the arm of a session where it is at sample k.
+    """Return whether something else than the session had put its arm where it is at sample k.
 
-    An engagement goes on from where the one before left the arm, if nothing moved it between them.
+    Args:
+        log: The log of the session.
+        k: Index of the sample.
+        order: The order that was taken in it.
     """
+    # A pause at the pendant stops the arm where it is.
     if order in (Order.PAUSE, Order.RESUME) or log.live["phase"][k] == LivePhase.PAUSED:
         return True
     if order is not Order.ENGAGE:
         return False
+
+    # An engagement goes on from where the one before left the arm, unless a stop moved it.
     return k == 0 or not np.array_equal(log.setpoint[k], log.setpoint[k - 1])
 
 
@@ -337,9 +349,9 @@ def _plan_of_steps(
 
 
 def planning_flags(options: Options) -> list[str]:
-    """Return the options that are set and make a plan another one, as flags.
+    """Return the options that are set and would change a plan, as flags.
 
-    What replays a plan refuses them.
+    Where a plan is only replayed, they are refused.
     """
     is_set = {
         "--speed-scale": options.speed_scale != 1.0,
@@ -355,37 +367,47 @@ def _brake_at_end(plan: Plan, robot: Robot) -> Plan:
     """Return a plan that ends at rest.
 
     A record may end in motion, as that of a session that was killed.
+
+    Args:
+        plan: The recorded plan.
+        robot: The arm, whose limit of acceleration holds while it brakes.
     """
+    # The joints' velocities (n,), rad/s (m/s for a prismatic joint), in the last period.
     velocity = np.zeros(robot.n)
     if plan.samples > 1:
         velocity = (plan.setpoints[-1] - plan.setpoints[-2]) / plan.period
 
-    # Brake all joints in proportion, the fastest one by the largest change in a period, rad/s.
+    # Brake all joints in proportion: the fastest one loses the most that it may in a period.
     max_change = BRAKING_FRACTION * robot.max_acceleration * plan.period
     setpoint = plan.setpoints[-1]
-    braking_setpoints = []
+    setpoints = []
     fastest = float(np.abs(velocity).max())
     while fastest > 0.0:
         velocity = max(0.0, 1.0 - max_change / fastest) * velocity
         setpoint = setpoint + velocity * plan.period
-        braking_setpoints.append(setpoint)
+        setpoints.append(setpoint)
         fastest = float(np.abs(velocity).max())
 
-    # Append them; meanwhile the target stays where it was.
-    count = len(braking_setpoints)
-    braking = np.array(braking_setpoints).reshape(count, robot.n)
+    # The last target is held meanwhile, one pose a period.
+    count = len(setpoints)
     elapsed = plan.period * np.arange(1, count + 1)
-    path = plan.trajectory
-    longer_path = replace(
-        path,
-        times=np.concatenate([path.times, path.times[-1] + elapsed]),
-        poses=np.concatenate([path.poses, np.repeat(path.poses[-1:], count, axis=0)]),
+    trajectory = plan.trajectory
+    held_poses = np.repeat(trajectory.poses[-1:], count, axis=0)
+    extended_trajectory = replace(
+        trajectory,
+        times=np.concatenate([trajectory.times, trajectory.times[-1] + elapsed]),
+        poses=np.concatenate([trajectory.poses, held_poses]),
     )
-    times = plan.trajectory_times
+    trajectory_times = plan.trajectory_times
+    extended_times = np.concatenate([trajectory_times, trajectory_times[-1] + elapsed])
+
+    # Append the setpoints. They count as limited: the arm is kept from the held target. No solver
+    # has been asked, so that the solution is the setpoints.
+    braking = np.array(setpoints).reshape(count, robot.n)
     return replace(
         plan,
-        trajectory=longer_path,
-        trajectory_times=np.concatenate([times, times[-1] + elapsed]),
+        trajectory=extended_trajectory,
+        trajectory_times=extended_times,
         solution=np.concatenate([plan.solution, braking]),
         setpoints=np.concatenate([plan.setpoints, braking]),
         limited=np.concatenate([plan.limited, np.ones(count, dtype=bool)]),

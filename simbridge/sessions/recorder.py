@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -22,9 +23,9 @@ from simbridge.sessions.inputs import Fate, Input
 from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import EVENTS, INPUTS, InputRecord, JsonLines
 
-# Inputs that wait to be recorded, at most: half a minute at 1 kHz.
-MAX_WAITING_INPUTS = 32_768
-# Numbers that are recorded of an input that is refused, at most.
+# The most inputs that may wait to be recorded: half a minute at 1 kHz; and the most notes.
+MAX_WAITING = 32_768
+# The most numbers that are recorded of an input that is refused.
 MAX_RECORDED_NUMBERS = 4096
 # How many of the newest inputs count for the latency that is shown.
 LATENCY_WINDOW = 100
@@ -43,11 +44,17 @@ _FATES = {
 class LiveRecorder:
     """The record of a live session.
 
-    Inputs may be added at any time by any thread; the rest is called by one thread at a time.
+    Inputs and notes may be added at any time by any thread; the rest is called by one thread at a
+    time.
+
+    Args:
+        directory: The session's run directory, into which it is recorded.
+        joint_names: The joints' names (n), for the log.
+        period: Control period, s.
+        metadata: Facts about the session, for the log.
 
     Attributes:
-        lost: Inputs and periods that were overwritten before they were recorded.
-        phase: The newest.
+        phase: The phase of the newest period.
         paused: Whether the program was paused since this was last set to False.
     """
 
@@ -68,34 +75,48 @@ class LiveRecorder:
         )
         self._inputs = JsonLines(directory.path / INPUTS)
         self._events = JsonLines(directory.path / EVENTS)
-        self.lost = 0
         self.phase = LivePhase.IDLE
         self.paused = False
 
-        # Inputs and notes of the caller's threads, which the recorder has not seen: bounded, and
-        # appended to without a lock.
+        # Inputs and notes that the caller's threads have added, and that the recorder has not taken
+        # yet. Adding takes no lock, and is refused beyond `MAX_WAITING`: `add_input` and `note`.
         self._arrived: deque[InputRecord] = deque()
-        self._notes: deque[dict[str, Any]] = deque(maxlen=MAX_WAITING_INPUTS)
-        # Inputs that are not written yet, in order.
+        self._notes: deque[dict[str, Any]] = deque()
+        # How many inputs, notes and periods the record lacks. The lock is held only to count.
+        self._lost = 0
+        self._count_lock = threading.Lock()
+        # Inputs that were taken and are not written yet, in order.
         self._unwritten: deque[InputRecord] = deque()
 
-        # By the index of their period: periods whose state is expected, and the inputs that they
-        # used first.
+        # Period's index -> the period, while its state is expected.
         self._waiting: dict[int, Period] = {}
+        # Period's index -> the input that the period used first, while its state is expected.
         self._used: dict[int, InputRecord] = {}
-        # Of the newest inputs, s.
+        # Times from the newest inputs to their commands, s.
         self._latencies: deque[float] = deque(maxlen=LATENCY_WINDOW)
 
-        # How many samples were written, and the stamp of the last one, s.
+        # How many samples were written.
         self._samples = 0
+        # The stamp of the last sample, s; a period before the first one's.
         self._stamp = -period
-        # The present loop's first state: its timestamp and its stamp, s.
+        # The controller's timestamp of the present loop's first state, s; None before it.
         self._first_timestamp: float | None = None
+        # The stamp that this state got in the log, s.
         self._first_stamp = 0.0
-        # When the first state of the session arrived, s of the host's clock.
+        # When the first state of the session arrived, s of the host's clock; None before it.
         self._begin: float | None = None
         # The index of each name that subjects of causes may have.
         self._subjects: dict[str, int] = {}
+
+    @property
+    def lost(self) -> int:
+        """Number of inputs, notes and periods that the record lacks, as it could not keep up."""
+        return self._lost
+
+    def count_lost(self, count: int) -> None:
+        """Count inputs, notes or periods that the record lacks."""
+        with self._count_lock:
+            self._lost += count
 
     @property
     def latency(self) -> float | None:
@@ -103,32 +124,44 @@ class LiveRecorder:
         return statistics.median(self._latencies) if self._latencies else None
 
     def add_input(self, record: InputRecord) -> None:
-        """Add an input, to be recorded with the next periods; beyond the bound it is lost."""
-        if len(self._arrived) >= MAX_WAITING_INPUTS:
-            self.lost += 1
+        """Add an input, to be recorded with the next periods; where too many wait, it is lost."""
+        if len(self._arrived) >= MAX_WAITING:
+            self.count_lost(1)
             return
         self._arrived.append(record)
 
     def begin_loop(self, now: float, subjects: tuple[str, ...]) -> None:
         """Record that a loop has begun, whose periods count from 0 again.
 
-        The log has causes and their subjects by index.
+        The event lists the names of causes and subjects, which the log has by index.
 
         Args:
-            now: The time, s of the host's monotonic clock.
+            now: When the loop began, s of the host's monotonic clock.
             subjects: The names that subjects of causes may have.
         """
         self.event(now, "began", causes=list(NAMES), subjects=list(subjects))
         self._subjects = index_subjects(subjects)
+
+        # The states of the last loop's periods will not come any more.
         self._waiting.clear()
-        # Their states will not come any more.
         for record in self._used.values():
             _forget_period(record)
         self._used.clear()
         self._first_timestamp = None
 
     def note(self, now: float, name: str, facts: Mapping[str, Any]) -> None:
-        """Add a note of the caller's, at a time, s; it is recorded with the next periods."""
+        """Add a note of the caller's, to be recorded with the next periods.
+
+        Where too many wait, it is lost.
+
+        Args:
+            now: When it was noted, s of the session's clock.
+            name: What is noted.
+            facts: Its further values.
+        """
+        if len(self._notes) >= MAX_WAITING:
+            self.count_lost(1)
+            return
         self._notes.append({"at": now, "event": "note", "note": name, "facts": dict(facts)})
 
     def event(self, now: float, name: str, **facts: Any) -> None:
@@ -149,7 +182,7 @@ class LiveRecorder:
 
     def _take_period(self, period: Period) -> None:
         """Expect the state of a period; record its change of phase, and the fate of its input."""
-        # The period in which the arm has come to rest is the last of its engagement.
+        # Periods of an idle arm are not logged, but for the first: in it the arm came to rest.
         stays_idle = period.phase is self.phase is LivePhase.IDLE
         if not stays_idle or period.order is not Order.NONE:
             self._waiting[period.index] = period
@@ -188,8 +221,9 @@ class LiveRecorder:
         index = round(state.plan_time / self._period)
         period = self._waiting.pop(index, None)
 
-        # States come in order: those of earlier periods were missed.
-        for missed in [i for i in self._waiting if i < index]:
+        # States come in order: the states of earlier periods that still wait were missed.
+        missed_indices = [i for i in self._waiting if i < index]
+        for missed in missed_indices:
             del self._waiting[missed]
             missed_input = self._used.pop(missed, None)
             if missed_input is not None:
@@ -209,17 +243,19 @@ class LiveRecorder:
         self._samples += 1
 
     def _stamp_of(self, state: ArmState) -> float:
-        """Return the stamp of a state's sample, s.
+        """Return the stamp of a state's sample, s from the session's first state.
 
-        A loop that begins anew may be on another clock: its samples follow those before by the
-        host's.
+        Within a loop it follows the states' own clock. Each loop may have another one: the time
+        between two loops is measured by the host's.
         """
+        # The first state of a loop.
         if self._first_timestamp is None:
             if self._begin is None:
                 self._begin = state.host_monotonic
             elapsed = round((state.host_monotonic - self._begin) / self._period) * self._period
             self._first_stamp = max(elapsed, self._stamp + self._period)
             self._first_timestamp = state.timestamp
+
         count = round((state.timestamp - self._first_timestamp) / self._period)
         return self._first_stamp + count * self._period
 
@@ -255,30 +291,30 @@ class LiveRecorder:
         Args:
             final: Whether nothing follows, so that all are written.
         """
-        # All up to the last one whose fate is known: the loop takes the newest input, so those
-        # before one that it took are superseded.
+        # Count the inputs up to the last one whose fate is known. The loop takes the newest input,
+        # so that the inputs before one that it took are superseded.
         settled_count = 0
         for i, record in enumerate(self._unwritten):
-            # One without a number was refused at once.
+            # An input without a number was refused at once.
             is_settled = record.received is not None or not record.number
             if final or is_settled:
                 settled_count = i + 1
 
-        # Of them, those before the first whose command has not been seen yet.
+        # Write these inputs, but wait for the state that shows an input's command.
         for _ in range(settled_count):
             record = self._unwritten[0]
             awaits_state = record.index == AWAITS_STATE
             if not final and awaits_state and record.fate != "rejected":
                 break
             if awaits_state:
-                # A rejected input has no sample; nor has one whose state never came.
+                # A rejected input has no sample; nor has an input whose state never came.
                 record.index = None
             self._inputs.write(self._unwritten.popleft())
         self._inputs.flush()
         self._events.flush()
 
     def close(self) -> None:
-        """Write what is left and close the files."""
+        """Write what is not written yet, and close the files."""
         try:
             self.take([], [])
             self._flush_inputs(final=True)
@@ -320,8 +356,8 @@ def input_record(item: Input) -> InputRecord:
 def plain_numbers(raw_values: Any) -> list[float | None] | None:
     """Return what a caller passed as plain numbers for the record.
 
-    Those that are not finite are None; all of it is None if it is no vector or table, or a huge
-    one.
+    Numbers that are not finite become None. The result is None if the values are neither a vector
+    nor a table, or more than `MAX_RECORDED_NUMBERS`.
     """
     try:
         numbers = floats(raw_values)

@@ -59,12 +59,14 @@ from simbridge.sessions.recorder import LiveRecorder, input_record, plain_number
 
 # How often the record is brought up to date, s.
 RECORD_INTERVAL_S = 0.01
-# For an order to be taken, s.
+# How long the loop may take to answer an engagement, s.
 ENGAGE_TIMEOUT_S = 2.0
-# For the arm to come to rest, s.
+# How long the arm may take to come to rest, s.
 REST_TIMEOUT_S = 10.0
-# How often a wait looks whether the arm has been stopped, s.
+# How often a wait checks whether the arm has been stopped, s.
 WAIT_POLL_S = 0.01
+# A wait may exceed whole periods by this fraction of one without taking one more: rounding.
+PERIOD_ROUNDING = 1e-6
 NOT_BEGUN = "the session has not begun: use it as in `with simbridge.live(...) as session:`"
 # Phases in which an arm rests, also where its loop stands still.
 PHASES_AT_REST = (LivePhase.IDLE, LivePhase.ENGAGED, LivePhase.PAUSED)
@@ -109,10 +111,10 @@ class _News:
     """The states and periods of the loop since the last look, and its stop if there was one.
 
     Attributes:
-        states: Of the arm, oldest first.
-        periods: Of the loop, oldest first.
-        stop: What has stopped the arm; None if nothing did.
-        loop_ended: Whether the loop has ended by that.
+        states: The states of the arm, oldest first.
+        periods: The periods of the loop, oldest first.
+        stop: The error that has stopped the arm; None if nothing did.
+        loop_ended: Whether that error has ended the loop, too.
     """
 
     states: list[ArmState] = field(default_factory=list)
@@ -126,17 +128,17 @@ class LiveSession:
 
     A context manager: leaving it brings the arm to rest and writes the report.
 
-    Inputs return at once, and the newest counts: they may come from any thread, at any rate. One
-    that is no pose, or not finite, raises InvalidParameter, and the arm goes on with the one
-    before. Inputs to an arm that is not engaged move nothing; they are recorded as rejected.
+    Inputs return at once, and the newest counts: they may come from any thread, at any rate. An
+    input that is not a pose, or not finite, raises InvalidParameter, and the arm goes on with the
+    input before. Inputs to an arm that is not engaged move nothing; they are recorded as rejected.
 
     Attributes:
         robot: The arm.
         period: Control period, s.
         begins_at: Joint positions (n,), rad: where the arm was when the session was made.
-        before_report: Called when the arm is at rest and the record is closed, before the summary
-            and the report are made, which may take a while: to release a device, or to say what is
-            being done.
+        before_report: Function that is called when the arm is at rest and the record is closed,
+            before the summary and the report are made, which may take a while: to release a
+            device, or to say what is being done.
     """
 
     def __init__(
@@ -167,30 +169,35 @@ class LiveSession:
         # Held while an input is posted: the caller's threads take turns.
         self._input_lock = threading.Lock()
 
-        # The numbers of the newest input and of the engagement, from 1.
+        # Number of the newest input, from 1; 0 before the first.
         self._number = 0
+        # Number of the present engagement, from 1; 0 before the first.
         self._engagement = 0
-        # When the newest input was given, s.
+        # When the newest input was given, s of the session's clock; None before the first.
         self._sent: float | None = None
         # The largest fraction of full speed that the caller allows.
         self._max_speed = 1.0
         # The clock of a stepped session, s.
         self._now = 0.0
 
-        # The newest state of the arm, and what stopped it last.
+        # The newest state of the arm; None before the first.
         self._state: ArmState | None = None
+        # The error that stopped the arm last; None once it is engaged again.
         self._error: SimbridgeError | None = None
-        # What made the record impossible: the arm must not go on without one.
+        # The error that made the record impossible: the arm must not go on without one.
         self._failure: BaseException | None = None
-        # That one of these two errors which the caller was told last: each is raised once.
+        # The one of these two errors that was raised last: each is raised to the caller once.
         self._raised: BaseException | None = None
-        # Whether the session has ended, and what ended it early.
+        # Whether the session has ended.
         self._ended = False
+        # The error that ended the session early, or stopped the arm last; None if nothing did.
         self._ended_by: BaseException | None = None
 
-        # The record, and the thread that keeps it up to date.
+        # The record; None before the session begins.
         self._record: LiveRecorder | None = None
+        # The thread that keeps the record up to date; None in a stepped session.
         self._thread: threading.Thread | None = None
+        # Set when that thread is to end.
         self._stop_recording = threading.Event()
 
     @property
@@ -216,7 +223,7 @@ class LiveSession:
             undo.enter_context(self._signals)
             self._signals.enter_context(end_on_signals())
 
-            # Reading the meshes takes a while: not once the arm is under control.
+            # Read the meshes first: that takes a while, in which no arm should be under control.
             drawing = draw_arm(self.robot)
             self._driver.open()
             undo.callback(self._driver.end)
@@ -251,10 +258,11 @@ class LiveSession:
                     try:
                         self.before_report()
                     finally:
-                        # Also where nobody reads what it prints, or a device cannot be closed.
+                        # The summary is written even if the caller's function fails, as where
+                        # nobody reads what it prints, or a device cannot be closed.
                         self._finish(self._directory, self._ended_by, self._report)
             except SignalReceived as signal:
-                # If a signal had ended the session before, `error` is it, and is reported below.
+                # If an earlier signal ended the session, that one is `error`: it is reported below.
                 if error is None:
                     raise self._interrupted_end(signal) from None
             self._raise_reported(error)
@@ -365,7 +373,8 @@ class LiveSession:
 
             was_paused = self._recorder.paused and self._phase() is not LivePhase.PAUSED
             if was_paused and self._driver.asks:
-                # A person paused it, and may be at the arm: what recovers from a stop asks.
+                # The person who paused the program may be at the arm. End the loop: the next one
+                # begins as after a stop, which asks for confirmation.
                 self._driver.end()
                 self._driver.channel = None
 
@@ -392,7 +401,7 @@ class LiveSession:
                 "the loop did not answer",
             )
         except NotEngaged:
-            # It may answer later, and must not move then.
+            # The loop may answer later, and the arm must not move then.
             self._order(Order.DISENGAGE)
             raise
 
@@ -422,7 +431,7 @@ class LiveSession:
             share: The fraction, 0 to 1; at 0 the arm holds.
 
         Raises:
-            InvalidParameter: It is no such fraction.
+            InvalidParameter: The fraction is not between 0 and 1.
         """
         if not 0.0 <= share <= 1.0:
             raise InvalidParameter("share of full speed", share, "from 0 to 1")
@@ -448,17 +457,18 @@ class LiveSession:
         return newest.phase
 
     def _await_loop(self, is_reached: Callable[[], bool], timeout: float, reason: str) -> None:
-        """Wait for the loop; on a clock of the caller's it answers in the next period.
+        """Wait until the loop has done what it was asked for.
 
         Args:
-            is_reached: Returns whether the wait is over.
-            timeout: s.
-            reason: What it means if it takes longer, as in `NotEngaged`.
+            is_reached: Function that returns whether the wait is over.
+            timeout: How long to wait, s.
+            reason: What `NotEngaged` says has failed if it takes longer.
 
         Raises:
-            NotEngaged: The loop did not get there in time.
-            SimbridgeError: What has stopped the arm meanwhile.
+            NotEngaged: The loop took longer.
+            SimbridgeError: The error that has stopped the arm meanwhile.
         """
+        # A stepped session's loop answers in the next period, which only the caller begins.
         if isinstance(self._driver, SteppedDriver):
             return
 
@@ -517,9 +527,10 @@ class LiveSession:
         """Post an input to the loop, and record it.
 
         Args:
-            kind: Of the input.
-            raw_values: As they came from the caller.
-            convert: Returns them as numbers, or raises the error that refuses them.
+            kind: The kind of the input.
+            raw_values: The values as the caller passed them.
+            convert: Function that returns the values as numbers, or raises the error that refuses
+                them.
             facts: Further fields of `Input`.
 
         Raises:
@@ -530,7 +541,7 @@ class LiveSession:
             if self._ended:
                 raise NotEngaged("the session has ended")
 
-            # Refuse what is no such input.
+            # Refuse values that are not an input of this kind; the record says so.
             sent = self._clock()
             try:
                 values = convert()
@@ -551,42 +562,46 @@ class LiveSession:
             item = Input(kind, values, self._number, self._engagement, sent=sent, **facts)
             record = input_record(item)
 
+            # Where no loop runs that would refuse the input, it is refused here.
             channel = self._driver.channel
             if channel is None:
-                # No loop runs, which would refuse it.
                 record.fate = "rejected"
                 record.why = "not_engaged"
                 record.received = sent
 
-            # Recorded first: the loop may take it at once, and the recorder then looks for it.
+            # Record it before it is posted: the loop may take it at once, and the recorder then
+            # looks for its record.
             self._recorder.add_input(record)
             if channel is not None:
                 channel.post(item)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass: the wall's, or the clock of a session with realtime=False.
+        """Let time pass, on the wall clock or on that of a session with realtime=False.
 
-        Nothing else moves that clock. It moves by whole periods, rounded up. Other threads may
-        give inputs meanwhile. An error that has stopped the arm ends the wait, and is raised once.
+        Only this moves the clock of a session with realtime=False: by whole periods, rounded up.
+        Other threads may give inputs meanwhile. An error that has stopped the arm ends the wait,
+        and is raised once.
 
         Args:
-            seconds: s.
+            seconds: How long, s.
 
         Raises:
-            InvalidParameter: It is no time, such as a negative one.
+            InvalidParameter: The time is negative or not finite.
             NotEngaged: The session has not begun, or has ended meanwhile.
-            SimbridgeError: What has stopped the arm, here or since the last call.
+            SimbridgeError: The error that has stopped the arm, here or since the last call.
         """
         if not 0.0 <= seconds < math.inf:
             raise InvalidParameter("time", f"{seconds} s", "finite and not negative")
 
+        # Without realtime: move the session's clock.
         if isinstance(self._driver, SteppedDriver):
             self._raise_end()
-            # A time that is whole periods, up to rounding, is no period more.
-            self._step(self._driver, math.ceil(seconds / self.period - 1e-6))
+            period_count = math.ceil(seconds / self.period - PERIOD_ROUNDING)
+            self._step(self._driver, period_count)
             self._raise_end()
             return
 
+        # By the wall clock: sleep in short pieces, so that an error ends the wait.
         deadline = time.monotonic() + seconds
         while True:
             self._raise_end()
@@ -596,7 +611,8 @@ class LiveSession:
             time.sleep(min(remaining, WAIT_POLL_S))
 
     def _step(self, driver: SteppedDriver, count: int) -> None:
-        """Move the clock by so many periods, or until something stops the arm."""
+        """Move the clock by a number of periods, or until something stops the arm."""
+        # Without a loop there is no arm to move.
         if driver.channel is None:
             self._now += count * self.period
             return
@@ -641,10 +657,7 @@ class LiveSession:
 
     @property
     def tool(self) -> pin.SE3:
-        """The TCP in base_link at the last setpoint.
-
-        Before the first engagement where the arm was (`begins_at`).
-        """
+        """The TCP in base_link at the last setpoint; before the first one, at `begins_at`."""
         newest = self.newest
         return tool_frame(self.robot, self.begins_at if newest is None else newest.setpoint)
 
@@ -668,7 +681,7 @@ class LiveSession:
             speed_factor = newest.rate
             standstill = self._standstill(newest)
             if standstill is not None:
-                # What the last period reported holds no more: nothing moves the arm until the loop
+                # The causes of the last period hold no more: nothing moves the arm until the loop
                 # goes on.
                 causes = (standstill.text,)
                 if newest.phase not in PHASES_AT_REST:
@@ -676,10 +689,16 @@ class LiveSession:
         return LiveStatus(state, causes, speed_factor, latency, input_age, error)
 
     def _standstill(self, newest: Period) -> LiveCause | None:
-        """Return the standstill of a loop that has not gone on from its last period.
+        """Return the cause `solver` or `loop` if the loop has not gone on from its last period.
 
-        None if it has. It may be in its solver; or the process is halted, or does not get to run.
-        A loop that has not begun, as while it compiles, has no last period.
+        The loop may be in its solver; or its process is halted, or does not get to run. A loop that
+        has not begun, as while it compiles, has no last period.
+
+        Args:
+            newest: The last period.
+
+        Returns:
+            The cause with how long the loop has stood still, s; None while the loop goes on.
         """
         channel = self._driver.channel
         if channel is None or isinstance(self._driver, SteppedDriver):
@@ -731,19 +750,21 @@ class LiveSession:
         if channel is None or ring is None or not subjects:
             return news
 
-        # States first: the period of each was written before it arrived.
+        # Take the states first: the period of each state was written before the state arrived, so
+        # that none of them lacks its period.
         news.states += ring.new_states(self.period)
         news.periods += channel.periods(subjects)
         try:
             if not self._ended:
                 news.stop = self._driver.poll(news.states)
         except SimbridgeError as error:
+            # The loop has ended; take what it left until then.
             news.stop = error
             news.loop_ended = True
             news.states += ring.new_states(self.period)
             news.periods += channel.periods(subjects)
             self._driver.channel = None
             self._driver.ring = None
-        self._recorder.lost += channel.overwritten
+        self._recorder.count_lost(channel.overwritten)
         channel.overwritten = 0
         return news

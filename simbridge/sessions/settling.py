@@ -6,19 +6,23 @@ import numpy as np
 
 from simbridge.robot.pose import Array
 
-# An angle, rad, counts as much as this distance, m.
+# The lever of angles, m: a radian counts as much as this distance.
 LEVER = 0.2
-# A solution that comes no nearer to the target, by 1 %, within this time, s, is as near as it gets.
+# Solutions that come no nearer to the target within this time, s, are as near as they get.
 PATIENCE_S = 0.5
+# A solution is nearer than another one if its distance is smaller by this fraction.
 PROGRESS = 0.01
-# A target that stays for this long, s, ...
+# The time, s, after which a target may be given up. Solvers may creep for minutes, or wander about
+# it.
 SETTLING_S = 3.0
-# ... and is then approached neither by this fraction nor by this much, m, within `PATIENCE_S`, is
-# given up: solvers may creep for minutes, or wander about it.
+# It is then given up if the solutions come nearer, within `PATIENCE_S`, neither by this fraction of
+# the distance ...
 MIN_APPROACH_FRACTION = 0.5
+# ... nor by this much, m.
 MIN_APPROACH = 1e-2
-# Where the nearest solution is farther away than these, m and rad, the target is out of reach.
+# A target is out of reach where the nearest solution is farther away than this, m, ...
 REACHED_DISTANCE = 1e-3
+# ... or turned from it by more than this, rad.
 REACHED_ANGLE = 1e-2
 
 
@@ -37,30 +41,34 @@ class SolutionWatch:
         """Begin with another target."""
         self.final: Array | None = None
 
-        # The nearest solution (n,), rad; how far it is, m (angles by their lever); when it came, s.
+        # The nearest solution (n,), rad; None before the first.
         self._nearest: Array | None = None
-        self._distance = np.inf
+        # When it came, s.
         self._nearest_time = 0.0
-        # How far it is without the angle, m; and in units of what counts as reached, by distance or
-        # angle, whichever is more.
+        # How far it is from the target, m, angles counted by their lever.
+        self._distance = np.inf
+        # How far it is from the target without the angle, m.
         self._translation = 0.0
+        # How far it is in units of what counts as reached, by distance or by angle, whichever is
+        # more: the target is reached up to 1.
         self._unreached = 0.0
 
         # When the first solution came, s.
         self._begin = 0.0
-        # The distance, m, from which the approach is measured, and since when, s.
+        # The distance, m, from which the present approach is measured.
         self._mark = np.inf
+        # When that was the distance, s.
         self._mark_time = 0.0
-        # Whether the solutions get no nearer.
+        # Whether the solutions come no nearer.
         self._is_stuck = False
 
     def follow(self, now: float, solution: Array, residual: tuple[float, float]) -> Array:
         """Take a solution; return it or, once it gets no nearer, the nearest.
 
         Args:
-            now: s.
+            now: The loop's clock, s.
             solution: Joint positions (n,), rad.
-            residual: How far it is from the target, m and rad.
+            residual: How far the solution is from the target, m and rad.
         """
         translation, angle = residual
         distance = translation + LEVER * angle
@@ -76,10 +84,11 @@ class SolutionWatch:
             self._translation = translation
             self._unreached = max(translation / REACHED_DISTANCE, angle / REACHED_ANGLE)
 
-        # Give up where the approach has been slow for long.
+        # Measure the approach at intervals; once it is slow, give the target up.
         if now - self._mark_time > PATIENCE_S:
             approach = self._mark - self._distance
-            is_slow = approach < min(MIN_APPROACH_FRACTION * self._mark, MIN_APPROACH)
+            slow_approach = min(MIN_APPROACH_FRACTION * self._mark, MIN_APPROACH)
+            is_slow = approach < slow_approach
             gives_up = is_slow and now - self._begin > SETTLING_S
             self.final = self._nearest if gives_up else None
             self._mark = self._distance

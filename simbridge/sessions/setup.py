@@ -82,13 +82,15 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
             feedforward="on" applies to chunks alone.
 
     Raises:
-        UnknownName: There is no such backend, robot, solver or option.
+        UnknownName: A backend, robot, solver or option is not known.
         InvalidParameter: An argument is invalid or contradicts the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
     live_options = _take_live_options(choices)
     if start is not None and backend != SIMULATION:
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
+
+    # The arm, completed from the cell and by its controller, and a solver for it.
     ready_solver = solver if isinstance(solver, Solver) else None
     controller, arm, options = resolve_arm(backend, robot, ready_solver, Options(**choices))
     chosen_solver = ready_solver or _choose_solver(solver, arm)
@@ -97,11 +99,13 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
             "lead", "on", "used with servoj: the ideal servo has no lag to compensate"
         )
 
+    # The parts of which the loop's process makes the motion.
     period = options.period or arm.period
     plant = options.plant_model
     servo = None
     if options.servo == "servoj":
-        servo = ServoModel(plant.law(controller_cycle(arm.period, period)), plant.phase)
+        law = plant.law(controller_cycle(arm.period, period))
+        servo = ServoModel(law, plant.phase)
     setup = MotionSetup(
         robot=arm,
         solver=chosen_solver,
@@ -116,8 +120,9 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
             options, feedforward="on" if live_options.lead else "off", realtime=False
         ),
     )
+
+    # Refuse now what cannot be sent to the loop's process.
     if realtime:
-        # Refuse now what cannot be sent to the loop's process.
         setup.to_bytes()
 
     # Where the arm begins.
@@ -154,8 +159,8 @@ def _take_live_options(choices: dict[str, Any]) -> LiveOptions:
     """Take the options of a live session out of the caller's choices, and refuse unknown ones.
 
     Raises:
-        InvalidParameter: One concerns a scenario, or has no such value.
-        UnknownName: There is no such option.
+        InvalidParameter: An option concerns a scenario, or has an invalid value.
+        UnknownName: An option is not known.
     """
     live_names = {field.name for field in fields(LiveOptions)}
     run_names = {field.name for field in fields(Options)}
@@ -172,7 +177,10 @@ def _take_live_options(choices: dict[str, Any]) -> LiveOptions:
 
 
 def _choose_solver(solver: Solver | str | None, arm: Robot) -> Solver | str:
-    """Return the solver of a name, or the paper's; the name itself where the loop imports it."""
+    """Return the solver of a name, or the paper's without one.
+
+    Of a function `module:function` only the name is returned: the loop's process imports it.
+    """
     if not isinstance(solver, str):
         return ForwardDynamics(arm)
     check_solver(solver)
@@ -192,14 +200,14 @@ def session_record(
 
     Args:
         robot: The arm, with its TCP and payload.
-        setup: Of its motion.
-        options: Of the session.
-        backend: Its name.
-        controller: What is known of the controller; None in simulation.
-        capabilities: Of the backend.
+        setup: The parts of the session's motion.
+        options: The options of the session.
+        backend: Name of the backend.
+        controller: Facts of the controller; None in simulation.
+        capabilities: Capabilities of the backend.
     """
+    # Of a function, which only the loop's process imports, no more than the name is known.
     if isinstance(setup.solver, str):
-        # A function, which only the loop's process imports.
         solver = SolverRecord(name=setup.solver, task=robot.task, parameters={})
     else:
         home = robot.home[None]
@@ -239,7 +247,7 @@ def session_record(
 
 
 def _record_live(setup: MotionSetup) -> LiveRecord:
-    """Return the table [live]."""
+    """Return the table [live] of settings.toml."""
     live = setup.options
     return LiveRecord(
         hold=live.hold,
@@ -259,10 +267,10 @@ def finish_session(
     """Write summary.json and report.html of a session that has ended.
 
     Args:
-        driver: Its loop, which has ended.
+        driver: The driver of the session's loop, which has ended.
         directory: The session's run directory, into which both are written.
-        error: What ended it early, or stopped the arm last.
-        report: Otherwise summary.json says only how it ended.
+        error: The error that ended it early, or stopped the arm last; None if nothing did.
+        report: Whether it is evaluated; otherwise summary.json says only how it ended.
 
     Raises:
         OutputError: A file cannot be written.

@@ -25,11 +25,11 @@ class SteppedArm:
     """A simulated arm that a live loop moves, one period at a time. A context manager.
 
     Args:
-        setup: Of the session.
-        motion: Made of it.
-        channel: Inputs and periods.
-        ring: Takes the states.
-        clock: The loop's, s; None for the simulation's own.
+        setup: The parts of the session's motion.
+        motion: The motion that was made of them.
+        channel: Memory for inputs and periods.
+        ring: Memory for the states of the arm.
+        clock: Function that returns the loop's time, s; None for the simulation's own.
 
     Attributes:
         loop: The loop, which takes orders.
@@ -48,15 +48,17 @@ class SteppedArm:
         self._ring = ring
         self._start = setup.start
 
-        # Periods so far.
+        # Number of periods so far.
         self._count = 0
         self._clock = clock or (lambda: self._count * setup.period)
+        # On the simulation's own clock no time passes in a step.
         self.loop = LiveLoop(motion, channel, setup.period, self._clock, timed=clock is not None)
 
         # The states of the arm that follows the loop's setpoints; None while it follows none.
         self._states: Generator[ArmState, None, None] | None = None
-        # The index of the last setpoint, and when it was sent, s of the clock.
+        # Index of the period of the last setpoint.
         self._position = 0.0
+        # When the last setpoint was sent, s of the clock.
         self._sent = 0.0
 
     def __enter__(self) -> SteppedArm:
@@ -91,6 +93,7 @@ class SteppedArm:
         try:
             state = next(self._states)
         except GuardViolation:
+            # The stream has ended, and has braked the arm.
             self._states = None
             self._backend.recover()
             self.loop.rest_at(self._backend.read().q)

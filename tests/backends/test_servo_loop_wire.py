@@ -190,7 +190,7 @@ def setpoints_with_jumps(jumps, period, fastest):
 def test_the_guard_refuses_no_checked_plan(period, jumps, slider, pauses, seed, lost, late):
     law = ServojLaw(period)
     chance = random.Random(seed)
-    plan = setpoints_with_jumps(jumps, period, MAX_VELOCITY[5] / law.velocity_gain().any)
+    plan = setpoints_with_jumps(jumps, period, MAX_VELOCITY[5] / law.velocity_gain().of_any_motion)
     check_setpoints(UR10, plan, period, max_tool_speed=10.0, collisions=NO_FLOOR)
 
     changes = {tick: {"target_speed_fraction": fraction} for tick, fraction in slider.items()}

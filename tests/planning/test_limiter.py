@@ -152,7 +152,9 @@ def test_jumps_pass_no_tool_speed(goals, hold, speed):
 @settings(max_examples=30)
 def test_jumps_overshoot_no_velocity_limit(goals, hold, gain, lookahead, period):
     law = ServojLaw(period, gain, lookahead)
-    limiter = Limiter(ROBOT, period, max_velocity=ROBOT.max_velocity / law.velocity_gain().any)
+    limiter = Limiter(
+        ROBOT, period, max_velocity=ROBOT.max_velocity / law.velocity_gain().of_any_motion
+    )
 
     setpoints = np.array([limiter.next(q)[0] for q in np.repeat(goals, hold, axis=0)])
 

@@ -279,7 +279,7 @@ def test_no_commands_exceed_the_velocity_gain(law, parts):
 
     peak = np.abs(law.follow(commands, previous=np.zeros(1), cycles=len(commands) + 200).qd).max()
 
-    assert peak <= law.velocity_gain().any
+    assert peak <= law.velocity_gain().of_any_motion
 
 
 @pytest.mark.parametrize("cycle", [0.002, 0.008])
@@ -296,7 +296,7 @@ def test_the_velocity_gain_is_attained(cycle, gain):
 
     predicted = law.velocity_gain()
 
-    assert reached == pytest.approx(predicted.any - predicted.late, rel=1e-3)
+    assert reached == pytest.approx(predicted.of_any_motion - predicted.late, rel=1e-3)
 
 
 def test_a_reversal_has_the_closed_forms_gain():
@@ -312,7 +312,9 @@ def test_a_reversal_has_the_closed_forms_gain():
     velocity_gain = ServojLaw(0.0005, gain, lookahead).velocity_gain()
 
     assert velocity_gain.reversal == pytest.approx(1.0 + 2.0 * overshoot, rel=2e-3)
-    assert velocity_gain.any == pytest.approx((1.0 + overshoot) / (1.0 - overshoot), rel=5e-3)
+    assert velocity_gain.of_any_motion == pytest.approx(
+        (1.0 + overshoot) / (1.0 - overshoot), rel=5e-3
+    )
 
 
 @given(stable_laws, st.integers(20, 400), st.floats(0.1, 1.0))

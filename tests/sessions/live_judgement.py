@@ -25,7 +25,7 @@ def late_acceleration(robot: Robot, law: ServojLaw) -> float:
     """
     ramp = np.minimum(np.arange(1000), 500)[:, np.newaxis] * law.cycle
     stopped = float(np.abs(law.follow(ramp).qdd[500:]).max())
-    fastest = float(robot.max_velocity.max()) / law.velocity_gain().any
+    fastest = float(robot.max_velocity.max()) / law.velocity_gain().of_any_motion
     return robot.max_acceleration + fastest * max(stopped, law.gain * AHEAD_S)
 
 

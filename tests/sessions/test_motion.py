@@ -533,7 +533,7 @@ def test_a_joint_at_its_limit_is_named():
     assert [cause.text for cause in trace.steps[-1].causes] == [
         f"joint_velocity wrist_3 {share:.2f}"
     ]
-    assert share == pytest.approx(1.0 / law.velocity_gain().any, rel=1e-3)
+    assert share == pytest.approx(1.0 / law.velocity_gain().of_any_motion, rel=1e-3)
     assert count_cause_changes(trace, 0.0, 0.6) == 1
 
 
