@@ -43,7 +43,8 @@ class ArmState:
     """The arm at one instant of its controller's clock.
 
     Attributes:
-        sequence: Index of the setpoint it belongs to, from 0; a gap means that states were missed.
+        sequence: Index of the setpoint to which it belongs, from 0; a gap means that states were
+            missed.
         host_monotonic: The host's monotonic clock when the state was received, s.
         timestamp: The controller's clock, s.
         plan_time: Position within the plan, s.
@@ -53,15 +54,15 @@ class ArmState:
             simulation, the largest within the period that ends here.
         controller_target: The controller's own target positions (n,), rad.
         command: The joint positions that were sent for this instant (n,), rad.
-        speed_scaling: The controller's, 0..1.
+        speed_scaling: Fraction of full speed at which the controller moves the arm, 0..1.
         host_sent: The host's monotonic clock when the setpoint was sent, s; nan in simulation.
         controller_target_velocity: Velocities of the controller's targets (n,), rad/s; None if it
             does not report them.
-        controller_target_acceleration: Their accelerations (n,), rad/s^2; None if it does not
-            report them.
-        robot_mode: As numbered by UR (7: ready).
-        safety_mode: As numbered by UR (1: normal).
-        runtime_state: As numbered by UR (2: a program runs).
+        controller_target_acceleration: Accelerations of the controller's targets (n,), rad/s^2;
+            None if it does not report them.
+        robot_mode: Robot mode, in UR's numbering (7: ready).
+        safety_mode: Safety mode, in UR's numbering (1: normal).
+        runtime_state: Runtime state, in UR's numbering (2: a program runs).
     """
 
     sequence: int
@@ -122,18 +123,22 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
     That is what the controller showed, or else what the error on our side proves.
 
     Args:
-        error: None if the run was completed.
-        ending: None if nothing had been sent.
+        error: The error that left the run; None if the run was completed.
+        ending: The end of the session with the controller; None if nothing had been sent.
     """
     if error is None:
         return "completed"
+
+    # The strongest evidence that the controller showed.
     if ending is not None and ending.shown:
         return next(cause for cause in CAUSES_BY_EVIDENCE if cause in ending.shown)
 
+    # An error that is not one of ours.
     if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
         return "disk_full"
     if isinstance(error, KeyboardInterrupt):
-        # `SignalReceived` names the signal as its cause; others may have any attribute `cause`.
+        # `SignalReceived` has a cause that names the signal. Another KeyboardInterrupt, as of a
+        # custom solver, may have an attribute of that name with any value.
         cause: Cause | None = getattr(error, "cause", None)
         if cause is not None and cause in get_args(Cause):
             return cause
@@ -155,10 +160,10 @@ class Backend(ABC):
 
     Args:
         robot: The arm.
-        options: The run's.
+        options: The options of the run.
         plan_facts: Facts about the plan, displayed before a real arm moves.
-        ask: Asks the operator for confirmation before a real arm moves; None if there is no
-            operator.
+        ask: Function that asks the operator for confirmation before a real arm moves; None if there
+            is no operator.
 
     Attributes:
         robot: The arm.

@@ -78,11 +78,14 @@ class ControllerBackend(Backend):
         facts = preflight.identify_controller(
             host, robot, cell, period=options.period, ursim=cls.ursim
         )
+
+        # Kinematics that the user chose take the place of the controller's, and of a cell's.
+        cell_is_calibrated = cell is not None and cell.calibration is not None
         arm = complete_arm(
             robot,
             facts,
             chooses_kinematics=options.kinematics_source is not None,
-            replaces_calibration=cell is not None and cell.calibration is not None,
+            replaces_calibration=cell_is_calibrated,
         )
         return facts, arm, resolve_options(facts, options, cls.tool_speed_limit)
 
@@ -91,25 +94,33 @@ class ControllerBackend(Backend):
     ) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
         self.host = controller_host(options.host, self.default_host)
+        # How the servo process uses the controller.
         self._config = servo_config(self.host, robot, options)
-        # The installation around the arm, and whether its file confirms for the operator.
+        # The installation around the arm; None without a cell file.
         self._cell = options.cell
+        # Whether the cell file confirms for the operator.
         self._cell_confirms = options.yes
 
-        # The servo process, None between sessions, and what the controller reports meanwhile.
+        # The servo process; None between sessions.
         self._process: ServoProcess | None = None
+        # The messages that the controller reports during a session.
         self._messages: ControllerMessages
-        # What ended the last session: nothing moves before `recover`.
+        # The error that ended the last session: nothing moves before `recover`.
         self._stopped_by: SimbridgeError | None = None
+        # How the last session ended; None before that.
         self._ending: Ending | None = None
 
-        # The newest state of a session, and the ring in which states appear.
+        # The newest state of a session; None before the first.
         self._newest: ArmState | None = None
+        # The ring in which the session's states appear; None before its first motion.
         self._ring: StateRing | None = None
-        # The controller's clock when it was checked last, and at the session's first state, s.
+        # The controller's clock when the controller was checked last, s.
         self._checked_at = 0.0
+        # The controller's clock at the session's first state, s; None before it.
         self._first_timestamp: float | None = None
+        # How well the loop has kept its time in the last stream.
         self._timing = LoopTiming()
+        # How long nothing has been heard from the servo process.
         self._silence = SilenceWatch()
 
     @property
@@ -185,7 +196,7 @@ class ControllerBackend(Backend):
         self._refuse_if_stopped()
         goal = np.asarray(q, dtype=float)
 
-        # From the last command of a session, or from where the arm is.
+        # The motion begins at the last command of a session, or else where the arm is.
         if self._process is None or self._newest is None:
             begin = self.read().q
         else:

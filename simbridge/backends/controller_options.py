@@ -19,11 +19,11 @@ def controller_host(host: str | None, default: str | None) -> str:
     """Return the controller's address.
 
     Args:
-        host: As the user gives it, if at all.
-        default: The backend's, if it has one.
+        host: The address that the user gives; None without one.
+        default: The backend's address; None if it has none.
 
     Raises:
-        InvalidParameter: It is not given, and there is no default.
+        InvalidParameter: No address is given, and there is no default.
     """
     if host is not None:
         return host
@@ -37,9 +37,10 @@ def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float 
     """Return the options with what is known once the controller was read.
 
     Args:
-        facts: The controller's; its address and its control period hold.
-        options: As the user gives them.
-        tool_speed: The backend's limit, m/s, if the options give none; None for the robot's.
+        facts: Facts of the controller, whose address and control period hold.
+        options: The options as the user gives them.
+        tool_speed: The backend's limit of the tool's speed, m/s, which holds if the options give
+            none; None for the robot's.
     """
     max_tool_speed = options.max_tool_speed
     if max_tool_speed is None:

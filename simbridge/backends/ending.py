@@ -27,7 +27,7 @@ from simbridge.ur.tables import REALTIME, RobotMode, RuntimeState, SafetyMode, m
 # A program that does nothing, and ends.
 EMPTY_PROGRAM = b"def simbridge_end():\n  sync()\nend\n"
 # How long our script may take to end by itself, s: its watchdog takes 0.1 s. After that the
-# dashboard is asked to stop it, and again after as long.
+# dashboard is asked to stop it, and is asked again at this interval.
 WATCHDOG_TIME_S = 0.3
 # How long the arm may take to rest, and our script to have ended, s.
 VERIFY_TIMEOUT_S = 3.0
@@ -45,7 +45,7 @@ MAX_STATE_AGE_S = 0.2
 KEPT_STATES = 100
 # A joint slower than this is at rest, rad/s.
 REST_SPEED = 0.01
-# For so long all joints must be at rest, s.
+# How long all joints must be at rest, s.
 REST_TIME_S = 0.05
 
 
@@ -56,14 +56,14 @@ def end_session(
 
     Args:
         host: The controller.
-        number: The session's, which the control script carries.
+        number: The session's number, which the control script carries.
         process: The servo process.
         last_seen: The controller's newest timestamp so far, s.
-        ending: Takes what is seen.
+        ending: The account of the end, which is filled in here.
     """
     watcher = _Watcher(host, number, process, last_seen, ending)
     steps: tuple[tuple[str, Callable[[], object]], ...] = (
-        # First: the process brakes the arm while the others go on.
+        # This comes first: the process brakes the arm while the other steps go on.
         ("ask the servo process to stop", process.ask_to_stop),
         ("watch the controller", watcher.connect),
         ("end the servo process", process.stop),
@@ -77,7 +77,7 @@ def end_session(
         except Exception as failure:
             ending.evidence.append(f"could not {name}: {failure}")
 
-    # What the process could not do itself comes first.
+    # The evidence begins with what the process could not do itself.
     ending.evidence[:0] = process.failures
 
 
@@ -86,10 +86,10 @@ class _Watcher:
 
     Args:
         host: The controller.
-        number: The session's, which the control script carries.
+        number: The session's number, which the control script carries.
         process: The servo process.
         last_seen: The controller's newest timestamp so far, s.
-        ending: Takes what is seen.
+        ending: The account of the end, which is filled in here.
     """
 
     def __init__(
@@ -103,16 +103,21 @@ class _Watcher:
 
         # The connection; None while there is none.
         self._reader: RtdeReader | None = None
-        # The newest states, oldest first, and when the last one came, s (host clock).
+        # The newest states, oldest first.
         self._states: list[Package] = []
+        # When the last one came, s (host clock).
         self._seen_at = 0.0
 
-        # Whose program the controller has; it is followed once the servo process has ended.
+        # Follows whose program the controller has; None until the servo process has ended.
         self._watch: ProgramWatch | None = None
+        # Whose program it has in the newest state.
         self._program = ProgramOwner.UNKNOWN
 
     def connect(self) -> RtdeReader:
-        """Return the connection, made if there is none; what comes from now on is read later."""
+        """Return the connection, after making it if there is none.
+
+        The states that come from then on are kept until they are read.
+        """
         if self._reader is None:
             self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=CONNECT_TIMEOUT_S)
         return self._reader
@@ -138,8 +143,9 @@ class _Watcher:
         failure: ControllerError | None = None
         while time.monotonic() - begin < VERIFY_TIMEOUT_S:
             try:
+                # Begin to follow the program with the states from now on: those until now the
+                # servo process has followed itself.
                 if self._watch is None:
-                    # The process has itself seen what came while it was ending.
                     self._follow(0.0)
                     self._watch = self._watch_program()
                 self._follow(FOLLOW_TIMEOUT_S)
@@ -147,7 +153,8 @@ class _Watcher:
 
                 if self._script_ended and self._at_rest:
                     return
-                # A program of which it is not known whose it is is left alone.
+
+                # Stop a program that is known to be ours; one of unknown owner is left alone.
                 stays = self._script_ended is False
                 if stays and time.monotonic() - last_asked > WATCHDOG_TIME_S:
                     last_asked = time.monotonic()
@@ -159,7 +166,7 @@ class _Watcher:
             raise failure
 
     def conclude(self) -> None:
-        """Note what was seen last; states that are too old show nothing."""
+        """Note what the last states show; states that are too old do not show the present."""
         if not self._states:
             return
 
@@ -188,7 +195,7 @@ class _Watcher:
         try:
             states = reader.wait(timeout)
         except ControllerError:
-            # It may be back soon.
+            # The next call connects again: the controller may be back soon.
             self.close()
             raise
 
@@ -203,7 +210,7 @@ class _Watcher:
         self._follow_clock(state["timestamp"])
         self._states = [*self._states[-KEPT_STATES:], state]
 
-        # What a restarted controller shows now has not ended the session.
+        # The restart has ended the session: what the controller shows after it has not.
         if "controller_restarted" in self._ending.shown:
             return
 
@@ -218,8 +225,11 @@ class _Watcher:
     def _follow_clock(self, timestamp: float) -> None:
         """Show a restart if the controller's clock, at a timestamp in s, went back.
 
-        A timestamp that is far ahead of the state before may be a corrupt one: those after it are
-        not measured by it.
+        A timestamp that is far ahead of the state before may be corrupt: later ones are not
+        compared with it.
+
+        Args:
+            timestamp: The controller's clock in the next state, s.
         """
         if timestamp < self._last_seen:
             clause = f"its clock went from {self._last_seen:.3f} s to {timestamp:.3f} s"
@@ -229,7 +239,12 @@ class _Watcher:
             self._last_seen = timestamp
 
     def _show(self, cause: str, clause: str) -> None:
-        """Add what ends a session, with its evidence as a clause, unless it was shown before."""
+        """Add a cause that ends a session, with its evidence, unless it was shown before.
+
+        Args:
+            cause: The cause.
+            clause: The evidence as a clause.
+        """
         if cause not in self._ending.shown:
             self._ending.shown.append(cause)
             self._ending.evidence.append(clause)
@@ -240,11 +255,13 @@ class _Watcher:
         if not self._states:
             return None
 
+        # The states of that time; fewer than for half of it show nothing.
         newest = self._states[-1]["timestamp"]
         recent = [state for state in self._states if newest - state["timestamp"] <= REST_TIME_S]
         if recent[-1]["timestamp"] - recent[0]["timestamp"] < 0.5 * REST_TIME_S:
             return None
 
+        # The joints and, where they are reported, their targets must rest.
         speeds = np.array([[*state["actual_qd"], *state.get("target_qd", ())] for state in recent])
         return bool(np.abs(speeds).max() < REST_SPEED)
 
@@ -253,7 +270,8 @@ class _Watcher:
     def _watch_program(self) -> ProgramWatch:
         """Begin to follow the program, with what the servo process saw of it until it ended.
 
-        A process that was killed says nothing: then the program is ours, once it was.
+        A process that was killed has not said what it saw: then the program counts as ours if our
+        script had begun.
         """
         has_begun = SessionState.READY in self._process.reached
         may_begin = SessionState.UPLOADING in self._process.reached and not has_begun

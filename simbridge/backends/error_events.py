@@ -1,4 +1,4 @@
-"""Errors as events: how one that a loop raises reaches its parent with all its fields."""
+"""Errors as events: so an error that a loop raises reaches its parent with all its fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reconstruct_error(event: dict[str, Any]) -> Exception:
     """Return the error that an event of `error_facts` describes.
 
     Returns:
-        An `InternalError` for one that was not raised on purpose, or cannot be made again.
+        The error; an `InternalError` if it was not raised on purpose, or cannot be made again.
     """
     try:
         error = pickle.loads(base64.b64decode(event["pickled"]))
@@ -45,7 +45,7 @@ def reconstruct_error(event: dict[str, Any]) -> Exception:
 
 
 def _pickled_error(error: errors.SimbridgeError) -> bytes:
-    """Pickle an error with all its fields; what another process cannot take becomes text."""
+    """Pickle an error with all its fields; a field that another process cannot take is text."""
     sendable = copy.copy(error)
 
     arguments = []

@@ -14,8 +14,8 @@ from typing import Any
 
 from simbridge.ur.errors import ParentLost
 
-# The parent is taken to be halted when nothing has come from it for this long, s. It sends a
-# heartbeat every `loop_process.HEARTBEAT_S`.
+# How long nothing may come from the parent until it counts as halted, s. It sends a heartbeat every
+# `loop_process.HEARTBEAT_S`.
 HEARTBEAT_TIMEOUT_S = 1.0
 # How much is read from the pipe at once.
 MAX_READ_BYTES = 65_536
@@ -33,11 +33,12 @@ class Parent:
     """
 
     def __init__(self) -> None:
+        # The pipe for events: a copy of standard output, which becomes standard error. So nothing
+        # that a library prints is mistaken for an event.
         self._events = os.fdopen(os.dup(STDOUT), "w")
-        # What a library prints must not be mistaken for an event.
         os.dup2(STDERR, STDOUT)
 
-        # The begin of a request of which the rest has not come yet.
+        # The start of a line that was read before its end had arrived.
         self._incomplete = b""
         # When something came from the parent last, s (host clock).
         self._last_heard = time.monotonic()
@@ -45,14 +46,14 @@ class Parent:
 
     def read_configuration(self) -> bytes:
         """Read the first line that the parent sends; what follows it belongs to `requests`."""
-        # Unbuffered: nothing after the line is read.
+        # It is read without a buffer, so that nothing after the line is read.
         return sys.stdin.buffer.raw.readline()  # type: ignore[union-attr,no-any-return]
 
     def check_alive(self) -> None:
         """Raise if nothing has come from the parent for too long.
 
         Raises:
-            ParentLost: It is halted.
+            ParentLost: The parent is halted.
         """
         silence = time.monotonic() - self._last_heard
         if silence > HEARTBEAT_TIMEOUT_S:
@@ -74,10 +75,10 @@ class Parent:
         return [json.loads(line) for line in lines if line]
 
     def report(self, **facts: Any) -> None:
-        """Send an event; a parent that has gone gets none.
+        """Send an event, unless the parent has gone.
 
         Args:
-            facts: Its fields; `event` says which one it is.
+            facts: The fields of the event; `event` is its name.
         """
         try:
             self._events.write(json.dumps(facts) + "\n")

@@ -28,7 +28,8 @@ HEARTBEAT_S = 0.1
 # The servo process gives up after 100 ms without states; if it says nothing at all for this long,
 # it is killed.
 MAX_SILENCE_S = 0.8
-# For the arm to decelerate and the script to end; after that the process is killed.
+# How long the process may take to brake the arm, to end the script and to exit; after that it is
+# killed.
 STOP_TIMEOUT_S = 5.0
 # How much is read from a pipe at once.
 MAX_READ_BYTES = 65_536
@@ -44,7 +45,7 @@ class LoopProcess:
 
     Args:
         module: The module that it runs.
-        name: Where the arm is, for messages.
+        name: The controller's address or "the simulation", for messages.
         arguments: Arguments of the module.
 
     Attributes:
@@ -54,13 +55,14 @@ class LoopProcess:
 
     def __init__(self, module: str, name: str, *arguments: str) -> None:
         self._name = name
-        # The begin of an event of which the rest has not come yet.
+        # The start of a line that was read before its end had arrived.
         self._incomplete = b""
         # Descriptors of the memory that both processes see.
         self._shared: list[int] = []
         self.failures: list[str] = []
         self.counts: dict[str, Any] = {}
 
+        # The process's standard error: a file, which it never has to wait for.
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
@@ -177,10 +179,11 @@ class LoopProcess:
         It is killed if that takes too long.
         """
         assert self._process.stdin is not None
-        # It was stopped before.
+        # Do nothing if it was stopped before.
         if self._process.stdin.closed and self._process.poll() is not None:
             return
 
+        # Ask it to stop, and wait for its end.
         self.ask_to_stop()
         self._is_stopping.set()
         self._process.stdin.close()
@@ -189,6 +192,7 @@ class LoopProcess:
             self.failures.append(f"the servo process was ended by {signal.Signals(-status).name}")
         self._take_remaining_events()
 
+        # Release the pipes and the memory.
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
             assert pipe is not None
             with contextlib.suppress(OSError):
@@ -203,12 +207,12 @@ class LoopProcess:
     def _take_remaining_events(self) -> None:
         """Take the events that the process sent before it ended."""
         assert self._process.stdout is not None
-        # Not until the end of the pipe: somebody else may hold it open.
+        # Read only what is there: the pipe has no end while another process holds it open.
         while select.select([self._process.stdout], [], [], 0.0)[0]:
             data = os.read(self._process.stdout.fileno(), MAX_READ_BYTES)
             if not data:
                 return
-            # The error that ended the motion is known.
+            # An error among them is the one that ended the motion, and is known.
             with contextlib.suppress(Exception):
                 self._take(data)
 

@@ -15,10 +15,13 @@ class LoopTiming:
     """Timing of a servo loop, collected from the states of a stream: 24 bytes a sample."""
 
     def __init__(self) -> None:
-        # The number of each setpoint; when it was sent, and when its state arrived, s (host clock).
+        # The index of each setpoint whose state has come.
         self._sequence = array("q")
+        # When it was sent, s (host clock).
         self._sent = array("d")
+        # When its state arrived, s (host clock).
         self._received = array("d")
+        # Numbers of missed deadlines and states, as the process reports them.
         self._missed = {
             "missed_deadlines": 0,
             "missed_states": 0,
@@ -34,7 +37,7 @@ class LoopTiming:
         """Take the counts of missed deadlines and states from an event of the servo process.
 
         Args:
-            event: Any event; what has no counts changes nothing.
+            event: Any event; one without counts changes nothing.
         """
         for name in self._missed:
             if name in event:
@@ -53,11 +56,11 @@ class LoopTiming:
         sent = np.array(self._sent)
         received = np.array(self._received)
 
-        # Setpoints whose neighbour is missing here, as its state never came, do not count.
-        is_neighbour = np.diff(sequence) == 1
+        # Pairs of consecutive setpoints: the state of one between them may never have come.
+        is_consecutive = np.diff(sequence) == 1
         # The index of the newest state at each setpoint after the first; -1 if none had arrived.
         newest = np.searchsorted(received, sent[1:], side="right") - 1
-        is_counted = is_neighbour & (newest >= 0)
+        is_counted = is_consecutive & (newest >= 0)
         if not is_counted.any():
             return None
 

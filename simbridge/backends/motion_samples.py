@@ -14,8 +14,9 @@ from simbridge.ur.rtde import Package
 # Takes the numbers and the vectors (n,) of a sample, in the order of a row of `StateRing`.
 Record = Callable[[tuple[float, ...], tuple[Array, ...]], None]
 
-# What a sample takes from a state.
+# The modes that a sample takes from a state.
 MODES = ("robot_mode", "safety_mode", "runtime_state")
+# The vectors (n,) that a sample takes from a state.
 VECTORS = ("actual_q", "actual_qd", "effort", "target_q", "target_qd", "target_qdd")
 
 
@@ -25,9 +26,9 @@ class SentSetpoint(NamedTuple):
     Attributes:
         due: The controller's tick at which it is due.
         sequence: Its index in the motion, from 0.
-        position: In the plan, in periods.
+        position: Its position in the plan, in periods.
         sent: When it was sent, s (host clock).
-        command: What was sent for it (n,), rad.
+        command: The command (n,), rad, that was sent for it: with feedforward it differs.
         scaling: The controller's speed scaling at the time.
     """
 
@@ -59,15 +60,21 @@ class MotionSamples:
         """Record the sample that a state completes, if a setpoint was due at it.
 
         Args:
-            tick: The controller's, of the state.
+            tick: The controller's tick of the state.
             state: The state.
             arrival: When it arrived, s (host clock).
         """
+        # Setpoints wait in the order in which they are due: take all that are due by this state.
         while self.waiting and self.waiting[0].due <= tick:
             setpoint = self.waiting.popleft()
+
+            # The state of an earlier one would have come before this one.
             if setpoint.due < tick:
                 self.missed += 1
-            elif self._record is not None:
+                continue
+
+            # The numbers and vectors in the order of a row of `StateRing`.
+            if self._record is not None:
                 numbers = (
                     float(setpoint.sequence),
                     setpoint.position,

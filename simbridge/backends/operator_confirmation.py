@@ -18,7 +18,7 @@ from simbridge.ur.errors import ModelMismatch, NotConfirmed
 
 # An approach in which a joint travels farther than this needs another confirmation, rad.
 FAR_TRAVEL = 1.0
-# What a cell file must give to confirm for the operator.
+# The fields that a cell file must give to confirm for the operator.
 CONFIRMING_FIELDS = ("serial_number", "tcp", "payload", "mounting")
 
 
@@ -38,7 +38,7 @@ def confirm_motion(
         robot: The arm.
         cell: The installation around it, if there is a file.
         more_facts: Further facts to display.
-        ask: Asks the operator; None if there is none.
+        ask: Function that asks the operator; None if there is no operator.
         cell_confirms: Let the cell file confirm.
 
     Raises:
@@ -70,7 +70,7 @@ def confirm_approach(path: Array, robot: Robot, *, period: float, ask: Ask | Non
         path: Joint positions (T, n), rad, one a period.
         robot: The arm.
         period: Control period, s.
-        ask: Asks the operator; None if there is none.
+        ask: Function that asks the operator; None if there is no operator.
 
     Raises:
         NotConfirmed: It was not confirmed.
@@ -105,9 +105,10 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
     It may if it gives the arm, its tool and its mounting, and these match the controller.
 
     Raises:
-        NotConfirmed: It leaves one of them out.
-        ModelMismatch: It differs from the controller.
+        NotConfirmed: The file leaves one of these out.
+        ModelMismatch: One of them differs from the controller's.
     """
+    # The file must give all of them.
     missing = [name for name in CONFIRMING_FIELDS if cell is None or getattr(cell, name) is None]
     if missing:
         raise NotConfirmed(
@@ -117,6 +118,7 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
         )
     assert cell is not None
 
+    # The controller must report them, and they must be equal; the mounting cannot be read.
     alternative = "leave it out and confirm yourself."
     serial_number = facts.dashboard.serial_number
     if serial_number != cell.serial_number:

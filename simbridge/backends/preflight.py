@@ -76,10 +76,17 @@ def identify_controller(
 def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, ursim: bool) -> None:
     """Check that this is the intended controller, for the arm and cell of the run.
 
+    Args:
+        facts: The controller's.
+        robot: The arm that is to move.
+        cell: The installation around it, if there is a file.
+        ursim: Whether the run expects URSim; `facts.ursim` is whether it is there.
+
     Raises:
         NotURSim: It is a real arm instead of URSim.
         ModelMismatch: It has another model, series or serial number.
     """
+    # URSim is recognized by the checksum of its kinematics, which the error shows.
     if ursim and not facts.ursim:
         raise errors.NotURSim(facts.host, facts.arm.checksum)
 
@@ -89,7 +96,8 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         remedy = f"Use --robot {name} if that is the intended arm."
         raise errors.ModelMismatch(facts.host, "model", model, robot.title, remedy)
 
-    # A model that is not known is at least of a series; an arm that is not UR's has none.
+    # The series is known even where the model is not. An arm that is not UR's has no series, and
+    # does not fit any controller.
     series = facts.state.series
     if series != robot.series:
         expected = robot.series or "a UR series"
@@ -133,13 +141,13 @@ def check_unchanged(
         facts: The controller's now.
         planned_for: Its facts when the plan was made.
         sets_tcp: Whether the run sets the TCP: it is then not compared here, but by `check_tool`.
-        sets_payload: Whether the run sets the payload: the same.
+        sets_payload: Whether the run sets the payload: it is then compared by `check_tool`, too.
 
     Raises:
         ArmChanged: Its kinematics, model, software, TCP, or its payload and its centre of gravity
             differ.
     """
-    # Name, actual and planned value of what must be equal.
+    # The quantities that must be equal: name, actual value, planned value.
     comparisons: list[tuple[str, object, object]] = [
         ("calibration", _hexadecimal(facts.arm.checksum), _hexadecimal(planned_for.arm.checksum)),
         ("model", facts.model, planned_for.model),
@@ -208,7 +216,7 @@ def check_tool(
         payload_cog: Its centre of gravity in the flange (3,), m.
 
     Raises:
-        ModelMismatch: One of them differs.
+        ModelMismatch: TCP, payload or centre of gravity differs.
     """
     actual_tcp = facts.arm.tcp_offset
     if tcp is not None and not same_tcp(actual_tcp, tcp):
@@ -249,7 +257,7 @@ def check_idle(facts: ControllerFacts) -> None:
 def check_not_stopped(facts: ControllerFacts) -> None:
     """Raise the `ArmStopped` of an active stop, so that the arm is not powered on.
 
-    A fault is not one: a controller reports a fault while it is booting.
+    A fault does not count: a controller reports a fault while it is booting.
     """
     state = facts.state
     stop = safety_stop(state.safety_mode)
@@ -292,8 +300,9 @@ def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:
         goal: Joint positions (n,), rad.
 
     Raises:
-        FullTurn: One is more than half a turn away.
+        FullTurn: A joint is more than half a turn away.
     """
-    joint = int(np.argmax(np.abs(begin - goal)))
-    if abs(begin[joint] - goal[joint]) > np.pi:
-        raise errors.FullTurn(host, robot.joint_names[joint], float(begin[joint] - goal[joint]))
+    turns = begin - goal
+    joint = int(np.argmax(np.abs(turns)))
+    if abs(turns[joint]) > np.pi:
+        raise errors.FullTurn(host, robot.joint_names[joint], float(turns[joint]))

@@ -18,7 +18,8 @@ from simbridge.ur.tables import PROGRAM_RUNS, RuntimeState
 
 # The counter of a running script advances within this time.
 ADVANCE_TIME_S = 0.05
-# A script that is paused has counted in one of its last states before; so many may be late.
+# The last states before a script is paused may show no count, as it comes late, but no more states
+# than this.
 MAX_LATE_COUNTS = 2
 # A script that plays names itself in its second statement, within this time.
 NAMING_TIME_S = 0.1
@@ -58,14 +59,14 @@ class ProgramWatch:
 
         # The script's counter in the last state.
         self._counter: int | None = None
-        # For how many states a program has played without a count.
+        # Number of states in a row in which a program has played without a count.
         self._uncounted_states = 0
         # Since when a program has played without a count, s.
         self._still_since = 0.0
         # Since when a program has played with another number, s.
         self._unnamed_since = 0.0
-        # When a program first played with another number after the last one had ended, s; a pause
-        # does not change it.
+        # When a program first played with another number after the last one had ended, s; None if
+        # none has. A pause does not change it.
         self._first_unnamed: float | None = None
 
     def follow(self, state: Mapping[str, Any]) -> ProgramOwner:
@@ -128,9 +129,14 @@ class ProgramWatch:
         return ProgramOwner.OTHER
 
     def _judge_paused(self, now: float, *, is_named: bool) -> ProgramOwner:
-        """Return whose program is paused.
+        """Return whose program is paused, by whose it was in the state before.
 
-        It is ours if it counted until then, or was sent and has hardly begun.
+        - OTHER stays OTHER.
+        - OURS stays OURS if at most `MAX_LATE_COUNTS` of the last playing states were without a
+          count, and our number still stands in its register or our script is starting. Otherwise
+          it is UNKNOWN.
+        - NONE and UNKNOWN become OURS if our script was sent and has not counted yet, and a program
+          has played for less than `NAMING_TIME_S` without our number. Otherwise they are UNKNOWN.
 
         Args:
             now: The controller's clock, s.
@@ -140,14 +146,13 @@ class ProgramWatch:
             return ProgramOwner.OTHER
 
         if self.program is ProgramOwner.OURS:
-            # Another may have taken its place, too late to show it.
-            is_late = self._uncounted_states > MAX_LATE_COUNTS
-            if is_late or not (is_named or self._is_starting):
-                return ProgramOwner.UNKNOWN
-            return ProgramOwner.OURS
+            # Without these signs another program may have taken its place, just before the pause.
+            counted_until_paused = self._uncounted_states <= MAX_LATE_COUNTS
+            carries_number = is_named or self._is_starting
+            is_still_ours = counted_until_paused and carries_number
+            return ProgramOwner.OURS if is_still_ours else ProgramOwner.UNKNOWN
 
-        # Nothing is known of it, but it may be ours that was paused before it named itself.
-        has_just_begun = self._first_unnamed is None or now - self._first_unnamed < NAMING_TIME_S
-        if self._is_starting and has_just_begun:
-            return ProgramOwner.OURS
-        return ProgramOwner.UNKNOWN
+        # Our script may have been paused before it named itself, which takes it hardly any time.
+        may_be_unnamed = self._first_unnamed is None or now - self._first_unnamed < NAMING_TIME_S
+        is_just_sent = self._is_starting and may_be_unnamed
+        return ProgramOwner.OURS if is_just_sent else ProgramOwner.UNKNOWN

@@ -35,7 +35,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import BRAKING
 from simbridge.servo.inverse import InverseServoj
-from simbridge.servo.law import LOOKAHEAD
+from simbridge.servo.law import LOOKAHEAD, JointMotion
 from simbridge.servo.plant import Plant, controller_cycle
 from simbridge.servo.simulated_joints import SimulatedJoints
 
@@ -45,8 +45,11 @@ if TYPE_CHECKING:
 
 # Step of the physics, s.
 PHYSICS_STEP = 0.001
-# Bandwidth of the feedback, Hz: of the ideal servo, and of joints that follow the servo law.
+# A period counts as a multiple of the physics step within this, s.
+STEP_ROUNDING = 1e-9
+# Bandwidth of the ideal servo's feedback, Hz.
 IDEAL_BANDWIDTH = 12.0
+# Bandwidth of the feedback of joints that follow the servo law, Hz.
 JOINT_BANDWIDTH = 80.0
 # A joint slower than this has settled, rad/s.
 SETTLED_SPEED = 1e-6
@@ -109,7 +112,8 @@ class PyBulletBackend(Backend):
     `stream` is given the motion that the arm is to make, and inverts the servo law.
 
     Raises:
-        InvalidParameter: The period is no multiple of the physics step, or the payload no mass.
+        InvalidParameter: The period is not a multiple of the physics step, or the payload is not a
+            mass.
         NoDisplay: There is no display for the window.
     """
 
@@ -124,14 +128,16 @@ class PyBulletBackend(Backend):
         self._settings = SimulationSettings.of(options)
         plant = self._settings.plant
 
-        # Physics steps a period.
+        # Number of physics steps in a period.
         self._steps = round(self.period / PHYSICS_STEP)
-        if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
+        rounding = abs(self._steps * PHYSICS_STEP - self.period)
+        if self._steps < 1 or rounding > STEP_ROUNDING:
             raise InvalidParameter(
                 "period", f"{self.period} s", "a multiple of the physics step of 1 ms"
             )
+
+        # Without a display PyBullet itself would terminate the process.
         if self._settings.gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
-            # PyBullet itself would terminate the process.
             raise NoDisplay("PyBullet's window (--gui)")
 
         # The arm that is simulated, and the nominal model of which its controller knows.
@@ -139,14 +145,17 @@ class PyBulletBackend(Backend):
         self._model = robot.model
         self._data = robot.model.createData()
 
-        # Feedback on the desired positions, 1/s^2, and velocities, 1/s: critically damped.
+        # The feedback is critically damped: gain of the position error, 1/s^2.
         bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
         self._stiffness = bandwidth**2
+        # Gain of the velocity error, 1/s.
         self._damping = 2.0 * bandwidth
 
-        # The servo law and its inverse; None with the ideal servo.
+        # The servo law that makes joint targets of the commands; None with the ideal servo, whose
+        # joints follow the commands themselves.
         cycle = controller_cycle(robot.period, self.period)
         self._law: SimulatedJoints | None = None
+        # The inverse of the servo law; None with the ideal servo.
         self._inverse: InverseServoj | None = None
         if plant is not None:
             self._law = SimulatedJoints(plant, robot.home, self.period, cycle, PHYSICS_STEP)
@@ -161,21 +170,25 @@ class PyBulletBackend(Backend):
         self._body: int
         self._joints: list[int]
 
-        # Index of the last setpoint of a stream, and the periods since the begin.
+        # Index of the last setpoint of a stream.
         self._sequence: int
+        # Number of periods that were simulated.
         self._count: int
         # When period 0 began, s (host clock).
         self._epoch: float
 
-        # The last command (n,), rad, and the last one of a motion, after which the arm is braked.
+        # The last command (n,), rad.
         self._command: Array
+        # The last command of a motion (n,), rad: those that brake the arm after it do not count.
         self._sent: Array
-        # Measured positions, rad, and velocities, rad/s, and the largest torques of the last
-        # period, N m, each (n,).
+        # Measured joint positions (n,), rad.
         self._q: Array
+        # Measured joint velocities (n,), rad/s.
         self._qd: Array
+        # The torques of largest magnitude in the last period (n,), N m.
         self._effort: Array
-        # The last two joint targets (2, n), rad, a physics step apart.
+        # The joint targets of the last period (., n), rad, a physics step apart; the last two
+        # count.
         self._path: Array = np.empty((0, robot.n))
 
     def __enter__(self) -> PyBulletBackend:
@@ -256,9 +269,10 @@ class PyBulletBackend(Backend):
         b = self._bullet
         limit = self.robot.max_effort
         largest = np.zeros(self.robot.n)
-        positions, velocities, accelerations = self._desired_motion(command)
-        for q, qd, qdd in zip(positions, velocities, accelerations, strict=True):
-            # Computed torque: the nominal model's for the desired acceleration with the feedback.
+        reference = self._reference_motion(command)
+        for q, qd, qdd in zip(reference.q, reference.qd, reference.qdd, strict=True):
+            # Computed torque: that of the nominal model, for the acceleration of the reference with
+            # the feedback on it.
             acceleration = qdd + self._stiffness * (q - self._q) + self._damping * (qd - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, acceleration)
             effort = np.minimum(np.maximum(torque, -limit), limit)
@@ -282,32 +296,38 @@ class PyBulletBackend(Backend):
         if self._settings.is_paced:
             time.sleep(max(0.0, self._epoch + self._count * self.period - time.monotonic()))
 
-    def _desired_motion(self, command: Array) -> tuple[Array, Array, Array]:
-        """Return where the joints should be at the begin of each physics step of a period.
+    def _reference_motion(self, command: Array) -> JointMotion:
+        """Return where the joints should be at the start of each of a period's S physics steps.
 
         Args:
-            command: Joint positions (n,), rad.
+            command: The command of the period, joint positions (n,), rad.
 
         Returns:
-            Positions, rad, velocities, rad/s, and accelerations, rad/s^2, each (S, n).
+            Positions (S, n), rad, velocities (S, n), rad/s, and accelerations (S, n), rad/s^2.
         """
+        # The ideal servo: from the last command to this one in a straight line. It is interpolated
+        # at the instant of the measurement, so that a steady motion is tracked without lead or lag.
         if self._law is None:
-            # Interpolated at the instant of the measurement, so that a steady motion is tracked
-            # without lead or lag.
             fractions = np.arange(self._steps)[:, np.newaxis] / self._steps
             change = command - self._command
             zeros = np.zeros((self._steps, self.robot.n))
-            return self._command + fractions * change, zeros + change / self.period, zeros
+            return JointMotion(
+                q=self._command + fractions * change, qd=zeros + change / self.period, qdd=zeros
+            )
 
-        # The last two targets, and one for the end of each step.
+        # The servo law's targets (S + 2, n): one before the period, one at its start, and one at
+        # the end of each step.
         path = np.concatenate([self._path[-2:], self._law.advance(command)])
         self._path = path
+        at_starts = path[1:-1]
 
-        # PyBullet moves a joint by its velocity at the end of a step: these accelerations bring the
-        # joints from one target to the next.
+        # PyBullet moves a joint by its velocity at the end of a step. So a target is reached from
+        # the one before by the mean velocity between them (S + 1, n), and these accelerations
+        # change the velocity before a step to that of the step.
         velocity = (path[1:] - path[:-1]) / PHYSICS_STEP
-        acceleration = (velocity[1:] - velocity[:-1]) / PHYSICS_STEP
-        return path[1:-1], velocity[:-1], acceleration
+        before_steps = velocity[:-1]
+        acceleration = (velocity[1:] - before_steps) / PHYSICS_STEP
+        return JointMotion(q=at_starts, qd=before_steps, qdd=acceleration)
 
     def read(self) -> ArmState:
         return self._state(0.0)
@@ -339,6 +359,8 @@ class PyBulletBackend(Backend):
             max_tool_speed=self.approach_tool_speed,
             collision_scene=self.collision_scene,
         )
+        # The guard compares the first setpoint with where the arm is, not with the last one. After
+        # a violation it stays latched, and refuses all of them.
         self._guard.expect(self._q)
         for setpoint in path:
             self._sent = self._guard.check(setpoint, self._q)
@@ -346,7 +368,7 @@ class PyBulletBackend(Backend):
         self._settle(path[-1])
 
     def _settle(self, q: Array) -> None:
-        """Hold a command (n,), rad, until the arm is at rest, at most one simulated second."""
+        """Hold a command (n,), rad, until the arm is at rest, for `MAX_SETTLING_S` at most."""
         for _ in range(int(MAX_SETTLING_S / self.period)):
             self._advance(q)
             if np.abs(self._qd).max() < SETTLED_SPEED:
@@ -378,7 +400,7 @@ class PyBulletBackend(Backend):
             self._settle(self._command)
             return
 
-        # From where the servo law has brought the targets, with or without feedforward.
+        # Brake from where the servo law has brought the targets, with or without feedforward.
         self._inverse.reset(self._law.motion.q, self._law.motion.qd)
         target = self._law.target
         for target in self._inverse.braking(BRAKING):

@@ -13,12 +13,17 @@ from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.parts import Mesh
 from simbridge.robot.robot import Robot
 
+# Number of the body that stands for the base; those of the links follow.
+BASE_BODY = 0
+# Scale of a mesh whose file is in m.
+UNSCALED = (1.0, 1.0, 1.0)
+
 
 def add_tool_mass(robot: Robot, mass: float) -> Robot:
     """Return the arm with a mass at the TCP, kg, in addition to its payload.
 
     Raises:
-        InvalidParameter: It is no mass.
+        InvalidParameter: The mass is negative or not finite.
     """
     if not (np.isfinite(mass) and mass >= 0.0):
         raise InvalidParameter("unmodelled payload", mass, "a mass in kg, not negative")
@@ -42,22 +47,29 @@ def write_meshes(robot: Robot, directory: Path) -> Robot:
 
     Args:
         robot: The arm.
-        directory: Where the files are written.
+        directory: The directory into which the files are written.
     """
-    # Those of the base, and of each link.
-    meshes: list[list[Mesh]] = [[] for _ in range(robot.n + 1)]
+    # The meshes of each body: of the base, body 0, and of each link.
+    meshes_of_body: list[list[Mesh]] = [[] for _ in range(robot.n + 1)]
     for number, drawn in enumerate(draw_arm(robot).meshes):
+        # A file of its vertices and triangles. OBJ counts vertices from 1.
         file = directory / f"mesh{number}.obj"
         lines = [f"v {x} {y} {z}" for x, y, z in drawn.vertices.tolist()]
-        # OBJ counts vertices from 1.
         lines += [f"f {a} {b} {c}" for a, b, c in (drawn.triangles + 1).tolist()]
         file.write_text("\n".join([*lines, ""]))
 
-        frame = robot.links[drawn.body - 1].placement if drawn.body else pin.SE3.Identity()
-        mesh = Mesh(file, (1.0, 1.0, 1.0), frame.inverse(), color=drawn.color)
-        meshes[drawn.body].append(mesh)
+        # The vertices are in the frame of the body's joint, and the mesh is placed in the frame of
+        # the link, whose placement in the joint's frame is therefore inverted. For the base both
+        # frames are base_link.
+        placement = pin.SE3.Identity()
+        if drawn.body != BASE_BODY:
+            link_in_joint = robot.links[drawn.body - 1].placement
+            placement = link_in_joint.inverse()
+        mesh = Mesh(file, UNSCALED, placement, color=drawn.color)
+        meshes_of_body[drawn.body].append(mesh)
 
+    base_meshes, *meshes_of_links = meshes_of_body
     links = []
-    for link, link_meshes in zip(robot.links, meshes[1:], strict=True):
+    for link, link_meshes in zip(robot.links, meshes_of_links, strict=True):
         links.append(replace(link, meshes=tuple(link_meshes)))
-    return replace(robot, base_meshes=tuple(meshes[0]), links=tuple(links))
+    return replace(robot, base_meshes=tuple(base_meshes), links=tuple(links))

@@ -61,10 +61,12 @@ class ReceivedStates:
     Attributes:
         newest: The newest state.
         arrival: When it arrived, s (host clock).
-        stop: The state that shows a stop; None while none has. In the next one it may be over.
-        samples: Of the motion; they take each state.
-        supply: Whether states come often enough.
-        is_braking: While the arm is braked, states that cannot be used are skipped, not refused.
+        stop: The state that shows a stop; None while none has. The next state may not show it any
+            more.
+        samples: Matches the states with the setpoints of the motion.
+        supply: Measures whether states come often enough.
+        is_braking: Whether the arm is being braked: states that cannot be used are then skipped,
+            not refused.
     """
 
     def __init__(
@@ -93,8 +95,8 @@ class ReceivedStates:
         """Wait for a state in which the control script runs; older states are skipped.
 
         Raises:
-            StaleState: None came.
-            ImplausibleState: It is none of an arm.
+            StaleState: No state came.
+            ImplausibleState: The state is not one that an arm can have.
         """
         begin = self._clock.monotonic()
         state: Package = {}
@@ -116,12 +118,20 @@ class ReceivedStates:
         return self._tick(self.newest)
 
     def receive(self, timeout: float) -> bool:
-        """Take the states that come within a timeout, s; return whether one was newer.
+        """Take the states that come within a timeout, s.
+
+        Args:
+            timeout: How long to wait for a state, s.
+
+        Returns:
+            Whether a newer state has come.
 
         Raises:
-            ImplausibleState: One cannot follow the last, and the arm is not being braked.
-            StaleState: Likewise, and so much time has passed on this computer, too.
+            ImplausibleState: A state cannot follow the last one, and the arm is not being braked.
+            StaleState: The controller's clock has made a step that is too long, but as much time
+                has passed on this computer.
         """
+        # The link itself may refuse what it reads.
         try:
             states = self._link.states(timeout)
         except ImplausibleState:
@@ -129,14 +139,19 @@ class ReceivedStates:
                 raise
             states = []
 
+        # How long no newer state had come until now, s.
         arrival = self._clock.monotonic()
         quiet = arrival - self.arrival
+
         is_newer = False
         for state in states:
+            # Ignore older states; this comparison is false for nan, too.
             if not state["timestamp"] > self.newest["timestamp"]:
                 continue
             if not self._can_follow(state, quiet):
                 continue
+
+            # Keep it, and complete the sample of the setpoint that was due at it.
             is_newer = True
             self.arrival = arrival
             self._keep(state)
@@ -166,16 +181,16 @@ class ReceivedStates:
         return self.stop or self.newest
 
     def _can_follow(self, state: Package, quiet: float) -> bool:
-        """Return whether a newer state is used; see `receive` for what it raises.
+        """Return whether a newer state is used; it raises as `receive` does.
 
         Args:
             state: The state.
-            quiet: How long none came before it, s (host clock).
+            quiet: How long no newer state had come before it, s (host clock).
         """
         try:
             check_succession(self._host, self.newest, state, self._max_velocity)
         except ImplausibleState:
-            # A stop that was seen before is the cause of the end.
+            # Skip it if the motion ends anyway: the arm is braked, or a stop was seen.
             if self.is_braking or self.stop is not None:
                 return False
 

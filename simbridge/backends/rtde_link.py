@@ -23,7 +23,7 @@ from simbridge.backends.low_latency import allow_new_files, forbid_new_files
 from simbridge.backends.program_watch import ProgramOwner, ProgramWatch
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_fields import OPTIONAL_FIELDS, STATE_FIELDS
-from simbridge.backends.succession import has_corrupt_number
+from simbridge.backends.succession import is_number_corrupt
 from simbridge.robot.pose import Array
 from simbridge.ur import errors
 from simbridge.ur.arm_state import find_stop, read_modes
@@ -76,7 +76,7 @@ class RtdeLink:
     """
 
     def __init__(self, config: ServoConfig) -> None:
-        # Here, so that the parent's imports do not load ur_rtde.
+        # Import it here, so that the parent's imports do not load ur_rtde.
         from rtde_control import RTDEControlInterface  # noqa: PLC0415
 
         self._config = config
@@ -167,7 +167,7 @@ class RtdeLink:
                 if _is_paused(state):
                     deadline = time.monotonic() + SCRIPT_TIMEOUT_S
 
-            # It obeys only after a first command, which may be one that moves nothing.
+            # The script obeys only after a first command: send one that moves nothing.
             if self.program is ProgramOwner.OURS:
                 self.keep_alive()
                 return
@@ -180,8 +180,8 @@ class RtdeLink:
 
         Args:
             state: A state since it was uploaded.
-            has_played: Whether a program has run since then. Before, it has not begun, which is no
-                stop.
+            has_played: Whether a program has run since then. Until then the script has not begun,
+                and its absence does not count as a stop.
         """
         stop = find_stop(state)
         if stop is errors.ProgramStopped and not has_played:
@@ -211,7 +211,7 @@ class RtdeLink:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
 
             # A state with a corrupt number says nothing of the program; the loop refuses it.
-            if self._followed is not None and has_corrupt_number(self._followed, state):
+            if self._followed is not None and is_number_corrupt(self._followed, state):
                 continue
             self._followed = state
             if self._watch.follow(state) is ProgramOwner.OTHER:

@@ -27,12 +27,13 @@ from simbridge.ur.errors import (
 from simbridge.ur.survey import claimed_registers, survey
 from simbridge.ur.tables import REALTIME
 
-# ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
+# How long the control script may take to run, s: several steps have timeouts of up to five seconds.
 CONNECT_TIMEOUT_S = 15.0
 
-# Room in the ring for the states of a plan: a controller that scales the speed takes more periods
-# than the plan has.
+# The ring has room for this many states per setpoint of a plan, as a controller that scales the
+# speed takes more periods than the plan has; ...
 STATES_PER_SETPOINT = 4
+# ... and for this many more, as of a pause.
 EXTRA_STATES = 4096
 
 
@@ -42,8 +43,8 @@ class LiveProgram:
 
     Attributes:
         module: Its main module, which runs as `python -m MODULE servo`.
-        setup: What it is made of, pickled.
-        create_channel: Creates the channel of inputs in the file at a path.
+        setup: The pickled `MotionSetup` of which it is made.
+        create_channel: Function that creates the channel of inputs in the file at a path.
     """
 
     module: str
@@ -55,12 +56,12 @@ class ServoProcess(LoopProcess):
     """A running servo process.
 
     Args:
-        config: Its configuration.
-        live: What makes the setpoints of a live session; None for plans.
+        config: The controller, and how it is used.
+        live: The program that makes the setpoints of a live session; None for plans.
 
     Attributes:
-        reached: The states of the session that it has reported.
-        program: Whose program the controller had when it ended; None before.
+        reached: The states of the session that the process has reported.
+        program: Whose program the controller had when the process ended; None before.
     """
 
     def __init__(self, config: ServoConfig, live: LiveProgram | None = None) -> None:
@@ -77,10 +78,11 @@ class ServoProcess(LoopProcess):
         """Wait until it is connected to the controller.
 
         Returns:
-            Its event: joints `q`, and `notes` about scheduling that the system refused.
+            The event `ready`: joint positions `q`, and `notes` about scheduling that the system
+            refused.
 
         Raises:
-            ControllerError: Why it could not connect.
+            ControllerError: One of its subclasses: why it could not connect.
         """
         config = self._config
         if self._live is not None:
@@ -103,7 +105,7 @@ class ServoProcess(LoopProcess):
         """Return the event that the control script runs.
 
         Raises:
-            ConnectionLost: It did not come in time.
+            ConnectionLost: The event did not come in time.
         """
         deadline = time.monotonic() + CONNECT_TIMEOUT_S
         while True:
@@ -121,7 +123,7 @@ class ServoProcess(LoopProcess):
         """Return why the process could not connect, as the controller's ports show it.
 
         Returns:
-            None if they show nothing.
+            The cause; None if the ports show none.
         """
         host = self._config.host
 
@@ -144,7 +146,8 @@ class ServoProcess(LoopProcess):
 
         Args:
             setpoints: Joint positions (T, n), rad.
-            feedforward: Send what makes the arm follow them instead.
+            feedforward: Whether to send what makes the arm follow them, by the inverse of the servo
+                law.
 
         Returns:
             The ring in which the state of each setpoint appears.
@@ -169,8 +172,8 @@ class ServoProcess(LoopProcess):
         """Send a request for a motion, with a new ring for its states.
 
         Args:
-            states: How many there may be.
-            request: Its fields, apart from those of the ring.
+            states: Number of states that the motion may have.
+            request: The fields of the request, apart from those of the ring.
         """
         path = self.create_memory("states")
         ring = StateRing.create(path, len(self._config.limits.joint_names), states)

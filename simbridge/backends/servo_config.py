@@ -19,8 +19,9 @@ class ServoConfig:
         gain: Gain of servoJ, 1/s^2.
         feedforward: Whether a replay is the motion that the arm is to make, for which the servo law
             is inverted.
-        follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
-        wait_in_pause: Wait while the program is paused at the pendant; otherwise end.
+        follow_scaling: Whether to follow the controller's speed scaling; otherwise it is refused.
+        wait_in_pause: Whether to wait while the program is paused at the pendant; otherwise the
+            motion ends.
         tcp: TCP in tool0 (6,), x y z (m) rx ry rz (rotation vector, rad), configured on the
             controller; None leaves it.
         payload: Mass, kg, configured on the controller; None leaves it.

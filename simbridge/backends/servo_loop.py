@@ -47,8 +47,8 @@ from simbridge.ur.tables import RuntimeState
 # After this time without a setpoint, the script's watchdog has probably ended it: 0.1 s, less the
 # uncertainty.
 WATCHDOG_S = 0.09
-# How long setpoints are sent without a newer state: the arm's target is at most this far ahead of
-# the controller.
+# How long setpoints are sent without a newer state: the newest one is due at most this long after
+# the newest state.
 AHEAD_S = 0.008
 # After this time without setpoints the arm is at rest, and the plan continues from rest.
 FORGET_S = 0.03
@@ -72,15 +72,16 @@ class ServoLoop:
         link: The connection to the controller.
         guard: Checks every setpoint right before it is sent.
         host: The controller's address, for messages.
-        law: Of the controller's servoj; its cycle is the control period.
-        follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
-        wait_in_pause: Wait while the program is paused at the pendant; otherwise end.
+        law: The law of the controller's servoj; its cycle is the control period.
+        follow_scaling: Whether to follow the controller's speed scaling; otherwise it is refused.
+        wait_in_pause: Whether to wait while the program is paused at the pendant; otherwise the
+            motion ends.
         tool: Compares the controller's tool with that of the motion; None compares it with the
             first state's.
-        clock: The host's.
+        clock: The host's clock.
 
     Attributes:
-        tool: The same.
+        tool: Compares the controller's tool with that of the motion.
         missed_deadlines: Periods of the controller in which no setpoint was sent although one was
             due.
         slowed: Whether the motion is slower than the controller's speed scaling after periods
@@ -112,37 +113,45 @@ class ServoLoop:
         self.tool = tool or ToolWatch(host)
         self._clock = clock
 
-        # What is sent: a motion, and at rest the last setpoint (n,), rad.
+        # The motion whose setpoints are sent; None at rest.
         self._motion: StreamedMotion | None = None
+        # The setpoint (n,), rad, that is sent at rest; None before the first motion.
         self._hold: Array | None = None
-        # Where the controller has stopped its targets in a pause (n,), rad, and after it the
-        # setpoints that lead back to the motion.
+        # Where the controller has stopped its targets in a pause (n,), rad; None otherwise.
         self._stopped_at: Array | None = None
+        # The setpoints (n,), rad, that lead back to the motion after a pause.
         self._return_path: deque[Array] = deque()
 
-        # Fraction of a period by which the motion advances; setpoints sent; position in the plan.
+        # Fraction of a period by which the motion advances in each period.
         self._rate = 1.0
+        # Number of setpoints of the motion that were sent.
         self._sequence = 0
+        # Position of the last one in the plan, in periods.
         self._position = 0.0
         self.slowed = False
 
-        # Feedforward, and where the commands bring the controller's targets.
+        # Whether the inverse of the servo law is sent.
         self._feedforward = False
+        # This inverse; None before the first setpoint with feedforward.
         self._inverse: InverseServoj | None = None
+        # Where the commands bring the controller's targets.
         self._targets = PredictedTargets(law)
 
-        # For how many periods a setpoint was sent ahead of the newest state, and how many may be.
+        # In how many periods in a row a setpoint was due that is ahead of the newest state.
         self._ahead_periods = 0
+        # How many ticks a setpoint may be ahead of the newest state.
         self._max_ahead = max(1, round(AHEAD_S / law.cycle))
         self.missed_deadlines = 0
 
         # When the last setpoint was sent, s (host clock).
         self._last_sent = 0.0
-        # The last gap long enough for the script's watchdog, s, and when it ended (host clock).
+        # Length of the last gap long enough for the script's watchdog, s; 0 if there was none.
         self._watchdog_gap = 0.0
+        # When it ended, s (host clock).
         self._watchdog_gap_end = 0.0
-        # How long no setpoint has been sent in the present gap, s, and the motion's rate before it.
+        # How long no setpoint has been sent in the present gap, s; 0 outside of gaps.
         self._gap = 0.0
+        # The motion's rate before the present gap.
         self._rate_before_gap = 1.0
 
         self._states = ReceivedStates(
@@ -186,23 +195,33 @@ class ServoLoop:
             motion: The setpoints; with feedforward the motion that the arm is to make, which begins
                 at rest.
             record: Takes the state at which each setpoint was due.
-            feedforward: Send what makes the arm follow the motion, by the inverse of the servo law.
+            feedforward: Whether to send what makes the arm follow the motion, by the inverse of the
+                servo law.
         """
+        # Before the first motion nothing has been sent: the arm rests where it is measured. Later
+        # ones follow on the setpoint that is held.
         if self._hold is None:
             self._guard.reset(self.measured)
             self._targets.rest(self.measured)
 
         self._motion = motion
         self._states.samples = MotionSamples(record)
+
+        # The inverse begins at the first setpoint, from rest.
         self._feedforward = feedforward
         self._inverse = None
+
+        # A pause of the last motion is over: there is nothing to be led back from.
         self._stopped_at = None
 
+        # The motion begins at full speed, with its first setpoint, and outside of a gap.
         self._rate = 1.0
         self._sequence = 0
         self._position = 0.0
         self._gap = 0.0
         self._rate_before_gap = 1.0
+
+        # Missed deadlines are counted for each motion.
         self.missed_deadlines = 0
 
     def slot(self) -> None:
@@ -222,20 +241,20 @@ class ServoLoop:
             return
 
         # Do not run ahead of a controller from which nothing new has come.
-        ahead = self._targets.due - self._states.tick()
-        if ahead > self._max_ahead:
+        ticks_ahead = self._targets.due - self._states.tick()
+        if ticks_ahead > self._max_ahead:
             if self._motion is not None:
                 self.missed_deadlines += 1
             self._go_on_after_gap(self._period)
-            self._count_period(sent=False)
+            self._count_period(lacks_state=True)
             return
 
-        if not self._would_crowd(ahead):
+        # A setpoint that would crowd is left out; before the first one of a motion none was due.
+        if not self._would_crowd(ticks_ahead):
             self._send()
         elif self._motion is not None and self._sequence > 0:
-            # No setpoint is due before a motion's first.
             self.missed_deadlines += 1
-        self._count_period(sent=True)
+        self._count_period(lacks_state=False)
 
     def brake(self) -> None:
         """Bring a moving arm to rest, straight on and all joints in proportion, and hold it there.
@@ -256,14 +275,15 @@ class ServoLoop:
             self._wait()
             self._check_state()
 
-            # Brake from where the commands so far bring the controller's targets. Once these rest,
+            # Brake from where the commands so far bring the controller's targets, anew in each
+            # period: only the first setpoint of the braking motion is sent. Once the targets rest,
             # a last setpoint holds the arm there.
             due = self._next_due()
             q, qd = self._targets.until(due)
             is_resting = bool(np.abs(qd).max() < REST_SPEED)
             inverse.reset(q, qd)
-            target = inverse.braking(BRAKING)[0]
-            self._hold = self._guard.within_range(inverse.command(target))
+            setpoint = inverse.braking(BRAKING)[0]
+            self._hold = self._guard.within_range(inverse.command(setpoint))
             self._put(self._hold, due)
 
     # Time
@@ -286,33 +306,36 @@ class ServoLoop:
         self._states.receive(0.0)
         self._deadline += self._period
 
-        # This process was late itself.
+        # If this process was so late itself that the next deadline has passed, too, skip deadlines
+        # up to now.
         late = self._clock.monotonic() - self._deadline
         if late > 0.0:
             skipped = int(late / self._period) + 1
-            # No setpoint is due before a motion's first.
+            # Before the first setpoint of a motion none is due.
             if self._motion is not None and self._sequence:
                 self.missed_deadlines += skipped
             self._deadline += skipped * self._period
             self._go_on_after_gap(skipped * self._period)
 
-    def _would_crowd(self, ahead: int) -> bool:
+    def _would_crowd(self, ticks_ahead: int) -> bool:
         """Return whether a setpoint sent now might arrive in one tick with the last one.
 
-        One of the two would be lost. The newest state has been responded to, and the next is not
-        overdue. Either the response was late, or that state was, and then this setpoint is on time.
-        If that persists, the controller's clock has shifted against ours by a tick: one setpoint is
-        skipped, and until then samples belong to the state before their own.
+        One of the two would be lost. That is possible only if the newest state has been answered,
+        and the next one is not overdue. Then either the last setpoint was sent late, and this one
+        would follow too closely; or the newest state came late, and this setpoint is on time. If
+        the latter persists, the controller's clock has shifted against ours by a tick: one setpoint
+        is skipped, and until then samples belong to the state before their own.
 
         Args:
-            ahead: How many ticks the newest command is ahead of the newest state.
+            ticks_ahead: How many ticks the newest command is due after the newest state.
         """
         now = self._clock.monotonic()
-        is_answered = ahead > 0 and now - self._states.arrival < self._period
-        self._ahead_periods = self._ahead_periods + 1 if ahead > 0 else 0
+        is_answered = ticks_ahead > 0 and now - self._states.arrival < self._period
+        self._ahead_periods = self._ahead_periods + 1 if ticks_ahead > 0 else 0
 
         is_close = now - self._last_sent < CROWDED_FRACTION * self._period
-        return is_answered and (is_close or self._ahead_periods > self._max_ahead)
+        has_shifted = self._ahead_periods > self._max_ahead
+        return is_answered and (is_close or has_shifted)
 
     def _go_on_after_gap(self, longer: float) -> None:
         """Let the motion go on at the speed that a gap between setpoints has left the arm.
@@ -339,11 +362,18 @@ class ServoLoop:
         self._rate = rate
         self.slowed = True
 
-    def _count_period(self, *, sent: bool) -> None:
-        """Count a period of a motion, unless the controller has stopped it; raise `LateStates`."""
+    def _count_period(self, *, lacks_state: bool) -> None:
+        """Count a period of a motion, unless the controller has stopped it.
+
+        Args:
+            lacks_state: Whether nothing could be sent in it because the newest state was too old.
+
+        Raises:
+            LateStates: Too many periods lacked a state.
+        """
         is_moving = self._motion is not None and self._is_playing()
         if is_moving and speed_factor(self._states.newest) > 0.0:
-            self._states.supply.count(sent=sent)
+            self._states.supply.count(lacks_state=lacks_state)
 
     # The state of the arm
 
@@ -353,7 +383,7 @@ class ServoLoop:
 
     def _check_state(self) -> None:
         """Raise if states are stale, the arm has stopped, or its speed is scaled unexpectedly."""
-        # A gap in which the script's watchdog may have ended it: the error will name it.
+        # Remember a gap in which the script's watchdog may have ended it: the error will name it.
         gap = self._clock.monotonic() - self._last_sent
         if self._hold is not None and gap > WATCHDOG_S:
             self._watchdog_gap = gap
@@ -384,7 +414,8 @@ class ServoLoop:
         is_paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
         kind = find_stop(state) or (ProgramPaused if is_paused else ProgramStopped)
 
-        # The watchdog ends a program of which the setpoints stay away.
+        # The script's watchdog ends it when setpoints stay away: name the gap if there was one just
+        # before.
         if kind is ProgramStopped and self._watchdog_gap:
             if self._clock.monotonic() - self._watchdog_gap_end < WATCHDOG_EFFECT_S:
                 return ProgramStopped(self._host, *read_modes(state), self._watchdog_gap)
@@ -402,14 +433,16 @@ class ServoLoop:
             self._wait_where_stopped()
             return
 
+        # With feedforward the arm moves on for a while when a command is late. So the motion keeps
+        # to the clock: it advances by all periods since the last command, and only the last of
+        # their setpoints is sent.
         scaling = speed_factor(self._states.newest)
         due = self._next_due()
-        # With feedforward the arm moves on for a while when a command is late, so the motion keeps
-        # the time.
         periods = 1
         if self._feedforward and self._sequence:
             periods = min(due - self._targets.due, MAX_PREDICTED_CYCLES)
 
+        # Every setpoint and every command passes the guard.
         for _ in range(periods):
             setpoint, position = self._next(scaling)
             checked = self._guard.check(setpoint, self.measured)
@@ -438,7 +471,7 @@ class ServoLoop:
         Args:
             scaling: The controller's speed scaling.
         """
-        # After a pause, back to the motion.
+        # After a pause, first lead the arm from where it was stopped back to the motion.
         if self._stopped_at is not None:
             assert self._hold is not None and self._motion is not None
             path = self._motion.lead_back(self._stopped_at, self._hold, self._period)
@@ -447,13 +480,14 @@ class ServoLoop:
         if self._return_path:
             return self._return_path.popleft(), self._position
 
-        # The rate follows the speed scaling.
+        # The rate follows the speed scaling by a ramp. It was slowed by a gap until it gets there.
         largest_change = SCALING_RAMP * self._period
         self._rate = max(
             min(scaling, self._rate + largest_change), self._rate - largest_change, 0.0
         )
         self.slowed = self.slowed and self._rate < scaling
 
+        # Without a motion, hold the last setpoint.
         if self._motion is None:
             assert self._hold is not None
             return self._hold, self._position
@@ -514,7 +548,7 @@ class ServoLoop:
 
         Args:
             checked: The setpoint (n,), rad, as the guard passed it: it is held after the motion.
-            setpoint: The same as it was sent.
+            setpoint: The command that was sent for it, and when it is due.
         """
         if self._stopped_at is None and not self._return_path:
             self._hold = checked

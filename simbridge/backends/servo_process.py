@@ -40,10 +40,10 @@ from simbridge.quoting import as_text
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.rtde import Package
 
-# How long a stop may take before the process exits anyway.
+# How long a stop may take before the system ends the process, s.
 STOP_TIMEOUT_S = 2
-# How long the loop may take to start, or to come round, before the system ends the process: longer
-# than any parent waits, for the case that the parent has gone and ur_rtde or a solver never
+# How long the start, or one period of the loop, may take before the system ends the process, s:
+# longer than any parent waits, for the case that the parent has gone and ur_rtde or a solver never
 # returns.
 STUCK_TIMEOUT_S = 150
 
@@ -53,33 +53,37 @@ class ServoSession:
 
     Args:
         config: The controller, and how it is used.
-        parent: Sends the requests, and is told what happens.
+        parent: The parent, which sends requests and is told what happens.
     """
 
     def __init__(self, config: ServoConfig, parent: Parent) -> None:
         self._config = config
         self._parent = parent
         self._state = SessionState.CONNECTING
-        # None until the controller is connected, and until the control script runs.
+        # The connection to the controller; None until it is made.
         self._link: RtdeLink | None = None
+        # The loop that sends setpoints; None until the control script runs.
         self._loop: ServoLoop | None = None
 
     def run(self) -> None:
         """Serve the parent until it requests a stop or is gone.
 
         Raises:
-            SimbridgeError: What ended the motion.
+            SimbridgeError: The error that ended the motion.
         """
+        # Connect; whatever takes long is done before.
         self._prepare()
         link = RtdeLink(self._config)
         self._link = link
         notes = minimize_latency(self._config.priority)
 
+        # Start the control script.
         idle_state = link.check_idle()
         self._change_state(SessionEvent.SENT)
         link.upload()
         link.await_script()
 
+        # Send setpoints.
         loop = self._create_loop(link, idle_state)
         self._loop = loop
         self._change_state(SessionEvent.SCRIPT_RUNS)
@@ -117,7 +121,7 @@ class ServoSession:
     def _serve(self, loop: ServoLoop) -> None:
         """Go through one control period after another; see `run`."""
         while True:
-            # The alarm's default action ends a process that does not come round.
+            # The alarm's default action ends this process if the loop does not get here again.
             signal.alarm(STUCK_TIMEOUT_S)
 
             for request in self._parent.requests():
@@ -136,8 +140,8 @@ class ServoSession:
         joints = len(self._config.limits.joint_names)
         with allow_new_files():
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
-            # The plan is in memory, and mapped: to copy that of an hour would take longer than
-            # the script's watchdog allows.
+            # The plan is mapped, not copied: to copy a plan of an hour would take longer than the
+            # script's watchdog allows.
             plan = np.asarray(np.memmap(request["plan"], mode="r"))
 
         setpoints = plan.view(np.float64).reshape(-1, joints)
@@ -150,14 +154,15 @@ class ServoSession:
             payload = loop.tool.changes.popleft()
             self._parent.report(event="payload", mass=payload.mass, cog=payload.cog)
 
-        # An event without a meaning in the present state changes nothing.
+        # One of the two holds in every period: without a meaning in the present state it changes
+        # nothing.
         self._change_state(SessionEvent.PAUSE if loop.paused else SessionEvent.RESUME)
         if self._state is SessionState.MOVING and loop.idle:
             self._change_state(SessionEvent.DONE)
             self._parent.report(event="done", **self._missed_counts())
 
     def _change_state(self, event: SessionEvent) -> None:
-        """Go to the state that follows an event, and report it if it is another."""
+        """Go to the state that follows an event, and report a state that is new."""
         before = self._state
         self._state = next_state(before, event)
         if self._state is not before:
@@ -178,9 +183,10 @@ class ServoSession:
         A step that fails is reported, and the next one follows.
 
         Args:
-            failure: What ended the motion, and is reported already; None for a request.
+            failure: The error that ended the motion, and is reported already; None after a request.
         """
         self._change_state(SessionEvent.END)
+
         # A controller that no longer answers must not block this process: the alarm's default
         # action ends it.
         signal.alarm(STOP_TIMEOUT_S)
@@ -193,7 +199,7 @@ class ServoSession:
             try:
                 step()
             except Exception as error:
-                # What ended the motion often fails the step in the same words.
+                # The step often fails for the reason that ended the motion: that is known.
                 if as_text(error) != as_text(failure):
                     self._parent.report(event="failed", step=name, reason=as_text(error))
 
@@ -239,6 +245,7 @@ def main(session_type: type[ServoSession] = ServoSession) -> int:
 
     config = msgspec.json.decode(parent.read_configuration(), type=ServoConfig)
     session = session_type(config, parent)
+
     # Whatever ends the session, the arm is braked then.
     failure: BaseException | None = None
     try:
@@ -261,10 +268,12 @@ def leave(status: int) -> None:
         status: The exit status.
     """
     sys.stderr.flush()
+
+    # A process that was asked to end by SIGTERM ends by it, so that the parent sees the reason.
     if _sigterm_received:
-        # The parent sees what ended this process.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
+
     # ur_rtde's destructors may hang or reconnect: exit without them.
     os._exit(status)
 

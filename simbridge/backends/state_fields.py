@@ -41,10 +41,12 @@ OPTIONAL_FIELDS = (
 
 
 def state_at_rest(package: Package) -> ArmState:
-    """Return a controller's state outside of a motion, as if where the arm is had been sent to it.
+    """Return a controller's state outside of a motion.
+
+    Nothing was sent then: the arm's joint positions stand in for the command.
 
     Args:
-        package: What the controller reported, with `STATE_FIELDS`.
+        package: The state that the controller reported, with `STATE_FIELDS`.
     """
     q = _constant_vector(package["actual_q"])
     return ArmState(

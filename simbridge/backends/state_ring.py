@@ -33,7 +33,7 @@ NUMBERS = (
     "safety_mode",
     "runtime_state",
 )
-# Those of the numbers that an `ArmState` has as integers.
+# The numbers of a row that an `ArmState` has as integers.
 INTEGERS = (
     "sequence",
     "robot_mode",
@@ -65,13 +65,14 @@ class StateRing:
         rows: Number of states kept until they are overwritten.
 
     Attributes:
-        rows: Number of states kept, the same.
+        rows: Number of states kept until they are overwritten.
     """
 
     def __init__(self, path: Path | None, joints: int, rows: int) -> None:
         self._joints = joints
         self.rows = rows
 
+        # The head, whose words are counts, and the rows.
         words = map_numbers(path, _word_count(joints, rows))
         self._rows = words[HEAD_WORDS:].reshape(rows, -1)
         self._counts = words[:HEAD_WORDS].view(np.int64)
@@ -83,12 +84,12 @@ class StateRing:
         """Make the file, large enough for all states or for two minutes, whichever is less.
 
         Args:
-            path: Where it is to be.
+            path: The path of the file.
             joints: Number of joints n.
             states: Number of states that will be written.
         """
+        # It is written in full, so that no page has to be allocated while the arm is servoed.
         rows = min(states, MAX_ROWS)
-        # Written in full: no page has to be allocated while the arm is servoed.
         path.write_bytes(bytes(8 * _word_count(joints, rows)))
         return StateRing(path, joints, rows)
 
@@ -107,13 +108,15 @@ class StateRing:
         """Add a state; it is called by the servo process.
 
         Args:
-            numbers: In the order of `NUMBERS`.
-            vectors: Each (n,), in the order of `VECTORS`.
+            numbers: The numbers in the order of `NUMBERS`.
+            vectors: The vectors, each (n,), in the order of `VECTORS`.
         """
         count = int(self._counts[WRITTEN_WORD])
         row = self._rows[count % self.rows]
         row[: len(NUMBERS)] = numbers
         row[len(NUMBERS) :] = np.concatenate(vectors)
+
+        # Count it last: the parent reads only rows that are counted.
         self._counts[WRITTEN_WORD] = count + 1
 
     def new_states(self, period: float) -> Iterator[ArmState]:
@@ -125,10 +128,12 @@ class StateRing:
             period: Control period, s.
         """
         while self._read < self.written:
-            # The row that is written next is not read: the writer may be at it.
+            # Skip what was overwritten; the row of the oldest state may be being written.
             self._read = max(self._read, self.written - self.rows + 1)
             row = self._rows[self._read % self.rows].copy()
-            # Meanwhile the writer may have come round, and the copy be of two states.
+
+            # The writer may have reached this row while it was copied: the copy may then be a mix
+            # of two states, and is skipped, too.
             if self._read <= self.written - self.rows:
                 continue
             self._read += 1
@@ -138,13 +143,14 @@ class StateRing:
         """Return the state that a row holds.
 
         Args:
-            row: Numbers and vectors; the state keeps it.
+            row: The numbers and vectors of the state, whose vectors become views of it.
             period: Control period, s.
         """
         row.setflags(write=False)
         numbers = row[: len(NUMBERS)].tolist()
         vectors = row[len(NUMBERS) :].reshape(len(VECTORS), self._joints)
 
+        # A row holds integers as floats, and the time in the plan in periods.
         fields: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
         for name in INTEGERS:
             fields[name] = int(fields[name])

@@ -14,7 +14,7 @@ import numpy as np
 
 from simbridge.ur.errors import LateStates
 
-# Over how much time periods are counted.
+# The time over which periods are counted.
 WINDOW_S = 2.0
 # The fraction of periods without a setpoint at which a motion ends.
 MAX_UNSENT_FRACTION = 0.5
@@ -24,7 +24,9 @@ TOGETHER_FRACTION = 0.5
 
 
 class StateSupply:
-    """Counts the latest control periods, and those in which nothing could be sent.
+    """Counts the latest control periods, and how many of them lacked a state.
+
+    A period lacks a state if nothing could be sent in it because the newest state was too old.
 
     Args:
         host: The controller, for the message.
@@ -34,9 +36,10 @@ class StateSupply:
     def __init__(self, host: str, period: float) -> None:
         self._host = host
         self._period = period
-        # Whether nothing could be sent in each of the latest periods, and in how many.
-        self._unsent: deque[bool] = deque(maxlen=round(WINDOW_S / period))
-        self._unsent_count = 0
+        # Whether each of the latest periods lacked a state.
+        self._lacking: deque[bool] = deque(maxlen=round(WINDOW_S / period))
+        # How many of them did.
+        self._lacking_count = 0
         # When states arrived within the window, s (host clock).
         self._arrivals: deque[float] = deque(maxlen=round(2.0 * WINDOW_S / period))
 
@@ -53,23 +56,24 @@ class StateSupply:
         while now - self._arrivals[0] > WINDOW_S:
             self._arrivals.popleft()
 
-    def count(self, *, sent: bool) -> None:
+    def count(self, *, lacks_state: bool) -> None:
         """Count a period of the motion.
 
         Args:
-            sent: Whether a setpoint was sent in it; otherwise none could be, for want of states.
+            lacks_state: Whether nothing could be sent in it because the newest state was too old. A
+                period in which nothing was sent for another reason does not lack a state.
 
         Raises:
             LateStates: In half of the periods of the last two seconds nothing could be sent.
         """
         # The oldest period makes room for this one.
-        if len(self._unsent) == self._unsent.maxlen:
-            self._unsent_count -= self._unsent[0]
-        self._unsent.append(not sent)
-        self._unsent_count += not sent
+        if len(self._lacking) == self._lacking.maxlen:
+            self._lacking_count -= self._lacking[0]
+        self._lacking.append(lacks_state)
+        self._lacking_count += lacks_state
 
-        unsent_fraction = self._unsent_count / len(self._unsent)
-        is_full = len(self._unsent) == self._unsent.maxlen
+        unsent_fraction = self._lacking_count / len(self._lacking)
+        is_full = len(self._lacking) == self._lacking.maxlen
         if is_full and unsent_fraction >= MAX_UNSENT_FRACTION:
             raise self._late_states_error(unsent_fraction)
 

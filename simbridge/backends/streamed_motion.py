@@ -12,9 +12,14 @@ from simbridge.robot.pose import Array
 # After a pause: how long the arm rests before it is led back, s. The controller may still be
 # raising its speed.
 REST_BEFORE_RETURN_S = 0.5
-# Limits of the motion that leads back, rad/s and rad/s^2.
+# Largest velocity of a joint in the motion that leads back, rad/s.
 RETURN_SPEED = 0.2
+# Largest acceleration of a joint in it, rad/s^2.
 RETURN_ACCELERATION = 1.0
+# Largest velocity and acceleration of the fifth-order polynomial s(u) = 10 u^3 - 15 u^4 + 6 u^5
+# from 0 to 1, for u from 0 to 1: 15/8 and 10/sqrt(3).
+PEAK_VELOCITY = 1.875
+PEAK_ACCELERATION = 5.774
 
 
 class StreamedMotion(Protocol):
@@ -22,8 +27,8 @@ class StreamedMotion(Protocol):
 
     Attributes:
         slows_in_gaps: Whether periods without a setpoint slow it down, as they do the arm.
-        payload_may_change: Whether it goes on with another payload than at its begin, as a gripper
-            sets it.
+        payload_may_change: Whether it goes on with another payload than at its beginning, as a
+            gripper sets it.
     """
 
     slows_in_gaps: bool
@@ -77,16 +82,19 @@ class PlanReplay:
 
     def __init__(self, setpoints: Array) -> None:
         self._setpoints = setpoints
-        # Position in the plan, in periods.
+        # Position of the last setpoint in the plan, in periods.
         self._position = 0.0
+        # Whether the first setpoint has been returned.
         self._has_begun = False
         self.finished = False
 
     def next(self, rate: float) -> tuple[Array, float]:
+        # The first setpoint is returned as it is; from then on the position advances, to the end.
         if self._has_begun:
             self._position = min(self._position + rate, len(self._setpoints) - 1.0)
         self._has_begun = True
 
+        # Between two setpoints, interpolate.
         index = int(self._position)
         fraction = self._position - index
         self.finished = index == len(self._setpoints) - 1
@@ -107,18 +115,19 @@ def return_path(begin: Array, end: Array, period: float) -> Array:
     """Return a slow motion (T, n), rad, from rest to rest, by a fifth-order polynomial of time.
 
     Args:
-        begin: Joint positions (n,), rad, at which the arm first rests a little longer.
+        begin: Joint positions (n,), rad, at which the arm first rests for `REST_BEFORE_RETURN_S`.
         end: Joint positions (n,), rad.
         period: Control period, s.
     """
+    # The shortest duration, s, in which the joint that moves farthest keeps both limits.
     distance = float(np.abs(end - begin).max())
-    # Its largest velocity is 15/8 of the mean one, its largest acceleration 10/sqrt(3) d/t^2.
     duration = max(
-        1.875 * distance / RETURN_SPEED,
-        math.sqrt(5.774 * distance / RETURN_ACCELERATION),
+        PEAK_VELOCITY * distance / RETURN_SPEED,
+        math.sqrt(PEAK_ACCELERATION * distance / RETURN_ACCELERATION),
         period,
     )
 
+    # The fraction of this duration that has passed, 0 to 1, at each period's end.
     samples = math.ceil((REST_BEFORE_RETURN_S + duration) / period)
     times = np.arange(1, samples + 1) * period
     u = np.clip((times - REST_BEFORE_RETURN_S) / duration, 0.0, 1.0)[:, np.newaxis]

@@ -17,21 +17,21 @@ from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.ur.errors import ImplausibleState
 from simbridge.ur.rtde import Package
 
-# How far the controller's clock may be ahead of that of the state before. States that stay away for
-# 0.1 s end a motion; the last one before may itself have been late by as much.
+# The longest step of the controller's clock from one state to the next, s. States that stay away
+# for 0.1 s end a motion; the last one before may itself have been late by as much.
 MAX_STEP_S = 0.2
-# How far a joint may be from where it was in the state before, rad, besides what it moves at its
-# largest velocity, with a margin. What is nearer than this, and cannot be true, is seen by the
-# guard: the arm is not where it was sent.
+# The longest step of a joint from one state to the next, rad, in addition to what it moves at its
+# largest velocity. A position that is wrong by less is noticed by the guard: the arm is not where
+# it was sent.
 MAX_JOINT_STEP = 1.0
-# How much faster than its largest velocity a joint may seem to have moved.
+# Factor of its largest velocity at which a joint may seem to have moved.
 VELOCITY_MARGIN = 2.0
-# How far the control script's counter may go on from one state to the next: a count a cycle, for
+# The largest step of the control script's counter from one state to the next: a count a cycle, for
 # `MAX_STEP_S`.
 MAX_COUNTS = 100
 
-# What no arm exceeds: joint positions, rad (16 turns), velocities, rad/s, accelerations, rad/s^2,
-# and currents, A.
+# Field -> the largest magnitude that an arm may have: joint positions, rad (16 turns), velocities,
+# rad/s, accelerations, rad/s^2, and currents, A.
 MAX_MAGNITUDES = {
     "actual_q": 100.0,
     "target_q": 100.0,
@@ -55,11 +55,10 @@ def check_state(host: str, state: Package) -> None:
         state: What it sent.
 
     Raises:
-        ImplausibleState: A quantity is larger than any of an arm, or no number.
+        ImplausibleState: A quantity is larger than that of any arm, or not a number.
     """
     for field, largest in MAX_MAGNITUDES.items():
-        # Positions must be there. What else an older controller does not report stands in the
-        # state as nan.
+        # Positions must be numbers. Quantities that an older controller does not report are nan.
         must_be_number = field in POSITION_FIELDS
         for value in state.get(field, ()):
             if abs(value) > largest or (must_be_number and math.isnan(value)):
@@ -68,7 +67,7 @@ def check_state(host: str, state: Package) -> None:
     for field in SCALING_FIELDS:
         scaling = state[field]
         if not MIN_SCALING <= scaling <= MAX_SCALING:
-            reason = "which is no share of full speed"
+            reason = "which is not a fraction of full speed"
             raise ImplausibleState(host, field, f"{scaling:g}", reason)
 
 
@@ -80,18 +79,18 @@ def check_succession(
     Args:
         host: The controller, for the message.
         before: The newest state so far.
-        state: A later one.
+        state: A state with a later timestamp: whoever receives states ignores older ones.
         max_velocity: The joints' limits (n,), rad/s.
 
     Raises:
-        ImplausibleState: It cannot.
+        ImplausibleState: The state cannot follow the older one.
     """
     check_state(host, state)
 
-    # The clock. All comparisons are false for nan, which is refused, too.
+    # The clock. A comparison with nan is false: it is written so that nan is refused, too.
     step = state["timestamp"] - before["timestamp"]
     if not step <= MAX_STEP_S:
-        reason = f"{step:.3f} s after the state before, and at most {MAX_STEP_S:g} s can be"
+        reason = f"{step:.3f} s after the state before it, where at most {MAX_STEP_S:g} s may lie"
         raise ImplausibleState(host, "timestamp", f"{state['timestamp']:.3f} s", reason)
 
     # The joints.
@@ -105,8 +104,8 @@ def check_succession(
                 raise ImplausibleState(host, field, value, reason)
 
     # The program.
-    if has_corrupt_number(before, state):
-        reason = "although the count of the control script goes on"
+    if is_number_corrupt(before, state):
+        reason = "although the control script's counter advanced without a restart"
         raise ImplausibleState(
             host,
             NUMBER_OUTPUT,
@@ -115,16 +114,17 @@ def check_succession(
         )
 
 
-def has_corrupt_number(before: Package, state: Package) -> bool:
-    """Return whether a state has another number of the control script although its count goes on.
+def is_number_corrupt(before: Package, state: Package) -> bool:
+    """Return whether the control script's number changed although the same script still counts.
 
-    Another program in its place does not count at all, or counts from the beginning.
+    Another program in its place would not count at all, or would count from the beginning. So a
+    counter that goes on from a large value belongs to the same script, and the number is corrupt.
 
     Args:
         before: The state before.
-        state: A later one.
+        state: A later state.
     """
     if state.get(NUMBER_OUTPUT) == before.get(NUMBER_OUTPUT):
         return False
-    counts: int = state[COUNTER_OUTPUT] - before[COUNTER_OUTPUT]
-    return before[COUNTER_OUTPUT] > MAX_COUNTS and 0 < counts <= MAX_COUNTS
+    advance: int = state[COUNTER_OUTPUT] - before[COUNTER_OUTPUT]
+    return before[COUNTER_OUTPUT] > MAX_COUNTS and 0 < advance <= MAX_COUNTS

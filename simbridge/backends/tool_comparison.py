@@ -28,12 +28,12 @@ SAME_INERTIA = 1e-4
 
 
 class Payload(NamedTuple):
-    """A payload as a controller reports it; None for what its version does not.
+    """A payload as a controller reports it; None for what its version does not report.
 
     Attributes:
-        mass: kg.
+        mass: Mass, kg.
         cog: Centre of gravity in tool0 (3,), m.
-        inertia: About the centre of gravity (6,), kg m^2.
+        inertia: Moments and products of inertia about the centre of gravity (6,), kg m^2.
     """
 
     mass: float | None
@@ -62,15 +62,18 @@ def same_tcp(tcp: Sequence[float] | Array, expected: Sequence[float] | Array) ->
 def _angle_between(rotation: Array, expected: Array) -> float:
     """Return the angle between two rotations, rad.
 
+    Different rotation vectors may stand for one rotation: they are compared as quaternions.
+
     Args:
-        rotation: As a rotation vector (3,), rad; a rotation may be written in several ways.
-        expected: The same.
+        rotation: A rotation vector (3,), rad.
+        expected: Another rotation vector (3,), rad.
     """
     a = _quaternion(rotation)
     b = _quaternion(expected)
 
-    # A rotation has two quaternions, of which the nearer one counts. On the sphere of quaternions
-    # the rotations are half their angle apart, and a chord is twice the sine of half the arc.
+    # The quaternions b and -b stand for one rotation: the nearer one counts. On the unit sphere of
+    # quaternions two rotations are half their angle apart, and a chord is twice the sine of half
+    # its arc: angle = 2 arc = 4 asin(chord / 2).
     chord = min(float(np.linalg.norm(a - b)), float(np.linalg.norm(a + b)))
     return 4.0 * float(np.arcsin(min(0.5 * chord, 1.0)))
 
@@ -83,10 +86,15 @@ def _quaternion(rotation: Array) -> Array:
 
 
 def payload_difference(payload: Payload, expected: Payload) -> tuple[str, str, str] | None:
-    """Return the first quantity in which two payloads differ, and its two values as text.
+    """Return the first quantity in which two payloads differ.
+
+    Args:
+        payload: The actual payload.
+        expected: The payload that is expected.
 
     Returns:
-        None if nothing that both of them report differs.
+        Name of the quantity, actual value and expected value, as text; None if no quantity that
+        both report differs.
     """
     if payload.mass is not None and expected.mass is not None:
         if abs(payload.mass - expected.mass) > SAME_MASS:

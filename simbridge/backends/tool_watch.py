@@ -27,7 +27,7 @@ MAX_CHANGES = 100
 
 
 class ToolWatch:
-    """Compares the tool in each state with that at the begin.
+    """Compares the tool in each state with that at the beginning of the motion.
 
     Args:
         host: The controller, for the message.
@@ -39,8 +39,9 @@ class ToolWatch:
             stay as it was there. None for the first state that is compared.
 
     Attributes:
-        payload: The newest one.
-        changes: The payloads that were set since, oldest first; whoever reads them removes them.
+        payload: The payload in the newest state.
+        changes: The payloads that were set since the beginning, oldest first; whoever reads them
+            removes them.
     """
 
     def __init__(
@@ -56,35 +57,36 @@ class ToolWatch:
 
         # The TCP of the motion [x y z rx ry rz], m and rad; None until it is known.
         self._tcp: tuple[float, ...] | None = None if tcp is None else tuple(tcp)
-        # The payload at the begin of the motion; None until it is known.
-        self._payload_at_begin: Payload | None = None
+        # The payload with which the states are compared; None until it is known.
+        self._reference_payload: Payload | None = None
         self.payload = Payload(None, None, None)
         self.changes: deque[Payload] = deque(maxlen=MAX_CHANGES)
 
-        # What the control script sets shows itself a little after it has begun: until then the
-        # tool may still be the one before.
+        # The states show a little later what the control script has set: until then they may show
+        # the tool that was set before. Whether the TCP is still awaited.
         self._awaits_tcp = tcp is not None
+        # The payload that is still awaited; None if none is.
         self._awaited_payload: Payload | None = None
         if payload is not None:
             cog = None if payload_cog is None else tuple(payload_cog)
             self._awaited_payload = Payload(payload, cog, None)
 
-        # What the script does not set.
+        # What the script does not set is to stay as it was before.
         if before is not None and tcp is None:
             self._tcp = before.get("tcp_offset")
         if before is not None and payload is None:
             self.payload = read_payload(before)
-            self._payload_at_begin = self.payload
+            self._reference_payload = self.payload
 
         # The tool's variables in the last state: they hardly ever change.
         self._last_variables: tuple[object, ...] = ()
 
     @property
     def has_other_payload(self) -> bool:
-        """True while the newest payload differs from that at the begin."""
-        if self._payload_at_begin is None:
+        """True while the newest payload differs from that at the beginning of the motion."""
+        if self._reference_payload is None:
             return False
-        return payload_difference(self.payload, self._payload_at_begin) is not None
+        return payload_difference(self.payload, self._reference_payload) is not None
 
     def follow(self, state: Package, *, payload_may_change: bool) -> None:
         """Compare the tool of the next state.
@@ -117,25 +119,39 @@ class ToolWatch:
             raise ToolChanged(self._host, "TCP", tcp_text(tcp), tcp_text(self._tcp))
 
     def _follow_payload(self, payload: Payload, *, payload_may_change: bool) -> None:
-        """Compare the payload of the next state; see `follow`."""
+        """Compare the payload of the next state with that at the beginning of the motion.
+
+        A payload that the control script sets is the reference from the first state that shows it.
+        Until then nothing is compared, for as long as it takes: the arm is at rest when the script
+        sets it, and the backend reads it back before the first motion. A payload that nothing sets
+        is the reference as it was before the script began, or in the first state.
+
+        Args:
+            payload: The payload of the next state.
+            payload_may_change: Whether another payload is only kept in `changes`.
+
+        Raises:
+            ToolChanged: The payload is another one, and may not change.
+        """
         last_payload = self.payload
         self.payload = payload
 
-        # Wait for what the control script sets.
+        # Wait until the states show the payload that the control script has set.
         if self._awaited_payload is not None:
-            if payload_difference(payload, self._awaited_payload) is not None:
-                return
-            # Its inertia is the controller's choice, and may follow a little later.
-            self._payload_at_begin = self._awaited_payload
-            self._awaited_payload = None
+            is_shown = payload_difference(payload, self._awaited_payload) is None
+            if is_shown:
+                # The reference is what was set, not what this state shows: its inertia is the
+                # controller's choice, may follow a little later, and is not compared.
+                self._reference_payload = self._awaited_payload
+                self._awaited_payload = None
             return
 
-        # Without a state before the script, this one is the first.
-        if self._payload_at_begin is None:
-            self._payload_at_begin = payload
+        # Without a state from before the script, the first one is the reference.
+        if self._reference_payload is None:
+            self._reference_payload = payload
             return
 
-        difference = payload_difference(payload, self._payload_at_begin)
+        difference = payload_difference(payload, self._reference_payload)
         if difference is not None and not payload_may_change:
             raise ToolChanged(self._host, *difference)
         if payload_difference(payload, last_payload) is not None:

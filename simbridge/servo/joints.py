@@ -29,7 +29,7 @@ class ServojJoints:
         self.law = law
         self._phase = phase
         self._integrate = compiled_integrate() if compiled else integrate
-        # Of the last cycle, with one row each.
+        # The joint targets of the last cycle (1, n).
         self._motion = JointMotion.zeros(1, len(q))
         self.reset(q)
 

@@ -133,7 +133,7 @@ class LiveLoop:
             The setpoint (n,), rad, and the period's index.
         """
         # Step the motion, and measure how long that takes.
-        waited = self._waiting.seconds()
+        waited_before = self._waiting.seconds()
         begin = time.perf_counter()
         now = self._clock()
         self._take_order(request)
@@ -145,7 +145,7 @@ class LiveLoop:
 
         # The time in which other threads used the core is not the solver's fault.
         if duration > self._period:
-            duration -= self._waiting.seconds() - waited
+            duration -= self._waiting.seconds() - waited_before
 
         # Stop the arm, first of all orders, if the steps take too long.
         causes = self._add_causes(step.causes, now, duration)

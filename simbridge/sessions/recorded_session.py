@@ -213,8 +213,12 @@ class RecordedSession:
 
         Each input is taken at the period that used it; the plan is not checked yet. With the
         session's solver and settings the setpoints are the recorded ones, bit for bit. An
-        engagement begins at its recorded joints; where the arm had not been moved since the one
-        before, at those where this one left it.
+        engagement begins at its recorded joints if something else had moved the arm before it;
+        otherwise it goes on from where the engagement before, solved again, has left the arm.
+
+        Args:
+            solver: The solver, made for the arm of the run.
+            options: The options of the run, completed from the session.
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
@@ -230,10 +234,16 @@ class RecordedSession:
         steps: list[MotionStep] = []
         for k, stamp in enumerate(log.stamp.tolist()):
             now = float(live["now"][k])
+
+            # With another solver the arm may need longer to come to rest than it did: use the time
+            # before the next engagement, of which the log has no samples.
             if live["order"][k] == Order.ENGAGE:
-                # Another solver may need longer to come to rest: use the time before it is engaged.
-                while motion.phase is LivePhase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
-                    stamps.append(stamps[-1] + period)
+                while motion.phase is LivePhase.DISENGAGING:
+                    next_stamp = stamps[-1] + period
+                    # Leave at least half a period to the sample of the engagement.
+                    if not stamps[-1] + 1.5 * period < stamp:
+                        break
+                    stamps.append(next_stamp)
                     steps.append(motion.step(now))
             _repeat_order(motion, log, k)
 

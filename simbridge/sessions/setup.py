@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.backends import SIMULATION
@@ -210,8 +211,9 @@ def session_record(
     if isinstance(setup.solver, str):
         solver = SolverRecord(name=setup.solver, task=robot.task, parameters={})
     else:
-        home = robot.home[None]
-        notes = setup.solver.notes(tool_path(robot, home), home[0])
+        # A solver's notes are made for a path and a start: there is no path yet, so both are home.
+        joint_path = robot.home[np.newaxis]
+        notes = setup.solver.notes(tool_path(robot, joint_path), robot.home)
         solver = record_solver(setup.solver, setup.period, notes)
 
     reported = None if controller is None else controller.arm.kinematics
