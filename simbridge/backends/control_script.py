@@ -26,7 +26,7 @@ NUMBER_OUTPUT = "output_int_register_22"
 COUNTER_OUTPUT = "output_int_register_23"
 # Registers have 32 bits, one of them for the sign.
 MAX_SESSION_NUMBER = 2**31 - 1
-# ur_rtde's commands carry the setpoints of so many joints.
+# Number of joints whose setpoints ur_rtde's commands carry.
 JOINTS = 6
 
 SCRIPT_TEMPLATE = """\

@@ -183,7 +183,7 @@ class LoopProcess:
         if self._process.stdin.closed and self._process.poll() is not None:
             return
 
-        # Ask it to stop, and wait for its end.
+        # Ask it to stop, and wait for its end. A negative status names the signal that ended it.
         self.ask_to_stop()
         self._is_stopping.set()
         self._process.stdin.close()

@@ -165,9 +165,11 @@ class PyBulletBackend(Backend):
 
         # The module pybullet; None before the backend is entered.
         self._bullet: Any = None
-        # PyBullet's numbers of its simulation, of the arm in it and of the arm's joints.
+        # PyBullet's number of its simulation.
         self._client: int
+        # PyBullet's number of the arm in it.
         self._body: int
+        # PyBullet's numbers of the arm's joints.
         self._joints: list[int]
 
         # Index of the last setpoint of a stream.

@@ -98,6 +98,8 @@ class ReceivedStates:
             StaleState: No state came.
             ImplausibleState: The state is not one that an arm can have.
         """
+        # A script that does not run in time is not refused here: the state shows a stop, which the
+        # loop checks first.
         begin = self._clock.monotonic()
         state: Package = {}
         while not state or find_stop(state) is ProgramStopped:

@@ -87,7 +87,8 @@ class RtdeLink:
         frequency = 1.0 / config.period
         self._reader = RtdeReader(config.host, STATE_FIELDS, frequency)
 
-        # Our control script runs in place of ur_rtde's, which does not wait for it.
+        # The flags say that our control script will take the place of ur_rtde's, and that the
+        # constructor does not wait for it.
         custom_script = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT)
         no_wait = int(RTDEControlInterface.FLAG_NO_WAIT)
         try:
@@ -96,6 +97,8 @@ class RtdeLink:
             reason = f"ur_rtde could not connect: {str(error).strip()}"
             raise errors.ConnectionLost(config.host, RTDE, reason) from None
         send_without_delay(RTDE)
+
+        # From here on ur_rtde cannot reconnect.
         forbid_new_files()
 
     @property

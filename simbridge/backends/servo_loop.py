@@ -236,6 +236,8 @@ class ServoLoop:
         self._wait()
         self._check_state()
         self._check_tool()
+
+        # Before the first motion there is nothing to send but a sign of life.
         if self._motion is None and self._hold is None:
             self._link.keep_alive()
             return
@@ -294,10 +296,12 @@ class ServoLoop:
             remaining = self._deadline - self._clock.monotonic()
             if remaining <= 0.0:
                 break
+
+            # Pull the deadline towards its phase after this state's arrival. A state that seems to
+            # be more than half a period too early came too late for the last deadline: its error
+            # counts from that one, and moves the deadlines later.
             if self._states.receive(remaining):
                 phase_error = self._states.arrival + PHASE * self._period - self._deadline
-                # A state that arrived after its deadline moves that deadline later, not the
-                # previous one earlier.
                 if phase_error <= -0.5 * self._period:
                     phase_error = phase_error + self._period
                 self._deadline += PHASE_CORRECTION * phase_error

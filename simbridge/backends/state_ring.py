@@ -50,9 +50,9 @@ VECTORS = (
     "command",
 )
 
-# The file begins with so many words of 8 bytes, before the first row.
+# Number of words of 8 bytes at the start of the file, before the first row.
 HEAD_WORDS = 64
-# The word among them that counts the rows written.
+# Index of the word among them that counts the rows written.
 WRITTEN_WORD = 0
 
 

@@ -50,7 +50,7 @@ def resolve_arm(
         options, completed from the controller's facts.
 
     Raises:
-        UnknownName: There is no such backend.
+        UnknownName: The backend is not known.
         InvalidParameter: The arm does not fit the solver or the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
@@ -65,7 +65,7 @@ def resolve_arm(
     arm = equip_arm(robot, solver, options)
     controller, described_arm, options = kind.resolve(arm, options)
     if options.servo == "servoj":
-        # Refuses what is unstable at this controller's cycle.
+        # Making the law refuses a tuning that is unstable at this controller's cycle.
         period = options.period or described_arm.period
         options.plant_model.law(controller_cycle(described_arm.period, period))
 
@@ -119,13 +119,13 @@ def _check_arm_of_solver(solver: Solver, arm: Robot, *, is_object: bool) -> None
     """Refuse a solver that was made for another arm than the user's.
 
     Args:
-        solver: The user's.
-        arm: The user's, without the tool of the options.
-        is_object: Whether the user gave the arm itself, which must be the solver's. One by name
-            need not have its tool: that is compared later.
+        solver: The user's solver.
+        arm: The user's arm, without the tool of the options.
+        is_object: Whether the user gave the arm itself, which must be exactly the solver's. An arm
+            that was given by name may lack the solver's tool: that is compared later.
 
     Raises:
-        InvalidParameter: It is another arm.
+        InvalidParameter: The solver was made for another arm.
     """
     is_other_object = is_object and arm.checksum != solver.robot.checksum
     if arm.name != solver.robot.name or is_other_object:
@@ -174,15 +174,17 @@ def choose_solver(
         changes: Single settings that replace the scenario's.
 
     Raises:
-        UnknownName: There is no such solver, or it has no such setting.
+        UnknownName: The solver, or one of its settings, is not known.
         InvalidParameter: A setting is invalid.
     """
+    # The scenario's settings, or the default ones of a named solver to which they do not belong.
     if name:
         check_solver(name)
     settings = scenario.solver
     if name in SOLVERS and type(settings) is not SOLVERS[name]:
         settings = SOLVERS[name]()
 
+    # A function has no settings.
     if is_function(name) or not is_dataclass(settings):
         if changes:
             raise InvalidParameter(

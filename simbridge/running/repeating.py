@@ -37,9 +37,9 @@ from simbridge.running.runner import Progress, Run, begin, finish, open_backend,
 from simbridge.running.signals import end_on_signals
 from simbridge.text import degrees, join_words
 
-# Settings that differ are named up to this many.
+# The most settings that are named where they differ.
 MAX_NAMED_SETTINGS = 5
-# Names that are tried for a run that is set aside: 02.ended, 02.ended2, ...
+# Number of names that are tried for a run that is set aside: 02.ended, 02.ended2, ...
 MAX_SET_ASIDE = 1000
 
 
@@ -49,7 +49,7 @@ class Repeats:
 
     Attributes:
         directory: Their common directory.
-        runs: In order.
+        runs: The runs: first those that an earlier command has made, then the new ones.
         summary: The content of the common summary.json.
     """
 
@@ -64,10 +64,10 @@ class _Progress:
 
     Attributes:
         whole: Their common directory.
-        count: How many are wanted.
-        directories: Of the runs so far, in the order in which they were made.
-        runs: Those of them that have completed.
-        completed: How many of them need no more than their evaluation.
+        count: Number of runs that are wanted.
+        directories: Directories of the runs so far, in the order in which they were made.
+        runs: The runs that have completed and were evaluated.
+        completed: Number of runs that need no more than their evaluation.
     """
 
     whole: RunDirectory
@@ -107,8 +107,9 @@ def repeat(
         out: The directory to create; one under runs/ by default. Repeats that are in it are
             continued: runs that have completed are kept, and one that ended early is renamed
             (`02.ended`) and made again.
-        progress: As for `run`.
-        ask: As for `run`.
+        progress: Function that is called with the arm's state once per period.
+        ask: Function that displays facts and asks for confirmation before a real arm moves; without
+            it, only a cell file can confirm.
 
     Raises:
         InvalidParameter: The count is not positive, or a joint would return by more than half a
@@ -122,15 +123,15 @@ def repeat(
     if count < 1:
         raise InvalidParameter("number of repeats", count, "at least 1")
 
-    # What an earlier command has left.
+    # The runs that an earlier command has left, whose label this command may leave out.
     earlier = _find_earlier(out)
     if earlier and not prepared.options.label:
-        # The command that continues may leave the label out.
         label = earlier[0].settings().label or ""
         prepared = replace(prepared, options=replace(prepared.options, label=label))
     summaries = {run: run_summary(run) for run in earlier}
     kept = [run for run, summary in summaries.items() if summary["outcome"] == "completed"]
 
+    # The arm and the directory.
     more_facts = _return_facts(prepared, count - len(kept))
     arm = open_backend(prepared, more_facts=more_facts, ask=ask)
     whole = _prepare_directory(prepared, earlier, kept=kept, out=out)
@@ -141,6 +142,8 @@ def repeat(
         runs=[Run(run.path, cast(Summary, summaries[run])) for run in kept],
         completed=len(kept),
     )
+
+    # Make the runs. Where one ends early, those so far are summarized.
     try:
         _make_missing_runs(prepared, arm, repeats, progress)
     except BaseException as error:
@@ -150,6 +153,7 @@ def repeat(
             raise
         raise reported from error
 
+    # Summarize them.
     try:
         ordered = sorted(repeats.directories, key=lambda run: int(run.path.name))
         return Repeats(whole.path, tuple(repeats.runs), _summarize(whole, ordered, count))
@@ -176,7 +180,7 @@ def _prepare_directory(
     Args:
         prepared: The run.
         earlier: The runs that are in the directory.
-        kept: Those of them that need not be made again.
+        kept: The earlier runs that need not be made again.
         out: The directory to create where there are none; None for one under runs/.
 
     Raises:
@@ -199,7 +203,7 @@ def _make_missing_runs(
     if not numbers:
         return
 
-    # Before the arm is entered: a directory that cannot be made moves nothing.
+    # Make the first directory before the arm is entered: if that fails, nothing has moved.
     repeats.directories.append(_begin_run(prepared, repeats, numbers[0]))
     tolerance = prepared.options.tolerance
     with record_early_end(arm, repeats.unfinished, tolerance), arm:
@@ -218,8 +222,8 @@ def _summarize_early_end(repeats: _Progress, reported: SimbridgeError | None) ->
     The error that ended the runs is the one to report, whatever else fails.
 
     Args:
-        repeats: How far they have come.
-        reported: What ended them; None if the program is being ended.
+        repeats: How far the repeats have come.
+        reported: The error that ended them; None if the program is being ended.
     """
     directory = shell_quoted(repeats.whole.path)
     if reported is not None:

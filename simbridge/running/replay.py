@@ -50,17 +50,18 @@ def load_replay(
     """Read the plan that the options name.
 
     Args:
-        scenario: What the plan was made for.
-        robot: The arm that it was made for.
-        options: Those of the new run, with its plan.
-        solver: The user's, if one is given; the recorded one by default.
+        scenario: The scenario for which the plan must have been made.
+        robot: The arm for which the plan must have been made.
+        options: The options of the new run; `plan` is the directory of the earlier one.
+        solver: The user's solver; None for the recorded one.
         changes_solver: Whether the user names another solver, or other settings, which is refused.
 
     Raises:
-        NotARun: There is no run, or its settings were edited and cannot be used.
+        NotARun: The directory is not that of a run, or its settings were edited and are not usable.
         InvalidParameter: The plan was made for another arm, period, scenario or home, or options
             would change it.
     """
+    # Refuse options that would change the plan.
     assert options.plan is not None
     refused_options = planning_flags(options)
     if changes_solver:
@@ -70,6 +71,7 @@ def load_replay(
             "plan", options.plan, f"replayed as it is, without {' and '.join(refused_options)}"
         )
 
+    # Read the plan; a live session's is that of its recorded setpoints.
     run = RunDirectory.open(Path(options.plan))
     session = RecordedSession.at(run.path)
     if session is None:
@@ -78,10 +80,11 @@ def load_replay(
         plan = session.recorded_plan(robot)
     plan.check_made_for(robot.checksum, options.period or robot.period)
 
+    # Check that it was made for this scenario and home. A session's targets depend on how its
+    # inputs were solved, so that those of the plan count.
     record = run.settings()
     trajectory = scenario.trajectory
     if _is_session_of_plan(scenario, run, session, record.scenario):
-        # A session's targets depend on how its inputs were solved.
         trajectory = plan.trajectory
     expected = trajectory.scale_speed(record.scenario.speed_scale)
     if expected.joints is not None:
@@ -92,6 +95,7 @@ def load_replay(
     if not _is_close(np.array(record.robot.home), robot.home):
         raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
 
+    # Complete options and solver from its settings.
     options = _options_of_plan(run, record.scenario, options)
     if solver is None:
         solver = _recorded_solver(run, record.solver, robot)
@@ -104,10 +108,10 @@ def _is_session_of_plan(
     """Return whether a scenario is the live session whose inputs the plan follows.
 
     Args:
-        scenario: That of the new run.
+        scenario: The scenario of the new run.
         run: The directory of the plan.
-        session: The session in that directory, if it is one.
-        record: What the plan was made for.
+        session: The session in that directory; None if it is a run's.
+        record: The scenario for which the plan was made.
     """
     if scenario.file is None or not scenario.file.is_dir():
         return False
@@ -116,7 +120,7 @@ def _is_session_of_plan(
 
 
 def _options_of_plan(run: RunDirectory, scenario: ScenarioRecord, options: Options) -> Options:
-    """Return the options with those that made the plan."""
+    """Return the options of a run, completed by those that made its plan."""
     options = replace(
         options,
         speed_scale=scenario.speed_scale,
@@ -130,7 +134,10 @@ def _options_of_plan(run: RunDirectory, scenario: ScenarioRecord, options: Optio
 
 
 def _recorded_solver(run: RunDirectory, record: SolverRecord, robot: Robot) -> Solver:
-    """Make the solver that a run had; of a user's own, only what was recorded of it."""
+    """Make the solver that a run had.
+
+    For a solver of the user's own, which is not recorded, one that only has its name and settings.
+    """
     if record.name not in SOLVERS:
         return RecordedSolver(robot, record.name, task=record.task, parameters=record.parameters)
     with _refuse_edited_table(run, "solver.parameters"):
@@ -139,11 +146,11 @@ def _recorded_solver(run: RunDirectory, record: SolverRecord, robot: Robot) -> S
 
 @contextlib.contextmanager
 def _refuse_edited_table(run: RunDirectory, table: str) -> Iterator[None]:
-    """Refuse by name a table of settings.toml of which nothing can be made, as it was edited.
+    """Turn the errors of a table of settings.toml that was edited into one that names it.
 
     Raises:
-        NotARun: The table has a field that there is not, or one of another type, or a number that
-            no float holds.
+        NotARun: The table has an unknown field, a field of another type, or a number that is too
+            large for a float.
     """
     try:
         yield

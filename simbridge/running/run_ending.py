@@ -67,7 +67,7 @@ def stop_at_the_end(ending: Ending | None, sentence: str) -> StoppedAtTheEnd | N
     """Make the error for a stop that the controller showed while a run was being ended.
 
     Args:
-        ending: What was seen.
+        ending: What was seen of the end; None if nothing had been sent.
         sentence: What had ended the run before, as a sentence, or "".
 
     Returns:
@@ -107,8 +107,8 @@ def reportable_error(error: Exception, subject: str) -> SimbridgeError:
     It can carry what is known of the end.
 
     Args:
-        error: What ended it. One of simbridge's is returned itself; any other is to be the
-            `__cause__` of the one that is returned.
+        error: The error that ended it. An error of simbridge's is returned itself; any other error
+            is to be the `__cause__` of the one that is returned.
         subject: "run" or "session".
     """
     if isinstance(error, SimbridgeError):
@@ -140,14 +140,15 @@ def record_early_end(
     The arm has been left by then.
 
     Args:
-        arm: Where it runs.
-        unfinished: Returns the directory of the run that has not completed; None if there is none.
+        arm: The backend on which it runs.
+        unfinished: Function that returns the directory of the run that has not completed; None if
+            there is none.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
 
     Raises:
-        Interrupted: Instead of KeyboardInterrupt.
+        Interrupted: The block ended by KeyboardInterrupt.
         StoppedAtTheEnd: The controller stopped the arm after Ctrl-C.
-        UnforeseenError: Instead of an error that is none of simbridge's.
+        UnforeseenError: The block ended by an error that is not one of simbridge's.
     """
     try:
         yield
@@ -169,8 +170,8 @@ class EarlyEnd(NamedTuple):
     """Tells what ended a run before it was complete.
 
     Attributes:
-        error: What ended it.
-        outcome: The same as text, for summary.json.
+        error: The error that ended it.
+        outcome: What ended it, as text for summary.json.
         reported: The error to raise.
     """
 
@@ -216,10 +217,10 @@ def _record_end_and_directory(
     """Write the summary of a run that ended early, and name its directory in the error.
 
     Args:
-        end: What ended it.
-        directory: The run's; without one there is nothing to write.
-        tolerance: See `record_early_end`.
-        arm: Where it ran, which has been left.
+        end: What ended the run.
+        directory: The run's directory; without one there is nothing to write.
+        tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
+        arm: The backend on which it ran, which has been left.
     """
     if directory is None:
         return
@@ -253,12 +254,14 @@ def explain_interrupt(
     *,
     subject: str,
 ) -> Interrupted:
-    """Return the error for what a signal ended, or reached while it was stopped; without its cause.
+    """Return the error for a run that a signal ended, or reached while it was being stopped.
+
+    The caller sets its cause.
 
     Args:
         error: The signal.
-        before: What had ended it before; None if the signal did.
-        ending: What was seen.
+        before: The error that had ended the run before; None if the signal ended it.
+        ending: What was seen of the end; None if nothing had been sent.
         subject: "run" or "session".
     """
     sentences = f"The {subject} was {describe_signal(error)}."
@@ -274,8 +277,8 @@ def explain_interrupted_evaluation(
 
     Args:
         error: The signal.
-        arm: Where it ran.
-        path: Its directory.
+        arm: The backend on which it ran.
+        path: The directory of the run or runs.
         subject: "run is" or "runs are".
     """
     rest = describe_rest(arm.ending or Ending())
@@ -302,10 +305,10 @@ def record_end(
     It is kept whatever becomes of the evaluation.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
         outcome: "completed", or what ended it.
-        arm: Where it ran, which has been left.
-        error: What ended it early.
+        arm: The backend on which it ran, which has been left.
+        error: The error that ended it early; None if none did.
 
     Raises:
         OutputError: The file cannot be written, or the directory was deleted while the run went on.
@@ -340,11 +343,11 @@ def finalize(
     """Evaluate a run from its log, and write summary.json and report.html.
 
     Args:
-        directory: The run's.
+        directory: The run's directory.
         outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
-        arm: Where it ran, which has been left.
-        error: What ended it early.
+        arm: The backend on which it ran, which has been left.
+        error: The error that ended it early; None if none did.
         page: Whether report.html is written.
 
     Returns:

@@ -64,17 +64,16 @@ class PlanSamples:
         self._first_tick: int | None = None
 
     def of(self, state: ArmState) -> Sample:
-        """Return the row for a state.
-
-        States before the first one that is seen may have been missed.
-        """
+        """Return the row for a state."""
         plan = self._plan
         tick = round(state.timestamp / plan.period)
+
+        # The first state that is seen may not be that of the first setpoint, if states were missed.
         if self._first_tick is None:
             self._first_tick = tick - state.sequence
 
-        # Between two samples of the plan if a controller scales the speed; deviations by rounding
-        # are removed.
+        # The position in the plan, in samples. It lies between two of them if a controller scales
+        # the speed; next to one it differs from it by rounding alone, which is removed.
         position = state.plan_time / plan.period
         if abs(position - round(position)) < ROUNDING:
             position = round(position)
@@ -91,7 +90,8 @@ class PlanSamples:
         setpoint = state.command if plan.joint_targets is None else interpolate(plan.setpoints)
         return Sample(
             index=state.sequence,
-            # The controller's time, not the number of setpoints: they differ after a late setpoint.
+            # The stamp follows the controller's clock, not the number of setpoints: they differ
+            # after a late setpoint.
             stamp=(tick - self._first_tick) * plan.period,
             plan_time=time,
             target=target,

@@ -48,13 +48,13 @@ class Prepared:
 
     Attributes:
         robot: The arm, as a controller describes it.
-        scenario: What it tracks.
-        solver: Made for the arm.
-        plan: Every setpoint.
+        scenario: The scenario that it tracks.
+        solver: The solver, made for the arm.
+        plan: The plan: every setpoint.
         peaks: How close to the limits the plan comes.
-        options: Those of the run, completed from the controller's facts.
-        backend: The name of the backend it was planned for.
-        controller: What that backend's controller says of itself; None in simulation.
+        options: The options of the run, completed from the controller's facts.
+        backend: Name of the backend for which it was planned.
+        controller: Facts of that backend's controller; None in simulation.
     """
 
     robot: Robot
@@ -111,7 +111,7 @@ class SolverChoice:
     """The solver that a user asks for; the scenario's if nothing is given.
 
     Attributes:
-        solver: Made for the robot.
+        solver: A solver that was made for the robot.
         function: A step function (see `CallableSolver`).
         name: A name in `SOLVERS`, or module:function.
         changes: Single settings that replace the scenario's.
@@ -216,10 +216,10 @@ def prepare_session(
     """Solve the inputs of a live session again, each at the period that used it.
 
     Args:
-        session: Its inputs are solved; its solver is used where the user gives none.
-        robot: The session's by default.
-        choice: The user's solver.
-        options: Completed from the session.
+        session: The session, whose solver is used where the user gives none.
+        robot: The arm, as for `prepare`; the session's by default.
+        choice: The solver that the user asks for.
+        options: The options of the run, completed from the session.
         backend: A name in `BACKENDS`.
     """
     keeps_solver = choice.solver is None and not choice.name

@@ -50,7 +50,7 @@ class Run:
     """A finished run.
 
     Attributes:
-        directory: Where it was recorded.
+        directory: The directory in which it was recorded.
         summary: The content of its summary.json.
     """
 
@@ -118,8 +118,8 @@ def open_backend(prepared: Prepared, *, more_facts: Facts = (), ask: Ask | None 
 
     Args:
         prepared: The run.
-        more_facts: Displayed after the plan's.
-        ask: See `run`.
+        more_facts: Further facts, displayed after the plan's.
+        ask: Function that asks for confirmation: see `run`.
     """
     facts = (*plan_facts(prepared), *more_facts)
     kind = backend_class(prepared.backend)
@@ -168,8 +168,8 @@ def begin(
 
     Args:
         prepared: The run.
-        directory: The run's, without any of them.
-        repeats: The number and the count of a run that is one of several.
+        directory: The run's directory, in which they are still missing.
+        repeats: The number and the count of a run that is one of several; None for a single run.
     """
     record = record_run(prepared)
     record.repeats = repeats
@@ -203,6 +203,7 @@ def stream_plan(
                     if progress is not None:
                         progress(state)
         except KeyboardInterrupt:
+            # Log the states that had come until then.
             for state in arm.unread():
                 with defer_signals():
                     log.write(samples.of(state))
@@ -216,7 +217,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
         EndNotVerified: The controller was not seen to have ended the motion.
         Interrupted: The evaluation was interrupted; the run remains complete.
         OutputError: A file cannot be written.
-        UnforeseenError: Instead of an error that is none of simbridge's.
+        UnforeseenError: The evaluation failed by an error that is not one of simbridge's.
     """
     ending = arm.ending or Ending()
     try:

@@ -12,9 +12,9 @@ from typing import TypeGuard
 
 from simbridge.errors import SimbridgeError
 
-# Causes of an end, as in `ended_by` of summary.json; of any other signal it is "interrupted".
+# Signal -> the cause of an end, as in `ended_by` of summary.json; "interrupted" for any other.
 SIGNAL_CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
-# The same for people, as in "The run was ...".
+# Signal -> what it did to a run, as in "The run was ..."; "interrupted" for any other.
 SIGNAL_DESCRIPTIONS = {
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)",
@@ -25,8 +25,8 @@ class SignalReceived(KeyboardInterrupt):
     """A signal that ends the program was received.
 
     Attributes:
-        number: The signal's.
-        cause: As in `ended_by` of summary.json.
+        number: Number of the signal.
+        cause: Cause of the end, as in `ended_by` of summary.json.
     """
 
     def __init__(self, number: int) -> None:
@@ -46,7 +46,7 @@ def describe_signal(error: KeyboardInterrupt) -> str:
 
 
 def is_interrupt(error: BaseException | None) -> TypeGuard[KeyboardInterrupt]:
-    """Return whether an error is a signal's, not yet turned into an error of simbridge's."""
+    """Return whether an error is a signal that was not turned into an error of simbridge's yet."""
     return isinstance(error, KeyboardInterrupt) and not isinstance(error, SimbridgeError)
 
 
@@ -72,7 +72,7 @@ _deferral = SignalDeferral()
 def defer_signals() -> Iterator[None]:
     """Defer the signals that `end_on_signals` takes until the block ends (main thread only).
 
-    Of nested blocks the first to end ends the deferral.
+    Where blocks are nested, the deferral ends with the first of them that ends.
 
     Raises:
         SignalReceived: At the end of the block: a signal came within it.
@@ -96,10 +96,11 @@ def defer_signals() -> Iterator[None]:
 def end_on_signals(*more: signal.Signals) -> Iterator[None]:
     """End the block by a `SignalReceived` on SIGINT, SIGTERM, SIGHUP and others.
 
-    A signal that the program handles itself is left to it. Only the main thread receives any.
+    A signal that the program handles itself is left to it. Only the main thread receives signals:
+    in another thread the block is left as it is.
 
     Args:
-        more: The others.
+        more: The other signals that end the block.
 
     Raises:
         SignalReceived: A signal came.

@@ -40,7 +40,7 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         commands: Joint positions (K, n), rad, one for each call, in single precision.
         previous: The command before them (n,), rad.
         call: Duration of a call, s.
-        begin: Time from the first cycle's begin to the first call's, s.
+        begin: Time from the start of the first cycle to that of the first call, s.
         cycle: Length of a cycle, s.
         gain: Gain of servoj, 1/s^2.
         lookahead: Lookahead of servoj, s.
@@ -56,7 +56,7 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         for j in range(joints):
             qdd[i, j] = state[1, j]
 
-        # The call under way when the cycle begins, and when it ends, s after the cycle's begin.
+        # Number of the call under way when the cycle begins, and its end, s after that.
         # An edge of a call that misses the cycle's by less than a millionth of it is on it.
         number = int(np.floor((i * cycle - begin) / call + 1e-6 * cycle / call))
         end = begin + (number + 1) * call - i * cycle

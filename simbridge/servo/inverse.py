@@ -54,6 +54,6 @@ class InverseServoj:
         """
         largest_speed = float(np.abs(self._qd).max(initial=0.0))
         count = int(np.ceil(largest_speed / (deceleration * self.law.cycle)))
-        # Which part of the velocity remains after each cycle, down to 0.
+        # Fraction of the velocity that remains after each cycle, down to 0.
         remaining = np.append(np.arange(count - 1, -1, -1) / max(count, 1), 0.0)
         return self._q + self.law.cycle * np.cumsum(remaining[:, np.newaxis] * self._qd, axis=0)

@@ -15,7 +15,7 @@ class ServojJoints:
     Args:
         law: Servo law of the controller.
         q: Joint positions (n,), rad.
-        phase: Time from a cycle's begin to that of its calls, s: less than a cycle.
+        phase: Time from the start of a cycle to that of its calls, s: less than a cycle.
         compiled: Otherwise a cycle takes 20 us instead of 3, but nothing has to be loaded or
             compiled before the first.
 
@@ -63,8 +63,9 @@ class ServojJoints:
         # The last three commands, oldest first: with a phase, two calls and their ramps share a
         # cycle.
         self._commands = np.stack([round_to_single(self._state[0])] * 3)
-        # Duration of the call under way, and how long ago it was made, s.
+        # Duration of the call under way, s.
         self._call = self.law.cycle
+        # How long ago it was made, s.
         self._elapsed = 0.0
 
         self._motion.q[0] = self._state[0]
@@ -85,7 +86,8 @@ class ServojJoints:
 
     def step(self) -> Array:
         """Advance by one cycle and return the joint targets (n,), rad."""
-        # The oldest of the two commands after the first began a call before the one under way.
+        # The first of the three commands only begins the ramp of the second, whose call began one
+        # call before the one under way. This is its start, s from the start of this cycle.
         begin = self._phase - self._elapsed - self._call
         constants = self.law.integration_constants(self._call, begin)
         commands = self._commands[1:]

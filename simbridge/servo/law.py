@@ -36,7 +36,7 @@ GAIN_RANGE = (100.0, 2000.0)
 # After this time nothing remains of what a command did, with any tuning, s.
 RESPONSE_DURATION_S = 20.0
 
-# Up to so many cycles, integrating them uncompiled takes less time than loading the compiler does.
+# The most cycles that are integrated uncompiled: to load the compiler would take longer.
 MAX_UNCOMPILED_CYCLES = 100
 
 
@@ -83,7 +83,7 @@ class ServojLaw:
 
     Attributes:
         cycle: Length of the controller's cycle, s.
-        gain: 1/s^2.
+        gain: Gain of servoj, 1/s^2.
         lookahead: Lookahead of servoj, s.
 
     Raises:
@@ -118,8 +118,8 @@ class ServojLaw:
         Args:
             commands: Joint positions (K, n), rad, one for each call.
             call: Duration t of a call, s; one cycle by default.
-            begin: Time from the first cycle's begin to the first call's, s; negative for a call
-                under way.
+            begin: Time from the start of the first cycle to that of the first call, s; negative
+                for a call under way.
             previous: Command of the call before the first (n,), rad; the first command by default.
             q: Joint targets at the start (n,), rad; `previous` by default.
             qd: Their velocities (n,), rad/s; at rest by default.
@@ -151,7 +151,7 @@ class ServojLaw:
         """Return how much faster than the commands the joint targets become.
 
         Args:
-            begin: Time from a cycle's begin to that of its calls, s.
+            begin: Time from the start of a cycle to that of its calls, s.
         """
         # The velocity of the targets is that of the commands, filtered by this impulse response.
         step = np.ones((1, 1))

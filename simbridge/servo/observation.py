@@ -20,9 +20,9 @@ def observe_setpoints(
     the two setpoints of a split cycle, only their weighted mean is revealed.
 
     Args:
-        motion: N cycles.
+        motion: Joint targets of N cycles.
         cycle: Cycle of the controller, s.
-        gain: 1/s^2.
+        gain: Gain of servoj, 1/s^2.
         lookahead: Lookahead of servoj, s.
         last_step: How long the last step of each cycle (N,) lasts, s: the whole cycle where it is
             not split.

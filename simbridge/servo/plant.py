@@ -9,15 +9,20 @@ from simbridge.files.toml_file import TomlFile
 from simbridge.resources import AnyPath
 from simbridge.servo.law import GAIN, LOOKAHEAD, ServojLaw
 
-# By how much the joints of real e-Series arms trail their targets, s (docs/validation.md).
+# Delay of the joints of real e-Series arms behind their targets, s (docs/validation.md).
 JOINT_LAG = 0.0005
 
-# What a plant's file may say, s.
+# The largest delay of the joints that a file may give, s.
 MAX_JOINT_LAG_S = 0.002
+# The largest phase that a file may give, s.
 MAX_PHASE_S = 0.01
 
-# The cycle is not known when a file is read; the shortest is the most permissive, s.
+# The cycle with which the numbers of a file are checked, s: the controller's is not known when a
+# file is read, and the shortest is the most permissive.
 SHORTEST_CYCLE_S = 1e-4
+
+# A period counts as a multiple of a cycle within this fraction of the cycle.
+MULTIPLE_TOLERANCE = 1e-6
 
 
 class Plant(msgspec.Struct, frozen=True):
@@ -26,7 +31,7 @@ class Plant(msgspec.Struct, frozen=True):
     Attributes:
         gain: Gain of servoj, 1/s^2.
         lookahead: Lookahead of servoj, s.
-        phase: Time from the begin of a controller's cycle to that of its calls, s.
+        phase: Time from the start of a controller's cycle to that of its calls, s.
         joint_lag: Delay of the joints behind their targets, s.
         gain_deviation: One standard deviation of the gain as identified, 1/s^2; 0 if not known.
         lookahead_deviation: One standard deviation of the lookahead, s; 0 if not known.
@@ -172,9 +177,9 @@ def controller_cycle(own_cycle: float, period: float) -> float:
 
     Args:
         own_cycle: The controller's own cycle, s.
-        period: The control period, s. Where it is no multiple of the controller's own cycle, it is
+        period: The control period, s. If it is not a multiple of the controller's own cycle, it is
             the cycle itself.
     """
     count = period / own_cycle
-    is_multiple = round(count) >= 1 and abs(count - round(count)) < 1e-6
+    is_multiple = round(count) >= 1 and abs(count - round(count)) < MULTIPLE_TOLERANCE
     return own_cycle if is_multiple else period

@@ -19,22 +19,23 @@ class SimulatedJoints:
         plant: The servo law's tuning and the joints' lag.
         q: Joint positions of the resting arm (n,), rad.
         period: Duration of a command, s: a multiple of the cycle.
-        cycle: The controller's, s: a multiple of the step.
+        cycle: Cycle of the controller, s: a multiple of the step.
         step: Physics step, s.
 
     Raises:
-        InvalidParameter: See `Plant.law`.
+        InvalidParameter: The servo law is unstable at this cycle.
     """
 
     def __init__(self, plant: Plant, q: Array, period: float, cycle: float, step: float) -> None:
         self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
         self._period = period
         self._cycle = cycle
-        # Cycles in a period.
+        # Number of cycles in a period.
         self._cycles = round(period / cycle)
 
-        # Weights of the nodes for each physics step of a cycle: the joints are where their targets
-        # were `joint_lag` before.
+        # The joints are where their targets were `joint_lag` before. These are the instants of the
+        # targets, in cycles after the start of a cycle, for the end of each of its physics steps;
+        # and the weights (steps, 6) that interpolate the targets there.
         steps = round(cycle / step)
         instants = [((i + 1) * step - plant.joint_lag) / cycle for i in range(steps)]
         self._weights = _hermite_weights(instants)
@@ -47,7 +48,7 @@ class SimulatedJoints:
 
     @property
     def motion(self) -> JointMotion:
-        """The same with their velocities and accelerations, each (n,)."""
+        """The joint targets, their velocities and their mean accelerations now, each (n,)."""
         return self._joints.motion
 
     def reset(self, q: Array) -> None:
@@ -69,13 +70,17 @@ class SimulatedJoints:
         return np.concatenate([self._advance_cycle() for _ in range(self._cycles)])
 
     def _advance_cycle(self) -> Array:
+        """Move for one cycle; return the joint positions (., n), rad, after its physics steps."""
         velocity_before = self._joints.qd
         q = self._joints.step()
         mean_velocity = self._joints.qd
 
-        # The law's velocity is the mean of the cycle; this is the one at its end.
+        # The law's velocity is the mean of the cycle; this is the one at its end, if the velocity
+        # goes on changing as it did.
         velocity = mean_velocity + 0.5 * (mean_velocity - velocity_before)
         slope = self._cycle * velocity
+
+        # The oldest node leaves, and this one follows.
         self._nodes = np.concatenate([self._nodes[2:], q[np.newaxis], slope[np.newaxis]])
         return self._weights @ self._nodes
 
@@ -91,9 +96,12 @@ def _hermite_weights(instants: Sequence[float]) -> Array:
     """
     weights = np.zeros((len(instants), 6))
     for row, instant in zip(weights, instants, strict=True):
-        # Between the first two nodes, or the last two.
+        # The interval between the first two nodes, or between the last two: the column of its first
+        # weight, and the fraction of the interval that has passed.
         first = 0 if instant < 0.0 else 2
         u = instant + 1.0 if instant < 0.0 else instant
+
+        # The cubic Hermite basis: position and slope at the start, position and slope at the end.
         row[first : first + 4] = (
             (1.0 + 2.0 * u) * (1.0 - u) ** 2,
             u * (1.0 - u) ** 2,

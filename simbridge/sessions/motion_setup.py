@@ -107,9 +107,9 @@ class MotionSetup:
         trial.order(Order.ENGAGE, engagement=1)
         home_pose = trial.step(0.0).target
         trial_inputs = (
-            Input("pose", home_pose, 1, 1),
-            Input("twist", np.zeros(6), 2, 1),
-            Input("joints", self.robot.home, 3, 1),
+            Input("pose", home_pose, number=1, engagement=1),
+            Input("twist", np.zeros(6), number=2, engagement=1),
+            Input("joints", self.robot.home, number=3, engagement=1),
         )
         for k, trial_input in enumerate(trial_inputs):
             now = COMPILING_INTERVAL_S * k

@@ -228,22 +228,21 @@ class RecordedSession:
         live = log.live
         period = self.run.plan.period
         motion = self._motion(solver, options)
+        # An input without a number was refused when it was given: no period took it.
         inputs = {record.number: record for record in read_inputs(self.path) if record.number}
 
+        # The stamp of each period, s, and its step.
         stamps: list[float] = []
         steps: list[MotionStep] = []
         for k, stamp in enumerate(log.stamp.tolist()):
             now = float(live["now"][k])
 
             # With another solver the arm may need longer to come to rest than it did: use the time
-            # before the next engagement, of which the log has no samples.
+            # before the next engagement, of which the log has no samples. Another period fits in
+            # if more than half a one is left between it and the sample of the engagement.
             if live["order"][k] == Order.ENGAGE:
-                while motion.phase is LivePhase.DISENGAGING:
-                    next_stamp = stamps[-1] + period
-                    # Leave at least half a period to the sample of the engagement.
-                    if not stamps[-1] + 1.5 * period < stamp:
-                        break
-                    stamps.append(next_stamp)
+                while motion.phase is LivePhase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
+                    stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
             _repeat_order(motion, log, k)
 
@@ -257,6 +256,8 @@ class RecordedSession:
                 )
                 break
             newest = _input_of(inputs[number]) if number else None
+
+            # The period itself.
             stamps.append(stamp)
             steps.append(motion.step(now, float(live["rate"][k]), newest))
 

@@ -248,9 +248,10 @@ class LiveSession:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # Leaving this block gives the signals back to the program.
         with self._signals:
             try:
-                # Signals wait until the block's end: a session that has ended is complete.
+                # Signals wait until the end of this one: a session that has ended is complete.
                 with shield_from_signals():
                     self._end_motion()
                     self._ended_by = self._ending_error(error)
@@ -363,7 +364,7 @@ class LiveSession:
 
         Raises:
             NotEngaged: It is not possible now: the program is paused, or the session has ended.
-            SimbridgeError: Why the arm may not move.
+            SimbridgeError: One of its subclasses: why the arm may not move.
         """
         with self._control_lock:
             if self._ended:
@@ -371,13 +372,14 @@ class LiveSession:
             if self._failure is not None:
                 raise self._failure
 
+            # The person who had paused the program may be at the arm. Where somebody is asked, end
+            # the loop: the next one begins as after a stop, which asks for confirmation.
             was_paused = self._recorder.paused and self._phase() is not LivePhase.PAUSED
             if was_paused and self._driver.asks:
-                # The person who paused the program may be at the arm. End the loop: the next one
-                # begins as after a stop, which asks for confirmation.
                 self._driver.end()
                 self._driver.channel = None
 
+            # Begin a loop, before the first engagement and after one that has ended.
             if not self._has_loop:
                 self._driver.begin()
                 with self._record_lock:
@@ -387,6 +389,8 @@ class LiveSession:
             if newest is not None and newest.phase is LivePhase.PAUSED:
                 raise NotEngaged("the program is paused at the pendant: resume it there first")
 
+            # Order the engagement, first at the speed that the caller allows. A new loop does not
+            # know that, and inputs up to now are ignored.
             self._engagement += 1
             self._error = None
             self._recorder.paused = False
@@ -394,6 +398,7 @@ class LiveSession:
                 self._driver.order(Order.SPEED, value=self._max_speed)
             self._driver.order(Order.ENGAGE, self._engagement, self._number)
 
+        # Wait until the loop has taken the order.
         try:
             self._await_loop(
                 lambda: self._phase() is not LivePhase.IDLE,
