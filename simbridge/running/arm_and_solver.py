@@ -42,8 +42,8 @@ def resolve_arm(
     Args:
         backend: A name in `BACKENDS`.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: Made for an arm, if the user gives one.
-        options: Those of the run.
+        solver: The user's solver, made for an arm; None if the user gives none.
+        options: The options of the run.
 
     Returns:
         The controller's facts, None in simulation; the arm, as the controller describes it; and the
@@ -85,17 +85,19 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
 
     Args:
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: Made for an arm, if the user gives one.
-        options: Those of the run.
+        solver: The user's solver, made for an arm; None if the user gives none.
+        options: The options of the run.
 
     Raises:
         InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
     """
+    # Without a solver, the arm that the user, the cell or the default names.
     if solver is None:
         if not isinstance(robot, Robot):
             robot = load_robot(robot or options.robot, **options.links)
         return options.equip(robot)
 
+    # With a solver and an arm, that arm must be the solver's.
     if robot is not None:
         chosen_arm = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
         equipped_arm = options.equip(chosen_arm)
@@ -104,6 +106,7 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
 
         _check_arm_of_solver(solver, chosen_arm, is_object=chosen_arm is robot)
 
+    # The solver's own arm. It has its tool, which options must not change.
     arm = options.equip(solver.robot)
     has_tool_options = options.cell is None and (options.tcp or options.payload)
     if has_tool_options or arm.checksum != solver.robot.checksum:

@@ -242,6 +242,7 @@ def _summarize_early_end(repeats: _Progress, reported: SimbridgeError | None) ->
 
 def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
     """Refuse to continue repeats of other settings or of another plan."""
+    # The settings that differ.
     settings = _comparable_settings(as_tables(record_run(prepared)))
     earlier_settings = _comparable_settings(earlier.settings_tables())
     differing_names = []
@@ -249,6 +250,7 @@ def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
         if settings.get(name) != earlier_settings.get(name):
             differing_names.append(name)
 
+    # Describe them, or else the plans if these differ in spite of equal settings.
     differences = []
     for name in differing_names[:MAX_NAMED_SETTINGS]:
         value = settings.get(name, "none")

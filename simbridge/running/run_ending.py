@@ -313,6 +313,7 @@ def record_end(
     Raises:
         OutputError: The file cannot be written, or the directory was deleted while the run went on.
     """
+    # The evidence: the error, without the colon where it has no message, and what was seen.
     ending = arm.ending
     evidence = []
     if error is not None:
@@ -326,6 +327,7 @@ def record_end(
         "at_s": None if ending is None else ending.at_s,
         "arm_at_rest": None if ending is None else ending.arm_at_rest,
     }
+    # A signal waits until the file is written as a whole.
     with directory.needed(), defer_signals():
         directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
     return ended_by

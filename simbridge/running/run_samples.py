@@ -65,6 +65,7 @@ class PlanSamples:
 
     def of(self, state: ArmState) -> Sample:
         """Return the row for a state."""
+        # The number of the controller's period.
         plan = self._plan
         tick = round(state.timestamp / plan.period)
 

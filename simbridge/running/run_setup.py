@@ -148,7 +148,8 @@ def prepare(
             whose inputs are solved again with its own arm, solver and options where no others are
             given.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: Made for the robot, or a function (see `CallableSolver`); the scenario's by default.
+        solver: A solver that was made for the robot, or a function (see `CallableSolver`); the
+            scenario's by default.
         solver_name: A name in `SOLVERS`, if no solver is given; the scenario's settings are used
             only if they belong to that solver.
         solver_changes: Single settings that replace the scenario's, if no solver is given.
@@ -165,12 +166,14 @@ def prepare(
     else:
         choice = SolverChoice(function=solver, name=solver_name, changes=changes)
 
+    # A live session completes the options, and has an arm.
     session = None if isinstance(scenario, Scenario) else RecordedSession.at(scenario)
     if session is not None:
         options = session.options(options, backend)
         if robot is None and choice.solver is None:
             robot = session.arm(links=options.links)
 
+    # Replay a plan, solve a session again, or plan a scenario.
     if options.plan is not None:
         recorded = scenario if session is None else session.scenario(solved=False)
         return prepare_replay(recorded, robot, choice, options=options, backend=backend)

@@ -78,13 +78,14 @@ def run(  # noqa: PLR0913 (a public call, by keyword)
     Args:
         scenario: A `Scenario`, a name, a script or a file; or the directory of a live session.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: Made for the robot, or a function (see `CallableSolver`); the scenario's by default.
+        solver: A solver that was made for the robot, or a function (see `CallableSolver`); the
+            scenario's by default.
         backend: A name in `BACKENDS`.
         out: The run directory to create; one under runs/ by default.
         options: See `Options`.
-        progress: Called with the arm's state once per period.
-        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a
-            cell file can confirm.
+        progress: Function that is called with the arm's state once per period.
+        ask: Function that displays facts and asks for confirmation before a real arm moves; without
+            it, only a cell file can confirm.
 
     Raises:
         SimbridgeError: One of its subclasses. What was logged until then remains readable.
