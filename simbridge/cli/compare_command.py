@@ -35,6 +35,8 @@ from simbridge.text import counted, degrees, join_words, make_table, millimetres
 
 # Points of sweeps in the terminal at most; the page has all.
 MAX_SHOWN_POINTS = 20
+# Runs side by side in a table of metrics in the terminal; more runs get further tables.
+RUNS_PER_TABLE = 3
 
 
 def compare(flags: CompareFlags) -> int:
@@ -141,6 +143,7 @@ def _show_runs(comparison: Comparison, page: Path) -> None:
     console.print(make_table(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
 
     _show_parts(console, comparison)
+    _show_metrics(console, comparison)
     _show_separations(console, comparison)
     _show_predictions(console, comparison)
     console.print(f"Page: {page}", soft_wrap=True, markup=False)
@@ -160,6 +163,16 @@ def _show_parts(console: Terminal, comparison: Comparison) -> None:
         rows.append(tuple(cells))
     console.print(make_table(("run", *(part.name for part in parts)), rows))
     console.print()
+
+
+def _show_metrics(console: Terminal, comparison: Comparison) -> None:
+    """Show the metrics in tables with a column for each run."""
+    numbers = [f"{number}" for number, _ in enumerate(comparison.runs, start=1)]
+    for begin in range(0, len(numbers), RUNS_PER_TABLE):
+        shown = slice(begin, begin + RUNS_PER_TABLE)
+        rows = [(line.name, *line.values[shown], line.unit) for line in comparison.metrics]
+        console.print(make_table(("metric", *numbers[shown], "unit"), rows, left=("unit",)))
+        console.print()
 
 
 def _show_separations(console: Terminal, comparison: Comparison) -> None:

@@ -21,7 +21,7 @@ from simbridge.evaluation.metrics.delays import delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
 from simbridge.evaluation.prediction import PredictionError, increasing_mask, prediction_error
-from simbridge.evaluation.summary import Summary, summarize
+from simbridge.evaluation.summary import Summary, shown_metrics, summarize
 from simbridge.recording.run_directory import repeats_in
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -32,7 +32,7 @@ SAME_PATH = 1e-6
 # Durations that differ by more than this, s, are shown in ms, others in us.
 SHOWN_IN_MS = 2e-3
 
-# What of each run's summary is compared.
+# The keys of each run's summary that `simbridge compare --json` prints.
 ERROR_KEYS = tuple(part.key for part in (TRACKING_ERROR, *ERROR_PARTS))
 ALL_DELAY_KEYS = tuple(key for keys in DELAY_KEYS.values() for key in keys)
 COMPARED_KEYS = (
@@ -73,6 +73,22 @@ class PosesByPlan(NamedTuple):
     poses: Array
 
 
+class ComparedMetric(NamedTuple):
+    """A line of the table of metrics, with a value for each run.
+
+    Attributes:
+        name: In `METRICS`.
+        values: As they are shown, in the order of the runs.
+        unit: As it is shown; "" for none.
+        meaning: How to read it.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    unit: str
+    meaning: str
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
     """A run of a comparison, with its numbers.
@@ -106,6 +122,19 @@ class Comparison:
 
     runs: tuple[ComparedRun, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def metrics(self) -> list[ComparedMetric]:
+        """The lines of `METRICS`, as the terminal and the page show them."""
+        tables = [shown_metrics(run.summary) for run in self.runs]
+
+        lines = []
+        # The same metric of each run.
+        for cells in zip(*tables, strict=True):
+            name, _, unit, meaning = cells[0]
+            values = tuple(value for _, value, _, _ in cells)
+            lines.append(ComparedMetric(name, values, unit, meaning))
+        return lines
 
     @cached_property
     def separation(self) -> list[tuple[Array, PoseError] | None]:

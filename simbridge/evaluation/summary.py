@@ -5,8 +5,8 @@
 all read the same object.
 
 A new metric needs a function in `metrics/`; here its key in `Summary`, its value in `summarize` (a
-missing one is a type error), and its label and unit in `METRICS`, which terminal and page show; and
-a line in docs/metrics.md.
+missing one is a type error), and its label and unit in `METRICS`, which terminal, report and
+`simbridge compare` show; and a line in docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -218,10 +218,11 @@ MetricValue: TypeAlias = float | Sequence[float | None] | None
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric that the terminal and the page show in a line of their table of metrics.
+    """A metric that terminal, report and comparison show in a line of their table of metrics.
 
     Attributes:
-        unit: Of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none.
+        unit: Of the value in the summary, an SI unit, or "" for none. "m", "m/s", "s", "rad" and
+            "share" (0 to 1) are shown as mm, mm/s, ms, degrees and percent, all others as they are.
         value: Reads it from a summary.
         meaning: How to read it; shown on the page only.
     """
@@ -234,7 +235,7 @@ class Metric:
 SMOOTH_MEANING = "closer to 0: smoother"
 NEAR_LIMIT_MEANING = f"at {100.0 * motion.NEAR_LIMIT:g} % of the limit or more"
 
-# The table of metrics in the terminal and on the page, by their names there.
+# The table of metrics in the terminal, the report and the comparison, by their names there.
 METRICS: dict[str, Metric] = {
     "SPARC of the tool": Metric(
         "",

@@ -107,6 +107,7 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         path_legend=[LegendEntry("reference", REFERENCE, "thick"), *legend],
         known=separation_legend,
         delay_columns=delay_columns,
+        metrics=comparison.metrics,
         iso=figures,
         differences=_differences(comparison),
         **charts,
