@@ -91,7 +91,7 @@ from simbridge.cli.command_line import main
 
 def call(*words):
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
             status = main(list(words))
         except SystemExit as end:
@@ -108,7 +108,12 @@ json.dump({name: call(*words) for name, words in json.load(sys.stdin).items()}, 
         "check": ("check", "--solver", "steepest-descent", "--help"),
         "run": (*run, "out", "--json"),
         "run in the terminal": (*run, "out_again"),
+        "compare": ("compare", "out", "out_again", "--out", "compared"),
+        "doctor": ("doctor", "--backend", "ideal"),
+        "studio": ("studio", "--backend", "ideal", "--no-browser"),
+        "sweep": ("sweep", "sideways", "--backend", "ideal"),
     }
+    refused = {"studio", "sweep"}
     done = subprocess.run(
         [sys.executable, "-c", program],
         input=json.dumps(commands),
@@ -119,7 +124,8 @@ json.dump({name: call(*words) for name, words in json.load(sys.stdin).items()}, 
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [status for status, _ in found.values()] == [0] * len(commands), done.stderr
+    for name, (status, out) in found.items():
+        assert status == (2 if name in refused else 0), out
     return {name: out for name, (_, out) in found.items()}
 
 
@@ -155,6 +161,34 @@ def test_a_new_backend_runs_and_its_arm_is_where_it_should_be(summary):
     assert summary["plant_error"]["position_m"]["max"] < 1e-9
 
 
+def test_the_report_of_a_new_backend_knows_no_servo_law(answers, summary, settings):
+    assert settings["backend"]["servo"] == "ideal"
+    assert summary["servo_law"] is None
+    assert summary["servo_law_error"] is None
+    assert summary["rest_error"] is None
+    assert "servo law" not in answers["run in the terminal"]
+
+
+def test_the_report_of_a_new_backend_is_of_a_simulated_arm(answers, summary, extended):
+    source = "Predicted for a Desk arm with an ideal servo: "
+
+    assert summary["plant_model"].startswith("simulated arm: ")
+    assert answers["run in the terminal"].startswith(source)
+    page = (extended / "out" / "report.html").read_text(encoding="utf-8")
+    assert source in page
+    assert "Measured by" not in page
+
+
+def test_doctor_checks_the_backend_that_is_named(answers):
+    assert "simulation with ideal" in answers["doctor"]
+    assert "ideal moved ur10" in answers["doctor"]
+
+
+def test_what_a_new_backend_cannot_do_is_refused_by_name(answers):
+    for command in ("studio", "sweep"):
+        assert "The backend is ideal; it must be " in answers[command]
+
+
 def test_a_new_solver_has_flags_for_its_settings_and_runs(answers, summary, settings):
     assert "--solver.gain" in answers["check"]
     assert summary["solver"] == settings["solver"]["name"] == "steepest-descent"
@@ -184,6 +218,14 @@ def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary,
         f'<td data-head="[^"]*">{value}\N{NO-BREAK SPACE}mm</td>'
     )
     assert re.search(row, page)
+
+
+def test_a_new_metric_is_compared(summary, answers, extended):
+    value = millimetres(summary["path_length_m"])
+
+    line = rf"^Path length +{value} +{value} +mm *$"
+    assert re.search(line, answers["compare"], re.MULTILINE)
+    assert "Path length" in (extended / "compared" / "compare.html").read_text(encoding="utf-8")
 
 
 def test_every_file_that_the_page_names_exists():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from simbridge.backends import SIMULATION
+from simbridge.backends import SIMULATION, check_live_backend, is_simulated
 from simbridge.errors import UnknownName
 from simbridge.ik.settings import SOLVERS, change_settings
 from simbridge.ik.solver import Solver
@@ -54,7 +54,7 @@ class StudioSetup:
         values: By the name of their control: "solver.kp", "servo_gain", "sample_rate",
             "link_lengths".
         base: The options that the page does not change: cell, host, TCP.
-        backend: A name in `BACKENDS`.
+        backend: A name in `LIVE_BACKENDS`.
     """
 
     robot: str = "ur10"
@@ -75,13 +75,15 @@ class StudioSetup:
             robot: A name or a file; None for the cell's, or else ur10.
             solver: A name in `SOLVERS`.
             options: Options of a run.
-            backend: A name in `BACKENDS`.
+            backend: A name in `LIVE_BACKENDS`.
 
         Raises:
-            UnknownName: There is no such solver.
+            UnknownName: There is no such solver or backend.
+            InvalidParameter: The backend has no live sessions.
         """
         if solver not in SOLVERS:
             raise UnknownName("solver", solver, SOLVERS)
+        check_live_backend(backend)
 
         defaults = Options(cell=options.cell)
         values = {}
@@ -98,7 +100,7 @@ class StudioSetup:
     @property
     def simulated(self) -> bool:
         """True if the arm is simulated, without a controller."""
-        return self.backend == SIMULATION
+        return is_simulated(self.backend)
 
     def with_value(self, name: str, value: Any) -> StudioSetup:
         """Return a setup with another value of a control; None stands for the default.

@@ -514,7 +514,7 @@ def studio(
 
     Args:
         scenario: The scenario that *Play* runs: a name, a script, or a file of samples.
-        backend: A name in `BACKENDS`.
+        backend: A name in `LIVE_BACKENDS`.
         robot: A name or a file; the cell's, or else ur10, by default.
         solver: A name in `SOLVERS`.
         options: As of a run.

@@ -21,7 +21,7 @@ from typing import Any
 import tyro
 
 from simbridge import __version__
-from simbridge.backends import SIMULATION
+from simbridge.backends import is_simulated
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import (
     COMMANDS,
@@ -173,7 +173,7 @@ def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
     signals = []
     if isinstance(flags, TeleopFlags):
         signals = [signal.SIGTSTP]
-    if isinstance(flags, RunFlags) and flags.backend != SIMULATION:
+    if isinstance(flags, RunFlags) and not is_simulated(flags.backend):
         signals = [signal.SIGTSTP]
 
     with end_on_signals(*signals), reading_line():

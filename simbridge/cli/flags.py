@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg
 
-from simbridge.backends import BACKENDS, SIMULATION
+from simbridge.backends import BACKENDS, LIVE_BACKENDS, SIMULATION
 from simbridge.bench import Part
 from simbridge.emulator.options import EmulatorOptions
 from simbridge.experiments import Parameters as ExperimentParameters
@@ -30,8 +30,9 @@ RunDirectory: TypeAlias = Annotated[
 ]
 Robot: TypeAlias = Annotated[str | None, optional_arg("NAME|FILE", "the cell's, else ur10")]
 OutDirectory: TypeAlias = Annotated[str | None, optional_arg("DIR", "one under runs/")]
-Arm: TypeAlias = Annotated[
-    str, arg(metavar="|".join(BACKENDS), help="The arm: a simulation, URSim, or a real UR arm.")
+LiveArm: TypeAlias = Annotated[
+    str,
+    arg(metavar="|".join(LIVE_BACKENDS), help="The arm: a simulation, URSim, or a real UR arm."),
 ]
 
 
@@ -264,7 +265,7 @@ class TeleopFlags:
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
     solver: Annotated[str | None, optional_arg("NAME", "forward-dynamics")] = None
     """Inverse-kinematics solver, or a custom one as module:function."""
-    backend: Arm = SIMULATION
+    backend: LiveArm = SIMULATION
     out: OutDirectory = None
     """The run directory to create."""
 
@@ -277,7 +278,7 @@ class StudioFlags:
     """What *Play* runs: a name in scenarios/, a script, or a file of samples."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
-    backend: Arm = SIMULATION
+    backend: LiveArm = SIMULATION
     solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
     """The inverse-kinematics solver at the beginning."""
     listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from simbridge.backends import SIMULATION
+from simbridge.backends import SIMULATION, is_simulated
 from simbridge.cli.flags import SweepFlags
 from simbridge.cli.terminal import NARROW_COLUMNS
 from simbridge.console import Terminal
@@ -73,13 +73,15 @@ def _check_computer(flags: SweepFlags) -> None:
     """Refuse what no sweep runs on, and jobs that do not fit.
 
     Raises:
-        InvalidParameter: It is a controller, or the number of jobs does not fit.
+        InvalidParameter: It is not PyBullet, or the number of jobs does not fit.
     """
     if flags.backend != SIMULATION:
-        needed = (
-            f"{SIMULATION}: a sweep runs in simulation only, because a person must watch every run "
-            "on an arm"
-        )
+        needed = f"{SIMULATION}: a sweep runs on no other simulation"
+        if not is_simulated(flags.backend):
+            needed = (
+                f"{SIMULATION}: a sweep runs in simulation only, because a person must watch every "
+                "run on an arm"
+            )
         raise InvalidParameter("backend", flags.backend, needed)
 
     if flags.jobs is not None and (flags.jobs < 1 or flags.cluster is not None):

@@ -66,13 +66,14 @@ def doctor(
     robot = robot or DEFAULT_ROBOT
 
     kind = None if backend is None else backend_class(backend)
-    address = _controller_address(kind, host)
-    if backend == SIMULATION or address is None:
+    address = _controller_address(backend, kind, host)
+    if address is None:
         if write_cell is not None:
             needed = "the address of a controller, from whose facts the cell file is started"
             raise InvalidParameter("host", "not given", needed)
-        title = "simbridge for simulation with PyBullet"
-        results = check_simulation(robot)
+        simulator = backend or SIMULATION
+        title = f"simbridge for simulation with {installation_checks.simulator_title(simulator)}"
+        results = check_simulation(robot, simulator)
         _print(title, results, as_json=json)
     else:
         survey = survey_controller(address)
@@ -87,18 +88,27 @@ def doctor(
     return 2 if has_failures else 0
 
 
-def _controller_address(kind: type[Backend] | None, host: str | None) -> str | None:
+def _controller_address(
+    backend: str | None, kind: type[Backend] | None, host: str | None
+) -> str | None:
     """Return the address of the controller; None for a simulation.
 
     Args:
-        kind: Class of the backend; None if none was named.
+        backend: Name of the backend; None if none was named.
+        kind: Its class.
         host: The host that a flag or a cell names.
 
     Raises:
-        InvalidParameter: The backend needs an address, and there is none.
+        InvalidParameter: The backend needs an address, and there is none; or it is neither a
+            simulation nor the controller of a UR arm.
     """
-    if kind is None or not issubclass(kind, ControllerBackend):
+    if kind is None:
         return host
+    if kind.capabilities.simulated_time:
+        return None
+    if not issubclass(kind, ControllerBackend):
+        needed = "a simulation or the controller of a UR arm, the only ones with checks"
+        raise InvalidParameter("backend", backend, needed)
     address = host or kind.default_host
     if address is None:
         needed = "the address of the controller: --host, or host in the cell file"
@@ -128,17 +138,18 @@ def _write_cell(path: str, survey: Survey, *, quiet: bool) -> None:
         print(f"Written: {names}. Read it, and add what cannot be read from a controller.")
 
 
-def check_simulation(robot: str) -> list[Finding]:
+def check_simulation(robot: str, backend: str = SIMULATION) -> list[Finding]:
     """Run the checks for runs in simulation.
 
     Args:
         robot: Name of the arm.
+        backend: Name of a simulation.
     """
     return [
         installation_checks.check_python(),
         installation_checks.check_packages(installed(installation_checks.PACKAGES)),
         installation_checks.check_kernel_cache(cache_directory()),
-        installation_checks.check_simulation(robot),
+        installation_checks.check_simulation(robot, backend),
     ]
 
 

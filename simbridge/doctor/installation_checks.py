@@ -88,11 +88,16 @@ def check_kernel_cache(directory: Path) -> Finding:
         )
 
 
-def check_simulation(robot: str) -> Finding:
-    """Check that PyBullet loads, and simulates the robot for one period."""
+def simulator_title(backend: str) -> str:
+    """Return the name of a simulation for people."""
+    return "PyBullet" if backend == SIMULATION else backend
+
+
+def check_simulation(robot: str, backend_name: str = SIMULATION) -> Finding:
+    """Check that a simulation loads, and moves the robot for one period."""
     try:
         arm = load_robot(robot)
-        with backend_class(SIMULATION)(arm, Options()) as backend:
+        with backend_class(backend_name)(arm, Options()) as backend:
             (state,) = backend.stream(arm.home[np.newaxis])
     except SimbridgeError as error:
         return failure("simulation", f"{error}", "Fix that, then try again.")
@@ -101,5 +106,6 @@ def check_simulation(robot: str) -> Finding:
     joint_error = float(abs(state.q - arm.home).max())
     return success(
         "simulation",
-        f"PyBullet moved {arm.name} through {period}; joint error {degrees(joint_error)} deg",
+        f"{simulator_title(backend_name)} moved {arm.name} through {period}; joint error "
+        f"{degrees(joint_error)} deg",
     )

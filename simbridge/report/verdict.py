@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.backends import SIMULATION
+from simbridge.backends import is_simulated
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import motion_figures as motion
 from simbridge.evaluation.metrics.delays import PosePart
@@ -163,7 +163,7 @@ def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
     arm = f"{article} {title} with {_servo(facts)}"
     if externally:
         return f"Measured externally for {arm}"
-    if facts["backend"] == SIMULATION:
+    if is_simulated(facts["backend"]):
         return f"Predicted for {arm}"
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
@@ -332,7 +332,7 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
             return "--speed-scale below 1 reduces it"
         return "--feedforward on compensates for it"
 
-    if summary["backend"] == SIMULATION:
+    if is_simulated(summary["backend"]):
         return "no option affects it"
     return "no option affects it; `simbridge identify RUN` shows what the run says of the arm"
 

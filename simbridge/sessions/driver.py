@@ -11,9 +11,9 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends import backend_class
 from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
 from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.backends.error_events import reconstruct_error
@@ -142,7 +142,7 @@ def driver_for(
     """Return the driver of a session with a backend.
 
     Args:
-        backend: Name of the backend.
+        backend: A name in `LIVE_BACKENDS`.
         arm: The arm.
         options: The options of the session.
         setup: The parts of the session's motion.
@@ -153,7 +153,9 @@ def driver_for(
     Raises:
         InvalidParameter: realtime is False, and the backend is a controller.
     """
-    if backend == SIMULATION:
+    kind = backend_class(backend)
+    if not issubclass(kind, ControllerBackend):
+        # The simulated arm of a session is PyBullet's: see `SteppedArm`.
         if realtime:
             return SimulationDriver(setup, options.realtime_priority)
         return SteppedDriver(setup)
@@ -164,9 +166,7 @@ def driver_for(
         )
     # Feedforward is what a session calls lead: the servo process inverts the servo law.
     servo_options = replace(options, feedforward="on" if setup.options.lead else "off")
-    controller_backend = cast(
-        ControllerBackend, backend_class(backend)(arm, servo_options, ask=ask)
-    )
+    controller_backend = kind(arm, servo_options, ask=ask)
     # The controller must still be the same when the loop begins.
     controller_backend.planned_for = controller
     return ControllerDriver(setup, controller_backend)

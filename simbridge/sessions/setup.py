@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.backends import SIMULATION
+from simbridge.backends import SIMULATION, check_live_backend, is_simulated
 from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -67,7 +67,7 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
     """Return a live session, to be entered with `with`.
 
     Args:
-        backend: A name in `BACKENDS`.
+        backend: A name in `LIVE_BACKENDS`.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
         solver: A name, `module:function`, or a solver made for the robot; the paper's by default.
             Unless realtime is False, it must be one that pickle can send to another process.
@@ -84,11 +84,13 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
 
     Raises:
         UnknownName: A backend, robot, solver or option is not known.
-        InvalidParameter: An argument is invalid or contradicts the cell.
+        InvalidParameter: An argument is invalid or contradicts the cell, or the backend has no live
+            sessions.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
     live_options = _take_live_options(choices)
-    if start is not None and backend != SIMULATION:
+    check_live_backend(backend)
+    if start is not None and not is_simulated(backend):
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
 
     # The arm, completed from the cell and by its controller, and a solver for it.
