@@ -16,10 +16,11 @@ from simbridge.cli.run_command import choose_options
 from simbridge.console import Terminal
 from simbridge.planning.inspection import Spread, TrajectoryFacts
 from simbridge.planning.inspection import inspect as measure
-from simbridge.planning.placement import flag_of
+from simbridge.planning.placement import PLACEMENT_IS_A_GUESS, flag_of
 from simbridge.planning.planner import nearest_placement
 from simbridge.planning.reach import Reach
 from simbridge.planning.scenario import load_scenario
+from simbridge.quoting import quoted
 from simbridge.robot.load import load_robot
 from simbridge.running.arm_and_solver import choose_solver
 from simbridge.text import counted, fixed, milliseconds, significant
@@ -38,6 +39,7 @@ def inspect(flags: InspectFlags) -> int:
     scenario = load_scenario(flags.file, arm, options.reading, any_frame=True)
     solver = choose_solver(scenario, arm)
     facts, attained = measure(scenario.trajectory, solver)
+    facts = replace(facts, unknown_frame=scenario.unknown_frame)
 
     # Where nothing of a file is in reach, it may belong elsewhere.
     if facts.reach is not None and facts.reach.share == 0.0 and facts.read_as:
@@ -74,7 +76,7 @@ def _show(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> None:
     if facts.placement is not None:
         # On a line of its own, to be copied.
         console.print(
-            f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}",
+            f"{PLACEMENT_IS_A_GUESS}\n--transform {flag_of(facts.placement)}",
             soft_wrap=True,
         )
 
@@ -87,6 +89,8 @@ def _rows(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> list[tuple[str, 
         gaps_are_treated: Whether --gaps says what becomes of gaps that are otherwise refused.
     """
     rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
+    if facts.unknown_frame:
+        rows.append(("frame", _unknown_frame(facts.unknown_frame)))
 
     # Steps in time and in space.
     if facts.rate_hz is not None:
@@ -104,8 +108,19 @@ def _rows(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> list[tuple[str, 
         rows.append((axis, f"{fixed(low, 4)} to {fixed(high, 4)} m"))
 
     if facts.reach is not None:
-        rows.append(("reachable", _reachable(facts.reach, facts.samples)))
+        condition = ""
+        if facts.unknown_frame:
+            condition = f"if {escape(quoted(facts.unknown_frame))} were base_link: "
+        rows.append(("reachable", condition + _reachable(facts.reach, facts.samples)))
     return rows
+
+
+def _unknown_frame(frame: str) -> str:
+    """Say that nothing relates the frame of the poses to the arm."""
+    return (
+        f"{escape(quoted(frame))}: where it is relative to base_link is not known; run and check "
+        "refuse it without --transform or --anchor"
+    )
 
 
 def _rate(facts: TrajectoryFacts, rate: float) -> str:

@@ -57,6 +57,8 @@ class TrajectoryFacts:
         extent_max_m: Its highest corner.
         reach: The part that the arm can attain; None without a solver.
         read_as: How its file was read, in one line; "" if it is from none.
+        unknown_frame: The frame of a file's poses that nothing relates to base_link; extent and
+            reach are as if it were base_link. "" where the poses are in base_link.
         placement: Where the arm attains none of a file: the transform that brings it in reach (7,),
             m and quaternion.
     """
@@ -78,6 +80,7 @@ class TrajectoryFacts:
     extent_max_m: tuple[float, float, float]
     reach: Reach | None
     read_as: str = ""
+    unknown_frame: str = ""
     placement: tuple[float, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:

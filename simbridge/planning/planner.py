@@ -32,7 +32,12 @@ from simbridge.planning.feedforward import (
 from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import limit_setpoints
 from simbridge.planning.options import Options, StartChoice
-from simbridge.planning.placement import AttainableSpace, find_placements, flag_of
+from simbridge.planning.placement import (
+    PLACEMENT_IS_A_GUESS,
+    AttainableSpace,
+    find_placements,
+    flag_of,
+)
 from simbridge.planning.plan import Plan, Start, home_flag
 from simbridge.planning.reach import check_reach, in_another_unit
 from simbridge.planning.scenario import Scenario
@@ -179,7 +184,7 @@ def plan_or_suggestion(
         if placement is None:
             raise
         # On a line of its own, to be copied.
-        error.args = (f"{error} The nearest placement in reach:\n--transform {flag_of(placement)}",)
+        error.args = (f"{error} {PLACEMENT_IS_A_GUESS}\n--transform {flag_of(placement)}",)
         raise
 
 
@@ -202,8 +207,9 @@ def nearest_placement(
         The transform (7,) from the file's frame to base_link, in place of the options' own, with
         the shift in whole mm; None if there is none.
     """
-    # An anchored motion begins in reach.
-    if options.anchor is not None or in_another_unit(scenario.trajectory, robot):
+    # An anchored motion begins in reach, and a bag whose tf has the arm says where it is.
+    is_placed = options.anchor is not None or scenario.is_placed_by_tf
+    if is_placed or in_another_unit(scenario.trajectory, robot):
         return None
 
     # The trajectory is in base_link already, by the options' own transform.

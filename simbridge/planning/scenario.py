@@ -23,7 +23,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, quaternions
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.dropped_rows import warn_of
-from simbridge.trajectory.files import check_frame, read_recording
+from simbridge.trajectory.files import check_frame, read_recording, unknown_frame
 from simbridge.trajectory.gaps import treat_gaps
 from simbridge.trajectory.read_options import Column, ReadOptions
 from simbridge.trajectory.recording import Recording
@@ -54,6 +54,9 @@ class Scenario:
             it the trajectory itself. Errors are measured against the trajectory all the same.
         file: The custom script or file of samples that it was loaded from; None for a scenario in
             scenarios/.
+        unknown_frame: The frame of a file's poses, where any frame is accepted and nothing relates
+            this one to base_link; else "".
+        is_placed_by_tf: Whether a bag's own tf placed its poses in base_link.
 
     Raises:
         InvalidParameter: A value is of the wrong kind.
@@ -67,6 +70,8 @@ class Scenario:
     name: str = ""
     sampling: Sampling | None = None
     file: Path | None = None
+    unknown_frame: str = ""
+    is_placed_by_tf: bool = False
 
     def __post_init__(self) -> None:
         is_trajectory = isinstance(self.trajectory, Trajectory)
@@ -136,8 +141,7 @@ def load_scenario(
         if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
-        trajectory = _read_file(path, robot, reading, any_frame=any_frame)
-        scenario = Scenario(trajectory, description=f"Samples of {path.name}")
+        scenario = _read_file(path, robot, reading, any_frame=any_frame)
 
     name = scenario.name or path.stem.removesuffix(".csv")
     file = None if text in builtin_files else path.resolve()
@@ -154,7 +158,7 @@ def is_being_loaded(path: str | os.PathLike[str]) -> bool:
     return _module_name(Path(path)) in sys.modules
 
 
-def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Trajectory:
+def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Scenario:
     """Read a file of samples or a controller's recording, and place its motion in base_link."""
     if (path / "settings.toml").is_file():
         repeat = f"`SCENARIO --plan {shell_quoted(path)}` repeats its plan"
@@ -169,9 +173,10 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
                 "recorded joint positions are where they are: omit --transform and --anchor, or "
                 "choose poses with --from actual_TCP_pose",
             )
+        recording = Recording(motion, frame="")
         reading = replace(reading, frame="base_link")
     else:
-        recording = _read_samples(path, reading, any_frame=any_frame)
+        recording = _read_samples(path, robot, reading, any_frame=any_frame)
         motion = recording.trajectory
         if recording.is_in_pendant_base:
             # Whatever frame the reading names: the format defines it.
@@ -182,19 +187,24 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
         motion = treat_gaps(motion, reading.gaps)
 
     home_pose = tool_path(robot, robot.home[None])[0]
-    return reading.place(motion, home_pose)
+    return Scenario(
+        reading.place(motion, home_pose),
+        description=f"Samples of {path.name}",
+        unknown_frame=unknown_frame(recording, reading, robot.base_name),
+        is_placed_by_tf=recording.is_placed_by_tf,
+    )
 
 
-def _read_samples(path: Path, reading: ReadOptions, *, any_frame: bool) -> Recording:
+def _read_samples(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Recording:
     """Read a file of poses; its frame must be the reading's unless any is accepted."""
     if reading.column is not None:
         raise InputFileError(
             path, "this is not a controller's recording, so that it has no columns for --from"
         )
 
-    recording = read_recording(path, reading)
+    recording = read_recording(path, reading, base=robot.base_name)
     if not any_frame:
-        check_frame(path, recording.frame, reading)
+        check_frame(path, recording, reading, robot.base_name)
     return recording
 
 

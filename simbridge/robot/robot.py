@@ -64,6 +64,7 @@ class Robot:
         tip: The last one, the same.
         packages: The packages with which its URDF was read, each NAME=DIR, the same.
         notes: What was decided when its file was read, as sentences.
+        base_name: What its URDF calls the link that is base_link here.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Robot:
     tip: str | None = None
     packages: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    base_name: str = "base_link"
 
     @property
     def n(self) -> int:

@@ -128,6 +128,7 @@ def read_urdf(
         gravity=read_only(gravity),
         source=path.resolve(),
         notes=(*_notes(tree, chain, is_upright), *bodies.notes()),
+        base_name=chain.base,
     )
 
 

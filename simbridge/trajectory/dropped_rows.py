@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from simbridge.robot.pose import Counts
 from simbridge.text import counted
 
 
@@ -33,18 +34,12 @@ class DroppedRows:
     def __str__(self) -> str:
         """Return the report: "3 rows without a pose left out (lines 7 to 9)"."""
         what = " ".join(filter(None, (counted(self.count, self.noun), self.detail)))
-        return f"{what} left out ({self._place()})"
-
-    def _place(self) -> str:
-        """Return where they are: "line 5", "lines 5 and 6" or "lines 5 to 9"."""
-        if self.last == self.first:
-            return f"{self.unit} {self.first}"
-        joint = "and" if self.count == 2 else "to"
-        return f"{self.unit}s {self.first} {joint} {self.last}"
+        place = _place(self.unit, self.count, self.first, self.last)
+        return f"{what} left out ({place})"
 
 
 def dropped_rows(
-    noun: str, places: Sequence[int], *, detail: str = "", unit: str = "line"
+    noun: str, places: Sequence[int] | Counts, *, detail: str = "", unit: str = "line"
 ) -> list[DroppedRows]:
     """Return the report of rows at these places; nothing where there are none.
 
@@ -57,6 +52,28 @@ def dropped_rows(
     if not len(places):
         return []
     return [DroppedRows(len(places), noun, detail, int(places[0]), int(places[-1]), unit)]
+
+
+def late_rows(unit: str, places: Sequence[int] | Counts) -> list[str]:
+    """Return the report of rows that came after later ones; nothing where there are none.
+
+    Args:
+        unit: What the places are: "message".
+        places: See `dropped_rows`.
+    """
+    if not len(places):
+        return []
+    place = _place(unit, len(places), int(places[0]), int(places[-1]))
+    rows = counted(len(places), unit)
+    return [f"sorted by their stamps, as {rows} came after later ones ({place})"]
+
+
+def _place(unit: str, count: int, first: int, last: int) -> str:
+    """Return where rows are: "line 5", "lines 5 and 6" or "lines 5 to 9"."""
+    if last == first:
+        return f"{unit} {first}"
+    joint = "and" if count == 2 else "to"
+    return f"{unit}s {first} {joint} {last}"
 
 
 def warn_of(path: str | Path, notes: Iterable[DroppedRows | str], *, stacklevel: int = 2) -> None:

@@ -9,7 +9,9 @@ from simbridge.errors import InputFileError
 from simbridge.files.reading import MAX_SAMPLES_TEXT, read_text
 from simbridge.quoting import quoted
 from simbridge.trajectory.bag_reader import open_bag
-from simbridge.trajectory.bags import bag_recording, candidate_topics
+from simbridge.trajectory.bag_tf import BagTransforms
+from simbridge.trajectory.bag_topics import BagTopics
+from simbridge.trajectory.bags import bag_recording
 from simbridge.trajectory.read_options import Frame, ReadOptions
 from simbridge.trajectory.recording import Recording, recording_of
 from simbridge.trajectory.tables.array_files import ARRAY_SUFFIXES
@@ -48,8 +50,16 @@ def is_bag(path: str | Path) -> bool:
     return file.suffix.lower() in BAG_SUFFIXES or file.is_dir()
 
 
-def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Recording:
+def read_recording(
+    path: str | Path, reading: ReadOptions | None = None, *, base: str = ""
+) -> Recording:
     """Read a file of any format, with its poses in the file's own frame; gaps are left as they are.
+
+    Args:
+        path: The file, or the directory of a bag.
+        reading: How it is read.
+        base: Name of the arm's base: the tf of a bag places the poses in it, if it can and the
+            reading has no placement of its own.
 
     Raises:
         InputFileError: As `read_trajectory`.
@@ -59,8 +69,14 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
     if is_bag(file):
         if reading.columns is not None:
             raise InputFileError(file, "a bag has no columns; omit --columns")
-        motion, frame = read_bag(file, reading.topic, frames=reading.frames, rate=reading.rate)
-        return Recording(motion, frame)
+        with open_bag(file) as bag:
+            return bag_recording(
+                bag,
+                reading.topic,
+                reading.frames,
+                rate=reading.rate,
+                base="" if reading.places else base,
+            )
 
     if file.suffix.lower() in ARRAY_SUFFIXES:
         if reading.topic is not None or reading.frames:
@@ -101,17 +117,18 @@ def read_bag(
     or tf. Stamps are the messages' own; where they have none, or all are zero, the times of
     recording. They are kept in whole nanoseconds: the trajectory's `epoch_ns` is the first, and its
     times are the s since then, each the double nearest to its nanoseconds (seconds since 1970 as
-    doubles would be rounded to 0.24 us). Messages out of order are sorted and repetitions dropped,
-    with a warning that counts them. Poses are taken as they are. Of a Path the last message is the
-    motion, as it grows while it is published; a PoseArray is a motion if it is the only message of
-    its topic, and needs the rate.
+    doubles would be rounded to 0.24 us). Messages out of order are sorted, repetitions and poses of
+    nan left out, with a warning that says how many and where. Poses are taken as they are. Of a
+    Path the last message is the motion, as it grows while it is published; a PoseArray is a motion
+    if it is the only message of its topic, and needs the rate.
 
     Args:
         path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
         topic: The topic; `/tf:child` (or `/tf:parent>child`) for one transform of a tf topic,
-            `/poses:2` for one pose of each PoseArray. None: the only one.
+            `/poses:2` for one pose of each PoseArray. None: the only one that may be meant (see
+            `BagTopics.meant`).
         frames: Parent and child instead of a topic: the transforms of tf between them are chained
-            (see `bags.chain`).
+            (see `chain_frames`).
         rate: Samples per s of poses that have no stamps of their own.
 
     Returns:
@@ -123,13 +140,16 @@ def read_bag(
             or a second pose for its instant.
     """
     with open_bag(Path(path)) as bag:
-        return bag_recording(bag, topic, frames, rate)
+        recording = bag_recording(bag, topic, frames, rate=rate)
+    return recording.trajectory, recording.frame
 
 
 def pose_topics(path: str | Path) -> list[str]:
-    """Return the possible values of `topic` for this bag, most messages first."""
+    """Return the possible values of `topic` for a bag; of one that needs no choice, the one."""
     with open_bag(Path(path)) as bag:
-        return candidate_topics(bag)[0]
+        topics = BagTopics(bag, BagTransforms(bag))
+        meant = topics.meant
+        return meant if len(meant) == 1 else topics.choices
 
 
 def read_trajectory(
@@ -162,16 +182,40 @@ def read_trajectory(
     return reading.place(recording.trajectory)
 
 
-def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
-    """Refuse poses in a frame whose placement relative to base_link is unknown."""
-    is_placed = bool(reading.transform) or reading.anchor is not None
-    if is_placed or frame.lstrip("/") in ("", reading.frame):
+def check_frame(path: str | Path, recording: Recording, reading: ReadOptions, base: str) -> None:
+    """Refuse poses in a frame whose placement relative to the arm's base is unknown.
+
+    Args:
+        path: The file, for messages.
+        recording: As it was read.
+        reading: How its poses are placed.
+        base: Name of the arm's base.
+    """
+    frame = unknown_frame(recording, reading, base)
+    if not frame:
         return
-    pendant = "--frame base, if that is the pendant's; else " if frame.lstrip("/") == "base" else ""
+    pendant = "--frame base, if that is the pendant's; else " if frame == "base" else ""
+    fault = f" ({recording.tf_fault})" if recording.tf_fault else ""
     raise InputFileError(
         path,
-        f"its poses are in the frame {quoted(frame)}, not in {reading.frame}. Place it with "
+        f"its poses are in the frame {quoted(frame)}, not in {reading.frame}{fault}. Place it with "
         f"{pendant}--transform x y z qx qy qz qw (0 0 0 0 0 0 1 if it is base_link by another "
         "name), or move the motion to the arm with --anchor start.",
         field="frame_id",
     )
+
+
+def unknown_frame(recording: Recording, reading: ReadOptions, base: str) -> str:
+    """Return the name of the poses' frame if nothing relates it to the arm's base; else "".
+
+    Args:
+        recording: A file, as it was read.
+        reading: How its poses are placed.
+        base: Name of the arm's base.
+    """
+    frame = recording.frame.lstrip("/")
+    known = {"", reading.frame}
+    if reading.frame == "base_link":
+        known.add(base)
+    is_placed = bool(reading.transform) or reading.anchor is not None
+    return "" if is_placed or frame in known else frame

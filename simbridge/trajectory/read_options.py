@@ -100,6 +100,11 @@ class ReadOptions:
         """Whether no option is set that applies to files only."""
         return self == ReadOptions(self.frame)
 
+    @property
+    def places(self) -> bool:
+        """Whether an option relates the poses' frame to the arm."""
+        return bool(self.transform) or self.anchor is not None or self.frame != "base_link"
+
     def place(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
         """Return the motion in base_link.
 

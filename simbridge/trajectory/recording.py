@@ -31,11 +31,16 @@ class Recording(NamedTuple):
         trajectory: Its motion.
         frame: The name of the poses' frame; "" if it has none.
         is_in_pendant_base: Whether the format defines that the poses are in the pendant's base.
+        is_placed_by_tf: Whether the poses are in the arm's base already, by the tf of their bag.
+        tf_fault: Why the tf of their bag does not relate their frame to the arm's base, as a
+            clause; "" where it was not asked.
     """
 
     trajectory: Trajectory
     frame: str
     is_in_pendant_base: bool = False
+    is_placed_by_tf: bool = False
+    tf_fault: str = ""
 
 
 def recording_of(path: str | Path, table: Table, rate: float | None = None) -> Recording:

@@ -1,27 +1,27 @@
-"""Frames of tf, chained from one to another."""
+"""Frames of tf: the transforms on the way from one to another, and what they are at an instant."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.quoting import quoted, quoted_list
 from simbridge.robot import pose
-from simbridge.robot.pose import Array, Counts
+from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.trajectory.gaps import GAP_PERIODS, LARGE_GAP_PERIODS, Fault, find_gaps
+from simbridge.trajectory.trajectory import Trajectory
 
 # A transform: the names of its parent frame and its child frame.
 FrameNames = tuple[str, str]
-# Of each transform: stamps (T,) in ns, increasing, and the child's poses (T, 7) in the parent.
-Edges = Mapping[FrameNames, tuple[Counts, Array]]
 
 
 class ChainStep(NamedTuple):
     """A transform on the way from one frame to another.
 
     Attributes:
-        key: Key of the transform.
+        key: Its frames.
         forward: Whether it is used from parent to child.
     """
 
@@ -29,55 +29,90 @@ class ChainStep(NamedTuple):
     forward: bool
 
 
-def chain(edges: Edges, parent: str, child: str) -> tuple[Counts, Array]:
-    """Return the poses of a frame in another.
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """The recorded poses of a frame in its parent.
 
-    A transform with one sample is a constant, as those of /tf_static. The instants are those of the
-    transform on the way with the most samples, as far as every other moving one is known; between
-    samples these are interpolated.
-
-    Args:
-        edges: The transforms.
-        parent: The frame that the poses are in.
-        child: The frame whose poses they are.
-
-    Returns:
-        Stamps (K,), ns, and poses (K, 7).
-
-    Raises:
-        ValueError: The frames are not connected, or never all known; a sentence.
+    Attributes:
+        stamps: Instants of the poses (T,), ns, increasing.
+        motion: The poses at these instants.
+        is_static: Whether it holds always, as those of /tf_static; else only from its first instant
+            to its last.
     """
-    steps = _find_path(edges, parent, child)
 
-    # The instants at which all transforms are known.
-    moving = [edges[step.key] for step in steps if len(edges[step.key][0]) > 1]
-    most_samples = max(moving, key=lambda edge: len(edge[0]), default=edges[steps[0].key])
-    stamps, _ = most_samples
-    begin = max((edge_stamps[0] for edge_stamps, _ in moving), default=stamps[0])
-    end = min((edge_stamps[-1] for edge_stamps, _ in moving), default=stamps[-1])
-    stamps = stamps[(stamps >= begin) & (stamps <= end)]
-    if not len(stamps):
-        frames = f"{quoted(parent)} and {quoted(child)}"
-        raise ValueError(f"the transforms between {frames} are never known at the same time")
+    stamps: Counts
+    motion: Trajectory
+    is_static: bool
 
-    poses = np.tile(pose.IDENTITY, (len(stamps), 1))
-    for key, forward in steps:
-        edge_stamps, edge_poses = edges[key]
-        # Differences in s: stamps in ns since 1970 are longer than a double.
-        edge_times = (edge_stamps - stamps[0]) / 1e9
-        transform = pose.interpolate(edge_times, edge_poses, (stamps - stamps[0]) / 1e9)
-        poses = pose.compose(poses, transform if forward else pose.inverse(transform))
-    return stamps, poses
+    def elapsed(self, stamps: Counts) -> Array:
+        """Return stamps (K,), ns, as s since the first of its own."""
+        # Differences of whole ns: stamps since 1970 are longer than a double.
+        return np.asarray((stamps - self.stamps[0]) / 1e9)
 
 
-def _find_path(edges: Edges, parent: str, child: str) -> list[ChainStep]:
-    """Find the transforms on the way from one frame to another."""
+@dataclass(frozen=True, eq=False)
+class TransformLookup:
+    """A transform at instants.
+
+    Attributes:
+        poses: Poses (K, 7) of the child in the parent; of no meaning where they are not known.
+        is_before: Which instants (K,) are before its first sample.
+        is_after: Which instants are after its last sample.
+        is_in_large_gap: Which instants are in a gap of more than 10 of its periods.
+        gaps: The shorter gaps with an instant in them, over which it is interpolated; their places
+            are in s since the first instant.
+    """
+
+    poses: Array
+    is_before: Flags
+    is_after: Flags
+    is_in_large_gap: Flags
+    gaps: tuple[Fault, ...]
+
+    @property
+    def is_known(self) -> Flags:
+        """At which instants (K,) the transform is known."""
+        return ~(self.is_before | self.is_after | self.is_in_large_gap)
+
+
+def look_up(transform: Transform, stamps: Counts) -> TransformLookup:
+    """Return a transform at instants (K,), ns: interpolated, never extrapolated."""
+    instants = transform.elapsed(stamps)
+    poses = transform.motion.reference(instants)
+    nowhere = np.zeros(len(stamps), dtype=bool)
+    if transform.is_static:
+        return TransformLookup(poses, nowhere, nowhere, nowhere, ())
+
+    # The sample before each instant between two samples; -1 elsewhere.
+    sample_before = np.searchsorted(transform.stamps, stamps, side="right") - 1
+    is_of_sample = transform.stamps[np.maximum(sample_before, 0)] == stamps
+    sample_before[is_of_sample] = -1
+
+    # Over long gaps nothing is known, over shorter ones it is interpolated.
+    large_gaps = {gap.sample for gap in find_gaps(transform.motion, LARGE_GAP_PERIODS)}
+    crossed_gaps = []
+    used_samples = set(sample_before.tolist()) - large_gaps
+    for gap in find_gaps(transform.motion, GAP_PERIODS):
+        if gap.sample in used_samples:
+            crossed_gaps.append(replace(gap, at=gap.at - float(instants[0])))
+
+    return TransformLookup(
+        poses,
+        is_before=stamps < transform.stamps[0],
+        is_after=stamps > transform.stamps[-1],
+        is_in_large_gap=np.isin(sample_before, list(large_gaps)),
+        gaps=tuple(crossed_gaps),
+    )
+
+
+def find_path(keys: Collection[FrameNames], parent: str, child: str) -> list[ChainStep] | None:
+    """Return the transforms on the shortest way from one frame to another; None without one."""
     # What each frame is connected to.
     neighbours: dict[str, list[tuple[str, ChainStep]]] = {}
-    for key in edges:
-        edge_parent, edge_child = key
-        neighbours.setdefault(edge_parent, []).append((edge_child, ChainStep(key, True)))
-        neighbours.setdefault(edge_child, []).append((edge_parent, ChainStep(key, False)))
+    for key in keys:
+        key_parent, key_child = key
+        neighbours.setdefault(key_parent, []).append((key_child, ChainStep(key, True)))
+        neighbours.setdefault(key_child, []).append((key_parent, ChainStep(key, False)))
 
     # The shortest path to each frame; the list grows while the loop goes through it.
     paths: dict[str, list[ChainStep]] = {parent: []}
@@ -87,11 +122,29 @@ def _find_path(edges: Edges, parent: str, child: str) -> list[ChainStep]:
             if neighbour not in paths:
                 paths[neighbour] = [*paths[frame], step]
                 frames.append(neighbour)
+    return paths.get(child)
 
-    if child == parent or child not in paths:
-        known = quoted_list(sorted(neighbours))
-        raise ValueError(
-            f"tf does not connect the frames {quoted(parent)} and {quoted(child)} (--frames); its "
-            f"frames are {known}"
-        )
-    return paths[child]
+
+def has_another_path(keys: Collection[FrameNames], path: list[ChainStep]) -> bool:
+    """Return whether a path's ends are connected without one of its transforms, too.
+
+    Then tf contradicts itself: in a tree of frames there is one way.
+    """
+    first = path[0]
+    last = path[-1]
+    begin = first.key[0] if first.forward else first.key[1]
+    end = last.key[1] if last.forward else last.key[0]
+    return any(find_path(set(keys) - {step.key}, begin, end) is not None for step in path)
+
+
+def chain(transforms: Sequence[Array], directions: Sequence[bool]) -> Array:
+    """Return the poses (K, 7) of the last frame of a way in the first.
+
+    Args:
+        transforms: Poses (K, 7) of each transform on the way, of the child in the parent.
+        directions: Whether each is used from parent to child.
+    """
+    poses = np.tile(pose.IDENTITY, (len(transforms[0]), 1))
+    for transform, forward in zip(transforms, directions, strict=True):
+        poses = pose.compose(poses, transform if forward else pose.inverse(transform))
+    return poses

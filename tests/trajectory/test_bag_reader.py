@@ -15,7 +15,7 @@ import zstandard
 from rosbags import rosbag1, rosbag2
 
 from simbridge.errors import InputFileError
-from simbridge.trajectory import bags, square, write_bag
+from simbridge.trajectory import bag_poses, square, write_bag
 from simbridge.trajectory.files import read_bag
 from tests.trajectory.ros_bags import fill, pose_messages, write_rosbag
 
@@ -70,9 +70,9 @@ def test_too_many_poses_are_refused_early(tmp_path, monkeypatch) -> None:
     assert len(read_bag(path)[0].times) == 2_000
 
     decoded = []
-    monkeypatch.setattr("simbridge.trajectory.bags.MAX_POSES", 1_000)
-    stamped_poses = counting(decoded, bags._stamped_poses)
-    monkeypatch.setattr("simbridge.trajectory.bags._stamped_poses", stamped_poses)
+    monkeypatch.setattr("simbridge.trajectory.bag_poses.MAX_POSES", 1_000)
+    stamped_poses = counting(decoded, bag_poses.stamped_poses)
+    monkeypatch.setattr("simbridge.trajectory.bag_topics.stamped_poses", stamped_poses)
 
     with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; split the bag"):
         read_bag(path)

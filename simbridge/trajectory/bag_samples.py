@@ -1,0 +1,143 @@
+"""Samples of a bag's messages in the order of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.errors import InputFileError
+from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.trajectory.dropped_rows import DroppedRows, dropped_rows, late_rows
+
+NANOSECONDS_PER_SECOND = 1_000_000_000
+# Samples of one instant that differ less are repetitions.
+SAME_VALUE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BagSamples:
+    """Samples in the order of their messages.
+
+    Attributes:
+        name: Name of the topic, for messages.
+        noun: What the samples are, in the singular: "pose".
+        stamps: Their stamps (T,), ns; all zero where there are none.
+        recorded: Times of recording (T,), ns.
+        values: Their numbers (T, k).
+        numbers: The message of each (T,), counted from 1.
+        unit: What `numbers` counts: "message", or "pose" where all are of one message.
+    """
+
+    name: str
+    noun: str
+    stamps: Counts
+    recorded: Counts
+    values: Array
+    numbers: Counts
+    unit: str = "message"
+
+    @property
+    def has_stamps(self) -> bool:
+        """Whether the messages have stamps of their own."""
+        return bool(self.stamps.any())
+
+
+@dataclass(frozen=True, eq=False)
+class SortedSamples:
+    """Samples in the order of their times, each instant once.
+
+    Attributes:
+        stamps: Times (T,), ns, increasing.
+        values: Their numbers (T, k).
+        numbers: The message of each (T,); see `BagSamples`.
+        unit: What `numbers` counts.
+        notes: What was left out, and what was sorted.
+    """
+
+    stamps: Counts
+    values: Array
+    numbers: Counts
+    unit: str
+    notes: tuple[DroppedRows | str, ...] = ()
+
+    def pick(
+        self, is_kept: Flags, values: Array, notes: Sequence[DroppedRows | str]
+    ) -> SortedSamples:
+        """Return some of the samples.
+
+        Args:
+            is_kept: Which of them (T,).
+            values: The numbers (T, k) that they have instead.
+            notes: What follows the present notes.
+        """
+        return SortedSamples(
+            self.stamps[is_kept],
+            values[is_kept],
+            self.numbers[is_kept],
+            self.unit,
+            (*self.notes, *notes),
+        )
+
+
+def sort_samples(path: Path, samples: BagSamples) -> SortedSamples:
+    """Return samples in the order of their times, without lost ones and repetitions.
+
+    Args:
+        path: The bag, for messages.
+        samples: In the order of their messages.
+
+    Raises:
+        InputFileError: A number is not finite, or two samples of one instant differ.
+    """
+    times = samples.stamps if samples.has_stamps else samples.recorded
+    values = samples.values
+    numbers = samples.numbers
+    unit = samples.unit
+    notes: list[DroppedRows | str] = []
+
+    # A sample of nan is what trackers send for one that is lost.
+    is_lost = np.isnan(values).all(axis=1)
+    notes += dropped_rows(f"lost {samples.noun}", numbers[is_lost], detail="of nan", unit=unit)
+    times = times[~is_lost]
+    values = values[~is_lost]
+    numbers = numbers[~is_lost]
+    if not len(values):
+        reason = f"{samples.name} has only {samples.noun}s of nan"
+        raise InputFileError(path, reason, field=samples.noun)
+    not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(not_finite):
+        number = numbers[not_finite[0]]
+        reason = f"{samples.name}, {unit} {number} has a number that is not finite"
+        raise InputFileError(path, reason, field=samples.noun)
+
+    # In the order of their times.
+    is_late = times < np.maximum.accumulate(times)
+    notes += late_rows(unit, numbers[is_late])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    values = values[order]
+    numbers = numbers[order]
+
+    # Two samples for one instant must be equal.
+    repeated = np.flatnonzero(np.diff(times) == 0) + 1
+    differs = (np.abs(values[repeated] - values[repeated - 1]) > SAME_VALUE).any(axis=1)
+    if differs.any():
+        index = repeated[differs][0]
+        first, second = sorted(numbers[index - 1 : index + 1].tolist())
+        instant = float(times[index]) / NANOSECONDS_PER_SECOND
+        reason = (
+            f"{samples.name}, {unit}s {first} and {second} have two {samples.noun}s for one "
+            f"instant, {instant!r} s"
+        )
+        if not samples.has_stamps:
+            reason += "; they have no stamps: with --rate HZ they are evenly spaced"
+        raise InputFileError(path, reason, field="stamp")
+
+    places = np.sort(numbers[repeated])
+    notes += dropped_rows(f"repeated {samples.noun}", places, unit=unit)
+    is_kept = np.ones(len(times), dtype=bool)
+    is_kept[repeated] = False
+    return SortedSamples(times[is_kept], values[is_kept], numbers[is_kept], unit, tuple(notes))
