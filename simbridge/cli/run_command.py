@@ -26,6 +26,7 @@ from simbridge.console import Terminal
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
+from simbridge.planning.scenario import Scenario
 from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
@@ -33,7 +34,6 @@ from simbridge.running.signals import signal_number
 from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.text import fixed, make_table, milliseconds
 from simbridge.trajectory.files import is_bag, pose_topics
-from simbridge.trajectory.trajectory import Trajectory
 
 
 def run(flags: RunFlags) -> int:
@@ -70,7 +70,7 @@ def run(flags: RunFlags) -> int:
                 run_tables.show_run(finished.summary, finished.directory)
             else:
                 run_tables.show_repeats(finished.summary, finished.directory)
-            _show_reading(prepared.scenario.trajectory)
+            _show_reading(prepared.scenario)
         # What reads it may be slow.
         sys.stdout.flush()
     except KeyboardInterrupt as error:
@@ -145,11 +145,12 @@ def _operator(
     return terminal.ask if line is None else line.ask
 
 
-def _show_reading(trajectory: Trajectory) -> None:
-    """Say in one line how a file was read; nothing of what is from no file."""
-    if trajectory.read_as:
-        name = Path(trajectory.source).name
-        terminal.say(Terminal(), f"{name} was read as {trajectory.read_as}.")
+def _show_reading(scenario: Scenario) -> None:
+    """Say in one line each how files were read; nothing of what is from no file."""
+    for trajectory in filter(None, (scenario.targets, scenario.trajectory)):
+        if trajectory.read_as:
+            name = Path(trajectory.source).name
+            terminal.say(Terminal(), f"{name} was read as {trajectory.read_as}.")
 
 
 def _show_check(prepared: Prepared) -> None:
@@ -161,7 +162,7 @@ def _show_check(prepared: Prepared) -> None:
         f"{escape(prepared.robot.name)}, {plan.samples} samples of {plan.period * 1e3:g} ms, "
         f"{plan.duration:.2f} s. Nothing has moved."
     )
-    _show_reading(prepared.scenario.trajectory)
+    _show_reading(prepared.scenario)
 
     prismatic = prepared.robot.prismatic
     _show_joints(console, prepared, ~prismatic, "deg", math.degrees(1.0))

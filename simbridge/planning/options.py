@@ -120,6 +120,14 @@ class Options:
         "or split (only the longest piece).",
         unset="refuse",
     )
+    reference: AnyPath | None = option(
+        None,
+        "File of the true motion, of which the file's poses are noisy samples: errors are measured "
+        "from it. It is read and placed like the file.",
+        "FILE",
+        "the file itself",
+        table="scenario",
+    )
     column: Column | None = planned_option(
         None,
         "What of a controller's recording is the trajectory (CSV with UR's field names).",
@@ -414,6 +422,10 @@ class Options:
         if self.max_tool_speed is not None and not 0.0 < self.max_tool_speed < math.inf:
             needed = "a positive number of m/s"
             raise InvalidParameter("largest tool speed", self.max_tool_speed, needed)
+
+        if self.reference is not None and self.sampling is not None:
+            needed = "left out with --reference: the file's poses are the samples already"
+            raise InvalidParameter("sampling of targets", "chosen", needed)
 
         mass = "a mass in kg, not negative"
         if self.payload is not None and not 0.0 <= self.payload < math.inf:

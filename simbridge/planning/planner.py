@@ -225,10 +225,9 @@ def nearest_placement(
         if first_transform is None:
             first_transform = transform
 
-        trajectory = scenario.trajectory.transform(placement)
         # The first placement whose plan passes is the answer.
         with contextlib.suppress(PlanRefused):
-            make_plan(robot, replace(scenario, trajectory=trajectory), solver, placeable)
+            make_plan(robot, scenario.transform(placement), solver, placeable)
             return transform
     return first_transform
 
@@ -310,12 +309,9 @@ def _plan_alternative(
         context: Everything that the plan is computed from.
         refusal: Why home's branch was refused.
     """
-    trajectory = context.scenario.trajectory
-    if context.scenario.sampling is not None:
-        trajectory = context.scenario.sampling.of(trajectory)
-
+    start = context.scenario.source.start
     solver = reaching_solver(context.solver)
-    for joints in alternative_starts(context.robot, trajectory.start, solver):
+    for joints in alternative_starts(context.robot, start, solver):
         branch = Start(joints, str(refusal))
         with contextlib.suppress(PlanRefused):
             plan, peaks = _plan_branch(context, branch=branch)
@@ -326,14 +322,14 @@ def _plan_alternative(
 def _solve(context: PlanContext, branch: Start | None) -> Plan:
     """Solve a plan whose setpoints are the solution; it is neither limited nor checked yet."""
     robot = context.robot
-    scenario = context.scenario
-    trajectory = scenario.trajectory.scale_speed(context.speed_scale)
+    scenario = context.scenario.scale_speed(context.speed_scale)
+    trajectory = scenario.trajectory
     count = _count_samples(trajectory, context.period)
     if trajectory.joints is not None:
         return _follow_recorded_joints(context, trajectory)
 
     # The samples that the solver gets, and where it begins.
-    source = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
+    source = scenario.source
     start = find_home_start(robot, source, context.solver) if branch is None else branch.joints
 
     # The last sample may be past the trajectory's end by less than a period: it belongs to the

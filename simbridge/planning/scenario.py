@@ -8,9 +8,10 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamicsParameters
@@ -19,12 +20,14 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.planning.plan import OnLimits
 from simbridge.quoting import as_text, shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files
+from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, quaternions
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.dropped_rows import warn_of
 from simbridge.trajectory.files import check_frame, read_recording, unknown_frame
 from simbridge.trajectory.gaps import treat_gaps
+from simbridge.trajectory.ground_truth import cut_to_samples
 from simbridge.trajectory.read_options import Column, ReadOptions
 from simbridge.trajectory.recording import Recording
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
@@ -52,6 +55,9 @@ class Scenario:
         name: Its name; that of the script or file if left empty.
         sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives
             it the trajectory itself. Errors are measured against the trajectory all the same.
+        targets: Noisy samples of the trajectory, recorded, that the solver gets; None gives it the
+            trajectory itself, or what `sampling` makes of it. Errors are measured against the
+            trajectory all the same.
         file: The custom script or file of samples that it was loaded from; None for a scenario in
             scenarios/.
         unknown_frame: The frame of a file's poses, where any frame is accepted and nothing relates
@@ -69,6 +75,7 @@ class Scenario:
     solver: SolverParameters | Callable[..., Any] = field(default_factory=ForwardDynamicsParameters)
     name: str = ""
     sampling: Sampling | None = None
+    targets: Trajectory | None = None
     file: Path | None = None
     unknown_frame: str = ""
     is_placed_by_tf: bool = False
@@ -91,8 +98,32 @@ class Scenario:
         is_sampling = self.sampling is None or isinstance(self.sampling, Sampling)
         self._require("sampling", is_sampling, "a Sampling, or None")
 
+        has_targets = isinstance(self.targets, Trajectory) and self.sampling is None
+        self._require(
+            "targets", self.targets is None or has_targets, "a simbridge.Trajectory, no sampling"
+        )
+
         is_name = isinstance(self.name, str) and os.sep not in self.name
         self._require("name", is_name, "text without a slash")
+
+    @property
+    def source(self) -> Trajectory:
+        """The samples that the solver gets."""
+        if self.targets is not None:
+            return self.targets
+        if self.sampling is not None:
+            return self.sampling.of(self.trajectory)
+        return self.trajectory
+
+    def scale_speed(self, scale: float) -> Scenario:
+        """Return the same scenario at `scale` times the speed."""
+        targets = None if self.targets is None else self.targets.scale_speed(scale)
+        return replace(self, trajectory=self.trajectory.scale_speed(scale), targets=targets)
+
+    def transform(self, frame: ArrayLike) -> Scenario:
+        """Return the same scenario in an outer frame: its poses premultiplied by `frame` (7,)."""
+        targets = None if self.targets is None else self.targets.transform(frame)
+        return replace(self, trajectory=self.trajectory.transform(frame), targets=targets)
 
     def _require(self, name: str, is_valid: bool, needed: str) -> None:
         """Refuse the value of a field that is not valid."""
@@ -165,6 +196,43 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
         reason = f"this is the directory of a run, not of a live session; {repeat}"
         raise InputFileError(path, reason)
 
+    file = _read_motion(path, robot, reading, any_frame=any_frame)
+    motion = file.motion
+    if not any_frame or reading.gaps is not None:
+        motion = treat_gaps(motion, reading.gaps)
+    home_pose = tool_path(robot, robot.home[None])[0]
+    trajectory = file.reading.place(motion, home_pose)
+
+    targets = None
+    if reading.reference is not None:
+        targets = trajectory
+        trajectory = _read_truth(Path(reading.reference), robot, reading, samples=motion)
+    return Scenario(
+        trajectory,
+        description=f"Samples of {path.name}",
+        targets=targets,
+        unknown_frame=unknown_frame(file.recording, file.reading, robot.base_name),
+        is_placed_by_tf=file.recording.is_placed_by_tf,
+    )
+
+
+class _FileMotion(NamedTuple):
+    """The motion in a file, and how it is to be placed.
+
+    Attributes:
+        motion: As it was recorded; of what the format defines to be in the pendant's base, in
+            base_link.
+        recording: The file as read.
+        reading: The options, with what the format defines.
+    """
+
+    motion: Trajectory
+    recording: Recording
+    reading: ReadOptions
+
+
+def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> _FileMotion:
+    """Read the motion in a file of samples or a controller's recording."""
     if path.is_file() and reading.columns is None and is_rtde_recording(path):
         motion = _read_controller_recording(path, robot, reading)
         if motion.joints is not None and (reading.transform or reading.anchor):
@@ -182,17 +250,35 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
             # Whatever frame the reading names: the format defines it.
             motion = motion.from_pendant_base()
             reading = replace(reading, frame="base_link")
+    return _FileMotion(motion, recording, reading)
 
-    if not any_frame or reading.gaps is not None:
-        motion = treat_gaps(motion, reading.gaps)
 
+def _read_truth(
+    path: Path, robot: Robot, reading: ReadOptions, *, samples: Trajectory
+) -> Trajectory:
+    """Read the true motion behind noisy samples, and place it in base_link as they are placed.
+
+    Args:
+        path: The file of the true motion.
+        robot: The arm.
+        reading: How both files are read and placed.
+        samples: The samples, as they were recorded.
+    """
+    if samples.joints is not None:
+        reason = "recorded joint positions are the motion itself: omit --reference"
+        raise InputFileError(samples.source, reason)
+    file = _read_motion(path, robot, reading, any_frame=False)
+    if file.motion.joints is not None:
+        raise InputFileError(path, "--reference needs poses; this file has joint positions")
+
+    # The longest piece of it would not cover the samples.
+    treatment = None if reading.gaps == "split" else reading.gaps
+    truth = treat_gaps(cut_to_samples(file.motion, samples), treatment)
     home_pose = tool_path(robot, robot.home[None])[0]
-    return Scenario(
-        reading.place(motion, home_pose),
-        description=f"Samples of {path.name}",
-        unknown_frame=unknown_frame(recording, reading, robot.base_name),
-        is_placed_by_tf=recording.is_placed_by_tf,
-    )
+    if reading.anchor == "start":
+        # Both are moved together: the samples begin at home.
+        return truth.transform(pose.compose(home_pose, pose.inverse(samples.start)))
+    return file.reading.place(truth, home_pose)
 
 
 def _read_samples(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Recording:
@@ -250,7 +336,7 @@ def _check_script_reading(text: str, reading: ReadOptions) -> None:
     if not reading.plain:
         needed = (
             "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, "
-            "--rate and --gaps"
+            "--rate, --gaps and --reference"
         )
         raise InvalidParameter("scenario", text, needed)
 

@@ -79,6 +79,7 @@ class ScenarioRecord(Struct, kw_only=True):
         columns: Columns and units of a table.
         rate: Samples per second of a file without times, Hz.
         gaps: How gaps in a file were filled.
+        reference: The file of the true motion, of which `file` has noisy samples.
         column: The part of an RTDE recording that is the trajectory.
         speed_scale: Playback speed; 1 is the trajectory's own.
         plan: The run directory whose plan was replayed.
@@ -103,6 +104,7 @@ class ScenarioRecord(Struct, kw_only=True):
     columns: Shown = None
     rate: Shown = None
     gaps: Shown = None
+    reference: Shown = None
     column: Shown = None
     speed_scale: Positive
     plan: str | None = None

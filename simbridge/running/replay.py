@@ -25,7 +25,7 @@ from simbridge.recording.run_record import ScenarioRecord, SolverRecord
 from simbridge.robot.robot import Robot
 from simbridge.sessions.recorded_session import RecordedSession, planning_flags
 from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.trajectory import Hold
+from simbridge.trajectory.trajectory import Hold, Trajectory
 
 # Paths and joints of a plan differ from those of a scenario by rounding alone, m and rad.
 ROUNDING = 1e-9
@@ -89,8 +89,11 @@ def load_replay(
     expected = trajectory.scale_speed(record.scenario.speed_scale)
     if expected.joints is not None:
         expected = sample_recorded_joints(robot, expected, plan.period)
-    same_poses = _is_close(plan.trajectory.poses, expected.poses)
-    if not (same_poses and _is_close(plan.trajectory.elapsed, expected.elapsed)):
+    is_same = _is_same_motion(plan.trajectory, expected)
+    if scenario.targets is not None:
+        targets = scenario.targets.scale_speed(record.scenario.speed_scale)
+        is_same &= plan.source_samples is not None and _is_same_motion(plan.source_samples, targets)
+    if not is_same:
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
     if not _is_close(np.array(record.robot.home), robot.home):
         raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
@@ -158,6 +161,12 @@ def _refuse_edited_table(run: RunDirectory, table: str) -> Iterator[None]:
         raise NotARun(
             run.path, "settings.toml", f"its table [{table}]: {unquoted(error, LONGEST_VALUE)}"
         ) from None
+
+
+def _is_same_motion(planned: Trajectory, expected: Trajectory) -> bool:
+    """Return whether a plan's path or samples are those of the scenario."""
+    same_poses = _is_close(planned.poses, expected.poses)
+    return same_poses and _is_close(planned.elapsed, expected.elapsed)
 
 
 def _is_close(values: NDArray[np.float64], expected: NDArray[np.float64]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 from simbridge.planning.option_field import record_options
 from simbridge.recording.record_tables import (
@@ -50,6 +51,11 @@ def _record_scenario(prepared: Prepared) -> ScenarioRecord:
     if plan.start is not None:
         start = StartRecord(plan.start.joints.tolist(), plan.start.reason)
 
+    # From any directory, as the scenario's file.
+    chosen = record_options(options, "scenario")
+    if options.reference is not None:
+        chosen["reference"] = str(Path(options.reference).resolve())
+
     return ScenarioRecord(
         name=scenario.name,
         file=None if scenario.file is None else str(scenario.file),
@@ -60,5 +66,5 @@ def _record_scenario(prepared: Prepared) -> ScenarioRecord:
         on_limits=options.on_limits or scenario.on_limits,
         floor=options.collision_scene.floor,
         sampling=sampling_values,
-        **record_options(options, "scenario"),
+        **chosen,
     )

@@ -292,6 +292,9 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
     start = None
     if plan.start is not None:
         start = {"joints": plan.start.joints.tolist(), "reason": plan.start.reason}
+    reference_read_as = None
+    if prepared.scenario.targets is not None:
+        reference_read_as = prepared.scenario.trajectory.read_as or None
     clearance = None
     if peaks.clearance is not None:
         clearance = {
@@ -301,7 +304,8 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
 
     return {
         "scenario": prepared.scenario.name,
-        "read_as": prepared.scenario.trajectory.read_as or None,
+        "read_as": (prepared.scenario.targets or prepared.scenario.trajectory).read_as or None,
+        "reference_read_as": reference_read_as,
         "robot": robot.name,
         "solver": prepared.solver.name,
         "period_s": plan.period,

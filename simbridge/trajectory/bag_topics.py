@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from simbridge.errors import InputFileError
 from simbridge.quoting import quoted, quoted_list, shell_quoted
@@ -140,32 +141,30 @@ class BagTopics:
         if selection:
             advice = f"; choose one with --topic {shell_quoted(f'{name}:parent>child')}"
         poses = Poses(self._bag.path, name, advice)
-        has_several = False
+        most_poses = 0
         message_count = 0
         for _, number, recorded, message in self._bag.messages(topic=name):
-            message_count += 1
             if kind == PATH:
                 poses = Poses(self._bag.path, name)
-            for stamped in stamped_poses(message):
-                has_several |= stamped.child == "1"
-                if _is_selected(stamped, selection):
-                    poses.add(number, recorded, stamped)
+            pose_count = _add_selected(poses, message, selection, number=number, recorded=recorded)
+            most_poses = max(most_poses, pose_count)
+            message_count += 1
 
         if not poses.stamps:
             raise self._empty_topic_error(name, kind=kind, selection=selection)
-        poses.one_message = kind == PATH
-        if selection or kind != POSE_ARRAY:
-            return poses
-
-        poses.one_message = message_count == 1
-        if has_several and message_count > 1:
-            flag = f"--topic {shell_quoted(f'{name}:0')}"
-            reason = (
-                f"{name} has {message_count} messages of several poses each; choose one of them: "
-                f"{flag}"
-            )
-            raise InputFileError(self._bag.path, reason, field="topic")
+        is_whole_array = kind == POSE_ARRAY and not selection
+        if is_whole_array and most_poses > 1 and message_count > 1:
+            raise self._several_poses_error(name, message_count)
+        poses.one_message = kind == PATH or (is_whole_array and message_count == 1)
         return poses
+
+    def _several_poses_error(self, name: str, message_count: int) -> InputFileError:
+        """Return the error about a PoseArray of which no pose is chosen."""
+        flag = f"--topic {shell_quoted(f'{name}:0')}"
+        reason = (
+            f"{name} has {message_count} messages of several poses each; choose one of them: {flag}"
+        )
+        return InputFileError(self._bag.path, reason, field="topic")
 
     def _empty_topic_error(self, name: str, *, kind: str, selection: str) -> InputFileError:
         """Return the error about a topic without poses, or without those that were selected."""
@@ -178,6 +177,24 @@ class BagTopics:
 def _by_count(counts: dict[str, int]) -> list[str]:
     """Return topics with their numbers of poses, the largest first."""
     return sorted(counts, key=lambda name: -counts[name])
+
+
+def _add_selected(poses: Poses, message: Any, selection: str, *, number: int, recorded: int) -> int:
+    """Add the selected poses of a message, and return how many there are.
+
+    Args:
+        poses: Those of the messages before.
+        message: The message.
+        selection: See `BagTopics._read_topic`.
+        number: Number of the message.
+        recorded: Time of recording, ns.
+    """
+    count = 0
+    for stamped in stamped_poses(message):
+        if _is_selected(stamped, selection):
+            poses.add(number, recorded, stamped)
+            count += 1
+    return count
 
 
 def _is_selected(stamped: StampedPose, selection: str) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.resources import AnyPath
 from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.trajectory import UNIT_TOLERANCE, Trajectory
@@ -41,6 +42,8 @@ class ReadOptions:
         rate: Samples per s of a file without times.
         gaps: What is done about gaps of more than 10 sample periods (see `gaps.py`); None refuses
             them.
+        reference: File of the true motion, of which the file's poses are noisy samples; it is read
+            and placed like them. None measures errors from the file itself.
 
     Raises:
         UnknownName, InvalidParameter: One of them is not valid, or they contradict each other.
@@ -55,6 +58,7 @@ class ReadOptions:
     rate: float | None = None
     frames: tuple[str, ...] = ()
     gaps: Gaps | None = None
+    reference: AnyPath | None = None
 
     def __post_init__(self) -> None:
         _ = self.choice
