@@ -47,6 +47,8 @@ def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
         rows.append(("Cell", record.cell.file or "defined by the calling program"))
     kinematics = summarize_kinematics(record.kinematics)
     rows.append(("Kinematics", describe_kinematics(kinematics)))
+    if scenario.reference:
+        rows.append(("Errors measured from", f"{scenario.reference}"))
     if scenario.plan:
         rows.append(("Plan", f"replayed from {scenario.plan}"))
 
