@@ -34,6 +34,8 @@ from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
 
+# Targets and trajectory have the same duration within the rounding of stamps since 1970, s.
+DURATION_ROUNDING_S = 1e-6
 # Joint positions beyond it, a little more than a turn, are most likely in degrees, rad.
 MAX_PLAUSIBLE_POSITION = 6.5
 
@@ -98,10 +100,8 @@ class Scenario:
         is_sampling = self.sampling is None or isinstance(self.sampling, Sampling)
         self._require("sampling", is_sampling, "a Sampling, or None")
 
-        has_targets = isinstance(self.targets, Trajectory) and self.sampling is None
-        self._require(
-            "targets", self.targets is None or has_targets, "a simbridge.Trajectory, no sampling"
-        )
+        if self.targets is not None:
+            self._check_targets(self.targets)
 
         is_name = isinstance(self.name, str) and os.sep not in self.name
         self._require("name", is_name, "text without a slash")
@@ -124,6 +124,16 @@ class Scenario:
         """Return the same scenario in an outer frame: its poses premultiplied by `frame` (7,)."""
         targets = None if self.targets is None else self.targets.transform(frame)
         return replace(self, trajectory=self.trajectory.transform(frame), targets=targets)
+
+    def _check_targets(self, targets: Trajectory) -> None:
+        """Refuse targets that are no samples of the trajectory, or beside other samples of it."""
+        needed = "a simbridge.Trajectory, without sampling and joint positions"
+        is_alone = self.sampling is None and self.trajectory.joints is None
+        self._require("targets", isinstance(targets, Trajectory) and is_alone, needed)
+
+        if abs(targets.duration - self.trajectory.duration) > DURATION_ROUNDING_S:
+            needed = f"as long as the trajectory, {self.trajectory.duration:.9g} s"
+            raise InvalidParameter("duration of targets", f"{targets.duration:.9g} s", needed)
 
     def _require(self, name: str, is_valid: bool, needed: str) -> None:
         """Refuse the value of a field that is not valid."""

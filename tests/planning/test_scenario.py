@@ -231,3 +231,12 @@ def test_a_wrong_part_is_named(wrong):
         Scenario(**({"trajectory": square(side=0.1)} | wrong))
 
     assert caught.value.name == f"scenario's {next(iter(wrong))}"
+
+
+def test_targets_have_the_trajectorys_duration():
+    path = square(side=0.1)
+
+    assert Scenario(path, targets=path).source is path
+
+    with pytest.raises(InvalidParameter, match="duration of targets"):
+        Scenario(path, targets=path.scale_speed(2.0))

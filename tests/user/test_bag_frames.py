@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from simbridge import load_robot
 from tests.trajectory.ros_bags import EPOCH, STEP, Maker
 
 DOWN = (1.0, 0.0, 0.0, 0.0)
@@ -51,6 +52,19 @@ def test_a_still_transform_to_the_base_needs_no_flag(cli, bag, names) -> None:
 
     assert facts["unknown_frame"] == ""
     assert facts["extent_min_m"][0] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("frame", ["arm_base", "world"])
+def test_the_base_may_have_the_urdfs_name(cli, bag, tmp_path, frame: str) -> None:
+    robot = tmp_path / "arm.urdf"
+    robot.write_text(load_robot("ur10").urdf.replace("base_link", "arm_base"))
+    path = bag(frame, ("world", "arm_base", 1.0), x=1.7 if frame == "world" else 0.7)
+
+    facts = json.loads(cli("inspect", path, "--robot", robot, "--json").out)
+
+    assert facts["unknown_frame"] == ""
+    assert facts["extent_min_m"][0] == pytest.approx(0.7)
+    assert facts["reach"]["share"] == 1.0
 
 
 def test_inspect_names_an_unknown_frame_before_reach(cli, bag) -> None:
