@@ -7,9 +7,14 @@ import pytest
 
 from simbridge.emulator.arm import EmulatedArm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
+from simbridge.emulator.emulated_controller import EmulatedController
+from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.speed_profile import SpeedProfile
+from simbridge.emulator.state import profile
+from simbridge.robot import load_robot
 from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
+from tests.emulator.calls import Thread, finished, run
 
 
 @pytest.fixture
@@ -237,3 +242,22 @@ def test_stopj_has_the_given_deceleration(bench):
     assert falling[1:-1] == pytest.approx(-1.0 * DT)
     assert falling[[0, -1]] == pytest.approx(-0.5 * DT)
     assert bench.at_rest
+
+
+def test_optimovej_goes_where_movej_goes():
+    goal = ROBOT.home + 0.1
+    arrived = run(f"optimovej({goal.tolist()}, a=1, v=1)\nsleep(1)\n", 400)
+
+    assert np.allclose(arrived.state.target_q, goal)
+
+
+@pytest.mark.parametrize(("polyscope", "robot"), [("3.15", "ur10"), ("5.12", "ur10e")])
+def test_servoj_lasts_one_cycle_by_default(monkeypatch, polyscope, robot):
+    controller = EmulatedController(load_robot(robot), profile(polyscope), ScriptProgram)
+    durations = []
+    monkeypatch.setattr(
+        controller, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration)
+    )
+    finished(builtin_functions(controller)["servoj"](Thread(), [0.0] * 6))
+
+    assert durations == [controller.period]

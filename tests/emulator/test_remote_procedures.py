@@ -15,7 +15,8 @@ import pytest
 
 from simbridge.emulator import remote_procedures
 from simbridge.emulator.emulated_controller import EmulatedController
-from tests.emulator.test_builtins import fault_of
+from simbridge.emulator.remote_procedures import MAX_ANSWER_BYTES
+from tests.emulator.calls import fault_of, run
 
 HOST = "127.71.1.1"
 
@@ -102,3 +103,56 @@ def test_names_of_python_are_not_reachable(name):
     _, messages = fault_of(f'h = rpc_factory("xmlrpc", "127.71.1.1:9")\nh.{name}()\n')
 
     assert "no remote procedure" in messages[0][1]
+
+
+def test_a_remote_procedure_gets_and_returns_urscripts_values():
+    asked = []
+    with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False, allow_none=True) as server:
+        server.register_function(
+            lambda *values: asked.append(values) or {**values[0], "x": 2.5}, "shift"
+        )
+        server.timeout = 10
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.118:{server.server_address[1]}"
+        controller = run(
+            f'h = rpc_factory("xmlrpc", "{url}")\n'
+            "x = h.shift(p[1, 2, 3, 0, 0, 0], [1, True], struct(a=1))\n"
+            "write_output_float_register(0, x[0] + x[1])\nsleep(100)\n",
+            1,
+        )
+        thread.join()
+        deadline = time.monotonic() + 10.0
+        while not controller.state.output_double[0] and time.monotonic() < deadline:
+            controller.tick()
+
+    assert controller.state.output_double[0] == 4.5
+    assert asked == [
+        ({"x": 1.0, "y": 2.0, "z": 3.0, "rx": 0.0, "ry": 0.0, "rz": 0.0}, [1, True], {"a": 1})
+    ]
+
+
+def test_a_remote_procedure_that_answers_too_much_ends_the_program():
+    with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False) as server:
+        server.register_function(lambda: "x" * (MAX_ANSWER_BYTES + 1), "f")
+        server.timeout = 10
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        controller, messages = fault_of(
+            f'h = rpc_factory("xmlrpc", "127.0.0.118:{server.server_address[1]}")\nh.f()\n'
+        )
+        thread.join()
+        deadline = time.monotonic() + 10.0
+        while not messages and time.monotonic() < deadline:
+            controller.tick()
+
+    assert f"the answer has more than {MAX_ANSWER_BYTES} bytes" in messages[0][1]
+
+
+def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():
+    controller, messages = fault_of('h = rpc_factory("xmlrpc", "127.0.0.118:9")\nh.f()\n')
+    deadline = time.monotonic() + 10.0
+    while not messages and time.monotonic() < deadline:
+        controller.tick()
+
+    assert "The remote procedure f of http://127.0.0.118:9 failed" in messages[0][1]

@@ -18,8 +18,13 @@ from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode
+from tests.user.ur_rtde_upload import VERSIONS, catch_script
 
-VERSIONS = ["3.15", "5.12", "5.25"]
+
+@pytest.fixture(scope="session")
+def control_scripts() -> dict[str, str]:
+    """Return the script that the installed ur_rtde uploads, for each version of controllers."""
+    return {name: catch_script(version) for name, version in VERSIONS.items()}
 
 
 class Registers:
