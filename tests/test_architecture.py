@@ -156,7 +156,7 @@ def test_a_new_scenario_is_listed_and_runs(answers, summary):
     assert summary["scenario"] == "sideways"
 
 
-def test_a_new_backend_runs_and_its_arm_is_where_it_should_be(summary):
+def test_a_new_backend_runs(summary):
     assert summary["backend"] == "ideal"
     assert summary["plant_error"]["position_m"]["max"] < 1e-9
 
@@ -189,13 +189,13 @@ def test_what_a_new_backend_cannot_do_is_refused_by_name(answers):
         assert "The backend is ideal; it must be " in answers[command]
 
 
-def test_a_new_solver_has_flags_for_its_settings_and_runs(answers, summary, settings):
+def test_a_new_solver_has_flags_and_runs(answers, summary, settings):
     assert "--solver.gain" in answers["check"]
     assert summary["solver"] == settings["solver"]["name"] == "steepest-descent"
     assert settings["solver"]["parameters"]["gain"] == 0.2
 
 
-def test_a_new_option_has_a_flag_is_recorded_and_acts(answers, settings):
+def test_a_new_option_is_recorded_and_acts(answers, settings):
     assert "--max-acceleration" in answers["check"]
     assert settings["scenario"]["max_acceleration"] == settings["robot"]["max_acceleration"] == 5.0
 
@@ -209,14 +209,18 @@ def test_a_new_metric_is_in_the_summary(summary, extended):
     )
 
 
-def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary, answers, extended):
+def test_a_new_metric_is_shown_in_millimetres(summary, answers, extended):
+    """The terminal and the page show it."""
     value = millimetres(summary["path_length_m"])
+
     assert re.search(rf"^Path length +{value} +mm *$", answers["run in the terminal"], re.MULTILINE)
+
     page = (extended / "out" / "report.html").read_text(encoding="utf-8")
     row = (
         '<th scope="row"[^>]*>Path length</th>'
         f'<td data-head="[^"]*">{value}\N{NO-BREAK SPACE}mm</td>'
     )
+
     assert re.search(row, page)
 
 

@@ -272,9 +272,8 @@ def ended(line, tmp_path, monkeypatch, without_pages):
     ]
 
 
-def test_the_table_of_what_ends_a_run_says_what_is_printed_its_cause_and_the_exit_status(
-    ended, capsys
-):
+def test_the_table_of_endings_is_right(ended, capsys):
+    """It has the message, the cause and the exit status of each."""
     described = set(described_endings())
     found = set()
     for error in ended:
@@ -283,10 +282,11 @@ def test_the_table_of_what_ends_a_run_says_what_is_printed_its_cause_and_the_exi
         fits = {ending for ending in described if ending.is_of(error, printed, status)}
         assert fits, printed
         found |= fits
+
     assert found == described
 
 
-def test_the_table_of_what_ends_a_run_has_every_cause():
+def test_the_table_of_endings_has_every_cause():
     assert {cause.strip("`") for _, cause, *_ in rows_of_endings()} == set(get_args(Cause))
 
 
@@ -295,12 +295,13 @@ def all_errors(kind=SimbridgeError):
     return {kind}.union(*(all_errors(each) for each in kind.__subclasses__()))
 
 
-def test_every_error_with_a_cause_of_its_own_is_in_the_table():
+def test_every_error_with_a_cause_is_listed():
     described = {(ending.error, ending.cause) for ending in described_endings()}
     causes = {
         (kind.__name__, kind.cause)
         for kind in all_errors()
         if kind.cause not in ("refused", "unknown")
     }
+
     assert causes <= described
     assert {cause for _, cause in causes} <= set(get_args(Cause))

@@ -7,7 +7,7 @@ import pytest
 from tests.emulator.calls import fault_of
 
 
-def test_a_function_without_effect_says_so_once_in_the_log(caplog):
+def test_an_idle_function_is_logged_once(caplog):
     fault_of(
         "def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n"
         "  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n"
@@ -40,7 +40,7 @@ SIX = "[0, 0, 0, 0, 0, 0]"
         ("x = get_freedrive_status()", "get_freedrive_status"),
     ],
 )
-def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, said):
+def test_an_idle_argument_is_logged_once(caplog, call_text, said):
     _, messages = fault_of(f"def f():\n  {call_text}\n  {call_text}\nend\n")
 
     assert messages == []

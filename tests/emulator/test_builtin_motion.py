@@ -23,7 +23,8 @@ def bench() -> Bench:
 
 
 @pytest.mark.parametrize(("a", "v"), [(1.4, 1.05), (2.0, 0.5), (1.0, 2.0)])
-def test_movej_is_a_trapezoid_with_the_given_speed_and_acceleration(bench, a, v):
+def test_movej_is_a_trapezoid(bench, a, v):
+    """Its speed and acceleration are those of the call."""
     bench.load(f"movej({AHEAD}, a={a}, v={v})")
     bench.finish()
     peak = min(v, np.sqrt(a * 1.0))
@@ -114,7 +115,7 @@ def test_two_moving_threads_end_the_program(bench):
     assert "Another thread is already controlling the robot" in bench.texts("error")
 
 
-def test_after_a_thread_was_killed_others_can_move_the_arm(bench):
+def test_a_killed_thread_frees_the_arm(bench):
     bench.load(
         "thread t():", f"movej({AHEAD})", "end", "h = run t()", "sleep(0.5)", "kill h", "movej(q)"
     )
@@ -124,7 +125,7 @@ def test_after_a_thread_was_killed_others_can_move_the_arm(bench):
     assert bench.q[-1] == pytest.approx(ROBOT.home)
 
 
-def test_a_new_tcp_does_not_affect_a_running_tool_move(bench):
+def test_a_running_move_keeps_its_tcp(bench):
     start = bench.controller.arm.tool(ROBOT.home)
     bench.load(
         "p0 = get_target_tcp_pose()",
@@ -212,7 +213,7 @@ def test_actual_follows_target_half_a_millisecond_later(bench):
     )
 
 
-def test_when_a_program_stops_the_arm_slows_down_and_rests(bench):
+def test_a_stopped_programs_arm_rests(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.7)
     before = bench.state.target_qd[0]

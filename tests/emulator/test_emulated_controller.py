@@ -30,7 +30,7 @@ def bench() -> Bench:
 # Power
 
 
-def test_it_starts_powered_off_and_goes_through_booting_to_idle():
+def test_it_boots_from_off_to_idle():
     bench = Bench()
 
     assert bench.state.robot_mode == RobotMode.POWER_OFF
@@ -53,7 +53,7 @@ def test_it_starts_powered_off_and_goes_through_booting_to_idle():
     assert bench.state.robot_mode == RobotMode.IDLE
 
 
-def test_a_brake_release_during_booting_takes_effect_within_a_second():
+def test_a_release_in_booting_takes_effect():
     bench = Bench()
     bench.controller.power_on()
     bench.tick(0.1)
@@ -67,7 +67,7 @@ def test_a_brake_release_during_booting_takes_effect_within_a_second():
     assert bench.state.robot_mode == RobotMode.RUNNING
 
 
-def test_a_brake_release_when_idle_takes_less_than_a_second():
+def test_an_idle_release_takes_a_second():
     bench = Bench(boot_time=0.1)
     bench.controller.power_on()
     bench.tick(3.0)
@@ -545,7 +545,7 @@ def test_the_record_is_bounded():
     assert record.ticks()["tick"][0] == record.inputs[0][0] == 10
 
 
-def test_a_tool_target_out_of_reach_causes_a_protective_stop(bench):
+def test_an_unreachable_target_stops_protectively(bench):
     bench.load(
         "p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)"
     )
@@ -615,7 +615,7 @@ def product(dh: dict[str, list[float]], q: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dh", [near(), far()], ids=["near", "far"])
-def test_a_calibrated_arm_computes_and_moves_with_its_own_kinematics(dh):
+def test_a_calibrated_arm_has_its_own_kinematics(dh):
     bench = Bench(dh=DhTable(**{name: tuple(row) for name, row in dh.items()})).running()
     q = np.array([0.3, -1.2, 1.4, -1.7, -1.5, 0.2])
     writes = "".join(f"write_output_float_register({i}, p[{i}])\n" for i in range(6))

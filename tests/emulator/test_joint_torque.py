@@ -33,7 +33,8 @@ def test_torque_accelerates_as_the_model():
     assert not ended.state.target_qd.any()
 
 
-def test_friction_slows_a_joint_without_torque_and_its_compensation_less():
+def test_friction_slows_a_free_joint():
+    """Compensated friction slows it less."""
     push = (
         "def f():\n i = 0\n while i < 25:\n  direct_torque([0, 0, 0, 0, 0, 9], %s)\n  i = i + 1\n"
         " end\n"

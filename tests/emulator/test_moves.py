@@ -130,7 +130,7 @@ def test_last_radius_ends_at_the_goal(bench):
     assert places(bench)[-1] == pytest.approx([0.1, 0, 0], abs=1e-8)
 
 
-def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
+def test_an_overlapping_blend_skips_its_waypoint(bench):
     bench.load(
         "p0 = get_target_tcp_pose()",
         f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
@@ -147,7 +147,7 @@ def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
 @pytest.mark.parametrize(
     "more", ["", "movel(pose_add(p0, p[0, 0.03, 0.1, 0, 0, 0]), a=1.0, v=0.1)"]
 )
-def test_a_move_that_is_shorter_than_its_radius_is_made(bench, more):
+def test_a_move_below_its_radius_is_made(bench, more):
     bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.03)}, a=1.0, v=0.1, r=0.05)", more)
     bench.finish()
 
@@ -162,7 +162,7 @@ def test_a_move_that_is_shorter_than_its_radius_is_made(bench, more):
     assert np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT**2 < 1.01
 
 
-def test_a_turn_of_the_wrist_with_a_radius_is_made(bench):
+def test_a_blended_wrist_turn_is_made(bench):
     bench.load(
         "movej([q[0], q[1], q[2], q[3], q[4], q[5] + 0.5], a=1.0, v=0.5, r=0.02)", "sleep(0.1)"
     )
@@ -268,7 +268,7 @@ def test_rotation_has_its_own_acceleration(bench, rotation):
 @pytest.mark.parametrize(
     "call", ["speedj([0.5, 0, 0, 0, 0, 0], 2.0)", "speedl([0.05, 0, 0, 0, 0, 0], a=0.2)"]
 )
-def test_without_a_time_a_speed_returns_when_it_is_reached(bench, call):
+def test_without_time_a_speed_returns_once_reached(bench, call):
     bench.load(call, "set_flag(0, True)", "sleep(0.1)")
     ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
 
@@ -349,7 +349,7 @@ def test_scaling_is_one_while_playing(bench):
     assert bench.state.limiter_scaling == 0.0
 
 
-def test_the_scaling_falls_also_when_the_arm_was_at_rest(bench):
+def test_the_scaling_falls_at_rest_too(bench):
     bench.load("sleep(10)")
     bench.tick(0.1)
     bench.controller.stop_program()

@@ -75,7 +75,7 @@ def calls() -> list[threading.Thread]:
 @pytest.mark.parametrize(
     "ended", [False, True], ids=["answers too slowly", "the program is stopped"]
 )
-def test_a_server_that_never_finishes_does_not_keep_the_call(monkeypatch, ended):
+def test_an_endless_answer_ends_the_call(monkeypatch, ended):
     if not ended:
         monkeypatch.setattr(remote_procedures, "CALL_TIMEOUT_S", 0.3)
     with socket.create_server((HOST, 0)) as listener:
@@ -132,7 +132,7 @@ def test_a_remote_procedure_gets_and_returns_urscripts_values():
     ]
 
 
-def test_a_remote_procedure_that_answers_too_much_ends_the_program():
+def test_a_long_answer_ends_the_program():
     with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False) as server:
         server.register_function(lambda: "x" * (MAX_ANSWER_BYTES + 1), "f")
         server.timeout = 10
@@ -149,7 +149,7 @@ def test_a_remote_procedure_that_answers_too_much_ends_the_program():
     assert f"the answer has more than {MAX_ANSWER_BYTES} bytes" in messages[0][1]
 
 
-def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():
+def test_an_unreachable_server_ends_the_program():
     controller, messages = fault_of('h = rpc_factory("xmlrpc", "127.0.0.118:9")\nh.f()\n')
     deadline = time.monotonic() + 10.0
     while not messages and time.monotonic() < deadline:

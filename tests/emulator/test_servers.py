@@ -110,7 +110,7 @@ def test_every_tick_is_streamed_once_and_in_order() -> None:
         assert timestamps(plug, 300) == [pytest.approx(0.002 * tick) for tick in range(1, 301)]
 
 
-def test_clients_of_different_frequencies_get_their_share_of_the_ticks() -> None:
+def test_clients_get_their_own_frequencies() -> None:
     with (
         stand("5.12") as served,
         rtde(served) as fast,
@@ -177,7 +177,7 @@ def test_scripts_are_accepted_on_all_three_ports(port: int) -> None:
         assert eventually(lambda: served.controller.calls == [("load_script", script)])
 
 
-def test_a_program_runs_whose_client_leaves_at_once_without_reading() -> None:
+def test_a_program_outlives_its_client() -> None:
     script = "def p():\n  movej([0, 0, 0, 0, 0, 0])\nend\n"
     with stand() as served, Plug(served, REALTIME) as client:
         while not client.waits():
@@ -210,7 +210,7 @@ def test_quit_is_answered_and_then_the_connection_is_closed() -> None:
         assert plug.closed()
 
 
-def test_several_controllers_run_side_by_side_on_their_own_addresses() -> None:
+def test_several_controllers_run_side_by_side() -> None:
     with stand("3.15", HOST, {}) as one, stand("5.12", OTHER, {}) as two:
         answers = []
         for served in (one, two):
@@ -248,7 +248,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 
 @pytest.mark.parametrize("port", ALL_PORTS)
-def test_a_dropped_port_closes_its_connections_and_takes_new_ones(port: int) -> None:
+def test_a_dropped_port_takes_new_connections(port: int) -> None:
     with stand() as served, Plug(served, port) as plug, Plug(served, DASHBOARD) as other:
         connected = 2 if port == DASHBOARD else 1
         assert eventually(
@@ -430,7 +430,7 @@ def test_a_client_that_asks_without_reading_is_disconnected() -> None:
     ("port", "flood"),
     [(RTDE, frame(118)), (DASHBOARD, b"robotmode\n"), (PRIMARY, b"x = 1\n"), (REALTIME, b"end\n")],
 )
-def test_a_flood_on_a_port_does_not_disturb_a_stream(port: int, flood: bytes) -> None:
+def test_a_flood_does_not_disturb_a_stream(port: int, flood: bytes) -> None:
     with stand() as served, rtde(served) as stream, Plug(served, port) as flooder:
         over = threading.Event()
 
@@ -487,7 +487,7 @@ def test_half_open_connections_are_cleaned_up() -> None:
         max_size=6,
     )
 )
-def test_random_bytes_on_any_port_do_not_disturb_a_stream(attack: list[tuple[int, bytes]]) -> None:
+def test_random_bytes_do_not_disturb_a_stream(attack: list[tuple[int, bytes]]) -> None:
     with stand() as served, rtde(served) as stream:
         plugs = []
         for port, data in attack:

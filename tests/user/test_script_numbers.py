@@ -57,7 +57,7 @@ def test_undefined_target_is_out_of_reach(bench, part):
         list(arm.any_joints(frame_of(pose), ROBOT.home))
 
 
-def test_a_motion_that_yields_no_number_stops_the_arm_protectively(bench):
+def test_a_numberless_motion_stops_protectively(bench):
     bench.load("speedj([0.1, 0, 0, 0, 0, 0], 1.0, 5)")
     bench.tick(0.5)
     bench.controller.drive.motion._commanded = np.full(6, np.nan)
@@ -69,7 +69,7 @@ def test_a_motion_that_yields_no_number_stops_the_arm_protectively(bench):
     assert np.isfinite(bench.state.actual_tcp_pose).all()
 
 
-def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):
+def test_a_distant_tcp_cannot_be_set(bench):
     with pytest.raises(InvalidParameter):
         bench.controller.set({"tcp_offset": [1e308, 0, 0, 0, 0, 0]})
 
@@ -90,7 +90,7 @@ def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):
         'write_output_integer_register(0, "x")',
     ],
 )
-def test_an_argument_of_another_kind_is_named_in_urscripts_terms(bench, call):
+def test_a_wrong_argument_is_named_by_urscript(bench, call):
     bench.load(call)
     bench.finish(1.0)
 

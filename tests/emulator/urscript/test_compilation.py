@@ -71,7 +71,7 @@ def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
     assert error.reason == "'=' cannot stand here; expected a value"
 
 
-def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) -> None:
+def test_new_built_in_functions_are_known(bench: Bench) -> None:
     bench.run("say(1)")
     second_bench = Bench()
     second_bench.compiler = bench.compiler

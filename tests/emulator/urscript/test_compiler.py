@@ -146,7 +146,7 @@ def test_list_arithmetic_follows_the_manual(
     assert evaluate(expression) == value
 
 
-def test_poses_hold_real_numbers_and_arithmetic_is_element_by_element(evaluate: Evaluate) -> None:
+def test_arithmetic_of_poses_is_by_element(evaluate: Evaluate) -> None:
     pose = evaluate("p[1, 2, 3, 0.1, 0.2, 0.3]")
 
     assert isinstance(pose, Pose)
@@ -229,9 +229,7 @@ def test_pythons_keywords_are_ordinary_names_of_parameters_and_functions(script:
         "thread",
     ],
 )
-def test_keywords_of_statements_are_names_where_no_statement_can_begin(
-    script: Any, word: str
-) -> None:
+def test_keywords_may_be_names_in_statements(script: Any, word: str) -> None:
     source = (
         f"local {word} = 2\n{word} = {word} + 1\nif {word} > 2:\n say({word})\nend\n"
         f"s = struct({word}=4)\nsay(s.{word})\ndef f({word}):\n say([{word}])\nend\nf({word}=5)"
@@ -240,7 +238,7 @@ def test_keywords_of_statements_are_names_where_no_statement_can_begin(
     assert script(source).run() == [3, 4, (5,)]
 
 
-def test_a_global_is_assigned_in_functions_without_being_declared_there(script: Any) -> None:
+def test_a_function_assigns_a_global_undeclared(script: Any) -> None:
     program = script(
         "def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend"
     )
@@ -282,7 +280,7 @@ def test_other_variables_belong_to_their_function(script: Any) -> None:
     assert program.fault.line == 5
 
 
-def test_functions_take_arguments_by_position_by_name_and_by_default(script: Any) -> None:
+def test_arguments_have_positions_names_and_defaults(script: Any) -> None:
     program = script(
         "def f(a, b=3, c=[1, 2]):\n say(a, b, c)\nend\nf(1)\nf(1, 2)\nf(1, c=5)\nf(b=8, a=9)"
     )
@@ -343,7 +341,7 @@ def test_built_in_functions_take_names_and_get_the_thread(script: Any) -> None:
     assert seen == [("prog", (1, 2), 1.4, 3)]
 
 
-def test_the_functions_of_a_program_come_before_built_in_ones(script: Any) -> None:
+def test_a_programs_functions_come_first(script: Any) -> None:
     assert script("def sin(x):\n return 99\nend\nsay(sin(0))").run() == [99]
 
 
@@ -555,9 +553,8 @@ def test_a_lists_methods_change_its_variable_only(
         ),
     ],
 )
-def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(
-    script: Any, source: str, output: list
-) -> None:
+def test_subscripts_are_evaluated_once(script: Any, source: str, output: list) -> None:
+    """The values are, too, and the variable is evaluated last."""
     program = script(source)
     program.run(2)
 
@@ -565,7 +562,7 @@ def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(
     assert program.output == output
 
 
-def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> None:
+def test_a_return_ends_with_its_line(script: Any) -> None:
     source = (
         "def f(a):\n if a:\n  return\n  b = 1\n end\n say(2)\n return\n say(3)\nend\nf(True)\n"
         "f(False)\nsay(4)"

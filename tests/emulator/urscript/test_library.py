@@ -33,7 +33,7 @@ def test_pose_sub_undoes_pose_add(call, a, b):
 
 
 @given(a=POSES, b=POSES, alpha=st.floats(0.0, 1.0))
-def test_an_interpolated_pose_divides_translation_and_rotation_evenly(call, a, b, alpha):
+def test_an_interpolated_pose_divides_evenly(call, a, b, alpha):
     start = frame_of(np.array(a))
     end = frame_of(np.array(b))
 
@@ -56,7 +56,7 @@ def test_distances_are_of_the_positions(call):
 
 
 @given(rpy=st.lists(st.floats(-1.4, 1.4), min_size=3, max_size=3))
-def test_roll_pitch_yaw_turns_about_fixed_axes_and_comes_back(call, rpy):
+def test_roll_pitch_yaw_has_fixed_axes(call, rpy):
     rotation = Rotation.from_euler("xyz", rpy)
     vector = call("rpy2rotvec", tuple(rpy))
 
@@ -77,7 +77,8 @@ def test_matrices_are_inverted_and_transposed(call):
     assert call("inv", pose) == call("pose_inv", pose)
 
 
-def test_a_normalized_list_has_length_one_and_zeros_have_none(call):
+def test_a_normalized_list_has_length_one(call):
+    """Zeros cannot be normalized."""
     assert np.allclose(call("normalize", (3.0, 0.0, 4.0)), [0.6, 0.0, 0.8])
     with pytest.raises(InvalidParameter, match="not all zero"):
         call("normalize", (0.0, 0.0))

@@ -59,7 +59,7 @@ def test_other_text_is_refused_with_position(source: str, line: int, column: int
     assert error.reason in str(error)
 
 
-def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
+def test_a_syntax_error_is_a_value_error() -> None:
     error = refusal("x = ")
 
     assert isinstance(error, SimbridgeError)
@@ -166,7 +166,8 @@ def test_pose_has_six_numbers() -> None:
     assert "a pose has 6 numbers, this one 5" in refusal("x = p[1, 2, 3, 4, 5]").reason
 
 
-def test_a_script_of_more_than_a_million_characters_is_refused() -> None:
+def test_a_script_of_a_million_is_refused() -> None:
+    """A script has at most a million characters."""
     assert "1000001 characters" in refusal("#" * (MAX_CHARACTERS + 1)).reason
     assert parse("#" * MAX_CHARACTERS).children == []
 

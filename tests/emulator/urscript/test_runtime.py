@@ -25,7 +25,7 @@ def test_sync_ends_a_threads_turn_in_the_tick(script: Any) -> None:
     assert program.run(3) == [1, 2, 3]
 
 
-def test_a_blocking_function_blocks_its_thread_and_returns_its_value(script: Any) -> None:
+def test_a_blocking_function_blocks_its_thread(script: Any) -> None:
     program = script("say(1)\nsay(wait(3))")
 
     assert program.run(3) == [1]
@@ -80,7 +80,8 @@ def test_kill_ends_a_thread_wherever_it_is(script: Any) -> None:
     assert program.interpreter.threads == 1
 
 
-def test_kill_of_zero_and_of_an_ended_thread_is_harmless(script: Any) -> None:
+def test_a_needless_kill_is_harmless(script: Any) -> None:
+    """Neither 0 nor a thread that has ended causes a fault."""
     program = script(
         "thread t():\nend\nglobal h = 0\nkill h\njoin h\nh = run t()\njoin h\nkill h\nkill h\n"
         "join h\nsay(h != 0)"
@@ -225,7 +226,7 @@ def test_branching_recursion_cannot_block_the_tick(script: Any) -> None:
     assert program.interpreter.running
 
 
-def test_functions_that_call_each_other_twice_cannot_block_the_tick(script: Any) -> None:
+def test_doubling_recursion_cannot_block_the_tick(script: Any) -> None:
     functions = "".join(f"def f{i}():\n f{i + 1}()\n f{i + 1}()\nend\n" for i in range(60))
     program = script(f"{functions}def f60():\nend\nf0()", budget=500)
     program.run(20)
@@ -357,7 +358,7 @@ def test_critical_sections_nest(script: Any) -> None:
     assert program.run(40) == [3000]
 
 
-def test_leaving_a_critical_section_that_was_not_entered_is_harmless(script: Any) -> None:
+def test_a_needless_exit_critical_is_harmless(script: Any) -> None:
     assert script("exit_critical\nsay(1)").run() == [1]
 
 

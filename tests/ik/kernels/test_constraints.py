@@ -33,7 +33,7 @@ def test_strict_rows_hold_and_dependent_ones_are_counted(case, pull):
 
 
 @given(any_case, st.floats(0.0, 1.0))
-def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, pull):
+def test_the_constrained_step_costs_the_least(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
     natural = pull * (case.posture - case.q)
     dq, _ = case.run(constrained_step, weights, natural, CUTOFF)
@@ -45,7 +45,7 @@ def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, 
 
 
 @given(any_case)
-def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
+def test_each_motion_does_its_own_part(case):
     hessian = np.eye(case.n)
     gradient = case.rng.normal(size=case.n)
     rank = case.rank
@@ -66,7 +66,7 @@ def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
 
 
 @given(regular_case)
-def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case):
+def test_any_soft_rows_solve_the_lectures_system(case):
     if case.m > case.n:
         case = Case(int(case.rng.integers(2**32)), 12, case.m, 6, 0.0)
     soft = case.rng.normal(size=(case.n, case.n))

@@ -65,9 +65,8 @@ def same_decomposition(a):
     st.floats(-30, 30),
 )
 @example(0, 6, 6, 6, 0.0, 0.0)
-def test_the_decomposition_equals_lapacks_for_any_shape_rank_and_scale(
-    seed, p, q, rank, decades, scale
-):
+def test_the_decomposition_equals_lapacks(seed, p, q, rank, decades, scale):
+    """For matrices of any shape, rank and scale."""
     same_decomposition(matrix_of(seed, p, q, rank, decades, scale))
 
 
@@ -98,8 +97,9 @@ def test_every_singular_value_of_a_zero_matrix_is_zero():
 
 
 @given(SEEDS, st.integers(1, 6), st.integers(1, 12))
-def test_the_same_matrix_gives_the_same_decomposition_bit_for_bit(seed, p, q):
+def test_the_decomposition_repeats_bit_for_bit(seed, p, q):
     a = np.random.default_rng(seed).normal(size=(p, q))
+
     for one, other in zip(decomposed(a), decomposed(a.copy()), strict=True):
         assert one.tobytes() == other.tobytes()
 
@@ -159,7 +159,8 @@ def test_free_unknowns_of_a_singular_system_are_zero(seed, n, rank):
     assert np.abs(a @ x - b).max(initial=0.0) <= 1e-10
 
 
-def test_two_right_hand_sides_are_solved_in_one_elimination_as_each_alone():
+def test_one_elimination_solves_two_systems():
+    """It has the solutions of both right-hand sides alone."""
     rng = np.random.default_rng(5)
     a = rng.normal(size=(7, 7))
     sides = rng.normal(size=(2, 7))
@@ -171,7 +172,8 @@ def test_two_right_hand_sides_are_solved_in_one_elimination_as_each_alone():
     assert sides.tobytes() == alone.tobytes()
 
 
-def test_a_symmetric_indefinite_system_with_a_zero_diagonal_is_solved():
+def test_a_zero_diagonal_is_solved():
+    """The system is symmetric and indefinite."""
     a = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
     x = a @ [1.0, -2.0, 3.0]
     rank_revealed(a, x)
