@@ -74,7 +74,7 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     is_repeated[1:] = (np.diff(times) == 0.0) & (poses[1:] == poses[:-1]).all(axis=1)
     repeated = np.flatnonzero(is_repeated)
     unit = "line" if len(table.lines) else "row"
-    places = [table.line(row) or row + 1 for row in repeated.tolist()]
+    places = [table.line(row) or table.row_number(row) for row in repeated.tolist()]
     warn_of(path, [*table.dropped, *dropped_rows("repeated row", places, unit=unit)])
 
     rows = np.flatnonzero(~is_repeated)
@@ -133,7 +133,7 @@ def _refuse_sample(
         row = int(rows[fault.sample])
         line = table.line(row)
         if line is None:
-            reason += f" (row {row + 1})"
+            reason += f" (row {table.row_number(row)})"
     backward_count = int((np.diff(times) <= 0.0).sum())
     if fault.field == "time" and backward_count:
         rows_in_all = counted(backward_count, "row")

@@ -16,7 +16,7 @@ from typing import NoReturn
 import numpy as np
 
 from simbridge.errors import InputFileError
-from simbridge.robot.pose import Array, Flags
+from simbridge.robot.pose import Array, Counts, Flags
 from simbridge.text import counted, join_words
 from simbridge.trajectory.dropped_rows import dropped_rows
 from simbridge.trajectory.rtde_table import RtdeTable, find_vectors, read_header
@@ -40,6 +40,8 @@ JOINT_POSITIONS = ("target_q", "command", "setpoint", "q", "joint", "position", 
 VECTOR_NAMES = (*FIELDS, *JOINT_POSITIONS)
 # What a file may call its stamps, in order of preference.
 TIMES = ("timestamp", "time", "t")
+# The stamps beside the fields, in what is read.
+STAMPS = "stamps"
 # Fields that show a motion, of which a file may have others than those that are needed.
 MOTION_FIELDS = ("actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q")
 
@@ -94,45 +96,70 @@ def read_rtde(
     if time_name is not None and rate is not None:
         table.refuse(f"it has times ({time_name}); omit --rate")
 
-    # One column for the stamps, then those of each field.
-    indices = [] if time_name is None else [table.scalars[time_name]]
-    for field_indices in fields.values():
-        indices += field_indices
-    values, line_numbers = table.rows(indices)
-    if time_name is None:
-        assert rate is not None
-        values = np.column_stack([np.arange(len(values)) / rate, values])
-    widths = [1, *(len(field_indices) for field_indices in fields.values())]
-    stamps, *parts = np.split(values, np.cumsum(widths)[:-1], axis=1)
-    # A field without a single number was not recorded.
-    columns = {}
-    for name, part in zip(fields, parts, strict=True):
-        if np.isfinite(part).any():
-            columns[name] = part
+    values, line_numbers = _read_values(table, time_name, fields, rate)
+    stamps = values.pop(STAMPS)[:, 0]
+    lines = np.array(line_numbers)
 
     # Rows that are whole, and of these the ones with a new stamp.
-    is_whole = np.isfinite(stamps[:, 0]) & _are_whole(list(columns.values()))
+    is_whole = np.isfinite(stamps) & _are_whole(list(values.values()))
     is_new = np.ones(len(stamps), dtype=bool)
-    is_new[is_whole] = _are_new(stamps[is_whole, 0])
+    is_new[is_whole] = _are_new(stamps[is_whole])
     is_used = is_whole & is_new
-    lines = np.array(line_numbers)
     notes = [
         *table.notes,
         *dropped_rows("row", lines[~is_whole].tolist(), detail="with a missing value"),
         *dropped_rows("row", lines[~is_new].tolist(), detail="with the stamp of the row before"),
     ]
-    times = stamps[is_used, 0]
+
+    times = stamps[is_used]
+    _check_times(table, times, lines[is_used], time_name)
+    samples = {name: part[is_used] for name, part in values.items()}
+    return RtdeRecording(times, samples, tuple(map(str, notes)))
+
+
+def _read_values(
+    table: RtdeTable,
+    time_name: str | None,
+    fields: Mapping[str, list[int]],
+    rate: float | None,
+) -> tuple[dict[str, Array], list[int]]:
+    """Read the stamps and fields of a file.
+
+    Args:
+        table: The file.
+        time_name: Its column of stamps; None if it has none.
+        fields: The columns of each field.
+        rate: Samples per s of a file without stamps.
+
+    Returns:
+        The stamps (T, 1), s, as STAMPS, and each field (T, width) of which a number was recorded,
+        by name; and the line of each row.
+    """
+    columns = dict(fields)
+    if time_name is not None:
+        columns = {STAMPS: [table.scalars[time_name]], **fields}
+    values, lines = table.rows([index for indices in columns.values() for index in indices])
+
+    ends = np.cumsum([len(indices) for indices in columns.values()])
+    parts = dict(zip(columns, np.split(values, ends[:-1], axis=1), strict=True))
+    if rate is not None:
+        parts[STAMPS] = np.arange(len(lines))[:, None] / rate
+    recorded = {
+        name: part for name, part in parts.items() if name == STAMPS or np.isfinite(part).any()
+    }
+    return recorded, lines
+
+
+def _check_times(table: RtdeTable, times: Array, lines: Counts, time_name: str | None) -> None:
+    """Refuse a file with fewer than two samples, or whose clock goes back."""
     if len(times) < 2:
         table.refuse(f"it has {counted(len(times), 'sample')}; two are needed at least")
 
     backward = np.flatnonzero(np.diff(times) < 0.0)
     if len(backward):
-        line = int(lines[is_used][backward[0] + 1])
+        line = int(lines[backward[0] + 1])
         reason = "the clock goes back here; cut the file in two"
         raise InputFileError(table.path, reason, line=line, field=time_name)
-
-    samples = {name: part[is_used] for name, part in columns.items()}
-    return RtdeRecording(times, samples, tuple(map(str, notes)))
 
 
 def _find_fields(table: RtdeTable) -> dict[str, list[int]]:

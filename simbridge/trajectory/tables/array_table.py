@@ -228,7 +228,7 @@ def _table(table: ArrayColumns, columns: Columns, parts: list[NDArray[np.generic
     stamp_columns = [array[rows] for array in _pick(table, columns.time_indices)]
     lost_rows = (np.flatnonzero(is_lost) + 1).tolist()
     dropped = dropped_rows("lost sample", lost_rows, detail="of nan", unit="row")
-    return Table(columns, _stamps(stamp_columns), values[rows], dropped=tuple(dropped))
+    return Table(columns, _stamps(stamp_columns), values[rows], rows, dropped=tuple(dropped))
 
 
 def _refuse_value(

@@ -26,7 +26,7 @@ from simbridge.trajectory.tables.units import ROLE_UNITS, UNIT_SPELLINGS
 # What stands for the unit of a number without one, in brackets.
 NO_UNIT = ("1", "-")
 # A controller's poses of the TCP, which are in the pendant's base.
-TCP_POSE_FIELDS = ("actual_TCP_pose", "target_TCP_pose")
+TCP_POSE_FIELDS = ("actual_tcp_pose", "target_tcp_pose")
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,12 @@ class Header:
     names: Sequence[str]
     kind: str
     line: int | None = None
+
+    @property
+    def origin(self) -> str:
+        """What names the columns, for messages: "as the header in line 1 names"."""
+        place = f" in line {self.line}" if self.line else ""
+        return f"as the {self.kind}{place} names"
 
     def refuse(self, reason: str) -> NoReturn:
         """Refuse the file for what its names say."""
@@ -71,42 +77,37 @@ def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Col
     if roles_found.numbered_quaternion and not _has_rotation(columns):
         _refuse_unknown_order(header, roles_found)
 
+    # The time is in two columns, or in one, or follows from the rate.
     time_indices = _time_columns(header, choice, roles_found)
     is_date_and_time = bool(time_indices) and time_indices != roles_found.stamp_pair
+    has_time_column = not time_indices and (rate is None or "t" in columns)
 
-    # The roles that are read, each of one column.
+    # Each role has one column.
     roles = (*POSITION, *_rotation_roles(columns, choice))
-    timed_roles = list(roles)
-    if not time_indices and (rate is None or "t" in columns):
-        timed_roles.insert(0, "t")
+    timed_roles = ("t", *roles) if has_time_column else roles
     missing = [role for role in timed_roles if role not in columns]
     if missing:
         _refuse_missing(header, missing, roles, columns)
     _refuse_repeated(header, timed_roles, columns)
-    if not time_indices and "t" in timed_roles:
-        time_indices = (columns["t"][0],)
 
+    time_unit = ""
+    if has_time_column:
+        time_indices = (columns["t"][0],)
+        time_unit = _unit(header, "t", header.names[time_indices[0]], choice)
     indices = tuple(columns[role][0] for role in roles)
     names = [header.names[index].strip() for index in indices]
-    origin = f"as the {header.kind} names"
-    if header.line:
-        origin = f"as the {header.kind} in line {header.line} names"
-    time_unit = ""
-    if time_indices and "t" in timed_roles:
-        time_unit = _unit(header, "t", header.names[time_indices[0]], choice)
+    units = [_unit(header, role, name, choice) for role, name in zip(roles, names, strict=True)]
     return Columns(
         roles=roles,
         names=tuple(names),
         indices=indices,
-        units=tuple(
-            _unit(header, role, name, choice) for role, name in zip(roles, names, strict=True)
-        ),
+        units=tuple(units),
         times=tuple(header.names[index].strip() for index in time_indices),
         time_indices=time_indices,
         time_unit=time_unit,
         is_date_and_time=is_date_and_time,
         width=len(header.names),
-        origin=origin,
+        origin=header.origin,
         understood=f"{header.kind} names {bare(names[0])}..",
         frame_index=roles_found.frame,
         rate=None if time_indices else rate,
@@ -116,7 +117,7 @@ def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Col
 
 def _is_tcp_pose(name: str) -> bool:
     """Return whether a column is a component of a controller's TCP pose."""
-    return bare(name).startswith(TCP_POSE_FIELDS)
+    return bare(name).lower().startswith(TCP_POSE_FIELDS)
 
 
 def _chosen_column(header: Header, choice: str) -> int:

@@ -71,6 +71,7 @@ class Table:
         stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a
             row.
         values: Position and rotation (T, k), in the order of the columns' roles.
+        rows: Place of each row (T,) in the file, counted from 0, with those that were left out.
         lines: The line of each row; empty where a file has no lines.
         frame: Of the poses; "" if the table names none.
         dropped: The rows that were left out.
@@ -79,6 +80,7 @@ class Table:
     columns: Columns
     stamps: Array | NDArray[np.datetime64] | Sequence[tuple[str, ...]]
     values: Array
+    rows: NDArray[np.intp]
     lines: Sequence[int] = ()
     frame: str = ""
     dropped: tuple[DroppedRows, ...] = ()
@@ -86,6 +88,10 @@ class Table:
     def line(self, row: int) -> int | None:
         """Return the line of a row, counted from 1; None where a file has no lines."""
         return self.lines[row] if len(self.lines) else None
+
+    def row_number(self, row: int) -> int:
+        """Return which row of the file a row is, counted from 1."""
+        return int(self.rows[row]) + 1
 
 
 def check_column_count(path: str | Path, count: int, line: int | None = None) -> None:

@@ -48,39 +48,46 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
         InputFileError: A stamp is no time, or the unit is ambiguous.
     """
     columns = table.columns
-    rate = columns.rate
-    if rate is not None and not columns.time_indices:
-        return TableTimes(np.arange(len(poses)) / rate, 0, f"at {plain(rate)} Hz")
+    if columns.rate is not None and not columns.time_indices:
+        return TableTimes(table.rows / columns.rate, 0, f"at {plain(columns.rate)} Hz")
+    if not isinstance(table.stamps, np.ndarray):
+        return _times_of_words(path, table, poses, seconds_by)
+    if table.stamps.dtype.kind != "f":
+        return _times_of_dates(path, table, table.stamps)
 
-    stamps = table.stamps
-    if isinstance(stamps, np.ndarray) and stamps.dtype.kind == "f":
-        numbers: Array = stamps.astype(float)
-        if rate is not None:
-            return TableTimes(numbers / rate, 0, f"frames at {plain(rate)} Hz")
-        unit = columns.time_unit or time_unit(path, numbers, poses, seconds_by)
-        return TableTimes(numbers / UNITS[unit], 0, f"time in {unit}")
+    numbers = table.stamps.astype(float)
+    if columns.rate is not None:
+        return TableTimes(numbers / columns.rate, 0, f"frames at {plain(columns.rate)} Hz")
+    unit = columns.time_unit or time_unit(path, numbers, poses, seconds_by)
+    return TableTimes(numbers / UNITS[unit], 0, f"time in {unit}")
 
-    if isinstance(stamps, np.ndarray):
-        nanoseconds, clock = _dates_or_durations(path, table, stamps)
-    else:
-        unit = columns.time_unit
-        if not unit and stamps and len(stamps[0]) == 1 and stamps[0][0].isdecimal():
-            words = [words[0] for words in stamps]
-            whole = [float(word) if word.isdecimal() else np.nan for word in words]
-            unit = time_unit(path, np.array(whole), poses, seconds_by)
-        nanoseconds, clock = _nanoseconds_of_words(path, table, unit)
 
+def _since_first(nanoseconds: Counts, clock: str) -> TableTimes:
+    """Return exact stamps (T,), ns, as times since the first one."""
     first = int(nanoseconds[0]) if len(nanoseconds) else 0
     return TableTimes((nanoseconds - first) / NANOSECONDS_PER_SECOND, first, clock)
 
 
-def _dates_or_durations(path: str | Path, table: Table, stamps: np.ndarray) -> tuple[Counts, str]:
-    """Return dates or durations (T,) in ns, and the clock in words."""
+def _times_of_dates(path: str | Path, table: Table, stamps: np.ndarray) -> TableTimes:
+    """Return the instants of dates or durations (T,)."""
     is_missing = np.isnat(stamps)
     if is_missing.any():
-        raise InputFileError(path, f"row {int(np.argmax(is_missing)) + 1} has no time")
+        row = table.row_number(int(np.argmax(is_missing)))
+        raise InputFileError(path, f"row {row} has no time")
     clock = "wall clock" if stamps.dtype.kind == "M" else "durations"
-    return stamps.astype(np.int64), clock
+    return _since_first(stamps.astype(np.int64), clock)
+
+
+def _times_of_words(path: str | Path, table: Table, poses: Array, seconds_by: str) -> TableTimes:
+    """Return the instants of stamps that are words; see `times_of`."""
+    unit = table.columns.time_unit
+    first_words = next(iter(table.stamps), ())
+    if not unit and len(first_words) == 1 and first_words[0].isdecimal():
+        words = [words[0] for words in table.stamps]
+        whole = [float(word) if word.isdecimal() else np.nan for word in words]
+        unit = time_unit(path, np.array(whole), poses, seconds_by)
+    nanoseconds, clock = _nanoseconds_of_words(path, table, unit)
+    return _since_first(nanoseconds, clock)
 
 
 def _nanoseconds_of_words(path: str | Path, table: Table, unit: str) -> tuple[Counts, str]:

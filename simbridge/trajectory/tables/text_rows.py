@@ -64,36 +64,43 @@ class TextRows:
         Raises:
             InputFileError: A line has another number of fields, or a word where a number should be.
         """
-        columns = self._columns
-        is_captured = columns.width is None
-        # An error is analysed only when there is one: this loop takes most of the time.
+        is_captured = self._columns.width is None
         for number, line in with_progress(self._path, lines, first):
             content = content_of(line)
-            if not content:
-                if is_captured and self._lines:
-                    # Vicon writes the markers below the objects.
-                    break
-                continue
+            if content:
+                self._read_row(number, content)
+            elif is_captured and self._lines:
+                # Vicon writes the markers below the objects.
+                break
 
-            fields = content.split(self._separator)
-            if is_captured and not self._has_pose(fields):
-                self._empty_lines.append(number)
-                continue
-            if not is_captured and len(fields) != columns.width:
-                fields = self._other_fields(number, content, fields)
+    def _read_row(self, number: int, content: str) -> None:
+        """Read the line of a number: most of the time is spent here."""
+        columns = self._columns
+        fields = content.split(self._separator)
+        if columns.width is not None and len(fields) != columns.width:
+            fields = self._other_fields(number, content, fields)
+        elif columns.width is None and not self._has_pose(fields):
+            self._empty_lines.append(number)
+            return
 
-            words = self._pick(fields)
-            try:
-                self._values.extend(map(float, words))
-            except ValueError:
+        words = self._pick(fields)
+        try:
+            numbers = [*map(float, words)]
+        except ValueError:
+            # What is wrong is analysed only when something is.
+            if not self._is_without_pose(fields):
                 self._refuse_word(number, words)
-            if "_" in content and not all(map(is_number, words)):
-                self._refuse_word(number, words)
-            if self._has_word_stamps:
-                self._stamps.append(tuple(bare(fields[i]) for i in columns.time_indices))
-            if columns.frame_index is not None:
-                self._frames.setdefault(bare(fields[columns.frame_index]), number)
-            self._lines.append(number)
+            self._empty_lines.append(number)
+            return
+        if "_" in content and not all(map(is_number, words)):
+            self._refuse_word(number, words)
+
+        self._values.extend(numbers)
+        if self._has_word_stamps:
+            self._stamps.append(tuple(bare(fields[i]) for i in columns.time_indices))
+        if columns.frame_index is not None:
+            self._frames.setdefault(bare(fields[columns.frame_index]), number)
+        self._lines.append(number)
 
     def table(self) -> Table:
         """Return what was read.
@@ -112,6 +119,7 @@ class TextRows:
             *dropped_rows("lost sample", lines[is_lost].tolist(), detail="of nan"),
         ]
         numbers = numbers[~is_lost]
+        rows = np.searchsorted(np.sort([*lines, *self._empty_lines]), lines[~is_lost])
         lines = lines[~is_lost]
         self._check_finite(numbers, lines)
 
@@ -122,14 +130,19 @@ class TextRows:
             self._columns,
             stamps,
             numbers[:, time_count:],
-            lines.tolist(),
-            self._frame(),
-            tuple(dropped),
+            rows,
+            lines=lines.tolist(),
+            frame=self._frame(),
+            dropped=tuple(dropped),
         )
 
     def _has_pose(self, fields: Sequence[str]) -> bool:
-        """Return whether all fields of the pose are filled."""
+        """Return whether all fields that are read are filled."""
         return len(fields) > self._last_index and all(map(str.strip, self._pick(fields)))
+
+    def _is_without_pose(self, fields: Sequence[str]) -> bool:
+        """Return whether all fields of the pose are empty, as pandas writes rows of nan."""
+        return not any(fields[index].strip() for index in self._columns.indices)
 
     def _other_fields(self, number: int, content: str, fields: list[str]) -> list[str]:
         """Return the fields between tabs if their number is right, as one of them is empty."""
