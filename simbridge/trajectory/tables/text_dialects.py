@@ -8,7 +8,7 @@ from pathlib import Path
 
 from simbridge.errors import InputFileError
 from simbridge.text import counted
-from simbridge.trajectory.tables.choice import Choice
+from simbridge.trajectory.tables.choice import Choice, columns_flag
 from simbridge.trajectory.tables.roles import (
     MATRIX,
     NEEDED,
@@ -18,11 +18,12 @@ from simbridge.trajectory.tables.roles import (
     ROTATION_VECTOR,
 )
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns
-from simbridge.trajectory.tables.text_lines import looks_like_number
+from simbridge.trajectory.tables.text_lines import is_number, looks_like_number
 
 # Where POSITION and MATRIX are in the first three rows of a homogeneous matrix.
 MATRIX_ROW_INDICES = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
 KITTI_COUNT = 12
+TUM_COUNT = 8
 # Columns of EuRoC's and ASL's state_groundtruth_estimate0.
 EUROC_COUNT = 17
 
@@ -100,9 +101,16 @@ class FirstLine:
     separator: str | None
 
     @property
+    def count(self) -> int:
+        """The number of fields, without an empty one behind a separator at the end."""
+        has_empty_end = len(self.fields) > 1 and not self.fields[-1].strip()
+        return len(self.fields) - 1 if has_empty_end else len(self.fields)
+
+    @property
     def words(self) -> tuple[int, ...]:
         """The places of the fields that are no numbers."""
-        return tuple(i for i, field in enumerate(self.fields) if not looks_like_number(field))
+        fields = self.fields[: self.count]
+        return tuple(i for i, field in enumerate(fields) if not looks_like_number(field))
 
     def error(self, reason: str) -> InputFileError:
         """Return the error about the file's layout."""
@@ -119,10 +127,11 @@ def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
     Raises:
         InputFileError: It needs the rate, or may be of two dialects.
     """
-    count = len(line.fields)
-    if message := ROS2_ECHO.get((count, line.words)):
+    count = line.count
+    message = ROS2_ECHO.get((count, line.words))
+    if message is not None:
         return message
-    if count == len(TUM.indices) + 1:
+    if count == TUM_COUNT:
         _refuse_if_like_euroc(line)
         return TUM
     if count == len(SEVEN_WITHOUT_TIME.indices):
@@ -139,11 +148,11 @@ def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
 
 def _refuse_if_like_euroc(line: FirstLine) -> None:
     """Refuse lines that are as much EuRoC's, without its header, as TUM's with commas."""
-    stamp = line.fields[0].strip()
-    has_nanoseconds = stamp.isdecimal() and int(stamp) >= LONG_STAMP
+    stamp = line.fields[0]
+    has_nanoseconds = is_number(stamp) and float(stamp) >= LONG_STAMP
     if line.separator == "," and has_nanoseconds:
         raise line.error(
-            "8 numbers between commas, with whole numbers as time, may be EuRoC's without its "
+            "8 numbers between commas, with nanoseconds as time, may be EuRoC's without its "
             "header, where w is the first number of the quaternion, or TUM's, where it is the "
             f"last. Say which: {EUROC_FLAG} or {TUM_FLAG}"
         )
@@ -156,9 +165,14 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
         line: Its first line.
         stated_flag: The flag --columns that follows from what a comment says; "" if none says it.
     """
-    count = len(line.fields)
+    count = line.count
     among = f", {counted(len(line.words), 'word')} among them" if line.words else ""
-    nearest = f"Add a header, or say which columns are meant by their numbers: {TUM_FLAG}"
+    nearest = "Add a header"
+    if count > TUM_COUNT:
+        nearest = (
+            "Add a header, or say which columns are meant by their numbers: if the first 8 are as "
+            f"TUM's, with w last, {TUM_FLAG}; if as EuRoC's, with w first, {EUROC_FLAG}"
+        )
     if count == EUROC_COUNT:
         nearest = (
             "17 are those of EuRoC's ground truth, whose header is missing: if it is that, add "
@@ -174,6 +188,18 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
     )
 
 
+def flag_of(dialect: Dialect, *, is_w_first: bool = False) -> str:
+    """Return the flag --columns that chooses the columns of TUM's lines, or of these without time.
+
+    Args:
+        dialect: The one or the other.
+        is_w_first: Whether the flag reads w as the first number of the quaternion instead.
+    """
+    rotation = ("qw", "qx", "qy", "qz") if is_w_first else QUATERNION
+    roles = (*dialect.times, *POSITION, *rotation)
+    return columns_flag(roles, [str(i + 1) for i in range(len(roles))], range(len(roles)))
+
+
 def dialect_columns(
     line: FirstLine, dialect: Dialect, choice: Choice, rate: float | None
 ) -> Columns:
@@ -187,7 +213,7 @@ def dialect_columns(
         times=dialect.times,
         time_indices=time_indices,
         time_unit=choice.units.get("t", ""),
-        width=len(line.fields),
+        width=line.count,
         origin=f"as in line {line.number}",
         understood=dialect.name,
         frame_index=dialect.frame_index,

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from simbridge.errors import InputFileError
 from simbridge.reading_progress import with_progress
 from simbridge.trajectory.tables.choice import Choice, columns_flag
+from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
 from simbridge.trajectory.tables.named_columns import Header, columns_of
 from simbridge.trajectory.tables.roles import NEEDED, POSITION, QUATERNION, ROTATION_VECTOR
 from simbridge.trajectory.tables.table import MAX_COLUMNS, Columns
 from simbridge.trajectory.tables.text_dialects import (
     EUROC_FLAG,
+    SEVEN_WITHOUT_TIME,
     TUM,
-    TUM_FLAG,
+    Dialect,
     FirstLine,
     dialect_columns,
     find_dialect,
+    flag_of,
     unknown_layout,
 )
 from simbridge.trajectory.tables.text_lines import (
@@ -40,12 +43,19 @@ MAX_COMMENT_WORDS = 20_000
 POSE_NAME_COUNTS = (7, 8)
 # Characters of a comment in which the order of a quaternion is looked for.
 MAX_REMARK_LENGTH = 1000
+# What begins a comment before the numbers, too: MATLAB's and C's.
+OTHER_COMMENT_MARKS = ("% ", "// ")
 # "x [m]", where blanks separate the names.
 _UNIT_APART = re.compile(r"\s+(?=[\[(][^\[\]()]*[\])])")
 # "Format:" before the names.
 _LABEL = re.compile(r"[^:,;]*:\s*(.*)")
-# "qw qx qy qz", "wxyz" or "[w, x, y, z]".
-_W_FIRST = re.compile(r"(?<![a-z])(?:q_?)?w\W*(?:q_?)?x\W*(?:q_?)?y\W*(?:q_?)?z(?![a-z])", re.I)
+# Names that differ in w, x, y and z alone ("qw qx qy qz", "[w, x, y, z]"), "wxyz", "scalar first".
+_W_FIRST = re.compile(
+    r"(?<![\w.])([\w.]{0,40}?)w[^\w.]+\1x[^\w.]+\1y[^\w.]+\1z(?!\w)"
+    r"|wxyz"
+    r"|(?<![a-z])(?:w|scalar|real)(?: part)?[- ]first",
+    re.IGNORECASE,
+)
 
 
 class NamedComment(NamedTuple):
@@ -80,7 +90,7 @@ class Beginning:
         """Iterate over the comments with so many words that name poses."""
         words_left = MAX_COMMENT_WORDS
         for number, comment in self.comments:
-            names = _names_in(comment, len(self.first_line.fields))
+            names = _names_in(comment, self.first_line.count)
             if len(names) not in counts:
                 continue
             words_left -= len(names)
@@ -110,8 +120,8 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
     comments: deque[tuple[int, str]] = deque(maxlen=MAX_COMMENTS)
     for number, line in with_progress(path, lines):
         content = content_of(line)
-        if not content:
-            comment = comment_of(line)
+        if not content or content.startswith(OTHER_COMMENT_MARKS):
+            comment = comment_of(line) or content.strip(" %/")
             if comment:
                 comments.append((number, comment))
             continue
@@ -121,12 +131,21 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
         if header is None and not any(map(looks_like_number, fields)):
             header = Header(path, fields, "header", number)
             continue
-        return Beginning(header, FirstLine(path, number, fields, separator), [*reversed(comments)])
+        first_line = FirstLine(path, number, fields, separator)
+        return Beginning(_fitted(header, first_line), first_line, [*reversed(comments)])
 
     if header is not None:
         # What is wrong with its names is of more use than that there are no samples.
         columns_of(header, Choice.parse(None), rate=1.0)
     raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
+
+
+def _fitted(header: Header | None, line: FirstLine) -> Header | None:
+    """Return a header without the empty name behind a separator at its end, if only it has one."""
+    is_longer = header is not None and len(header.names) == line.count + 1
+    if header is None or not is_longer or bare(header.names[-1]):
+        return header
+    return replace(header, names=header.names[:-1])
 
 
 def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) -> Columns:
@@ -135,22 +154,45 @@ def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) ->
         return columns_of(beginning.header, choice, rate)
 
     line = beginning.first_line
-    # The comment nearest to the numbers.
-    count = len(line.fields)
-    for comment in beginning.named_comments({count, *POSE_NAME_COUNTS}):
-        if len(comment.names) == count or _are_nothing_else(comment):
-            header = Header(line.path, comment.names, "comment", comment.number)
-            return columns_of(header, choice, rate)
+    header = _commented_header(beginning, choice)
+    if header is not None:
+        return columns_of(header, choice, rate)
     if choice.columns:
-        numbers = [str(i + 1) for i in range(count)]
+        numbers = [str(i + 1) for i in range(line.count)]
         return columns_of(Header(line.path, numbers, "flag --columns", line.number), choice, rate)
 
     dialect = find_dialect(line, rate)
     if dialect is None:
         raise unknown_layout(line, _stated_flag(beginning))
-    if dialect is TUM:
-        _refuse_if_w_is_first(beginning)
+    if dialect in (TUM, SEVEN_WITHOUT_TIME):
+        _refuse_contradiction(beginning, dialect)
     return dialect_columns(line, dialect, choice, rate)
+
+
+def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
+    """Return the comment that names the columns; None if none does.
+
+    Raises:
+        InputFileError: Two of them contradict each other, or one names fewer columns than there
+            are.
+    """
+    line = beginning.first_line
+    headers: list[NamedComment] = []
+    for comment in beginning.named_comments({line.count, *POSE_NAME_COUNTS}):
+        has_all_names = len(comment.names) == line.count
+        if has_all_names or (_are_nothing_else(comment) and not choice.columns):
+            headers.append(comment)
+    if not headers:
+        return None
+
+    # The comment nearest to the numbers.
+    nearest = headers[0]
+    if len(nearest.names) < line.count:
+        raise unknown_layout(line, _stated_flag(beginning))
+    for comment in headers[1:]:
+        if comment.roles != nearest.roles and not choice.columns:
+            _refuse_two_comments(line, comment, nearest)
+    return Header(line.path, nearest.names, "comment", nearest.number)
 
 
 def _names_in(comment: str, count: int) -> list[str]:
@@ -189,14 +231,22 @@ def _are_nothing_else(comment: NamedComment) -> bool:
 def _stated_flag(beginning: Beginning) -> str:
     """Return the flag --columns for what a comment says of the columns; "" if none says it."""
     for comment in beginning.named_comments(range(MAX_COLUMNS)):
-        columns = comment.roles.columns
-        for rotation in (QUATERNION, ROTATION_VECTOR):
-            roles = ("t", *POSITION, *rotation)
-            if set(roles) <= set(columns):
-                indices = [columns[role][0] for role in roles]
-                return columns_flag(roles, [str(index + 1) for index in indices], indices)
+        flag = _flag_of(comment)
+        if flag:
+            return flag
     if _w_first_comment(beginning) is not None:
         return EUROC_FLAG
+    return ""
+
+
+def _flag_of(comment: NamedComment) -> str:
+    """Return the flag --columns that chooses what a comment names; "" if it names no pose."""
+    columns = comment.roles.columns
+    for rotation in (QUATERNION, ROTATION_VECTOR):
+        roles = [role for role in ("t", *POSITION, *rotation) if role in columns]
+        if set(rotation) <= set(roles) and set(POSITION) <= set(roles):
+            indices = [columns[role][0] for role in roles]
+            return columns_flag(roles, [str(index + 1) for index in indices], indices)
     return ""
 
 
@@ -208,14 +258,25 @@ def _w_first_comment(beginning: Beginning) -> int | None:
     return None
 
 
-def _refuse_if_w_is_first(beginning: Beginning) -> None:
-    """Refuse a file that would be read as TUM although a comment says that w comes first."""
+def _refuse_contradiction(beginning: Beginning, dialect: Dialect) -> None:
+    """Refuse a file whose dialect has w last although a comment says that it comes first."""
     number = _w_first_comment(beginning)
-    if number is not None:
-        raise InputFileError(
-            beginning.first_line.path,
-            "the comment says that w is the first number of the quaternion, but in 8 numbers a "
-            "line without a header, as TUM's, it is the last. If the comment is right, add "
-            f"{EUROC_FLAG}; if not, {TUM_FLAG}",
-            line=number,
-        )
+    if number is None:
+        return
+    raise InputFileError(
+        beginning.first_line.path,
+        "the comment says that w is the first number of the quaternion, but in "
+        f"{beginning.first_line.count} numbers a line without a header, as TUM's, it is the last. "
+        f"If the comment is right, add {flag_of(dialect, is_w_first=True)}; if not, "
+        f"{flag_of(dialect)}",
+        line=number,
+    )
+
+
+def _refuse_two_comments(line: FirstLine, first: NamedComment, second: NamedComment) -> NoReturn:
+    """Refuse a file in which two comments name the columns in different ways."""
+    reason = (
+        f"the comments in lines {first.number} and {second.number} name the columns in different "
+        f"ways. If the first is right, add {_flag_of(first)}; if the second is, {_flag_of(second)}"
+    )
+    raise line.error(reason)

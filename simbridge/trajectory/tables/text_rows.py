@@ -48,6 +48,8 @@ class TextRows:
             self._names = (*columns.times, *columns.names)
         self._pick = itemgetter(*number_indices)
         self._last_index = max((*columns.time_indices, *columns.indices))
+        # Whether lines end in a separator: the first one does.
+        self._has_empty_end = False
 
         # Numbers of the rows so far, one row after the other, and the line of each row.
         self._values = array("d")
@@ -145,11 +147,17 @@ class TextRows:
         return not any(fields[index].strip() for index in self._columns.indices)
 
     def _other_fields(self, number: int, content: str, fields: list[str]) -> list[str]:
-        """Return the fields between tabs if their number is right, as one of them is empty."""
-        between_tabs = content.split("\t")
-        if self._separator is None and len(between_tabs) == self._columns.width:
-            return between_tabs
+        """Return the fields of a line that has a separator at its end, or tabs around nothing."""
         width = self._columns.width
+        between_tabs = content.split("\t")
+        if self._separator is None and len(between_tabs) == width:
+            return between_tabs
+
+        is_first = not self._lines and not self._empty_lines
+        ends_empty = len(fields) - 1 == width and not fields[-1].strip()
+        if ends_empty and (is_first or self._has_empty_end):
+            self._has_empty_end = True
+            return fields[:-1]
         reason = f"{len(fields)} columns where {width} are expected, {self._columns.origin}"
         raise InputFileError(self._path, reason, line=number)
 
