@@ -16,6 +16,8 @@ MAX_FRAME_LABEL = 3
 _ELEMENT = re.compile(r"(.*)\[(\d+)\]")
 # "x [mm]", "q_w []", "x (mm)".
 _UNIT_IN_BRACKETS = re.compile(r"(.*\S)\s*(?:\[(.*)\]|\((.*)\))")
+# "x_mm", "x in mm".
+_UNIT_AT_END = re.compile(r"(.*[^\W_])(?:_|\s+in\s+)([^\W_]+)")
 
 
 class ColumnName(NamedTuple):
@@ -59,9 +61,9 @@ def _split_unit(name: str) -> tuple[str, str]:
     if match := _UNIT_IN_BRACKETS.fullmatch(name):
         return match[1], (match[2] or match[3] or "").strip().lower()
 
-    stem, _, last_word = name.rpartition("_")
-    if stem and last_word.lower() in UNIT_SPELLINGS:
-        return stem, last_word.lower()
+    match = _UNIT_AT_END.fullmatch(name)
+    if match and match[2].lower() in UNIT_SPELLINGS:
+        return match[1], match[2].lower()
     return name, ""
 
 

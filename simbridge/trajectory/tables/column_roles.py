@@ -210,7 +210,7 @@ def _is_whole(vector: NamedVector) -> bool:
     axes = set(vector.columns)
     if vector.is_numbered:
         if kind in (VectorKind.POSITION, VectorKind.ROTATION_VECTOR):
-            return axes == {"0", "1", "2"}
+            return axes in ({"0", "1", "2"}, {"1", "2", "3"})
         return axes in ({"0", "1", "2", "3"}, {"1", "2", "3", "4"})
     if kind is VectorKind.ORIENTATION or (kind is VectorKind.QUATERNION and vector.is_axis_first):
         return "w" in axes
@@ -239,20 +239,18 @@ def _add_roles(columns: dict[str, list[int]], vectors: Sequence[NamedVector]) ->
 def _role_of(vector: NamedVector, axis: str) -> str | None:
     """Return the role of a component; None if its number does not say it."""
     kind = vector.alias.kind
-    if kind is VectorKind.POSITION:
-        return axis if axis in AXES else POSITION[int(axis)]
+    is_quaternion = kind in (VectorKind.QUATERNION, VectorKind.ORIENTATION)
+    if kind is VectorKind.ROTATION_VECTOR:
+        # As in Vicon's RX RY RZ RW.
+        is_quaternion = "w" in vector.columns and not vector.has_unit
 
-    is_quaternion = kind is not VectorKind.ROTATION_VECTOR
-    if not is_quaternion and "w" in vector.columns and not vector.has_unit:
-        is_quaternion = True
     if axis in AXES:
-        return f"q{axis}" if is_quaternion else f"r{axis}"
-    if not is_quaternion:
-        return ROTATION_VECTOR[int(axis)]
-    if not vector.order:
-        return None
-    first = min(int(number) for number in vector.columns)
-    return f"q{vector.order[int(axis) - first]}"
+        prefix = "q" if is_quaternion else "r"
+        return axis if kind is VectorKind.POSITION else f"{prefix}{axis}"
+    place = int(axis) - min(map(int, vector.columns))
+    if is_quaternion:
+        return f"q{vector.order[place]}" if vector.order else None
+    return POSITION[place] if kind is VectorKind.POSITION else ROTATION_VECTOR[place]
 
 
 def _numbered_quaternion(

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from simbridge.errors import InputFileError
 from simbridge.quoting import quoted, quoted_list, unquoted
-from simbridge.trajectory.tables.aliases import FRACTIONS
+from simbridge.trajectory.tables.aliases import FRACTIONS, TIMES
 from simbridge.trajectory.tables.choice import Choice, columns_flag
 from simbridge.trajectory.tables.column_names import bare, parse_column_name
 from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
@@ -176,7 +176,9 @@ def _refuse_missing(
 ) -> NoReturn:
     """Refuse a table that lacks columns, with a ready `--columns`."""
     advice = ""
+    flag = _ready_flag(missing)
     if missing == ["t"]:
+        flag = _time_flag(header)
         advice = (
             "; a table without time needs --rate HZ, a column without a name is chosen by its "
             "number: t=1"
@@ -193,13 +195,23 @@ def _refuse_missing(
     why = ", as none of it is a number," if header.kind == "header" else ""
     header.refuse(
         f"read as a {header.kind}{why} but it does not name {', '.join(missing)}; it needs "
-        f"{NEEDED}, in any order, or {_ready_flag(missing)}{comment}{advice}"
+        f"{NEEDED}, in any order, or {flag}{comment}{advice}"
     )
 
 
 def _ready_flag(missing: Sequence[str]) -> str:
     """Return the flag --columns in which only names have to be put in."""
     return "--columns " + ",".join(f"{role}=NAME" for role in missing)
+
+
+def _time_flag(header: Header) -> str:
+    """Return the flag --columns for the time: ready, if one column alone may be one."""
+    plain = [bare(name) for name in header.names]
+    words = [parse_column_name(name).words for name in header.names]
+    candidates = [i for i, name in enumerate(plain) if not name or set(words[i]) & set(TIMES)]
+    if len(candidates) != 1:
+        return _ready_flag(["t"])
+    return columns_flag(["t"], [plain[candidates[0]]], candidates)
 
 
 def _refuse_repeated(header: Header, roles: Sequence[str], columns: dict[str, list[int]]) -> None:
@@ -218,8 +230,27 @@ def _refuse_repeated(header: Header, roles: Sequence[str], columns: dict[str, li
         joined = "join them if parts of one, "
     header.refuse(
         f"more than one column is {'; '.join(candidates)}; {joined}rename the others, or choose: "
-        f"{_ready_flag(repeated)}"
+        f"{_flags_of_candidates(header, repeated, columns)}"
     )
+
+
+def _flags_of_candidates(
+    header: Header, repeated: Sequence[str], columns: dict[str, list[int]]
+) -> str:
+    """Return the flags --columns that choose between columns: the first of each role, and so on."""
+    counts = {len(columns[role]) for role in repeated}
+    if counts != {2}:
+        return _ready_flag(repeated)
+
+    plain = [bare(name) for name in header.names]
+    flags = []
+    for place in range(2):
+        indices = [columns[role][place] for role in repeated]
+        names = [plain[index] for index in indices]
+        if len({name.lower() for name in plain}) < len(plain):
+            names = [str(index + 1) for index in indices]
+        flags.append(columns_flag(repeated, names, indices))
+    return " or ".join(flags)
 
 
 def _unit(header: Header, role: str, name: str, choice: Choice) -> str:
@@ -233,6 +264,9 @@ def _unit(header: Header, role: str, name: str, choice: Choice) -> str:
 
     allowed = ROLE_UNITS.get(role, ())
     if unit not in allowed:
-        known = f"known for {role} are {', '.join(allowed)}" if allowed else f"{role} has none"
+        known = f"{role} has none"
+        if allowed:
+            stated = " or ".join(f"--columns {role}[{unit}]" for unit in allowed)
+            known = f"known for {role} are {', '.join(allowed)}: {stated}"
         header.refuse(f"{quoted(name.strip())} has the unit {unquoted(unit)}; {known}")
     return unit

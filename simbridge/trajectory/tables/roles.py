@@ -16,7 +16,7 @@ NEEDED = (
     "'t x y z qx qy qz qw' or 't x y z rx ry rz' (s, m, unit quaternion or rotation vector in rad)"
 )
 NO_ROTATION = (
-    "Rotations are read as quaternions, rotation vectors or matrices only: convert roll, pitch and "
-    "yaw first (with scipy: Rotation.from_euler('xyz', angles).as_quat()), and give positions "
-    "alone a constant quaternion"
+    "Rotations are read as quaternions or rotation vectors, and as matrices in KITTI's files and "
+    "npz: convert roll, pitch and yaw first (with scipy: "
+    "Rotation.from_euler('xyz', angles).as_quat()), and give positions alone a constant quaternion"
 )

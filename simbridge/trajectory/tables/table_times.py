@@ -12,7 +12,7 @@ from simbridge.quoting import quoted
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import plain
 from simbridge.trajectory.tables.table import Table
-from simbridge.trajectory.tables.unit_rules import time_unit
+from simbridge.trajectory.tables.unit_rules import check_stated_unit, time_unit
 from simbridge.trajectory.tables.units import UNITS
 from simbridge.trajectory.tables.wall_clock import (
     NANOSECONDS_PER_SECOND,
@@ -58,7 +58,11 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
     numbers = table.stamps.astype(float)
     if columns.rate is not None:
         return TableTimes(numbers / columns.rate, 0, f"frames at {plain(columns.rate)} Hz")
-    unit = columns.time_unit or time_unit(path, numbers, poses, seconds_by)
+    unit = columns.time_unit
+    if unit:
+        check_stated_unit(path, numbers, unit)
+    else:
+        unit = time_unit(path, numbers, poses, seconds_by)
     return TableTimes(numbers / UNITS[unit], 0, f"time in {unit}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from simbridge.trajectory.tables.roles import (
 )
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns
 from simbridge.trajectory.tables.text_lines import is_number, looks_like_number
+from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
 # Where POSITION and MATRIX are in the first three rows of a homogeneous matrix.
 MATRIX_ROW_INDICES = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
@@ -168,10 +170,13 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
     count = line.count
     among = f", {counted(len(line.words), 'word')} among them" if line.words else ""
     nearest = "Add a header"
-    if count > TUM_COUNT:
+    start = _find_pose(line)
+    if start is not None:
         nearest = (
-            "Add a header, or say which columns are meant by their numbers: if the first 8 are as "
-            f"TUM's, with w last, {TUM_FLAG}; if as EuRoC's, with w first, {EUROC_FLAG}"
+            "Add a header, or say which columns are meant by their numbers: if columns "
+            f"{start + 1} to {start + TUM_COUNT} are as TUM's, with w last, "
+            f"{flag_of(TUM, start=start)}; if as EuRoC's, with w first, "
+            f"{flag_of(TUM, start=start, is_w_first=True)}"
         )
     if count == EUROC_COUNT:
         nearest = (
@@ -188,16 +193,33 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
     )
 
 
-def flag_of(dialect: Dialect, *, is_w_first: bool = False) -> str:
+def _find_pose(line: FirstLine) -> int | None:
+    """Return where 8 numbers that may be a time and a pose begin: first, or behind an index.
+
+    Returns:
+        The index of the first of them; None if no four numbers are a unit quaternion there.
+    """
+    for start in range(min(2, line.count - TUM_COUNT + 1)):
+        quaternion = line.fields[start + 4 : start + TUM_COUNT]
+        if all(map(is_number, quaternion)):
+            norm = math.hypot(*map(float, quaternion))
+            if abs(norm - 1.0) < UNIT_TOLERANCE:
+                return start
+    return None
+
+
+def flag_of(dialect: Dialect, *, start: int = 0, is_w_first: bool = False) -> str:
     """Return the flag --columns that chooses the columns of TUM's lines, or of these without time.
 
     Args:
         dialect: The one or the other.
+        start: Index of the first column.
         is_w_first: Whether the flag reads w as the first number of the quaternion instead.
     """
     rotation = ("qw", "qx", "qy", "qz") if is_w_first else QUATERNION
     roles = (*dialect.times, *POSITION, *rotation)
-    return columns_flag(roles, [str(i + 1) for i in range(len(roles))], range(len(roles)))
+    indices = range(start, start + len(roles))
+    return columns_flag(roles, [str(index + 1) for index in indices], indices)
 
 
 def dialect_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -39,6 +40,8 @@ from simbridge.trajectory.tables.text_lines import (
 MAX_COMMENTS = 1000
 # Words of comments that are looked at as names, at most: names are recognised slowly.
 MAX_COMMENT_WORDS = 20_000
+# Names that are looked at in a comment between rows, at most.
+MAX_LATER_NAMES = 100
 # Names of a table of poses with nothing else: with a rotation vector, and with a quaternion.
 POSE_NAME_COUNTS = (7, 8)
 # Characters of a comment in which the order of a quaternion is looked for.
@@ -111,7 +114,10 @@ def find_columns(
     """
     beginning = _read_beginning(path, lines)
     columns = _decide_columns(beginning, choice, rate)
-    return columns, beginning.first_line.number - 1
+    first = beginning.first_line.number - 1
+    if not choice.columns:
+        _refuse_later_names(path, lines[first:], first, columns)
+    return columns, first
 
 
 def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
@@ -195,6 +201,37 @@ def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
     return Header(line.path, nearest.names, "comment", nearest.number)
 
 
+def _refuse_later_names(
+    path: str | Path, rows: Sequence[str], first: int, columns: Columns
+) -> None:
+    """Refuse a file in which a comment between the rows names other columns than are read.
+
+    Args:
+        path: The file, for messages.
+        rows: Its lines from the first one with numbers on.
+        first: Index of that line.
+        columns: That are read.
+    """
+    comments = (
+        (number, comment_of(line))
+        for number, line in enumerate(rows, start=first + 1)
+        if line.startswith("#")
+    )
+    indices = dict(zip(columns.roles, columns.indices, strict=True))
+    for number, comment in itertools.islice(comments, MAX_COMMENTS):
+        names = _split_names(comment)
+        if len(names) != columns.width or len(names) > MAX_LATER_NAMES:
+            continue
+        named = find_roles(names).columns
+        if any(indices.get(role, index) != index for role, (index, *_) in named.items()):
+            raise InputFileError(
+                path,
+                "from here on the columns have another order than before, by the comment; cut the "
+                "file in two",
+                line=number,
+            )
+
+
 def _names_in(comment: str, count: int) -> list[str]:
     """Return the words of a comment as names of columns, without what introduces them.
 
@@ -211,8 +248,10 @@ def _split_names(text: str) -> list[str]:
     """Split names where a header would be split; units in brackets belong to the names."""
     separator = find_separator(text)
     if separator is None:
-        text = _UNIT_APART.sub("", text)
-    return text.split(separator)
+        return _UNIT_APART.sub("", text).split()
+    names = text.split(separator)
+    # There may be a separator at the end.
+    return names if names[-1].strip() else names[:-1]
 
 
 def _names_poses(roles: ColumnRoles) -> bool:

@@ -50,6 +50,8 @@ class Bounds(NamedTuple):
 DATES = Bounds(631_152_000.0, 4_102_444_800.0)
 # Between samples, s.
 PERIODS = Bounds(1e-4, 60.0)
+# Of stamps whose unit is stated.
+POSSIBLE_PERIODS = Bounds(1e-6, 1e6)
 # Of the tool, m/s and rad/s.
 SPEEDS = Bounds(2e-3, 10.0)
 TURN_RATES = Bounds(math.radians(2.0), math.radians(1000.0))
@@ -122,6 +124,28 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
     reason = (
         f"the unit of its times is not stated: samples may be {' or '.join(readings)} apart. Say "
         f"which: {' or '.join(flags)}"
+    )
+    raise InputFileError(path, reason, field="time")
+
+
+def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:
+    """Refuse stamps (T,) whose stated unit cannot be: some write ns above what is in s.
+
+    Raises:
+        InputFileError: Samples would be less than 1 us apart, or more than ten days.
+    """
+    if len(stamps) < MIN_SAMPLES:
+        return
+    period = float(np.median(np.diff(stamps)))
+    possible = [
+        other for other in TIME_UNITS if other != unit and PERIODS.contain(period / UNITS[other])
+    ]
+    if POSSIBLE_PERIODS.contain(period / UNITS[unit]) or not possible:
+        return
+    flags = [f"--columns t[{other}]" for other in possible]
+    reason = (
+        f"by the unit that is stated, {unit}, samples are {plain(period / UNITS[unit])} s apart. "
+        f"Say which unit is right: {' or '.join(flags)}"
     )
     raise InputFileError(path, reason, field="time")
 
