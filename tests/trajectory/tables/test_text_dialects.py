@@ -1,0 +1,74 @@
+"""Text without a header is of one of a few dialects, or refused with the nearest."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from simbridge.trajectory import read_trajectory
+from simbridge.trajectory.files import read_recording
+from tests.trajectory.tables.motions import COUNT, EPOCH, NS, POSES, assert_same, refusal
+
+ROS2 = {
+    "PoseStamped": (["tool"], 0),
+    "TransformStamped": (["base", "tool"], 0),
+    "PoseWithCovarianceStamped": (["map"], 36),
+    "Odometry": (["odom", ""], 36 + 6 + 36),
+}
+
+
+@pytest.mark.parametrize("message", ROS2)
+def test_ros2_topic_echo_is_known_by_length(write_table, message: str) -> None:
+    frames, more = ROS2[message]
+    lines = [
+        [*divmod(EPOCH + int(t), 10**9), *frames, *row, *[0.0] * more]
+        for t, row in zip(NS, POSES, strict=True)
+    ]
+
+    recording = read_recording(write_table(lines))
+
+    assert_same(recording.trajectory)
+    assert recording.trajectory.epoch_ns == EPOCH
+    assert recording.frame == frames[0]
+    assert f"ros2 topic echo of {message}" in recording.trajectory.read_as
+
+
+@pytest.mark.parametrize("count", [9, 14, 30])
+def test_another_number_of_fields_is_refused(write_table, count: int) -> None:
+    table = [[*row, *[0.1] * (count - 8)] for row in rows(NS / 1e9)]
+    path = write_table(table)
+
+    message = refusal(path)
+
+    assert f"{count} columns" in message
+    assert "PoseStamped (10)" in message
+
+    w_last, w_first = re.findall(r"--columns (\S+?)(?=;|$)", message)
+
+    assert_same(read_trajectory(path, columns=w_last))
+    assert w_first == "t=1,x=2,y=3,z=4,qw=5,qx=6,qy=7,qz=8"
+
+
+def test_kitti_needs_the_rate(write_table) -> None:
+    table = [[1, 0, 0, 0.7, 0, -1, 0, 0.1, 0, 0, -1, 0.3 + 0.01 * k] for k in range(5)]
+
+    path = write_table(table, separator=" ", name="00.txt")
+
+    assert "12 numbers a line, as in KITTI's files, have no time: add --rate HZ" in refusal(path)
+
+    read = read_trajectory(path, rate=50.0)
+
+    np.testing.assert_allclose(read.times, np.arange(5) / 50.0)
+    np.testing.assert_allclose(read.poses[2], [0.7, 0.1, 0.32, 1.0, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_seven_bare_numbers_are_ambiguous(write_table) -> None:
+    path = write_table(POSES.tolist())
+
+    message = refusal(path)
+
+    assert "may be t x y z rx ry rz, or x y z qx qy qz qw without time" in message
+    assert_same(read_trajectory(path, rate=50.0))
+    assert len(read_trajectory(path, columns="t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7").times) == COUNT

@@ -1,0 +1,38 @@
+"""The motion in a table: its units, and what is left out of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from simbridge.trajectory import read_trajectory
+from tests.trajectory.tables.motions import NS, POSES, TURNS, assert_same, refusal, rows
+
+
+def test_a_partial_unit_is_refused(write_table) -> None:
+    message = refusal(write_table(rows(NS / 1e9), "t,x_mm,y,z,qx,qy,qz,qw"))
+
+    assert "some of these have a unit, others none: x_mm, y, z" in message
+
+    table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], TURNS, strict=True)]
+
+    assert "others none: rx_deg, ry, rz" in refusal(write_table(table, "t,x,y,z,rx_deg,ry,rz"))
+
+
+def test_a_repeated_row_is_left_out(write_table) -> None:
+    table = rows(NS / 1e9)
+
+    with pytest.warns(UserWarning, match="1 repeated row left out"):
+        assert_same(
+            read_trajectory(write_table([*table[:9], table[8], *table[9:]], "t,x,y,z,qx,qy,qz,qw"))
+        )
+
+
+def test_every_backward_row_is_counted(write_table) -> None:
+    times = (NS / 1e9).tolist()
+    times[7] = times[7] - 0.5
+    times[20] = times[20] - 0.1
+
+    message = refusal(write_table(rows(times), "t,x,y,z,qx,qy,qz,qw"))
+
+    assert "line 9, time: time -0.36 s is not after 0.12 s of the previous sample" in message
+    assert "2 rows in all; sort the file by time" in message
