@@ -89,3 +89,28 @@ def test_a_rate_replaces_only_the_time(write_table) -> None:
     assert "it has times (t); omit --rate" in refusal(
         write_table(rows(NS / 1e9), name="timed.csv"), rate=50.0
     )
+
+
+@pytest.mark.parametrize("name", ["", "ar_timestamp", "stamp of the camera"])
+def test_the_only_possible_time_is_advised(write_table, name: str) -> None:
+    path = write_table(rows(NS / 1e9), f"{name},x,y,z,qx,qy,qz,qw")
+
+    (flag,) = re.findall(r"--columns ([\w=,]+)", refusal(path))
+
+    assert_same(read_trajectory(path, columns=flag))
+
+
+def test_columns_of_one_name_are_chosen_by_number(write_table) -> None:
+    table = [[*row, 1, 2, 3] for row in rows(NS / 1e9)]
+    path = write_table(table, "t,x,y,z,qx,qy,qz,qw,x,y,z")
+
+    first, _ = re.findall(r"--columns ([\w=,]+)", refusal(path))
+
+    assert_same(read_trajectory(path, columns=first))
+
+
+def test_an_unknown_unit_gets_ready_flags(write_table) -> None:
+    path = write_table(rows(NS / 1e9), "timestamp[i],x,y,z,qx,qy,qz,qw")
+
+    assert "--columns t[s] or" in refusal(path)
+    assert_same(read_trajectory(path, columns="t[s]"))

@@ -9,7 +9,7 @@ import pytest
 
 from simbridge.trajectory import read_trajectory
 from simbridge.trajectory.files import read_recording
-from tests.trajectory.tables.motions import COUNT, EPOCH, NS, POSES, assert_same, refusal
+from tests.trajectory.tables.motions import COUNT, EPOCH, NS, POSES, assert_same, refusal, rows
 
 ROS2 = {
     "PoseStamped": (["tool"], 0),
@@ -72,3 +72,66 @@ def test_seven_bare_numbers_are_ambiguous(write_table) -> None:
     assert "may be t x y z rx ry rz, or x y z qx qy qz qw without time" in message
     assert_same(read_trajectory(path, rate=50.0))
     assert len(read_trajectory(path, columns="t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7").times) == COUNT
+
+
+W_FIRST = (0, 1, 2, 6, 3, 4, 5)
+EUROC_FLAG = "t=1,x=2,y=3,z=4,qw=5,qx=6,qy=7,qz=8"
+TUM_FLAG = "t=1,x=2,y=3,z=4,qx=5,qy=6,qz=7,qw=8"
+
+
+def flags_in(message: str) -> list[str]:
+    return re.findall(r"--columns ([\w=,]+)", message)
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.000000", "{:.18e}"])
+def test_nanoseconds_between_commas_need_a_flag(write_table, form: str) -> None:
+    stamps = [form.format(stamp) for stamp in (EPOCH + NS).tolist()]
+    path = write_table(rows(stamps, order=W_FIRST))
+
+    assert flags_in(refusal(path)) == [EUROC_FLAG, TUM_FLAG]
+    assert_same_poses(read_trajectory(path, columns=EUROC_FLAG))
+
+
+def assert_same_poses(read) -> None:
+    np.testing.assert_allclose(read.poses, POSES, rtol=0.0, atol=1e-12)
+
+
+def test_nanoseconds_between_blanks_are_tum(write_table) -> None:
+    stamps = [f"{stamp}.000000" for stamp in (EPOCH // 1000 * 1000 + NS).tolist()]
+
+    read = read_trajectory(write_table(rows(stamps), separator=" "))
+
+    assert_same_poses(read)
+    assert read.times[1] - read.times[0] == pytest.approx(0.02, abs=1e-6)
+
+
+def test_eurocs_rows_without_header_get_its_flag(write_table) -> None:
+    table = [[*row, *[0.0] * 9] for row in rows(EPOCH + NS, order=W_FIRST)]
+    path = write_table(table)
+
+    assert flags_in(refusal(path)) == [EUROC_FLAG]
+    assert_same(read_trajectory(path, columns=EUROC_FLAG))
+
+
+def test_a_separator_may_end_every_line(write_table) -> None:
+    table = [[*row, ""] for row in rows(NS / 1e9)]
+
+    assert_same(read_trajectory(write_table(table)))
+    assert_same(read_trajectory(write_table(table, "t,x,y,z,qx,qy,qz,qw")))
+    assert_same(read_trajectory(write_table(rows(NS / 1e9), "t,x,y,z,qx,qy,qz,qw,")))
+
+
+def test_an_empty_last_number_shifts_no_role(write_table) -> None:
+    table = rows(NS / 1e9)
+    table[0][-1] = ""
+
+    assert "8 columns where 7 are expected" in refusal(write_table(table))
+
+
+def test_kitti_beyond_fifty_metres_is_noted(write_table) -> None:
+    table = [[1, 0, 0, 120.0 + k, 0, 1, 0, 0.0, 0, 0, 1, 1.5] for k in range(5)]
+
+    with pytest.warns(UserWarning, match=r"as KITTI says: a position is 124 m"):
+        read = read_trajectory(write_table(table, separator=" "), rate=10.0)
+
+    assert read.start[0] == 120.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -17,9 +18,15 @@ from simbridge.trajectory.tables.table import MAX_COLUMNS
 from simbridge.trajectory.tables.text_header import MAX_COMMENT_WORDS, MAX_COMMENTS
 from simbridge.trajectory.tables.text_lines import MAX_LINE_LENGTH
 from tests.trajectory.tables.motions import (
+    EPOCH,
+    NS,
+    POSES,
     TABLE,
     assert_is_the_table,
+    assert_same,
+    refusal,
     refused,
+    rows,
     same_directory,
     text,
 )
@@ -246,3 +253,153 @@ def test_a_file_without_samples_is_refused(write_text, content: str) -> None:
 
     assert fault.line is None
     assert "no samples" in str(fault)
+
+
+W_FIRST = (0, 1, 2, 6, 3, 4, 5)
+OKVIS = (
+    "timestamp, p_WS_W_x, p_WS_W_y, p_WS_W_z, q_WS_x, q_WS_y, q_WS_z, q_WS_w, v_WS_W_x, "
+    "v_WS_W_y, v_WS_W_z, b_g_x, b_g_y, b_g_z, b_a_x, b_a_y, b_a_z"
+)
+EUROC = (
+    "#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], "
+    "q_RS_z [], v_RS_R_x [m s^-1], v_RS_R_y [m s^-1], v_RS_R_z [m s^-1], "
+    "b_w_RS_S_x [rad s^-1], b_w_RS_S_y [rad s^-1], b_w_RS_S_z [rad s^-1], "
+    "b_a_RS_S_x [m s^-2], b_a_RS_S_y [m s^-2], b_a_RS_S_z [m s^-2]"
+)
+TUM_VI = (
+    "#timestamp [ns], p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], "
+    "q_RS_z []"
+)
+KIMERA = "#timestamp,x,y,z,qw,qx,qy,qz,vx,vy,vz,bgx,bgy,bgz,bax,bay,baz"
+OPENVINS = (
+    "# timestamp(s) tx ty tz qx qy qz qw Pr11 Pr12 Pr13 Pr22 Pr23 Pr33 Pt11 Pt12 Pt13 Pt22 Pt23 "
+    "Pt33"
+)
+NEWER_COLLEGE = "# counter, sec, nsec, x, y, z, qx, qy, qz, qw"
+
+
+@pytest.mark.parametrize(
+    ("header", "order", "others"),
+    [
+        (EUROC, W_FIRST, 9),
+        (TUM_VI, W_FIRST, 0),
+        ("# timestamp[ns],tx,ty,tz,qw,qx,qy,qz", W_FIRST, 0),
+        (KIMERA, W_FIRST, 9),
+        (OKVIS, range(7), 9),
+    ],
+    ids=["EuRoC", "TUM-VI mocap", "TUM-VI dso", "Kimera", "OKVIS"],
+)
+def test_visual_odometry_in_nanoseconds_is_known(write_table, header, order, others) -> None:
+    table = [[*row, *[0.1] * others] for row in rows(EPOCH + NS, order=order)]
+
+    read = read_trajectory(write_table(table, header))
+
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+
+
+@pytest.mark.parametrize(
+    ("header", "others"),
+    [
+        ("# timestamp tx ty tz qx qy qz qw", 0),
+        ("# time(s) tx ty tz qx qy qz qw", 0),
+        (OPENVINS, 12),
+    ],
+    ids=["UZH-FPV", "time(s)", "OpenVINS"],
+)
+def test_visual_odometry_in_seconds_is_known(write_table, header, others) -> None:
+    table = [[*row, *[0.1] * others] for row in rows(NS / 1e9)]
+
+    assert_same(read_trajectory(write_table(table, header, separator=" ")))
+
+
+def test_a_counter_and_stamps_are_known(write_table) -> None:
+    table = [
+        [k, *divmod(EPOCH + int(t), 10**9), *row]
+        for k, (t, row) in enumerate(zip(NS, POSES.tolist(), strict=True))
+    ]
+
+    assert_same(read_trajectory(write_table(table, NEWER_COLLEGE)))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "# timestamp [s] tx [m] ty [m] tz [m] qw [] qx [] qy [] qz []",
+        "# time in s, x in m, y in m, z in m, qw, qx, qy, qz",
+        "# Format: t x y z q_w q_x q_y q_z",
+        "# [timestamp, x, y, z, qw, qx, qy, qz]",
+        "% time x y z qw qx qy qz",
+        "// time x y z qw qx qy qz",
+        "%time,x,y,z,qw,qx,qy,qz",
+        "#t,x,y,z,qw,qx,qy,qz,",
+        "# t x y z qx qy qz qw\n# t x y z qx qy qz qw\nt x y z qw qx qy qz",
+    ],
+)
+def test_a_header_of_any_form_decides(write_table, header: str) -> None:
+    separator = "," if header.endswith(",") or "%time," in header else " "
+    table = rows(NS / 1e9, order=W_FIRST)
+
+    assert_same(read_trajectory(write_table(table, header, separator=separator)))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# position, then the quaternion (w, x, y, z)",
+        "# time, position and quat_wxyz",
+        "# the quaternion is scalar first",
+        "# columns are time x y z then rot.w rot.x rot.y rot.z as floats",
+        "# timestamp tx ty tz qw qx qy qz  (camera in world)",
+    ],
+)
+@pytest.mark.parametrize("rate", [None, 50.0])
+def test_a_contradicting_comment_is_refused(write_table, comment: str, rate) -> None:
+    table = rows(NS / 1e9, order=W_FIRST)
+    if rate is not None:
+        table = [row[1:] for row in table]
+    path = write_table(table, comment, separator=" ")
+
+    message = refusal(path, rate=rate)
+
+    w_first, w_last = re.findall(r"--columns ([\w=,]+)", message)
+    assert_same(read_trajectory(path, columns=w_first, rate=rate))
+    assert w_last.endswith("qw=8" if rate is None else "qw=7")
+
+
+def test_two_contradicting_comments_are_refused(write_table) -> None:
+    comments = ("# timestamp tx ty tz qx qy qz qw", "# t x y z qw qx qy qz")
+    path = write_table(rows(NS / 1e9, order=W_FIRST), *comments, separator=" ")
+
+    message = refusal(path)
+
+    _, second = re.findall(r"--columns ([\w=,]+)", message)
+    assert "the comments in lines 1 and 2" in message
+    assert_same(read_trajectory(path, columns=second))
+
+
+@pytest.mark.parametrize("header", ["# timestamp tx ty tz qx qy qz qw", "# made by hand"])
+def test_another_order_between_rows_is_refused(write_table, header: str) -> None:
+    table = rows(NS / 1e9)
+    table[20] = ["# timestamp tx ty tz qw qx qy qz"]
+
+    assert "line 22: from here on the columns have another order" in refusal(
+        write_table(table, header, separator=" ")
+    )
+
+
+def test_remarks_between_rows_change_nothing(write_table) -> None:
+    table = [*rows(NS / 1e9)[:20], ["# the second half"], *rows(NS / 1e9)[20:]]
+
+    assert_same(read_trajectory(write_table(table, separator=" ")))
+
+
+@pytest.mark.parametrize("order", [range(7), W_FIRST])
+def test_advice_has_the_order_of_the_comment(write_table, order) -> None:
+    names = [("x", "y", "z", "qx", "qy", "qz", "qw")[k] for k in order]
+    table = [[*row, *[0.1] * 5] for row in rows(NS / 1e9, order=order)]
+    path = write_table(table, f"# t {' '.join(names)}", separator=" ")
+
+    (flag,) = re.findall(r"--columns ([\w=,]+)", refusal(path))
+
+    assert_same(read_trajectory(path, columns=flag))

@@ -157,3 +157,11 @@ def test_an_unknown_unit_is_refused(write_text) -> None:
 
     assert fault.line == 1
     assert "'t [min]' has the unit min; known for t are s, ms, us, ns" in str(fault)
+
+
+@pytest.mark.parametrize("name", ["t [ns]", "timestamp_ns", "t[us]"])
+def test_an_impossible_stated_unit_is_refused(write_table, name: str) -> None:
+    path = write_table(rows(NS / 1e9), f"{name},x,y,z,qx,qy,qz,qw")
+
+    assert "Say which unit is right: --columns t[s]" in refusal(path)
+    assert_same(read_trajectory(path, columns="t[s]"))
