@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from simbridge.trajectory import read_trajectory
@@ -36,3 +37,27 @@ def test_every_backward_row_is_counted(write_table) -> None:
 
     assert "line 9, time: time -0.36 s is not after 0.12 s of the previous sample" in message
     assert "2 rows in all; sort the file by time" in message
+
+
+def test_left_out_rows_keep_their_time(write_table) -> None:
+    """At a rate, what follows a lost sample is not earlier."""
+    table = POSES.tolist()
+    table[9] = ["nan"] * 7
+
+    with pytest.warns(UserWarning, match=r"1 lost sample of nan left out \(line 11\)"):
+        read = read_trajectory(write_table(table, "x,y,z,qx,qy,qz,qw"), rate=50.0)
+
+    np.testing.assert_allclose(read.times, np.delete(NS, 9) / 1e9, rtol=0.0, atol=1e-12)
+
+
+def test_a_row_behind_lost_ones_keeps_its_number(tmp_path) -> None:
+    times = NS / 1e9
+    poses = POSES.copy()
+    poses[3] = np.nan
+    times[20] = times[19]
+    np.savez(tmp_path / "a.npz", t=times, position=poses[:, :3], quat_xyzw=poses[:, 3:])
+
+    with pytest.warns(UserWarning, match=r"1 lost sample of nan left out \(row 4\)"):
+        message = refusal(tmp_path / "a.npz")
+
+    assert "(row 21)" in message
