@@ -123,6 +123,7 @@ def find_columns(
 def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
     """Read the comments, the header and the first line with numbers."""
     header = None
+    is_indented = False
     comments: deque[tuple[int, str]] = deque(maxlen=MAX_COMMENTS)
     for number, line in with_progress(path, lines):
         content = content_of(line)
@@ -136,9 +137,11 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
         fields = content.split(separator)
         if header is None and not any(map(looks_like_number, fields)):
             header = Header(path, fields, "header", number)
+            is_indented = line.startswith("\t")
             continue
         first_line = FirstLine(path, number, fields, separator)
-        return Beginning(_fitted(header, first_line), first_line, [*reversed(comments)])
+        header = _fitted(header, first_line, is_indented=is_indented)
+        return Beginning(header, first_line, [*reversed(comments)])
 
     if header is not None:
         # What is wrong with its names is of more use than that there are no samples.
@@ -146,12 +149,22 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
     raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
 
 
-def _fitted(header: Header | None, line: FirstLine) -> Header | None:
-    """Return a header without the empty name behind a separator at its end, if only it has one."""
-    is_longer = header is not None and len(header.names) == line.count + 1
-    if header is None or not is_longer or bare(header.names[-1]):
-        return header
-    return replace(header, names=header.names[:-1])
+def _fitted(header: Header | None, line: FirstLine, *, is_indented: bool) -> Header | None:
+    """Return a header with as many names as there are columns, where it has an empty one at an end.
+
+    Args:
+        header: With the names between separators.
+        line: The first line with numbers.
+        is_indented: Whether the header begins with a tab, behind an empty name: that of the index,
+            as pandas writes it.
+    """
+    if header is None:
+        return None
+    if is_indented and len(header.names) == line.count - 1:
+        return replace(header, names=["", *header.names])
+    if len(header.names) == line.count + 1 and not bare(header.names[-1]):
+        return replace(header, names=header.names[:-1])
+    return header
 
 
 def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) -> Columns:

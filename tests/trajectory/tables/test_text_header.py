@@ -403,3 +403,9 @@ def test_advice_has_the_order_of_the_comment(write_table, order) -> None:
     (flag,) = re.findall(r"--columns ([\w=,]+)", refusal(path))
 
     assert_same(read_trajectory(path, columns=flag))
+
+
+def test_pandas_index_between_tabs_has_no_name(write_table) -> None:
+    table = [[k, *row] for k, row in enumerate(rows(NS / 1e9))]
+
+    assert_same(read_trajectory(write_table(table, "\tt\tx\ty\tz\tqx\tqy\tqz\tqw", separator="\t")))
