@@ -8,7 +8,7 @@ SI units, stamps in s by the controller's clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -98,6 +98,9 @@ def read_rtde(
 
     values, line_numbers = _read_values(table, time_name, fields, rate)
     stamps = values.pop(STAMPS)[:, 0]
+    empty = [name for name in needed if name not in values]
+    if empty:
+        table.refuse(f"its columns of {join_words(empty)} hold no number{_advice(values)}")
     lines = np.array(line_numbers)
 
     # Rows that are whole, and of these the ones with a new stamp.
@@ -185,14 +188,19 @@ def _refuse_missing(
     """
     columns = [] if has_times else ["timestamp"]
     columns += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
-    alternatives = [name for name in MOTION_FIELDS if name in fields]
-    advice = ""
-    if missing and alternatives:
-        advice = f"; it has {join_words(alternatives)}: choose one with --from"
+    advice = _advice(fields) if missing else ""
     if not has_times:
         advice += "; if its rate is known, add --rate HZ"
     noun = "columns" if missing else "column"
     table.refuse(f"it has no {noun} {join_words(columns)}, which UR's recordings have{advice}")
+
+
+def _advice(fields: Collection[str]) -> str:
+    """Return how to choose one of the fields that show a motion; "" if there is none."""
+    alternatives = [name for name in MOTION_FIELDS if name in fields]
+    if not alternatives:
+        return ""
+    return f"; it has {join_words(alternatives)}: choose one with --from"
 
 
 def _are_whole(parts: Sequence[Array]) -> Flags:

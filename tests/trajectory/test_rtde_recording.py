@@ -253,3 +253,12 @@ def test_a_fifo_is_no_recording(tmp_path):
     os.mkfifo(tmp_path / "fifo")
 
     assert not is_rtde_recording(tmp_path / "fifo")
+
+
+def test_a_needed_field_without_numbers_is_refused(tmp_path):
+    file = tmp_path / "empty.csv"
+    names = ["timestamp", *joint_names(), *joint_names("actual_TCP_pose_{}")]
+    file.write_text(table(names, np.column_stack([ROWS, np.full((4, 6), np.nan)])))
+
+    with pytest.raises(InputFileError, match="hold no number; it has target_q: choose one with"):
+        read_rtde(file, ["actual_TCP_pose"])
