@@ -32,11 +32,17 @@ from simbridge.robot.robot import Robot
 from simbridge.sessions.record import read_inputs
 from simbridge.text import MINUS
 
-# The first scene: along y, rad/s, m, and the noise of a hand or tracker, m; and how long, s, of
-# which the first is not measured.
-_PULSE, _AMPLITUDE, _NOISE, _SCENE, _SETTLING = 2.0 * np.pi * 0.5, 0.06, 0.0005, 6.0, 1.0
-# The second: m/s, for how long, and how long the target then stands, s.
-_SPEED, _MOVING, _STANDING = 0.2, 0.6, 1.0
+# First scene, a sine along y: its angular frequency, rad/s; its amplitude, m; the noise of a hand
+# or tracker, m; its duration, s; and the time at its beginning that is not measured, s.
+_PULSE = 2.0 * np.pi * 0.5
+_AMPLITUDE = 0.06
+_NOISE = 0.0005
+_SCENE = 6.0
+_SETTLING = 1.0
+# Second scene: the speed of the target, m/s; how long it moves, s; and how long it then stands, s.
+_SPEED = 0.2
+_MOVING = 0.6
+_STANDING = 1.0
 _RATE = 20.0
 # Cut-off of the smoothness, Hz: of what is seen as shaking.
 _CUTOFF = 20.0
@@ -142,7 +148,8 @@ def _play(session: simbridge.LiveSession, rate: float, wait: Callable[[float], N
     chance = random.Random(0)
     session.engage()
     wait(0.1)
-    centre, begin = session.tool, 0.2
+    centre = session.tool
+    begin = 0.2
 
     def give(y: float) -> None:
         session.pose(pin.SE3(centre.rotation, centre.translation + np.array([0.0, y, 0.0])))
@@ -169,23 +176,20 @@ def _figures(robot: Robot, out: Path) -> str:
     They are two delays, the smoothness, the largest acceleration of a joint, and the overshoot.
     """
     run = RunDirectory.open(out)
-    log, inputs = run.log(), read_inputs(out)
+    log = run.log()
+    inputs = read_inputs(out)
     sent = np.array([one.sent for one in inputs])
     given = np.array([one.values[1] for one in inputs])  # type: ignore[index]
     period = float(np.median(np.diff(log.stamp)))
-    now, arm, setpoint = (
-        log.live["now"],
-        tool_path(robot, log.position)[:, :3],
-        tool_path(robot, log.setpoint)[:, :3],
-    )
+    now = log.live["now"]
+    arm = tool_path(robot, log.position)[:, :3]
+    setpoint = tool_path(robot, log.setpoint)[:, :3]
     first = sent[0] + _SETTLING, sent[0] + _SCENE
     moving = (sent > first[0]) & (sent < first[1])
     seen = (now > first[0]) & (now < first[1])
     # A state is that of the end of its period.
-    arm_phase, setpoint_phase = (
-        _phase(now[seen] + period, arm[seen, 1]),
-        _phase(now[seen], setpoint[seen, 1]),
-    )
+    arm_phase = _phase(now[seen] + period, arm[seen, 1])
+    setpoint_phase = _phase(now[seen], setpoint[seen, 1])
     delays = (
         _delay(setpoint_phase, arm_phase),
         _delay(_phase(sent[moving], given[moving]), arm_phase),

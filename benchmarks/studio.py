@@ -29,14 +29,22 @@ from tests.chromium import chromium
 from tests.ports import free_port
 
 SIZE = {"width": 1280, "height": 800}
-# How long the goal is dragged, and how often, s; how long the page then rests before and while that
-# is measured.
-_DRAGGED, _EVERY, _SETTLES, _RESTS = 20.0, 0.25, 8.0, 10.0
-# Single moves from rest, for the delay: how many, and how far apart, s.
-_MOVES, _APART = 15, 2.0
-# Of a drag, pixels.
-_FAR = 25.0
-_PATIENCE = 60_000.0
+# Time for which the goal is dragged, s.
+DRAG_S = 20.0
+# Time between two moves of the drag, s.
+DRAG_INTERVAL_S = 0.25
+# Time for which the page rests before its load is measured, s.
+SETTLING_S = 8.0
+# Time over which the load of the resting page is measured, s.
+REST_S = 10.0
+# Number of single moves from rest, for the delay.
+MOVES_FROM_REST = 15
+# Time between two of these moves, s.
+MOVE_INTERVAL_S = 2.0
+# Distance of a move, pixels.
+MOVE_PX = 25.0
+# Time within which the page appears, ms.
+PAGE_TIMEOUT_MS = 60_000.0
 
 
 def measure() -> list[Row]:
@@ -54,27 +62,29 @@ def _measure(browser: Any, port: int) -> list[Row]:
         page = browser.new_page(viewport=SIZE)
         begin = time.monotonic()
         page.goto(url)
-        page.get_by_role("tab", name="Goal").wait_for(timeout=_PATIENCE)
+        page.get_by_role("tab", name="Goal").wait_for(timeout=PAGE_TIMEOUT_MS)
         usable = time.monotonic() - begin
         time.sleep(2.0)
-        with timer(_DRAGGED, FRAME_S) as bare:
+        with timer(DRAG_S, FRAME_S) as bare:
             dragged, frames = _drag(page)
             woken = np.array(json.loads(bare.communicate()[0]))[:, 1]
         moves = _moves_from_rest(page)
         page.mouse.up()
-        time.sleep(_SETTLES)
-        at_rest = _share_of_a_core(served.pid, _RESTS)
+        time.sleep(SETTLING_S)
+        at_rest = _processor_load(served.pid, REST_S)
         page.close()
-        found = json.loads(served.communicate("\n")[0])
-    begun, sent = _within(found["begun"], dragged), np.array(found["sent"])
+        recorded = json.loads(served.communicate("\n")[0])
+    begun = _within(recorded["begun"], dragged)
+    sent = np.array(recorded["sent"])
     places = np.searchsorted(sent, moves)
     delays = [
         1e3 * float(sent[k] - moved)
         for k, moved in zip(places, moves, strict=True)
         if k < len(sent)
     ]
-    ours, theirs = missed_fraction(begun, FRAME_S), missed_fraction(woken, FRAME_S)
-    rate = len(_within(found["sent"], dragged)) / _DRAGGED
+    ours = missed_fraction(begun, FRAME_S)
+    theirs = missed_fraction(woken, FRAME_S)
+    rate = len(_within(recorded["sent"], dragged)) / DRAG_S
     return [
         (
             "studio: drag to joint positions, median",
@@ -126,11 +136,13 @@ def _drag(page: Any) -> tuple[tuple[float, float], float]:
     x, y = _ARROW
     page.mouse.move(x, y)
     page.mouse.down()
-    begin, first, count = time.monotonic(), page.evaluate("window.drawn"), 0
-    while time.monotonic() - begin < _DRAGGED:
+    begin = time.monotonic()
+    first = page.evaluate("window.drawn")
+    count = 0
+    while time.monotonic() - begin < DRAG_S:
         count += 1
-        time.sleep(_EVERY)
-        page.mouse.move(x + _FAR * (-1) ** count, y)
+        time.sleep(DRAG_INTERVAL_S)
+        page.mouse.move(x + MOVE_PX * (-1) ** count, y)
     end = time.monotonic()
     return (begin, end), (page.evaluate("window.drawn") - first) / (end - begin)
 
@@ -149,16 +161,16 @@ def _moves_from_rest(page: Any) -> list[float]:
     )
     moves = []
     page.mouse.move(*_ARROW)
-    for count in range(_MOVES):
-        time.sleep(_APART)
+    for count in range(MOVES_FROM_REST):
+        time.sleep(MOVE_INTERVAL_S)
         known = page.evaluate("window.moved.length")
-        page.mouse.move(_ARROW[0] - _FAR * (-1) ** count, _ARROW[1])
+        page.mouse.move(_ARROW[0] - MOVE_PX * (-1) ** count, _ARROW[1])
         page.wait_for_function(f"window.moved.length > {known}")
         moves.append(page.evaluate(f"window.moved[{known}]") - (time.time() - time.monotonic()))
     return moves
 
 
-def _share_of_a_core(pid: int, seconds: float) -> float:
+def _processor_load(pid: int, seconds: float) -> float:
     def used() -> float:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -175,7 +187,9 @@ def _serve(port: int) -> None:
     sent: list[float] = []
     with Studio(StudioSetup(), port=port) as served:
         workspace = served.workspace
-        advance, draw, shown = workspace.advance, workspace.draw, np.empty(0)
+        advance = workspace.advance
+        draw = workspace.draw
+        shown = np.empty(0)
 
         def advanced(seconds: float) -> None:
             begun.append(time.monotonic())
@@ -188,7 +202,8 @@ def _serve(port: int) -> None:
                 sent.append(time.monotonic())
                 shown = q
 
-        workspace.advance, workspace.draw = advanced, drawn  # type: ignore[method-assign]
+        workspace.advance = advanced  # type: ignore[method-assign]
+        workspace.draw = drawn  # type: ignore[method-assign]
 
         def close_when_told() -> None:
             sys.stdin.readline()

@@ -26,7 +26,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 LATEST = "5.25"
-CONTROLLER, CLIENT = "192.168.56.101", "192.168.56.1"
+CONTROLLER = "192.168.56.101"
+CLIENT = "192.168.56.1"
 HEADLESS = ("--headless", "true")
 PROGRAMS = {
     "dashboard_client_g5_tests": (),
@@ -95,7 +96,8 @@ def check(checkout: Path) -> None:
 
 def build(checkout: Path, log: Path) -> None:
     """Build what has changed since the last time."""
-    folder, jobs = checkout / "build", f"-j{os.cpu_count()}"
+    folder = checkout / "build"
+    jobs = f"-j{os.cpu_count()}"
     steps = [
         ["cmake", "-S", checkout, "-B", folder, *CONFIGURE],
         ["make", "-C", folder, jobs, *PROGRAMS],
@@ -114,7 +116,8 @@ def build(checkout: Path, log: Path) -> None:
 def namespaces() -> Iterator[tuple[list[str], list[str]]]:
     """Yield the words before a command that run it beside the controller, and the client."""
     with ExitStack() as stack:
-        ids, keepers = [], []
+        ids = []
+        keepers = []
         for _ in range(2):
             keeper = subprocess.Popen(
                 ["unshare", "--net", "sleep", "infinity"], stderr=subprocess.PIPE
@@ -252,7 +255,8 @@ def tests_of(program: Path, pattern: str) -> list[str]:
         text=True,
         check=True,
     )
-    names, suite = [], ""
+    names = []
+    suite = ""
     for line in listed.stdout.splitlines():
         if line.startswith(" "):
             names.append(suite + line.split("#")[0].strip())
@@ -264,7 +268,8 @@ def tests_of(program: Path, pattern: str) -> list[str]:
 def main() -> int:
     """Build the library, run what the options name, and return the status to exit with."""
     options = parse()
-    options.checkout, log = options.checkout.resolve(), options.log.resolve()
+    options.checkout = options.checkout.resolve()
+    log = options.log.resolve()
     folder = options.checkout / "build"
     check(options.checkout)
     log.mkdir(parents=True, exist_ok=True)
@@ -276,13 +281,17 @@ def main() -> int:
         for path in (folder / "examples").glob("*")
         if path.is_file() and os.access(path, os.X_OK)
     )
-    passed, total, failed, left_out = 0, 0, [], []
+    passed = 0
+    total = 0
+    failed = []
+    left_out = []
     with namespaces() as (controller, client):
         print("| program | tests | passed |\n|---|---|---|", flush=True)
         for name, arguments in PROGRAMS.items():
             if options.only and name not in options.only:
                 continue
-            good, names = 0, tests_of(folder / "tests" / name, options.test)
+            good = 0
+            names = tests_of(folder / "tests" / name, options.test)
             with emulator(controller, options, log / f"{name}.emulator.log"):
                 for test in names:
                     output = (
@@ -304,12 +313,14 @@ def main() -> int:
                     else:
                         good += 1
             print(f"| {name} | {len(names)} | {good} |", flush=True)
-            passed, total = passed + good, total + len(names)
+            passed += good
+            total += len(names)
         print(f"| sum | {total} | {passed} |", flush=True)
         if not options.only or "examples" in options.only:
             good = 0
             for example in examples:
-                heard, output = log / f"{example.name}.emulator.log", log / f"{example.name}.log"
+                heard = log / f"{example.name}.emulator.log"
+                output = log / f"{example.name}.log"
                 with emulator(controller, options, heard):
                     status, seconds = run(
                         [*client, str(example), CONTROLLER, "5"], options.checkout, options, output
