@@ -196,6 +196,8 @@ class Backend(ABC):
     ) -> tuple[ControllerFacts | None, Robot, Options]:
         """Determine what a plan has to be made for; nothing moves.
 
+        A simulated arm that does not follow servoj returns options whose servo is "ideal".
+
         Returns:
             The controller's facts, None in simulation; the robot and the options, completed from
             them.
