@@ -27,7 +27,12 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
-from simbridge.backends.pybullet_model import add_tool_mass, remove_meshes, write_meshes
+from simbridge.backends.pybullet_model import (
+    add_tool_mass,
+    make_loadable,
+    remove_meshes,
+    write_meshes,
+)
 from simbridge.errors import InvalidParameter, NoDisplay, optional_package
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
@@ -242,7 +247,7 @@ class PyBulletBackend(Backend):
                 arm = write_meshes(self._real, path.parent)
             else:
                 arm = remove_meshes(self._real)
-            path.write_text(arm.urdf, encoding="utf-8")
+            path.write_text(make_loadable(arm).urdf, encoding="utf-8")
             # Without this flag PyBullet derives inertias from the shapes.
             flags = b.URDF_USE_INERTIA_FROM_FILE
             body: int = b.loadURDF(
@@ -253,6 +258,12 @@ class PyBulletBackend(Backend):
         undamped = dict.fromkeys(("linearDamping", "angularDamping", "jointDamping"), 0.0)
         for link in range(-1, b.getNumJoints(body, physicsClientId=client)):
             b.changeDynamics(body, link, **undamped, physicsClientId=client)
+
+        # Also a tensor that no body has is simulated as it is.
+        for joint, inertia in zip(self._joints, self._real.link_inertias, strict=True):
+            # Along the principal axes, as in the URDF.
+            moments = np.linalg.eigh(inertia.inertia)[0].tolist()
+            b.changeDynamics(body, joint, localInertiaDiagonal=moments, physicsClientId=client)
 
         # By default, PyBullet brakes every joint with a velocity motor: switch it off.
         no_force = [0.0] * self.robot.n

@@ -36,6 +36,24 @@ def add_tool_mass(robot: Robot, mass: float) -> Robot:
     return replace(robot, links=(*robot.links[:-1], replace(last, inertia=inertia)))
 
 
+def make_loadable(robot: Robot) -> Robot:
+    """Return the arm with inertia tensors that PyBullet loads, along the same principal axes.
+
+    For a tensor that no body has, PyBullet takes zero and prints a warning into the output. What
+    it is to simulate is set after loading.
+    """
+    links = []
+    for link, inertia in zip(robot.links, robot.link_inertias, strict=True):
+        low, middle, high = np.linalg.eigvalsh(inertia.inertia)
+        missing = high - low - middle
+        if missing > 0.0:
+            # Twice, against rounding.
+            sphere = pin.Inertia(0.0, np.zeros(3), 2.0 * missing * np.eye(3))
+            link = replace(link, inertia=link.inertia + sphere)
+        links.append(link)
+    return replace(robot, links=tuple(links))
+
+
 def remove_meshes(robot: Robot) -> Robot:
     """Return the arm without its meshes."""
     links = tuple(replace(link, meshes=()) for link in robot.links)

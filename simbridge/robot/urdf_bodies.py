@@ -14,6 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
+from simbridge.robot.file_faults import FileFaults
 from simbridge.robot.inertia import inertia_fault, inertia_tensor
 from simbridge.robot.mesh_files import mesh_hull, place_vertices, read_mesh
 from simbridge.robot.packages import Packages
@@ -28,10 +29,6 @@ from simbridge.robot.pose import Array
 from simbridge.robot.urdf_tree import Tree, read_origin
 from simbridge.robot.xml_element import Element
 from simbridge.text import join_words
-
-# By how much the largest principal moment of an inertia may exceed the sum of the others. Up to
-# here it is one that another program rounded or rotated, and simulators take it, too.
-MAX_MOMENT_RATIO = 1.5
 
 # Red, green, blue, 0 to 1.
 Color = tuple[float, float, float]
@@ -58,24 +55,27 @@ class BodyReader:
         tree: The links and joints.
         packages: Where the files of meshes are looked up.
         moving: The movable joints of the chain, behind which the arm's next link begins.
+        faults: Where everything that is wrong is collected.
     """
 
-    def __init__(self, tree: Tree, packages: Packages, moving: list[Element]) -> None:
+    def __init__(
+        self, tree: Tree, packages: Packages, moving: list[Element], faults: FileFaults
+    ) -> None:
         self._tree = tree
         self._packages = packages
         self._moving = moving
+        self._faults = faults
         # The message about each mesh that could not be read, by the reference to it.
         self._missing_meshes: dict[str, str] = {}
         # What is wrong with the inertia of a link, by the link's name.
         self._inertia_faults: dict[str, str] = {}
-        self._colors = _named_colors(tree.robot)
+        self._colors = faults.attempt({}, _named_colors, tree.robot)
 
     def notes(self) -> Iterator[str]:
         """Say which meshes could not be read, and which inertia no body has, each in a sentence."""
-        if self._inertia_faults:
-            links = join_words(list(self._inertia_faults))
-            first_fault = next(iter(self._inertia_faults.values()))
-            yield f"{links}: {first_fault}. The inertia is used as it is."
+        for fault in dict.fromkeys(self._inertia_faults.values()):
+            links = [link for link, why in self._inertia_faults.items() if why == fault]
+            yield f"{join_words(links)}: {fault}. The inertia is used as it is."
 
         for reason in dict.fromkeys(self._missing_meshes.values()):
             meshes = [mesh for mesh, why in self._missing_meshes.items() if why == reason]
@@ -95,10 +95,10 @@ class BodyReader:
             # What takes part in collision checks is <collision>, what is drawn <visual>; where a
             # link has only one of them, that stands for both.
             collisions = element.find_all("collision")
-            solid_parts = list(self._read_parts(collisions, placement, solid=True))
+            solid_parts = self._read_parts(collisions, placement, solid=True)
             is_solid_by_visuals = not solid_parts
             visuals = element.find_all("visual")
-            drawn_parts = list(self._read_parts(visuals, placement, solid=is_solid_by_visuals))
+            drawn_parts = self._read_parts(visuals, placement, solid=is_solid_by_visuals)
             is_drawn_by_collisions = not drawn_parts
             parts += drawn_parts
             parts += [replace(part, drawn=is_drawn_by_collisions) for part in solid_parts]
@@ -113,30 +113,29 @@ class BodyReader:
         if inertial is None:
             return pin.Inertia.Zero()
 
-        mass = inertial.require("mass").number("value")
-        if mass < 0.0:
-            inertial.require("mass").refuse(f"a mass of {mass} kg", "value")
-
-        moments = inertial.require("inertia")
-        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        tensor = inertia_tensor(*(moments.number(name) for name in names))
+        mass = self._faults.attempt(0.0, _read_mass, inertial)
+        tensor = self._faults.attempt(np.zeros((3, 3)), self._read_tensor, inertial)
         fault = inertia_fault(tensor)
         if fault:
-            # A body's largest principal moment is at most the sum of the others. One that is
-            # almost so is noted and used.
-            low, middle, high = np.linalg.eigvalsh(tensor)
-            if low <= 0.0 or high > MAX_MOMENT_RATIO * (low + middle):
-                moments.refuse(fault)
             self._inertia_faults[link.text("name")] = fault
 
         # The moments are given in the axes of <origin>.
-        centre = read_origin(inertial)
-        link_tensor = centre.rotation @ tensor @ centre.rotation.T
-        return pin.Inertia(mass, centre.translation, link_tensor)
+        centre = read_origin(inertial, self._faults)
+        inertia = pin.Inertia(mass, centre.translation, np.zeros((3, 3)))
+        # The constructor refuses a moment that is negative.
+        inertia.inertia = centre.rotation @ tensor @ centre.rotation.T
+        return inertia
+
+    def _read_tensor(self, inertial: Element) -> Array:
+        """Read the six moments of an <inertial> as a tensor (3, 3), kg m^2."""
+        moments = inertial.require("inertia")
+        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        xx, xy, xz, yy, yz, zz = (self._faults.attempt(0.0, moments.number, name) for name in names)
+        return inertia_tensor(xx, xy, xz, yy, yz, zz)
 
     def _read_parts(
         self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool
-    ) -> Iterator[Shape | Mesh]:
+    ) -> list[Shape | Mesh]:
         """Read the shapes and meshes of <visual> or <collision> elements.
 
         Args:
@@ -144,21 +143,30 @@ class BodyReader:
             placement: Their link's frame in that of the body.
             solid: Whether they take part in collision checks.
         """
+        parts: list[Shape | Mesh] = []
         for element in elements:
-            frame = placement * read_origin(element)
-            geometry = element.require("geometry")
-            if not geometry.children:
-                geometry.refuse("it contains no shape")
-            color = self._find_color(element)
+            with self._faults.collect():
+                parts += self._read_part(element, placement, solid=solid)
+        return parts
 
-            for child in geometry.children:
-                if child.tag != "mesh":
-                    yield _place_shape(_read_shape(child), frame, color, solid=solid)
-                    continue
-                required = element.tag == "collision"
-                mesh = self._read_mesh(child, frame, solid=solid, required=required, color=color)
-                if mesh is not None:
-                    yield mesh
+    def _read_part(
+        self, element: Element, placement: pin.SE3, *, solid: bool
+    ) -> Iterator[Shape | Mesh]:
+        """Read the shapes and meshes of a <visual> or <collision>; see `_read_parts`."""
+        frame = placement * read_origin(element, self._faults)
+        geometry = element.require("geometry")
+        if not geometry.children:
+            geometry.refuse("it contains no shape")
+        color = self._find_color(element)
+
+        for child in geometry.children:
+            if child.tag != "mesh":
+                yield _place_shape(_read_shape(child), frame, color, solid=solid)
+                continue
+            required = element.tag == "collision"
+            mesh = self._read_mesh(child, frame, solid=solid, required=required, color=color)
+            if mesh is not None:
+                yield mesh
 
     def _find_color(self, element: Element) -> Color:
         """Find the colour of a <visual>: its own, or that of the material that it names."""
@@ -223,6 +231,15 @@ class BodyReader:
         if package:
             return f"there is no such file; say where its package is with --package {package}=DIR."
         return "there is no such file."
+
+
+def _read_mass(inertial: Element) -> float:
+    """Read the mass of an <inertial>, kg."""
+    element = inertial.require("mass")
+    mass = element.number("value")
+    if mass < 0.0:
+        element.refuse(f"a mass of {mass} kg", "value")
+    return mass
 
 
 def _mesh_fault(reference: str, error: InputFileError) -> str:

@@ -7,19 +7,20 @@ carries it.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError
 from simbridge.files.toml_file import RESERVED
 from simbridge.quoting import quoted
 from simbridge.robot import MAX_JOINTS, MAX_SHAPES
+from simbridge.robot.file_faults import FileFaults
+from simbridge.robot.inertia import find_inertialess_joint
 from simbridge.robot.mesh_files import reading_meshes
 from simbridge.robot.packages import Packages
 from simbridge.robot.parts import Joint, Link
@@ -68,7 +69,8 @@ def read_urdf(
     if root.tag != "robot":
         root.refuse("a URDF begins with <robot>")
 
-    tree = Tree(root)
+    faults = FileFaults(path)
+    tree = Tree(root, faults)
     chain = tree.find_chain(base, tip)
     moving = [joint for joint in chain.joints if is_movable(joint)]
     if not moving:
@@ -79,42 +81,33 @@ def read_urdf(
     if len(moving) > MAX_JOINTS:
         root.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
 
-    # The bodies, and the joints between them: all faults of a file are reported together.
-    bodies = BodyReader(tree, search, moving)
-    faults: list[InputFileError] = []
-    with _collect_fault(faults):
-        base_body = bodies.read_body(chain.base)
+    # The bodies, and the joints between them.
+    bodies = BodyReader(tree, search, moving, faults)
+    base_body = bodies.read_body(chain.base)
     joints: list[Joint] = []
     links: list[Link] = []
     # In the frame of the previous movable joint; after the last one, the tool.
     placement = pin.SE3.Identity()
     for element in chain.joints:
-        placement = placement * read_origin(element)
+        placement = placement * read_origin(element, faults)
         if element not in moving:
             continue
         # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
-        to_z = pin.SE3.Identity()
-        with _collect_fault(faults):
-            to_z = _frame_along(read_axis(element))
-            joints.append(_read_joint(element, placement * to_z))
+        axis = faults.attempt(np.array([0.0, 0.0, 1.0]), read_axis, element)
+        to_z = _frame_along(axis)
+        joint = _read_joint(element, placement * to_z, faults)
         placement = to_z.inverse()
-        with _collect_fault(faults):
-            links.append(_read_link(bodies, tree, child_link(element), placement))
-    _refuse_all(path, faults)
+        joints.append(joint)
+        links.append(_read_link(bodies, tree, child_link(element), placement, faults=faults))
+    up = _upward_direction(tree, chain.base)
+    faults.refuse()
 
     shape_count = len(base_body.shapes)
     shape_count += sum(len(link.shapes) + len(link.meshes) for link in links)
     if shape_count > MAX_SHAPES:
         root.refuse(f"its links have more than {MAX_SHAPES} shapes together")
 
-    # Gravity: the root is upright.
-    tilt = pin.SE3.Identity()
-    for element in tree.path(chain.base, None) or []:
-        tilt = tilt * tree.rest_placement(element)
-    is_upright = np.allclose(tilt.rotation[2], [0.0, 0.0, 1.0], rtol=0.0, atol=1e-9)
-    gravity = np.array([0.0, 0.0, -G]) if is_upright else -G * tilt.rotation[2]
-
-    return Robot(
+    robot = Robot(
         name=path.name.removesuffix(".xacro").removesuffix(".urdf").removesuffix(".xml"),
         title=root.attributes.get("name") or path.stem,
         series="",
@@ -125,53 +118,53 @@ def read_urdf(
         base_meshes=base_body.meshes,
         tool0=placement,
         home=read_only([_middle(joint) for joint in joints]),
-        gravity=read_only(gravity),
+        gravity=read_only(-G * up),
         source=path.resolve(),
-        notes=(*_notes(tree, chain, is_upright), *bodies.notes()),
+        notes=(*_notes(tree, chain, up), *bodies.notes()),
         base_name=chain.base,
     )
 
-
-@contextlib.contextmanager
-def _collect_fault(faults: list[InputFileError]) -> Iterator[None]:
-    """Go on after a fault: all faults of a file are reported together."""
-    try:
-        yield
-    except InputFileError as error:
-        faults.append(error)
-
-
-def _refuse_all(path: Path, faults: list[InputFileError]) -> None:
-    """Raise the only fault of a file, or one error that lists all of them."""
-    if not faults:
-        return
-    if len(faults) == 1:
-        raise faults[0]
-
-    descriptions = []
-    for fault in faults:
-        line = f"line {fault.line}" if fault.line else ""
-        position = ", ".join(filter(None, (line, fault.field)))
-        descriptions.append(f"{position}: {fault.reason}")
-    reason = f"{len(faults)} things are wrong. " + "; ".join(descriptions)
-    raise InputFileError(path, reason, line=faults[0].line)
+    inertialess = find_inertialess_joint(robot.model)
+    if inertialess is not None:
+        link_element = tree.links[child_link(moving[inertialess])]
+        link_element.refuse(
+            f"the masses and tensors of inertia beyond joint {quoted(joints[inertialess].name)} "
+            "are such that no torque moves it as it should: correct <inertial>"
+        )
+    return robot
 
 
-def _read_link(bodies: BodyReader, tree: Tree, name: str, placement: pin.SE3) -> Link:
-    """Read a link that moves, which needs mass and inertia.
+def _read_link(
+    bodies: BodyReader, tree: Tree, name: str, placement: pin.SE3, *, faults: FileFaults
+) -> Link:
+    """Read a link that moves, which needs mass.
 
     Args:
         bodies: Reads its body.
         tree: The links of the file.
         name: Name of the link.
         placement: The link's frame in its joint's.
+        faults: Where a link without mass is collected.
     """
+    known_faults = len(faults)
     body = bodies.read_body(name)
-    if body.inertia.mass <= 0.0 or np.linalg.eigvalsh(body.inertia.inertia)[0] <= 0.0:
-        tree.links[name].refuse("a link that moves needs mass and inertia: add <inertial>")
+    # A mass that cannot be read is a fault already.
+    if body.inertia.mass <= 0.0 and len(faults) == known_faults:
+        with faults.collect():
+            tree.links[name].refuse("a link that moves needs mass and inertia: add <inertial>")
 
     inertia = placement.act(body.inertia)
     return replace(body, name=_free_name(name, tree), placement=placement, inertia=inertia)
+
+
+def _upward_direction(tree: Tree, base: str) -> Array:
+    """Return the upward direction (3,) in the base's frame: the root of the file is upright."""
+    tilt = pin.SE3.Identity()
+    for joint in tree.path(base, None) or []:
+        tilt = tilt * tree.rest_placement(joint)
+    up = np.asarray(tilt.rotation[2])
+    vertical = np.array([0.0, 0.0, 1.0])
+    return vertical if np.allclose(up, vertical, rtol=0.0, atol=1e-9) else up
 
 
 def _middle(joint: Joint) -> float:
@@ -183,8 +176,14 @@ def _middle(joint: Joint) -> float:
     return min(max(0.0, low), high)
 
 
-def _notes(tree: Tree, chain: UrdfChain, is_upright: bool) -> Iterator[str]:
-    """Say what was decided, where a URDF leaves it open."""
+def _notes(tree: Tree, chain: UrdfChain, up: Array) -> Iterator[str]:
+    """Say what was decided, where a URDF leaves it open.
+
+    Args:
+        tree: The links and joints of the file.
+        chain: Those of the arm.
+        up: The upward direction (3,) in the arm's base.
+    """
     fixed = []
     for joint in tree.joints.values():
         if not is_movable(joint) or joint in chain.joints:
@@ -199,7 +198,7 @@ def _notes(tree: Tree, chain: UrdfChain, is_upright: bool) -> Iterator[str]:
             f"{join_words(fixed)}."
         )
 
-    if not is_upright:
+    if up[2] != 1.0:
         yield (
             f"{chain.base} is tilted against the root of the file, which is taken as upright: "
             "gravity follows."
@@ -226,61 +225,106 @@ def _frame_along(z: Array) -> pin.SE3:
     return pin.SE3(np.stack([x, np.cross(z, x), z], axis=1), np.zeros(3))
 
 
-def _read_joint(element: Element, placement: pin.SE3) -> Joint:
+def _read_joint(element: Element, placement: pin.SE3, faults: FileFaults) -> Joint:
     """Read a movable joint of the chain.
 
     Args:
         element: The <joint>.
         placement: Its frame, with its axis as z, in that of the joint before it.
+        faults: Where everything that is wrong with it is collected.
     """
-    kind = element.text("type")
+    with faults.collect():
+        _refuse_mimic(element)
     name = element.text("name")
-    if kind not in {"revolute", "continuous", "prismatic"}:
-        element.refuse(
-            f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed",
-            "type",
-        )
-    mimic = element.find("mimic")
+    if name in RESERVED:
+        with faults.collect():
+            element.refuse(f"the name {quoted(name)} is reserved: every arm has it already")
+
+    limits = faults.attempt(UNREADABLE, _read_limits, element, faults)
+    return Joint(
+        name=name,
+        kind="prismatic" if element.text("type") == "prismatic" else "revolute",
+        placement=placement,
+        position_min=limits.low,
+        position_max=limits.high,
+        max_velocity=limits.velocity,
+        max_effort=limits.effort,
+    )
+
+
+def _refuse_mimic(joint: Element) -> None:
+    """Refuse a joint of the chain that follows another one."""
+    mimic = joint.find("mimic")
     if mimic is not None:
-        element.refuse(
+        joint.refuse(
             f"the joint mimics {quoted(mimic.text('joint'))}, and the joints of an arm's chain "
             "must move independently; end the chain before it (--tip), or begin it behind it "
             "(--base)",
             "mimic",
         )
-    if name in RESERVED:
-        element.refuse(f"the name {quoted(name)} is reserved: every arm has it already")
+
+
+class Limits(NamedTuple):
+    """The limits of a joint: rad, rad/s and N m, or m, m/s and N.
+
+    Attributes:
+        low: Lower limit of the position; -inf without one.
+        high: Upper limit of the position; inf without one.
+        velocity: Largest velocity.
+        effort: Largest torque or force.
+    """
+
+    low: float
+    high: float
+    velocity: float
+    effort: float
+
+
+# Stands for limits of a file that is refused once everything is read.
+UNREADABLE = Limits(-math.inf, math.inf, math.nan, math.nan)
+
+
+def _read_limits(joint: Element, faults: FileFaults) -> Limits:
+    """Read the limits of a movable joint.
+
+    Args:
+        joint: The <joint>.
+        faults: Where each limit that is missing or wrong is collected.
+    """
+    kind = joint.text("type")
+    if kind not in {"revolute", "continuous", "prismatic"}:
+        joint.refuse(
+            f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed",
+            "type",
+        )
 
     # The range.
+    low = -math.inf
+    high = math.inf
     if kind == "continuous":
-        limit = element.require("limit", "with velocity and effort")
-        low = -np.inf
-        high = np.inf
+        limit = joint.require("limit", "with velocity and effort")
     else:
-        limit = element.require("limit", "with its range, velocity and effort")
-        low = limit.number("lower")
-        high = limit.number("upper")
+        limit = joint.require("limit", "with its range, velocity and effort")
+        low = faults.attempt(low, limit.number, "lower")
+        high = faults.attempt(high, limit.number, "upper")
     if not low < high:
-        limit.refuse(
-            f"the lower limit {low} of joint {quoted(name)} is not below its upper limit {high}",
-            "lower",
-        )
+        name = quoted(joint.text("name"))
+        with faults.collect():
+            limit.refuse(
+                f"the lower limit {low} of joint {name} is not below its upper limit {high}",
+                "lower",
+            )
 
     # Velocity and effort.
-    unusable = [bound for bound in ("velocity", "effort") if limit.number(bound) <= 0.0]
+    velocity = faults.attempt(math.nan, limit.number, "velocity")
+    effort = faults.attempt(math.nan, limit.number, "effort")
+    bounds = {"velocity": velocity, "effort": effort}
+    unusable = {name: value for name, value in bounds.items() if value <= 0.0}
     if unusable:
-        values = " and ".join(f"{limit.number(bound)}" for bound in unusable)
-        limit.refuse(
-            f"a limit of {values} does not let the joint {quoted(name)} move",
-            " and ".join(unusable),
-        )
-
-    return Joint(
-        name=name,
-        kind="prismatic" if kind == "prismatic" else "revolute",
-        placement=placement,
-        position_min=low,
-        position_max=high,
-        max_velocity=limit.number("velocity"),
-        max_effort=limit.number("effort"),
-    )
+        values = " and ".join(f"{value}" for value in unusable.values())
+        with faults.collect():
+            limit.refuse(
+                f"a limit of {values} does not let the joint {quoted(joint.text('name'))} move",
+                " and ".join(unusable),
+            )
+    return Limits(low, high, velocity, effort)

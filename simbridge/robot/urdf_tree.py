@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from simbridge.errors import suggest
 from simbridge.quoting import quoted, quoted_list
+from simbridge.robot.file_faults import FileFaults
 from simbridge.robot.pose import Array, snap_right_angles
 from simbridge.robot.xml_element import Element
 
@@ -31,14 +32,21 @@ class UrdfChain(NamedTuple):
     joints: list[Element]
 
 
-def read_origin(element: Element) -> pin.SE3:
-    """Return the placement that an element's <origin> states; the identity without one."""
+def read_origin(element: Element, faults: FileFaults) -> pin.SE3:
+    """Return the placement that an element's <origin> states; the identity without one.
+
+    Args:
+        element: The element that has an <origin>, or none.
+        faults: Where numbers that cannot be read are collected; zeros stand for them.
+    """
     placement = element.find("origin")
     if placement is None:
         return pin.SE3.Identity()
-    zero = (0.0, 0.0, 0.0)
-    rotation = snap_right_angles(pin.rpy.rpyToMatrix(placement.numbers("rpy", 3, zero)))
-    return pin.SE3(rotation, placement.numbers("xyz", 3, zero))
+    none = np.zeros(3)
+    zeros = (0.0, 0.0, 0.0)
+    rpy = faults.attempt(none, placement.numbers, "rpy", 3, zeros)
+    xyz = faults.attempt(none, placement.numbers, "xyz", 3, zeros)
+    return pin.SE3(snap_right_angles(pin.rpy.rpyToMatrix(rpy)), xyz)
 
 
 def is_movable(joint: Element) -> bool:
@@ -71,9 +79,11 @@ class Tree:
 
     Args:
         robot: The element <robot>.
+        faults: Where faults are collected. Those of the tree itself are refused, all of them
+            together; those of placements off the chain are left to the caller.
 
     Attributes:
-        robot: The same.
+        robot: The element <robot>.
         links: The links by name.
         joints: The joints by name.
         child_joints: The joints whose parent is each link.
@@ -84,11 +94,14 @@ class Tree:
             is not a tree.
     """
 
-    def __init__(self, robot: Element) -> None:
+    def __init__(self, robot: Element, faults: FileFaults) -> None:
         self.robot = robot
+        self._faults = faults
 
-        self.links = _elements_by_name(robot, "link")
-        self.joints = _elements_by_name(robot, "joint")
+        self.links = _elements_by_name(robot, "link", faults)
+        # With a link missing for its name, joints that name it are not at fault.
+        self._knows_all_links = not faults
+        self.joints = _elements_by_name(robot, "joint", faults)
         if not self.links:
             robot.refuse("there is no <link>")
         if len(self.links) > MAX_LINKS:
@@ -97,16 +110,24 @@ class Tree:
         self.child_joints: dict[str, list[Element]] = {name: [] for name in self.links}
         self.parent_joint: dict[str, Element] = {}
         for joint in self.joints.values():
-            self._connect(joint)
+            with faults.collect():
+                joint.text("type")
+            with faults.collect():
+                self._connect(joint)
+        faults.refuse()
         self._refuse_other_graphs()
 
     def _connect(self, joint: Element) -> None:
         """Enter a joint between its parent and its child."""
-        parent = parent_link(joint)
-        child = child_link(joint)
+        parent = self._faults.attempt(None, parent_link, joint)
+        child = self._faults.attempt(None, child_link, joint)
         for name in (parent, child):
-            if name not in self.links:
-                joint.refuse(f"there is no link {quoted(name)}")
+            if self._knows_all_links and name is not None and name not in self.links:
+                with self._faults.collect():
+                    joint.refuse(f"there is no link {quoted(name)}")
+        if parent not in self.links or child not in self.links:
+            return
+
         if child in self.parent_joint:
             parent_name = self.parent_joint[child].text("name")
             joint.refuse(
@@ -214,21 +235,23 @@ class Tree:
         yield self.links[link], pin.SE3.Identity()
         for joint in self.child_joints[link]:
             if joint not in moving:
+                joint_placement = self.rest_placement(joint)
                 for further, placement in self.attached_links(child_link(joint), moving):
-                    yield further, self.rest_placement(joint) * placement
+                    yield further, joint_placement * placement
 
     def rest_placement(self, joint: Element) -> pin.SE3:
         """Return the child's frame in the parent's, of a joint that does not move.
 
         Such a joint is off the chain, or fixed.
         """
-        position = self.rest_position(joint)
+        origin = read_origin(joint, self._faults)
+        position = self._faults.attempt(0.0, self.rest_position, joint)
         if position == 0.0:
-            return read_origin(joint)
-        axis = read_axis(joint) * position
+            return origin
+        axis = self._faults.attempt(np.zeros(3), read_axis, joint) * position
         if joint.text("type") == "prismatic":
-            return read_origin(joint) * pin.SE3(np.eye(3), axis)
-        return read_origin(joint) * pin.SE3(pin.exp3(axis), np.zeros(3))
+            return origin * pin.SE3(np.eye(3), axis)
+        return origin * pin.SE3(pin.exp3(axis), np.zeros(3))
 
     def rest_position(self, joint: Element, depth: int = 0) -> float:
         """Return where a joint off the chain is fixed, rad or m.
@@ -255,11 +278,19 @@ class Tree:
         return min(max(0.0, limit.number("lower", 0.0)), limit.number("upper", 0.0))
 
 
-def _elements_by_name(robot: Element, kind: str) -> dict[str, Element]:
-    """Return the children of a kind by name; refuse a name that is used twice."""
+def _elements_by_name(robot: Element, kind: str, faults: FileFaults) -> dict[str, Element]:
+    """Return the children of a kind by name.
+
+    Args:
+        robot: The element <robot>.
+        kind: "link" or "joint".
+        faults: Where names that are missing, or used twice, are collected.
+    """
     elements: dict[str, Element] = {}
     for element in robot.find_all(kind):
-        if element.text("name") in elements:
-            element.refuse(f"there is another {kind} of this name")
-        elements[element.text("name")] = element
+        with faults.collect():
+            name = element.text("name")
+            if name in elements:
+                element.refuse(f"there is another {kind} of this name")
+            elements[name] = element
     return elements

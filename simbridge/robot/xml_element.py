@@ -30,6 +30,7 @@ class Element:
         tag: Its name.
         attributes: Their values by name.
         line: Line of its start tag; None in text that xacro expanded.
+        parent: The element that it is in; None for the document.
         children: The elements in it, in the order of the file.
     """
 
@@ -37,6 +38,7 @@ class Element:
     tag: str
     attributes: dict[str, str]
     line: int | None
+    parent: Element | None = None
     children: list[Element] = field(default_factory=list)
 
     def refuse(self, reason: str, name: str = "") -> NoReturn:
@@ -49,13 +51,25 @@ class Element:
         Raises:
             InputFileError: Always; with the file, the line and the element.
         """
-        label = f"<{self.tag}>"
-        element_name = self.attributes.get("name", "")
-        if element_name:
-            label = f"<{self.tag} name={element_name!r}>"
+        label = self._label()
+        if self.line is None and "name" not in self.attributes and self.parent is not None:
+            # Without a line, only its place in the tree tells it from others.
+            label = f"{self.parent._named_label()} {label}".strip()
         if name:
             label += f" {name}"
         raise InputFileError(self.path, reason, line=self.line, field=label)
+
+    def _label(self) -> str:
+        """Return the tag as messages show it, with the element's name if it has one."""
+        name = self.attributes.get("name", "")
+        return f"<{self.tag} name={name!r}>" if name else f"<{self.tag}>"
+
+    def _named_label(self) -> str:
+        """Return the label of the nearest element with a name: this one, or one around it."""
+        element: Element | None = self
+        while element is not None and "name" not in element.attributes:
+            element = element.parent
+        return "" if element is None else element._label()
 
     def find_all(self, tag: str) -> Iterator[Element]:
         """Iterate over the children of a name."""
@@ -145,7 +159,7 @@ def read_xml(path: Path, packages: Packages) -> Element:
         return None if is_xacro else parser.CurrentLineNumber
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(path, tag, attributes, line())
+        element = Element(path, tag, attributes, line(), open_elements[-1])
         open_elements[-1].children.append(element)
         open_elements.append(element)
 

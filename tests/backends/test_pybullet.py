@@ -237,6 +237,22 @@ def test_the_dynamics_are_pinocchios():
     assert np.allclose(velocity / PHYSICS_STEP, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("moments", [(0.02, 0.03, 40.0), (-0.02, 0.03, 0.04)])
+def test_impossible_inertia_is_simulated_as_it_is(moments, capfd):
+    tensor = np.diag(moments)
+    forearm = UR10.links[2]
+    inertia = forearm.inertia.copy()
+    inertia.inertia = tensor
+    links = (*UR10.links[:2], replace(forearm, inertia=inertia), *UR10.links[3:])
+
+    with simulate(replace(UR10, links=links)) as arm:
+        simulated = arm._bullet.getDynamicsInfo(arm._body, 2, physicsClientId=arm._client)[2]
+
+    assert np.allclose(simulated, moments)
+    # PyBullet's own warning would be part of the result.
+    assert "Bad inertia" not in capfd.readouterr().out
+
+
 # ---- refusals and stops
 
 

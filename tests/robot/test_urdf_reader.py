@@ -414,7 +414,7 @@ REFUSED = [
     ('value="3"', 'value="-3"', "<mass> value", 'value="-3"', "a mass of -3.0 kg"),
     ('value="3"', 'value="0"', "<link name='upper'>", 'name="upper"', "a link that moves needs mass and inertia"),
     (INERTIAL, "", "<link name='lower'>", 'name="lower"', "a link that moves needs mass and inertia"),
-    ('ixx="0.02"', 'ixx="-0.02"', "<inertia>", "-0.02", "one is negative"),
+    ('izz="0.04"', 'izz="-4"', "<link name='upper'>", 'name="upper"', "beyond joint 'shoulder' are such that no torque moves it"),
     ('radius="0.05"', 'radius="0"', "<cylinder> radius", "<cylinder", "this must be positive, not 0.0"),
     ('length="0.4"', 'length="-0.4"', "<cylinder> length", "<cylinder", "this must be positive, not -0.4"),
     ('<cylinder radius="0.05" length="0.4"/>', '<sphere radius="-1"/>', "<sphere> radius", "<sphere", "must be positive"),
@@ -531,6 +531,63 @@ def test_all_faults_come_in_one_refusal(tmp_path):
         assert words in str(caught.value)
 
 
+def test_each_missing_number_is_reported(tmp_path):
+    text = (
+        GOOD.replace(' velocity="2" effort="50"', "")
+        .replace('<limit velocity="2.5" effort="20"/>', "")
+        .replace('<mass value="3"/>', "")
+        .replace('iyy="0.03" ', "")
+        .replace('xyz="0 0 0.3"', 'xyz="0 0"')
+        .replace('xyz="0 1 0"', 'xyz="0 0 0"')
+    )
+
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, text))
+
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'arm.urdf'}, line 10: 7 things are wrong. ")
+    for fault in (
+        "<limit> velocity: this attribute is missing",
+        "<limit> effort: this attribute is missing",
+        "<joint name='elbow'>: <limit> is missing",
+        "<joint name='elbow'> axis: its axis is zero",
+        "<inertial>: <mass> is missing",
+        "<inertia> iyy: this attribute is missing",
+        "<origin> xyz: '0 0' is not 3 finite numbers",
+    ):
+        assert fault in message
+
+
+def test_broken_names_and_ends_come_together(tmp_path):
+    text = (
+        GOOD.replace('<parent link="upper"/>', '<parent link="uper"/>')
+        .replace('<child link="upper"/>', "")
+        .replace(' type="fixed"', "")
+    )
+
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, text))
+
+    message = str(caught.value)
+    assert "3 things are wrong" in message
+    assert "<joint name='elbow'>: there is no link 'uper'" in message
+    assert "<joint name='shoulder'>: <child> is missing" in message
+    assert "<joint name='flange'> type: this attribute is missing" in message
+
+
+def test_of_many_faults_the_first_are_described(tmp_path):
+    joints = ""
+    for number in range(25):
+        joints += (
+            f'<link name="l{number}">{INERTIAL}</link><joint name="j{number}" type="revolute">'
+        )
+        parent = f"l{number - 1}" if number else "base_link"
+        joints += f'<parent link="{parent}"/><child link="l{number}"/></joint>'
+
+    with pytest.raises(InputFileError, match=r"25 things are wrong.*; and 5 more"):
+        load_robot(written(tmp_path, f'<robot name="a"><link name="base_link"/>{joints}</robot>'))
+
+
 def test_both_empty_limits_are_named(tmp_path):
     text = re.sub(r'(effort|velocity)="[^"]+"', r'\1="0"', GOOD)
 
@@ -541,22 +598,53 @@ def test_both_empty_limits_are_named(tmp_path):
         load_robot(written(tmp_path, text))
 
 
-def test_an_impossible_inertia_is_used_with_a_note(tmp_path):
-    """As that of UFACTORY's xArm6 in PyBullet's own data; one with a negative moment is refused,
-    see REFUSED.
-    """
-    robot = load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="0.06"')))
+@pytest.mark.parametrize(
+    "moments",
+    [
+        # As in UFACTORY's xArm6 in PyBullet's own data.
+        {"izz": "0.06"},
+        {"izz": "40"},
+        {"ixx": "-0.02"},
+        dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), "1e-10"),
+    ],
+)
+def test_an_impossible_inertia_is_used_with_a_note(tmp_path, moments):
+    begin, end, rest = GOOD.partition('<inertia ixx="0.02"')
+    tensor, *others = (end + rest).split("/>", 1)
+    for name, value in moments.items():
+        tensor = re.sub(f'{name}="[^"]*"', f'{name}="{value}"', tensor)
+    text = f"{begin}{tensor}/>{others[0]}"
 
-    assert any(
-        "upper: no body has this inertia tensor" in note and "exceeds" in note
-        for note in robot.notes
+    robot = load_robot(written(tmp_path, text))
+
+    (note,) = [note for note in robot.notes if "inertia tensor" in note]
+    assert note.startswith("upper: no body has this inertia tensor")
+    assert note.endswith("The inertia is used as it is.")
+    assert_same_arm(robot, text)
+
+
+def test_placeholders_of_a_gripper_are_one_note(tmp_path):
+    placeholder = (
+        '<inertial><mass value="1"/><inertia ixx="1E-10" ixy="1E-10" ixz="1E-10" '
+        'iyy="1E-10" iyz="1E-10" izz="1E-10"/></inertial>'
     )
-    assert robot.links[0].inertia.inertia.max() == pytest.approx(0.06, abs=0.02)
+    pads = ""
+    for name in ("left", "right"):
+        pads += f'<link name="{name}">{placeholder}</link><joint name="to_{name}" type="fixed">'
+        pads += f'<parent link="lower"/><child link="{name}"/></joint>'
 
-    with pytest.raises(
-        InputFileError, match=r"no body has this inertia tensor.*exceeds the others' sum"
-    ):
-        load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="40"')))
+    robot = load_robot(written(tmp_path, GOOD.replace("</robot>", f"{pads}</robot>")))
+
+    (note,) = [note for note in robot.notes if "inertia tensor" in note]
+    assert note.startswith("left and right: no body has this inertia tensor")
+    assert robot.links[1].inertia.mass == 3.0
+
+
+def test_a_point_mass_on_the_last_axis_is_refused(tmp_path):
+    point = re.sub(r'ixx.*izz="1"', 'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"', INERTIAL)
+
+    with pytest.raises(InputFileError, match="beyond joint 'elbow' are such that no torque"):
+        load_robot(written(tmp_path, GOOD.replace(INERTIAL, point)))
 
 
 def test_unknown_base_and_tip_are_named_together(tmp_path):

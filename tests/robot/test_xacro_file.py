@@ -79,7 +79,7 @@ def test_a_fault_in_expanded_text_names_the_element(tmp_path):
         GOOD.replace('value="3"', 'value="${-3}"').replace("<robot ", f"<robot {XACRO} ")
     )
 
-    with pytest.raises(InputFileError, match="<mass> value: a mass of -3") as caught:
+    with pytest.raises(InputFileError, match="<link name='upper'> <mass> value: a mass") as caught:
         load_robot(path)
 
     assert caught.value.line is None
