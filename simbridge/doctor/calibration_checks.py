@@ -11,10 +11,10 @@ import pinocchio as pin
 from simbridge.backends.controller_arm import SAME_FLANGE
 from simbridge.doctor.findings import Finding, failure, success, unknown
 from simbridge.errors import InvalidParameter
-from simbridge.robot.calibration import calibrate, deviations
-from simbridge.robot.calibration_difference import ros_difference
+from simbridge.robot.calibration import calibrate, calibrated_chain, deviations
+from simbridge.robot.calibration_difference import largest_difference, ros_difference
 from simbridge.robot.kinematics import tool_frame
-from simbridge.robot.parts import RosCalibration
+from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres, milliradians
 from simbridge.ur import tables
@@ -83,16 +83,42 @@ def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalib
     """
     if survey.arm is None:
         return unknown("calibration file", tables.PRIMARY)
-
     distance, angle = ros_difference(calibration, survey.arm.kinematics)
+    return _compare_flange(path, distance, angle, remedy="let ROS's ur_calibration write it again")
+
+
+def check_table_of_file(survey: Survey, path: Path, table: DhTable) -> Finding:
+    """Check that a table that a calibration file states is that of the controller's arm.
+
+    Args:
+        survey: The controller's answers on its ports.
+        path: Path of the file.
+        table: The arm's table, by UR's calibration.conf.
+    """
+    if survey.arm is None:
+        return unknown("calibration file", tables.PRIMARY)
+    reported = calibrated_chain(survey.arm.kinematics)
+    flange = pin.SE3.Identity()
+    distance, angle = largest_difference(calibrated_chain(table), reported, flange)
+    return _compare_flange(path, distance, angle, remedy="copy the controller's file again")
+
+
+def _compare_flange(path: Path, distance: float, angle: float, *, remedy: str) -> Finding:
+    """Return whether a file is the controller's, by how far apart they place the flange.
+
+    Args:
+        path: Path of the file.
+        distance: Largest distance, m.
+        angle: Largest angle, rad.
+        remedy: What to do about another arm's file, as a clause.
+    """
     difference = f"{millimetres(distance)} mm and {milliradians(angle)} mrad at the flange"
     if max(distance, angle) <= SAME_FLANGE:
         return success("calibration file", f"{path.name} is the controller's, within {difference}")
     return failure(
         "calibration file",
         f"{path.name} is not the controller's: up to {difference}",
-        "It belongs to another arm, or is older than the last calibration: let ROS's "
-        "ur_calibration write it again.",
+        f"It belongs to another arm, or is older than the last calibration: {remedy}.",
     )
 
 

@@ -25,6 +25,11 @@ from simbridge.recording.record_tables import installed
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
+from simbridge.robot.controller_calibration_file import (
+    add_to_nominal,
+    is_controller_calibration,
+    read_controller_calibration,
+)
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
@@ -232,15 +237,18 @@ def _check_arm(
 
     results.append(calibration_checks.check_calibration(survey, robot))
     if cell is not None and cell.calibration is not None:
-        results.append(_check_calibration_file(survey, cell.calibration))
+        results.append(_check_calibration_file(survey, robot, cell.calibration))
     return results
 
 
-def _check_calibration_file(survey: Survey, path: Path) -> Finding:
-    """Check that the cell's calibration file, simbridge's or ROS's, is that of the arm."""
+def _check_calibration_file(survey: Survey, robot: Robot, path: Path) -> Finding:
+    """Check that the cell's calibration file, simbridge's, ROS's or UR's, is that of the arm."""
     if is_ros_calibration(path):
         calibration = read_ros_calibration(path)
         return calibration_checks.check_ros_calibration_file(survey, path, calibration)
+    if is_controller_calibration(path):
+        table = add_to_nominal(path, read_controller_calibration(path), robot)
+        return calibration_checks.check_table_of_file(survey, path, table)
     _, checksum = read_calibration(path)
     return calibration_checks.check_calibration_file(survey, path, checksum)
 

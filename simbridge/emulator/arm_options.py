@@ -11,8 +11,13 @@ import numpy as np
 from simbridge.emulator.state import PROFILES, Profile
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.robot.calibration_file import read_calibration
+from simbridge.robot.controller_calibration_file import (
+    add_to_nominal,
+    is_controller_calibration,
+    read_controller_calibration,
+)
 from simbridge.robot.kinematics_source import with_kinematics
-from simbridge.robot.parts import DhTable
+from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.printed_table import printed_table
 from simbridge.robot.robot import Robot
@@ -91,7 +96,8 @@ def speed_limits(arm: Robot, text: str) -> tuple[float, ...]:
 def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
     """Return the table and the checksum of a calibration file.
 
-    A calibration of ROS has no checksum, and gets one from its numbers.
+    A calibration of ROS has no checksum, and gets one from its numbers; UR's calibration.conf has
+    those of its joints.
 
     Raises:
         InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of
@@ -101,14 +107,26 @@ def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
         # Refuse the calibration of another model.
         with_kinematics(arm, path)
         calibration = read_ros_calibration(path)
-        digest = hashlib.sha256(repr(calibration).encode()).digest()
         try:
-            return printed_table(calibration), struct.unpack(">6I", digest[:24])
+            return printed_table(calibration), _checksum_of(calibration)
         except InvalidParameter as error:
             raise InputFileError(path, str(error)) from None
 
-    table, checksum = read_calibration(path)
+    if is_controller_calibration(path):
+        # Refuse the calibration of another model.
+        with_kinematics(arm, path)
+        controller_calibration = read_controller_calibration(path)
+        table = add_to_nominal(path, controller_calibration, arm)
+        checksum = controller_calibration.checksum or _checksum_of(table)
+    else:
+        table, checksum = read_calibration(path)
     if tuple(checksum) == URSIM_CHECKSUM:
         reason = "all ones say that this is URSim, without a calibration"
         raise InputFileError(path, reason, field="checksum")
     return table, checksum
+
+
+def _checksum_of(calibration: DhTable | RosCalibration) -> tuple[int, ...]:
+    """Return a checksum (6) of the numbers of a calibration whose file has none."""
+    digest = hashlib.sha256(repr(calibration).encode()).digest()
+    return struct.unpack(">6I", digest[:24])

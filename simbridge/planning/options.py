@@ -212,8 +212,8 @@ class Options:
     )
     kinematics: AnyPath | None = option(
         None,
-        "Kinematics: nominal, or those of an individual arm from a calibration file (TOML, or "
-        "ROS's my_robot_calibration.yaml) or a run.",
+        "Kinematics: nominal, or those of an individual arm from a calibration file (TOML, ROS's "
+        "my_robot_calibration.yaml or UR's calibration.conf) or a run.",
         "nominal|FILE",
         "the cell's, else the controller's own; nominal in simulation",
     )

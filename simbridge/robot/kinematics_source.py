@@ -1,4 +1,7 @@
-"""The kinematics that --kinematics names: a calibration file, ours or ROS's, or those of a run."""
+"""The kinematics that --kinematics names: a calibration file, or those of a run.
+
+The file is simbridge's, ROS's my_robot_calibration.yaml, or UR's calibration.conf.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,11 @@ from simbridge.robot.calibration import (
     chain_deviations,
 )
 from simbridge.robot.calibration_file import ROWS, TableOfFile, read_calibration
+from simbridge.robot.controller_calibration_file import (
+    add_to_nominal,
+    is_controller_calibration,
+    read_controller_calibration,
+)
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_file import RobotFile
@@ -70,8 +78,8 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
 
     Args:
         robot: The nominal arm.
-        source: "nominal"; a calibration file, also ROS's (.yaml); or a run (its directory or its
-            settings.toml), for the run's kinematics.
+        source: "nominal"; a calibration file, also ROS's (.yaml) or UR's own (.conf); or a run (its
+            directory or its settings.toml), for the run's kinematics.
 
     Raises:
         InputFileError: The file cannot be read, or it is for another model, or for none.
@@ -93,7 +101,7 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
     try:
         arm = calibrate(robot, calibration)
     except InvalidParameter as error:
-        hint = "" if robot.calibration is not None else f" {_model_hint(calibration)}"
+        hint = "" if robot.calibration is not None else f" {_model_hint(path, calibration)}"
         raise InputFileError(path, f"{error}{hint}") from None
     if arm is robot and robot.calibration is None:
         warnings.warn(
@@ -109,9 +117,10 @@ def _read_source(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
     if is_ros_calibration(path):
         return read_ros_calibration(path)
 
-    text = read_text(path)
+    if is_controller_calibration(path):
+        return add_to_nominal(path, read_controller_calibration(path), robot)
     try:
-        is_of_run = "kinematics" in decode_toml(text)
+        is_of_run = "kinematics" in decode_toml(read_text(path))
     except ValueError:
         # `read_calibration` refuses it with the line.
         is_of_run = False
@@ -131,18 +140,36 @@ def _read_source(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
     return None
 
 
-def _model_hint(calibration: DhTable | RosCalibration) -> str:
-    """Return a sentence about the model in robots/ that a calibration is for."""
-    chain = calibrated_chain(calibration)
-    for name, path in robot_files().items():
-        model = TomlFile(path).decode(RobotFile).kinematics
+def _model_hint(path: Path, calibration: DhTable | RosCalibration) -> str:
+    """Return sentences about the models in robots/ that the calibration in a file is for."""
+    differences: DhTable | None = None
+    if not is_ros_calibration(path) and is_controller_calibration(path):
+        differences = read_controller_calibration(path).differences
+
+    names = []
+    for name, file in robot_files().items():
+        model = TomlFile(file).decode(RobotFile).kinematics
         zeros = (0.0,) * len(model.d)
-        table = DhTable(zeros, tuple(model.a), tuple(model.d), tuple(model.alpha))
-        nominal = calibrated_chain(table)
-        if len(nominal) != len(chain):
+        nominal = DhTable(zeros, tuple(model.a), tuple(model.d), tuple(model.alpha))
+        if len(model.d) != ROWS:
             continue
-        frame_names = [""] * len(chain)
-        deviations = chain_deviations(frame_names, nominal, anchor_chain(chain, nominal))
-        if all(deviation.relative <= 1.0 for deviation in deviations):
-            return f"It fits a {name}: choose that with --robot."
-    return "It fits none of the arms in robots/: it is no plausible chain of a UR arm."
+        # Differences are from the nominal table of whichever model it is.
+        table = calibration if differences is None else nominal.plus(differences)
+        if _is_plausible(table, nominal):
+            names.append(name)
+
+    origin = ""
+    if differences is not None:
+        origin = "The file states differences, which were added to the nominal table. "
+    if names:
+        return f"{origin}It fits a {' or a '.join(names)}: choose that with --robot."
+    return f"{origin}It fits none of the arms in robots/: it is no plausible chain of a UR arm."
+
+
+def _is_plausible(calibration: DhTable | RosCalibration, nominal: DhTable) -> bool:
+    """Return whether a calibration can be that of an arm with a nominal table."""
+    chain = calibrated_chain(calibration)
+    nominal_chain = calibrated_chain(nominal)
+    anchored = anchor_chain(chain, nominal_chain)
+    deviations = chain_deviations([""] * len(chain), nominal_chain, anchored)
+    return all(deviation.relative <= 1.0 for deviation in deviations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -156,6 +156,13 @@ class DhTable:
     a: tuple[float, ...]
     d: tuple[float, ...]
     alpha: tuple[float, ...]
+
+    def plus(self, differences: DhTable) -> DhTable:
+        """Return the table with differences added to its rows."""
+        columns = []
+        for column, changes in zip(astuple(self), astuple(differences), strict=True):
+            columns.append(tuple(x + change for x, change in zip(column, changes, strict=True)))
+        return DhTable(*columns)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from simbridge.doctor.calibration_checks import (
     check_calibration,
     check_calibration_file,
     check_ros_calibration_file,
+    check_table_of_file,
 )
 from simbridge.robot.calibration import with_dh
 from simbridge.robot.calibration_file import read_calibration
@@ -92,3 +93,14 @@ def test_a_ros_calibration_must_match_the_controller():
         "mrad at the flange",
         "ur_calibration",
     )
+
+
+def test_differences_must_give_the_controllers_table():
+    table, checksum = read_calibration(CALIBRATION)
+    path = Path("calibration.conf")
+
+    mine = check_table_of_file(with_arm(kinematics=table, checksum=checksum), path, table)
+    other = check_table_of_file(READ, path, table)
+
+    assert_verdict(mine, "pass", path.name, "within 0 mm and 0 mrad")
+    assert_verdict(other, "fail", "mrad at the flange", "copy the controller's file")

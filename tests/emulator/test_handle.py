@@ -311,6 +311,23 @@ def test_ros_calibration_has_its_checksum(tmp_path):
     assert max(ros_difference(read_ros_calibration(file), arm.kinematics)) < 1e-9
 
 
+def test_differences_are_added_to_the_nominal_table(tmp_path):
+    nominal = nominal_dh(load_robot("ur5e"))
+    file = tmp_path / "calibration.conf"
+    file.write_text(
+        "[mounting]\ndelta_theta = [0, 1e-3, 0, 0, 0, 0]\ndelta_a = [0, 2e-4, 0, 0, 0, 0]\n"
+        "delta_d = [0, 0, 0, 0, 0, 0]\ndelta_alpha = [0, 0, 0, 0, 0, 0]\n"
+        "joint_checksum = [0xb4200001, 2, 3, 4, 5, 6]\n"
+    )
+
+    with Emulator("ur5e", host=OTHER, calibration=file, boot_time=0.05) as emulator:
+        arm = read_controller(emulator.host).arm
+
+    assert arm.checksum == (0xB4200001, 2, 3, 4, 5, 6)
+    assert arm.kinematics.theta == (0.0, 1e-3, 0.0, 0.0, 0.0, 0.0)
+    assert arm.kinematics.a[1] == pytest.approx(nominal.a[1] + 2e-4, abs=1e-12)
+
+
 def test_calibration_of_another_model_is_refused(cli, tmp_path):
     table = nominal_dh(load_robot("ur5e"))
     file = ros_calibration.write(

@@ -152,3 +152,34 @@ def test_check_takes_the_flag_too(cli, tmp_path) -> None:
     assert answer.status == 2
     assert "none.toml: there is no such file" in answer.message
     assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0
+
+
+CONF = """
+[mounting]
+delta_theta = [ 1e-06, 0.001, -0.0005, 0.0003, -7.0e-07, -6.0e-08]
+delta_a = [ 0.00013, 0.0004, 0.0003, 0.00015, -3.6e-05, 0]
+delta_d = [ 1.3e-06, 0.0002, -0.0001, 0.0003, 1.7e-05, 4.5e-05]
+delta_alpha = [ -0.00085, -0.0004, 0.0009, -0.00033, 0.0015, 0]
+joint_checksum = [ 0xb4200001, 0x00000002, 0x00000003, 0x00000004, 0x00000005, 0x00000006]
+calibration_status = 2 # 0 == notInitialized / 1 == notLinearised / 2 == Linearised
+"""
+
+
+def test_a_controllers_own_file_is_a_calibration(tmp_path, cli) -> None:
+    (tmp_path / "calibration.conf").write_text(CONF)
+    (tmp_path / "lab.toml").write_text('robot = "ur5e"\ncalibration = "calibration.conf"\n')
+
+    answer = cli("run", "step", "--cell", tmp_path / "lab.toml", "--out", tmp_path / "run")
+
+    assert answer.status == 0
+    recorded = RunDirectory.open(tmp_path / "run")
+    assert recorded.summary()["kinematics"]["source"] == "given"
+    assert recorded.summary()["kinematics"]["file"] == str(tmp_path / "calibration.conf")
+    table = recorded.settings().kinematics.dh
+    assert table["a"][1] == pytest.approx(-0.425 + 0.0004, abs=1e-12)
+    assert table["d"][0] == pytest.approx(0.1625 + 1.3e-6, abs=1e-12)
+
+    # The run keeps them without the file.
+    (tmp_path / "calibration.conf").unlink()
+    again = cli("check", "step", "--robot", "ur5e", "--kinematics", tmp_path / "run")
+    assert "calibrated for this arm (run)" in again.out

@@ -1,0 +1,162 @@
+"""UR's own file of a controller, calibration.conf: differences from the nominal table of its model.
+
+A controller keeps it in its folder .urcontrol. The Denavit-Hartenberg table of the arm is the
+nominal table plus the differences, row by row.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.errors import InputFileError
+from simbridge.files.reading import read_text
+from simbridge.quoting import quoted
+from simbridge.robot.calibration import nominal_dh, with_dh
+from simbridge.robot.calibration_file import ROWS
+from simbridge.robot.parts import DhTable
+from simbridge.robot.robot import Robot
+
+COLUMNS = ("theta", "a", "d", "alpha")
+# The meaning of `calibration_status`, as the file's own comment states it.
+STATUS = {0: "not initialized", 1: "not linearised", 2: "linearised"}
+LINEARISED = 2
+WHAT_IT_IS = "UR's file of differences from the nominal table (delta_theta, delta_a, ...)"
+
+# `name = value`; a list in brackets may go on in the next lines, up to another `name =`.
+_ENTRY = re.compile(
+    r"""
+    ^[ \t]* (\w+) [ \t]*=[ \t]*
+    ( \[ [^]\n]* (?: \n (?![ \t]*\w+[ \t]*=) [^]\n]* )* \]? | [^\n]* )
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+# A comment, to the end of its line.
+_COMMENT = re.compile(r"[#;][^\n]*")
+_DIFFERENCES = re.compile(r"^[ \t]*delta_(theta|a|d|alpha)[ \t]*=", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class ControllerCalibration:
+    """The calibration of one individual arm as its controller keeps it.
+
+    Attributes:
+        differences: Differences from the nominal table (6 rows), rad and m.
+        checksum: Those of the joints' own calibrations (6); empty where the file has none.
+    """
+
+    differences: DhTable
+    checksum: tuple[int, ...]
+
+
+def is_controller_calibration(path: Path) -> bool:
+    """Return whether a file is UR's calibration.conf, by the end of its name or its content.
+
+    Raises:
+        InputFileError: The file cannot be read.
+    """
+    return path.suffix.lower() == ".conf" or _DIFFERENCES.search(read_text(path)) is not None
+
+
+def read_controller_calibration(path: Path) -> ControllerCalibration:
+    """Read UR's calibration.conf.
+
+    Raises:
+        InputFileError: The file cannot be read, a difference is missing or no number, or the
+            controller had not finished its calibration; names the entry and its line.
+    """
+    text = _COMMENT.sub("", read_text(path))
+    entries: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for match in _ENTRY.finditer(text):
+        name = match[1]
+        line = text.count("\n", 0, match.start(1)) + 1
+        if name in entries:
+            raise InputFileError(path, f"{name} is there twice", line=line, field=name)
+        entries[name] = match[2].strip()
+        lines[name] = line
+
+    missing = [f"delta_{column}" for column in COLUMNS if f"delta_{column}" not in entries]
+    if missing:
+        reason = f"this is not {WHAT_IT_IS}: {', '.join(missing)} is missing"
+        raise InputFileError(path, reason, field=missing[0])
+
+    status = entries.get("calibration_status", str(LINEARISED))
+    if status != str(LINEARISED):
+        meaning = next((STATUS[code] for code in STATUS if str(code) == status), "unknown")
+        reason = (
+            f"this is {status} ({meaning}): only the differences of a finished calibration, "
+            f"{LINEARISED} ({STATUS[LINEARISED]}), describe the arm"
+        )
+        line = lines["calibration_status"]
+        raise InputFileError(path, reason, line=line, field="calibration_status")
+
+    columns = []
+    for column in COLUMNS:
+        name = f"delta_{column}"
+        columns.append(_read_numbers(path, entries[name], name=name, line=lines[name]))
+    checksum: tuple[int, ...] = ()
+    if "joint_checksum" in entries:
+        value = entries["joint_checksum"]
+        checksum = _read_checksum(path, value, line=lines["joint_checksum"])
+    return ControllerCalibration(DhTable(*columns), checksum)
+
+
+def add_to_nominal(path: Path, calibration: ControllerCalibration, robot: Robot) -> DhTable:
+    """Return the table of an individual arm: the nominal one plus the differences of a file.
+
+    Args:
+        path: The file.
+        calibration: Its content.
+        robot: The nominal arm.
+
+    Raises:
+        InputFileError: The arm has no Denavit-Hartenberg table of six rows.
+    """
+    nominal = nominal_dh(robot)
+    is_table = np.allclose(
+        with_dh(robot, nominal).placements, robot.placements, rtol=0.0, atol=1e-9
+    )
+    if robot.n != ROWS or robot.prismatic.any() or not is_table:
+        reason = (
+            f"this is {WHAT_IT_IS}, and {robot.name} has no such table of six rows; choose the "
+            "arm by its name (--robot ur5e)"
+        )
+        raise InputFileError(path, reason)
+
+    return nominal.plus(calibration.differences)
+
+
+def _read_numbers(path: Path, value: str, *, name: str, line: int) -> tuple[float, ...]:
+    """Return the six finite numbers of an entry; refuse any other."""
+    try:
+        numbers = tuple(float(word) for word in _split(value))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != ROWS or not all(map(math.isfinite, numbers)):
+        reason = f"{quoted(value)} is not a list of {ROWS} finite numbers"
+        raise InputFileError(path, reason, line=line, field=name)
+    return numbers
+
+
+def _read_checksum(path: Path, value: str, *, line: int) -> tuple[int, ...]:
+    """Return the six 32-bit numbers of a checksum, decimal or hexadecimal."""
+    try:
+        words = tuple(int(word, 0) for word in _split(value))
+    except ValueError:
+        words = ()
+    if len(words) != ROWS or not all(0 <= word < 2**32 for word in words):
+        reason = f"{quoted(value)} is not a list of {ROWS} 32-bit numbers"
+        raise InputFileError(path, reason, line=line, field="joint_checksum")
+    return words
+
+
+def _split(value: str) -> list[str]:
+    """Return the elements of a list in brackets."""
+    if not (value.startswith("[") and value.endswith("]")):
+        raise ValueError(value)
+    return [word.strip() for word in value[1:-1].strip().rstrip(",").split(",")]
