@@ -233,7 +233,9 @@ class StudioSetup:
                 value = value.source
             elif option.name == "package":
                 value = ",".join(value)
-            arguments += _flag_arguments(flag_name(option), value)
+            occurrences = value if option.metadata.get("repeats") else (value,)
+            for occurrence in occurrences:
+                arguments += _flag_arguments(flag_name(option), occurrence)
         return arguments
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, make_dataclass
 from typing import Annotated, Any, get_args, get_type_hints
 
-from tyro.conf import arg, subcommand
+from tyro.conf import UseAppendAction, arg, subcommand
 
 from simbridge.cli.flags import COMMANDS, PlanFlags
 from simbridge.errors import InvalidParameter
@@ -152,6 +152,11 @@ def _flag(name: str, option: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     """
     facts = option.metadata
     metavar = facts.get("metavar") or None
+    unset = facts.get("unset", "none")
+    if facts.get("repeats"):
+        hint = f"(default: {unset})"
+        shown = arg(help=facts["help"], metavar=metavar, help_behavior_hint=hint)
+        return name, Annotated[kind, UseAppendAction, shown], ()
 
     # An option with a default that is not empty: tyro reads and shows it.
     default = option.default
@@ -170,7 +175,6 @@ def _flag(name: str, option: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     word_count = len((metavar or "").split()) or 1
     reading = optional_reading(word_count, convert, choices)
 
-    unset = facts.get("unset", "none")
     shown = arg(
         name=facts.get("flag"),
         help=facts["help"],

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeAlias, Union, get_args
 
-from tyro.conf import arg, subcommand
+from tyro.conf import UseAppendAction, arg, subcommand
 
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.flag_types import optional_arg, optional_reading
@@ -59,6 +59,10 @@ class ExperimentParameters:
     """Link of a URDF that is the tool."""
     package: Annotated[tuple[str, ...], optional_arg("NAME=DIR ...", "found as for run")] = ()
     """Where packages of a URDF's meshes or of $(find NAME) are."""
+    xacro_arg: Annotated[
+        tuple[str, ...], UseAppendAction, optional_arg("NAME=VALUE", "the file's defaults")
+    ] = ()
+    """Value of an argument of a xacro file; repeat the flag for others."""
     link_lengths: Annotated[tuple[float, ...], optional_arg("M ...", "the robot's")] = ()
     """Lengths of the links of a planar arm (planar2r, planar3r), m."""
     tcp: Annotated[

@@ -81,6 +81,7 @@ def choose_arm(parameters: ExperimentParameters) -> ExperimentArm:
         tip=parameters.tip,
         # As for `run`, values may be separated by commas, too.
         packages=read_packages(",".join(parameters.package)),
+        xacro_args=parameters.xacro_arg,
     )
     robot = Options(tcp=parameters.tcp or ()).equip(robot)
 

@@ -23,7 +23,8 @@ def option(
         metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each
             value; `read`, a function from the flag's text to the value; `flag`, its name where that
             is not the field's; `prefix` of the flags of an option that is a dataclass; `table` of
-            settings.toml that records the option as given.
+            settings.toml that records the option as given; `repeats`, whether the flag is repeated
+            for each of several values.
     """
     shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
     return field(default=default, metadata={**shown, **metadata})

@@ -252,6 +252,13 @@ class Options:
         "ROS_PACKAGE_PATH, and the directories around the file",
         read=read_packages,
     )
+    xacro_arg: tuple[str, ...] = shared_option(
+        (),
+        "Value of an argument of a xacro file; repeat the flag for others.",
+        "NAME=VALUE",
+        "the file's defaults",
+        repeats=True,
+    )
     feedforward: Switch | None = planned_option(
         None,
         "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the "
@@ -368,8 +375,13 @@ class Options:
 
     @property
     def links(self) -> dict[str, Any]:
-        """Base and tip of the arm in a URDF, and its packages, as `load_robot` takes them."""
-        return {"base": self.base, "tip": self.tip, "packages": self.package}
+        """What chooses the arm in a URDF or xacro file, as `load_robot` takes it."""
+        return {
+            "base": self.base,
+            "tip": self.tip,
+            "packages": self.package,
+            "xacro_args": self.xacro_arg,
+        }
 
     def equip(self, robot: Robot) -> Robot:
         """Return the arm with the chosen kinematics, TCP and payload, mounted as in the cell.

@@ -55,6 +55,7 @@ def record_robot(robot: Robot, options: Options) -> RobotRecord:
         base=robot.base,
         tip=robot.tip,
         package=list(robot.packages) or None,
+        xacro_arg=list(robot.xacro_args) or None,
         notes=list(robot.notes) or None,
         joint_names=list(robot.joint_names),
         home=robot.home.tolist(),

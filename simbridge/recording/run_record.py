@@ -127,6 +127,7 @@ class RobotRecord(Struct, kw_only=True):
         base: The link of a URDF at which the arm begins.
         tip: The link of a URDF that is the tool.
         package: Directories of packages of a URDF, as NAME=DIR.
+        xacro_arg: Arguments of a xacro file, as NAME=VALUE.
         notes: Remarks of the file's reader.
         joint_names: Names of the n joints.
         home: Joint positions (n,), rad or m.
@@ -150,6 +151,7 @@ class RobotRecord(Struct, kw_only=True):
     base: str | None = None
     tip: str | None = None
     package: list[str] | None = None
+    xacro_arg: list[str] | None = None
     notes: Shown = None
     joint_names: list[str]
     home: JointValues

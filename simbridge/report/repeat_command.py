@@ -51,8 +51,10 @@ def repeat_command(record: Record, run: Path) -> str | None:
         # None stands for a flag that was not given.
         if value is None:
             continue
-        values = value if isinstance(value, list) else [value]
-        command += [f"--{flag}", *map(str, values)]
+        # A tuple repeats the flag; a list is the words of one.
+        for occurrence in value if isinstance(value, tuple) else (value,):
+            words = occurrence if isinstance(occurrence, list) else [occurrence]
+            command += [f"--{flag}", *map(str, words)]
     return shlex.join(command)
 
 
@@ -108,11 +110,12 @@ def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
 
 
 def _arm_flags(robot: RobotRecord) -> dict[str, Any]:
-    """Return the links and packages of a URDF, and home and tool speed."""
+    """Return links, packages and arguments of a URDF or xacro file, home and tool speed."""
     return {
         "base": robot.base,
         "tip": robot.tip,
         "package": None if robot.package is None else ",".join(robot.package),
+        "xacro-arg": tuple(robot.xacro_arg or ()),
         "home": None if robot.file_home is None else robot.home,
         "max-tool-speed": robot.max_tool_speed,
     }

@@ -19,6 +19,7 @@ from simbridge.robot.robot import Robot
 from simbridge.robot.robot_descriptions import find_description
 from simbridge.robot.toml_reader import read_toml
 from simbridge.robot.urdf_reader import read_urdf
+from simbridge.robot.xacro_file import parse_xacro_args
 
 URDF_SUFFIXES = {".urdf", ".xml", ".xacro"}
 
@@ -31,6 +32,7 @@ def load_robot(
     base: str | None = None,
     tip: str | None = None,
     packages: Sequence[str] = (),
+    xacro_args: Sequence[str] = (),
 ) -> Robot:
     """Load an arm.
 
@@ -45,6 +47,8 @@ def load_robot(
         base: The link of a URDF where the arm begins; see `read_urdf`.
         tip: The link of a URDF where the arm ends; see `read_urdf`.
         packages: Directories of a URDF's packages, each as NAME=DIR; see `Packages`.
+        xacro_args: Values of a xacro file's arguments, each as NAME=VALUE; the others have their
+            defaults.
 
     Raises:
         UnknownName: There is no robot of that name.
@@ -54,21 +58,25 @@ def load_robot(
     """
     text = os.fspath(robot)
     known_packages = parse_packages(tuple(packages))
+    arguments = parse_xacro_args(xacro_args)
     files = robot_files()
     path = files.get(text) or files.get(text.lower()) or Path(text)
     suffix = path.suffix.lower()
 
     if suffix == ".toml":
-        _refuse_urdf_options(text, [option for option in (base, tip, *packages) if option])
+        urdf_options = (base, tip, *packages, *xacro_args)
+        _refuse_urdf_options(text, [option for option in urdf_options if option])
         arm = read_toml(path, lengths)
     elif suffix in URDF_SUFFIXES or os.sep in text or text.endswith("_description"):
         if lengths is not None:
             needed = "left out for a URDF, which defines its own links"
             raise InvalidParameter("link lengths", list(lengths), needed)
         if suffix not in URDF_SUFFIXES and os.sep not in text:
-            path, described_packages = find_description(text)
-            known_packages = described_packages | known_packages
-        arm = _load_urdf(path, base=base, tip=tip, packages=known_packages)
+            description = find_description(text)
+            path = description.file
+            known_packages = description.packages | known_packages
+            arguments = description.arguments | arguments
+        arm = _load_urdf(path, base=base, tip=tip, packages=known_packages, arguments=arguments)
     else:
         hint = (
             "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions "
@@ -85,18 +93,25 @@ def _refuse_urdf_options(robot: str, options: Sequence[str]) -> None:
     """Refuse what only a URDF has, of an arm that is none."""
     if options:
         needed = f"left out for {robot}, which is not a URDF"
-        raise InvalidParameter("base, tip or package", ", ".join(options), needed)
+        raise InvalidParameter("base, tip, package or xacro argument", ", ".join(options), needed)
 
 
 def _load_urdf(
-    path: Path, *, base: str | None, tip: str | None, packages: Mapping[str, Path]
+    path: Path,
+    *,
+    base: str | None,
+    tip: str | None,
+    packages: Mapping[str, Path],
+    arguments: Mapping[str, str],
 ) -> Robot:
     """Read an arm, find its home, and warn of what was decided; see `read_urdf`."""
-    arm = with_found_home(read_urdf(path, base=base, tip=tip, packages=packages))
+    arm = read_urdf(path, base=base, tip=tip, packages=packages, arguments=arguments)
+    arm = with_found_home(arm)
     for note in arm.notes:
         warnings.warn(note, stacklevel=3)
     named_packages = tuple(f"{name}={directory}" for name, directory in packages.items())
-    return replace(arm, base=base, tip=tip, packages=named_packages)
+    xacro_args = tuple(f"{name}={value}" for name, value in arguments.items())
+    return replace(arm, base=base, tip=tip, packages=named_packages, xacro_args=xacro_args)
 
 
 def _check_home(arm: Robot, home: Sequence[float]) -> Array:

@@ -63,6 +63,7 @@ class Robot:
         base: The first link of the arm in its URDF, where one was given (see `load_robot`).
         tip: The last one, the same.
         packages: The packages with which its URDF was read, each NAME=DIR, the same.
+        xacro_args: The arguments with which its xacro file was read, each NAME=VALUE.
         notes: What was decided when its file was read, as sentences.
         base_name: What its URDF calls the link that is base_link here.
     """
@@ -92,6 +93,7 @@ class Robot:
     base: str | None = None
     tip: str | None = None
     packages: tuple[str, ...] = ()
+    xacro_args: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     base_name: str = "base_link"
 

@@ -9,18 +9,30 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 from simbridge.errors import InputFileError, MissingPackage, UnknownName
 
 
-def find_description(name: str) -> tuple[Path, dict[str, Path]]:
+class Description(NamedTuple):
+    """A robot of robot_descriptions.
+
+    Attributes:
+        file: Its URDF or xacro file.
+        packages: Directories of its packages, by name.
+        arguments: Values of the xacro file's arguments, by name.
+    """
+
+    file: Path
+    packages: dict[str, Path]
+    arguments: dict[str, str]
+
+
+def find_description(name: str) -> Description:
     """Find the URDF of a name of robot_descriptions, and download it if it is not there.
 
     Args:
         name: Such as "panda_description".
-
-    Returns:
-        The file, and the directories of its packages by their names.
 
     Raises:
         MissingPackage: robot_descriptions is not installed.
@@ -52,7 +64,11 @@ def find_description(name: str) -> tuple[Path, dict[str, Path]]:
         reason = f"{reason}\nWithout a network give the path of a URDF."
         raise InputFileError(cache, reason, field=name) from None
 
-    file = getattr(module, "URDF_PATH", None) or getattr(module, "XACRO_PATH", None)
+    arguments: dict[str, str] = {}
+    file = getattr(module, "URDF_PATH", None)
+    if file is None:
+        file = getattr(module, "XACRO_PATH", None)
+        arguments = dict(getattr(module, "XACRO_ARGS", {}))
     if file is None:
         raise InputFileError(cache, "robot_descriptions has no URDF of it", field=name)
     packages = {}
@@ -60,4 +76,4 @@ def find_description(name: str) -> tuple[Path, dict[str, Path]]:
         if hasattr(module, attribute):
             directory = Path(getattr(module, attribute))
             packages[directory.name] = directory
-    return Path(file), packages
+    return Description(Path(file), packages, arguments)

@@ -49,6 +49,7 @@ def read_urdf(
     base: str | None = None,
     tip: str | None = None,
     packages: Mapping[str, Path] | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Robot:
     """Read one arm from a URDF or xacro file.
 
@@ -59,13 +60,14 @@ def read_urdf(
         base: The link where the arm begins; base_link, else the root, by default.
         tip: The tool's link; tool0, else the only link without children, by default.
         packages: Directories of packages, by name (see `Packages`).
+        arguments: Values of a xacro file's arguments, by name; the others have their defaults.
 
     Raises:
         InputFileError: Names the element and the line at fault, or all of them if there are
             several.
     """
     search = Packages(path, packages or {})
-    root = read_xml(path, search)
+    root = read_xml(path, search, arguments)
     if root.tag != "robot":
         root.refuse("a URDF begins with <robot>")
 

@@ -9,13 +9,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simbridge.errors import InputFileError, optional_package
+from simbridge.errors import InputFileError, InvalidParameter, optional_package
 from simbridge.files.reading import MIB
 from simbridge.files.reading_process import Limits, ReadingFailed, ReadingProcess
+from simbridge.quoting import quoted, quoted_list
 from simbridge.robot.packages import PACKAGE_FILE, Packages, search_path
 
 LIMITS = Limits(cpu=10, memory=1024 * MIB, output=4 * MIB)
-ADVICE = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
+
+
+def parse_xacro_args(texts: Sequence[str]) -> dict[str, str]:
+    """Return the values of xacro arguments by their names.
+
+    Args:
+        texts: Each as NAME=VALUE, or NAME:=VALUE as ROS writes it.
+
+    Raises:
+        InvalidParameter: One is not of this form, or is there twice.
+    """
+    arguments: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.removesuffix(":").strip()
+        if not (name and equals):
+            raise InvalidParameter("xacro argument", text, "NAME=VALUE")
+        if name in arguments:
+            raise InvalidParameter("xacro argument", text, f"the only one that is called {name}")
+        arguments[name] = value
+    return arguments
 
 
 def expand_xacro(
@@ -52,13 +73,27 @@ def expand_xacro(
         except ReadingFailed as error:
             raise InputFileError(path, f"xacro cannot expand it: {error}") from None
 
+    declared = answer.get("declared", [])
     if "urdf" in answer:
+        _refuse_unknown(path, arguments, declared)
         return str(answer["urdf"])
     if answer.get("missing"):
         raise InputFileError(path, _missing_packages(answer["missing"], text, packages))
     if "refused" in answer:
         raise InputFileError(path, _refused_read(answer["refused"]))
-    raise InputFileError(path, f"xacro cannot expand it: {answer['reason']}; {ADVICE}")
+    reason = f"xacro cannot expand it: {answer['reason']}"
+    if declared:
+        reason += f"; its arguments are given by --xacro-arg NAME=VALUE: {quoted_list(declared)}"
+    raise InputFileError(path, reason)
+
+
+def _refuse_unknown(path: Path, arguments: Mapping[str, str], declared: Sequence[str]) -> None:
+    """Refuse arguments that a file does not declare."""
+    for name in arguments:
+        if name not in declared:
+            known = quoted_list(declared) if declared else "none"
+            reason = f"it has no argument {quoted(name)} for --xacro-arg; it declares: {known}"
+            raise InputFileError(path, reason)
 
 
 def _nearby_directories(path: Path) -> Iterator[Path]:

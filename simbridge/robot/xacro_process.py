@@ -14,6 +14,7 @@ import os
 import stat
 import sys
 import warnings
+import xml.dom.minidom
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -242,6 +243,46 @@ def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None
     sys.modules[inner.__name__] = inner
 
 
+class Arguments(dict[str, str]):
+    """The arguments of a file, which remember their names.
+
+    Attributes:
+        declared: Names that the file has declared or used, in that order.
+    """
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
+        self.declared: list[str] = []
+
+    def __contains__(self, name: object) -> bool:
+        if isinstance(name, str) and name not in self.declared:
+            self.declared.append(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        if name in self:
+            return super().__getitem__(name)
+        raise KeyError(name)
+
+
+def parse_file(file: str) -> xml.dom.minidom.Document:
+    """Parse a file; attributes of its root that use arguments are evaluated last.
+
+    UR's own ur.urdf.xacro is called $(arg name), and declares the argument below.
+    """
+    xacro.init_stacks(file)
+    document = xacro.parse(None, file)
+    root = document.documentElement
+    for name, value in list(root.attributes.items()):
+        if "$(arg" in value and not name.startswith(("xmlns", "xacro:")):
+            root.removeAttribute(name)
+            attribute = document.createElement("xacro:attribute")
+            attribute.setAttribute("name", name)
+            attribute.setAttribute("value", value)
+            root.appendChild(attribute)
+    return document
+
+
 def answer(request: bytes) -> bytes:
     """Expand the file of a request; see `expand_xacro` for its fields and those of the answer."""
     fields = json.loads(request)
@@ -250,6 +291,7 @@ def answer(request: bytes) -> bytes:
     named = {name: Path(directory) for name, directory in fields["named"].items()}
     reads = Reads(fields["file"], fields["nearby"], fields["configured"])
     missing: list[str] = []
+    arguments = Arguments(fields["arguments"])
     install_finder(Packages(Path(fields["file"]), named), reads, missing)
 
     # What is imported on demand is imported before the hook refuses it.
@@ -259,18 +301,21 @@ def answer(request: bytes) -> bytes:
         with reads.active(True), warnings.catch_warnings():
             # xacro uses parts of the XML library that are deprecated.
             warnings.simplefilter("ignore")
-            document = xacro.process_file(fields["file"], mappings=dict(fields["arguments"]))
+            document = parse_file(fields["file"])
+            xacro.process_doc(document, mappings=arguments)
             urdf = document.toprettyxml(indent=" ")
     except MemoryError:
         raise
     except BaseException as error:  # whatever a file's expressions bring about
         if _is_memory(error):
             raise MemoryError from None
-        return json.dumps(_refusal(error, missing, reads)).encode()
+        refusal = {**_refusal(error, missing, reads), "declared": arguments.declared}
+        return json.dumps(refusal).encode()
     if missing or reads.refused or reads.forbidden:
         # It was swallowed, such as that of an include that is optional.
         return json.dumps(_refusal(None, missing, reads)).encode()
-    return json.dumps({"urdf": urdf}, ensure_ascii=False).encode()
+    expansion = {"urdf": urdf, "declared": arguments.declared}
+    return json.dumps(expansion, ensure_ascii=False).encode()
 
 
 def _is_memory(error: BaseException) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.parsers.expat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -134,12 +134,13 @@ class Element:
         return value
 
 
-def read_xml(path: Path, packages: Packages) -> Element:
+def read_xml(path: Path, packages: Packages, arguments: Mapping[str, str] | None = None) -> Element:
     """Read an XML file; a xacro file is expanded first, and its elements have no lines.
 
     Args:
         path: The file.
         packages: Where a xacro file's packages are looked up.
+        arguments: Values of a xacro file's arguments, by name; the others have their defaults.
 
     Returns:
         The root element.
@@ -149,6 +150,11 @@ def read_xml(path: Path, packages: Packages) -> Element:
     """
     text = read_text(path, MAX_URDF_BYTES)
     is_xacro = path.suffix.lower() == ".xacro" or "<xacro:" in text
+    if is_xacro:
+        text = expand_xacro(path, text, packages, arguments)
+    elif arguments:
+        reason = "this is no xacro file: it has no arguments (--xacro-arg)"
+        raise InputFileError(path, reason, field=next(iter(arguments)))
 
     parser = xml.parsers.expat.ParserCreate()
     document = Element(path, "", {}, 0)
@@ -175,7 +181,7 @@ def read_xml(path: Path, packages: Packages) -> Element:
     parser.EndElementHandler = end
     parser.EntityDeclHandler = refuse_entity
     try:
-        parser.Parse(expand_xacro(path, text, packages) if is_xacro else text, True)
+        parser.Parse(text, True)
     except xml.parsers.expat.ExpatError as error:
         reason = f"this is not well-formed XML: {xml.parsers.expat.ErrorString(error.code)}"
         raise InputFileError(path, reason, line=error.lineno) from None

@@ -46,6 +46,7 @@ LIVE = (
     "base",
     "tip",
     "package",
+    "xacro_arg",
 )
 # The fields of `LIVE` that a simulation on the caller's clock has.
 SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))

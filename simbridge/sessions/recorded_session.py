@@ -104,7 +104,12 @@ class RecordedSession:
             needed = f"given: the arm of {self.path} was defined by a program, or its file is gone"
             raise InvalidParameter("robot", robot.name, needed)
 
-        recorded_links = {"base": robot.base, "tip": robot.tip, "packages": robot.package or ()}
+        recorded_links = {
+            "base": robot.base,
+            "tip": robot.tip,
+            "packages": robot.package or (),
+            "xacro_args": robot.xacro_arg or (),
+        }
         chosen_links = {name: value for name, value in (links or {}).items() if value}
         return load_robot(
             robot.name if robot.is_built_in else robot.source,

@@ -48,13 +48,18 @@ def test_the_command_line_is_accepted(cli):
 
 
 def test_the_command_line_names_links_and_packages():
-    options = Options(tip="tool", package=("arm=/robots/arm", "hand=/robots/hand"))
+    options = Options(
+        tip="tool",
+        package=("arm=/robots/arm", "hand=/robots/hand"),
+        xacro_arg=("name=a", "speed=2"),
+    )
     setup = StudioSetup.from_options("./arm.urdf", "forward-dynamics", options)
 
     command = setup.command("circle")
 
     assert "--tip tool" in command
     assert "--package arm=/robots/arm,hand=/robots/hand" in command
+    assert "--xacro-arg name=a --xacro-arg speed=2" in command
 
 
 def test_a_reset_value_is_the_default_again():

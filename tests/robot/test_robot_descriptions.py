@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 
@@ -51,6 +53,30 @@ def test_a_cached_description_is_read_with_a_note(cache):
 
     assert robot.name == "panda"
     assert robot.joint_names == ("shoulder", "elbow")
+
+
+def test_arguments_of_a_description_are_used(tmp_path, monkeypatch):
+    pytest.importorskip("xacro")
+    text = GOOD.replace('velocity="2"', 'velocity="$(arg speed)"').replace(
+        'name="two_joints">',
+        'name="$(arg name)" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="name" default="x"/><xacro:arg name="speed" default="2"/>',
+    )
+    file = tmp_path / "panda.urdf.xacro"
+    file.write_text(text)
+    module = ModuleType("robot_descriptions.panda_description")
+    module.__spec__ = ModuleSpec(module.__name__, None)
+    module.REPOSITORY_PATH = str(tmp_path)
+    module.XACRO_PATH = str(file)
+    module.XACRO_ARGS = {"name": "panda", "speed": "1.5"}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    described = load_robot("panda_description")
+    chosen = load_robot("panda_description", xacro_args=["speed=1"])
+
+    assert (described.title, described.max_velocity[0]) == ("panda", 1.5)
+    assert (chosen.title, chosen.max_velocity[0]) == ("panda", 1.0)
+    assert chosen.xacro_args == ("name=panda", "speed=1")
 
 
 def test_a_failed_download_names_the_reason(cache, monkeypatch):

@@ -68,7 +68,7 @@ def test_what_xacro_refuses_is_said(tmp_path):
     path.write_text(f'<robot name="a" {XACRO}><link name="${{nothing}}"/></robot>')
 
     with pytest.raises(
-        InputFileError, match=r"(?s)xacro cannot expand it: .*'nothing' is not defined.*NAME:=VALUE"
+        InputFileError, match=r"(?s)xacro cannot expand it: .*'nothing' is not defined"
     ):
         load_robot(path)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+
+from simbridge import load_robot
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.repeat_command import repeat_command
 
 PLACEHOLDER = (
     '<inertial><mass value="1."/><inertia ixx="1E-10" ixy="1E-10" ixz="1E-10" iyy="1E-10" '
@@ -71,3 +76,80 @@ def test_every_missing_limit_is_named(tmp_path, cli) -> None:
     assert "6 things are wrong" in message
     assert message.count("<limit> velocity: this attribute is missing") == 3
     assert message.count("<limit> effort: this attribute is missing") == 3
+
+
+def xacro_package(folder: Path) -> Path:
+    """Write a package as UR's own: the robot's name is an argument that is declared below it."""
+    package = folder / "my_arm"
+    (package / "urdf").mkdir(parents=True)
+    (package / "package.xml").write_text('<package format="3"><name>my_arm</name></package>')
+    path = package / "urdf" / "arm.urdf.xacro"
+    path.write_text(
+        '<robot xmlns:xacro="http://wiki.ros.org/xacro" name="$(arg name)">'
+        '<xacro:arg name="name" default="arm"/><xacro:arg name="speed" default="2"/>'
+        '<xacro:include filename="$(find my_arm)/urdf/links.xacro"/></robot>'
+    )
+    links = arm_links(limit='velocity="$(arg speed)" effort="100"')
+    (package / "urdf" / "links.xacro").write_text(
+        f'<robot xmlns:xacro="http://wiki.ros.org/xacro">{links}</robot>'
+    )
+    return path
+
+
+def test_declared_defaults_hold_before_their_declaration(tmp_path) -> None:
+    pytest.importorskip("xacro")
+
+    robot = load_robot(xacro_package(tmp_path))
+
+    assert robot.title == "arm"
+    assert robot.max_velocity.tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("form", ["{}={}", "{}:={}"])
+def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, form) -> None:
+    pytest.importorskip("xacro")
+    path = xacro_package(tmp_path)
+    flags = ("--xacro-arg", form.format("name", "left, arm"))
+    flags += ("--xacro-arg", form.format("speed", "1.5"))
+
+    answer = cli("run", "circle", "--robot", path, *flags, "--out", tmp_path / "run")
+
+    assert answer.status == 0
+    record = RunDirectory.open(tmp_path / "run").settings()
+    assert record.robot.title == "left, arm"
+    assert record.robot.max_velocity == [1.5, 1.5, 1.5]
+    assert record.robot.xacro_arg == ["name=left, arm", "speed=1.5"]
+    # The command that the page shows repeats them.
+    command = shlex.split(repeat_command(record, tmp_path / "run"))
+    assert cli(*command[1:], "--out", tmp_path / "again").status == 0
+    again = RunDirectory.open(tmp_path / "again").settings()
+    assert again.robot == record.robot
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("speeed=1",), "it has no argument 'speeed' for --xacro-arg; it declares: name, speed"),
+        (("speed",), "The xacro argument is speed; it must be NAME=VALUE"),
+        (("speed=1", "speed=2"), "the only one that is called speed"),
+        (("speed=fast",), "'fast' is not a finite number"),
+    ],
+)
+def test_wrong_arguments_are_refused(tmp_path, cli, flags, message) -> None:
+    pytest.importorskip("xacro")
+    path = xacro_package(tmp_path)
+    words = [word for flag in flags for word in ("--xacro-arg", flag)]
+
+    answer = cli("check", "circle", "--robot", path, *words)
+
+    assert answer.status == 2
+    assert message in " ".join(answer.err.split())
+
+
+def test_a_file_without_arguments_takes_none(tmp_path, cli) -> None:
+    path = written(tmp_path, arm_links())
+
+    answer = cli("check", "circle", "--robot", path, "--xacro-arg", "name=arm")
+
+    assert answer.status == 2
+    assert "this is no xacro file: it has no arguments" in " ".join(answer.err.split())
