@@ -239,7 +239,7 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
             "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of "
             "{limit:.3f} rad{limit_degrees}"
         ),
-        remedy="Begin from another posture (--home) or move the trajectory.",
+        remedy="Move the trajectory.",
     )
     _refuse_first(robot, period, out_of_range)
 

@@ -41,7 +41,12 @@ from simbridge.planning.placement import (
 from simbridge.planning.plan import Plan, Start, home_flag
 from simbridge.planning.reach import check_reach, in_another_unit
 from simbridge.planning.scenario import Scenario
-from simbridge.planning.start import alternative_starts, depends_on_start, find_home_start
+from simbridge.planning.start import (
+    alternative_starts,
+    depends_on_start,
+    find_home_start,
+    unwind_joint,
+)
 from simbridge.planning.time_stretch import TimedSetpoints, stretch_time
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
@@ -59,6 +64,9 @@ from simbridge.trajectory.trajectory import PENDANT_BASE, Hold, Trajectory
 MAX_SAMPLES = 10_000_000
 # Placements of a recording that are planned, to find one that keeps all limits.
 MAX_PLANNED_PLACEMENTS = 6
+
+# Whole turns by which the start of a branch is unwound, of all its joints together.
+MAX_UNWOUND_TURNS = 6
 
 # Predicts the joint targets that the servo law makes of setpoints (T, n), rad.
 Prediction = Callable[[Array], JointMotion]
@@ -303,7 +311,9 @@ def _plan_branch(
 def _plan_alternative(
     context: PlanContext, refusal: PlanRefused
 ) -> tuple[Start, Plan, Peaks] | None:
-    """Plan from the first branch besides home's that is not refused; None if all are.
+    """Plan from the first start besides home's that is not refused; None if all are.
+
+    These are other turns of home's own posture, then other branches and their turns.
 
     Args:
         context: Everything that the plan is computed from.
@@ -311,11 +321,48 @@ def _plan_alternative(
     """
     start = context.scenario.source.start
     solver = reaching_solver(context.solver)
+    home_start = solver.solve(start, context.robot.home).q
+    alternative = _plan_other_turns(context, home_start, refusal, reason=str(refusal))
+    if alternative is not None:
+        return alternative
+
     for joints in alternative_starts(context.robot, start, solver):
         branch = Start(joints, str(refusal))
-        with contextlib.suppress(PlanRefused):
+        try:
             plan, peaks = _plan_branch(context, branch=branch)
             return branch, plan, peaks
+        except PlanRefused as branch_refusal:
+            alternative = _plan_other_turns(context, joints, branch_refusal, reason=branch.reason)
+        if alternative is not None:
+            return alternative
+    return None
+
+
+def _plan_other_turns(
+    context: PlanContext, joints: Array, refusal: PlanRefused, *, reason: str
+) -> tuple[Start, Plan, Peaks] | None:
+    """Plan from the same posture, with joints that left their ranges begun whole turns before.
+
+    Args:
+        context: Everything that the plan is computed from.
+        joints: Where a plan began that was refused (n,), rad.
+        refusal: Why it was refused.
+        reason: Why home's branch was refused.
+
+    Returns:
+        The start, its plan and peaks; None if every plan is refused.
+    """
+    for _ in range(MAX_UNWOUND_TURNS):
+        unwound = unwind_joint(context.robot, joints, refusal)
+        if unwound is None:
+            return None
+        joints = unwound
+        branch = Start(joints, reason)
+        try:
+            plan, peaks = _plan_branch(context, branch=branch)
+            return branch, plan, peaks
+        except PlanRefused as further_refusal:
+            refusal = further_refusal
     return None
 
 

@@ -115,6 +115,32 @@ def alternative_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[
             yield candidate
 
 
+def unwind_joint(robot: Robot, joints: Array, refusal: PlanRefused) -> Array | None:
+    """Return joint positions with one joint a whole turn back from the limit that it left.
+
+    Args:
+        robot: The arm.
+        joints: Where a plan began (n,), rad.
+        refusal: Why it was refused.
+
+    Returns:
+        Joint positions (n,), rad, at which the tool is the same; None if no joint left its range,
+        or if the range of that joint has no other turn.
+    """
+    if not (isinstance(refusal, LimitExceeded) and refusal.quantity == "position"):
+        return None
+    if refusal.joint not in robot.joint_names:
+        return None
+    joint = robot.joint_names.index(refusal.joint)
+    if robot.prismatic[joint]:
+        return None
+
+    unwound = joints.copy()
+    unwound[joint] -= np.copysign(2.0 * np.pi, refusal.value - refusal.limit)
+    is_within = robot.position_min[joint] <= unwound[joint] <= robot.position_max[joint]
+    return unwound if is_within else None
+
+
 def _search_branches(robot: Robot, target: Array, solver: Solver) -> list[Array]:
     """Return the solutions (n,), rad, from seed postures, those seeds nearest to home first."""
     seeds = restart_postures(robot, SEED_POSTURES)
@@ -145,8 +171,7 @@ def _explain_unattained_start(robot: Robot, solution: Solution) -> TargetOutOfRe
         reason = f"the first target can only be attained outside of the joint limits ({positions})"
 
     return TargetOutOfReach(
-        f"The plan was refused: {reason}. Move the trajectory, or begin from another posture "
-        "(--home).",
+        f"The plan was refused: {reason}. Move the trajectory.",
         sample=0,
         time=0.0,
         distance=solution.distance,

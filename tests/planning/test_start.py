@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from simbridge import load_robot
-from simbridge.errors import PlannedCollision, TargetOutOfReach
+from simbridge.errors import LimitExceeded, PlannedCollision, TargetOutOfReach
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.forward_dynamics import ForwardDynamicsParameters
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.planner import make_plan
-from simbridge.planning.scenario import load_scenario
+from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_record import StartRecord
 from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import prepare
+from simbridge.trajectory import Trajectory
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,58 @@ def test_the_refusal_names_branch_and_flag(elbow_down):
     ]
 
     assert planned(load_robot("ur5e", home=named), "home").start is None
+
+
+def turn_of_tool(turns):
+    """Return a trajectory in which the tool turns about its own axis, downwards."""
+    fractions = np.linspace(0.0, 1.0, 1201)
+    angles = 2.0 * np.pi * turns * fractions**2 * (3.0 - 2.0 * fractions)
+    poses = np.zeros((len(angles), 7))
+    poses[:, :3] = [0.40, 0.10, 0.25]
+    poses[:, 3] = np.cos(0.5 * angles)
+    poses[:, 4] = np.sin(0.5 * angles)
+    return Trajectory(0.01 * np.arange(len(angles)), poses)
+
+
+def test_other_turns_of_homes_posture_are_tried():
+    robot = load_robot("ur5e")
+    solver = ForwardDynamicsParameters().build(robot)
+    scenario = Scenario(turn_of_tool(1.5))
+    home_start = solver.solve(scenario.trajectory.start, robot.home).q
+
+    with pytest.warns(UserWarning, match="wrist_3_joint would be at"):
+        plan, _ = make_plan(robot, scenario, solver, Options(start="auto"))
+
+    # The same posture, with the last joint begun a turn before.
+    difference = plan.start.joints - home_start
+    assert np.allclose(difference[:5], 0.0, atol=1e-6)
+    assert abs(difference[5]) == pytest.approx(2.0 * np.pi)
+    assert np.allclose(plan.setpoints[0], plan.start.joints, atol=1e-6)
+    assert np.abs(plan.setpoints[:, 5]).max() <= 2.0 * np.pi
+
+
+def test_a_refused_turn_names_the_home_that_passes():
+    robot = load_robot("ur5e")
+    solver = ForwardDynamicsParameters().build(robot)
+
+    with pytest.raises(LimitExceeded, match=r"at --home (.+) would pass") as caught:
+        make_plan(robot, Scenario(turn_of_tool(1.5)), solver, Options(start="home"))
+
+    words = str(caught.value).partition("--home ")[2].partition(" would")[0].split()
+    home = [float(word) for word in words]
+    other = load_robot("ur5e", home=home)
+    solver = ForwardDynamicsParameters().build(other)
+    assert make_plan(other, Scenario(turn_of_tool(1.5)), solver)[0].start is None
+
+
+def test_too_many_turns_have_no_advice():
+    robot = load_robot("ur5e")
+    solver = ForwardDynamicsParameters().build(robot)
+
+    with pytest.raises(LimitExceeded) as caught:
+        make_plan(robot, Scenario(turn_of_tool(2.5)), solver, Options(start="auto"))
+
+    assert "--home" not in str(caught.value)
 
 
 def test_what_no_branch_reaches_is_refused_as_before():
