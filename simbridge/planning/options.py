@@ -181,8 +181,8 @@ class Options:
     )
     start: StartChoice | None = option(
         None,
-        "Where the plan begins: home's branch of the inverse kinematics, or (auto) another where "
-        "home's is refused.",
+        "Where the plan begins: home's branch of the inverse kinematics, or (auto) other whole "
+        "turns or another branch where home's is refused.",
         unset="auto in simulation; home on ursim and real",
     )
     speed_scale: float = option(

@@ -368,10 +368,7 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
     if clearance.zone is not None:
         kind = "keep-out"
         obstacle = clearance.zone
-        remedy = (
-            "Move the trajectory away from it, begin from another posture (--home), or fix the "
-            "cell file."
-        )
+        remedy = "Move the trajectory away from it, or fix the cell file."
     elif obstacle == FLOOR:
         kind = "floor"
         remedy = (
@@ -380,10 +377,7 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
         )
     else:
         kind = "self"
-        remedy = (
-            "Move the trajectory away from the arm's own body, or begin from another posture "
-            "(--home)."
-        )
+        remedy = "Move the trajectory away from the arm's own body."
 
     instant = f"at sample {sample} ({time:.3f} s)"
     message = f"The plan was refused: {instant} {clearance.description}. {remedy}"
