@@ -243,7 +243,7 @@ def test_the_error_names_both_links_that_would_touch():
     assert caught.value.sample == first
     assert caught.value.bodies == ("link 0", "link 2")
     assert caught.value.value == pytest.approx(distances[first], abs=1e-6)
-    for words in (f"sample {first} ({0.01 * first:.3f} s)", "link 0", "link 2", "mm", "--home"):
+    for words in (f"sample {first} ({0.01 * first:.3f} s)", "link 0", "link 2", "mm"):
         assert words in str(caught.value)
 
 
