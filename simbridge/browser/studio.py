@@ -36,7 +36,7 @@ from simbridge.browser.simulated_arm import SimulatedStudioArm
 from simbridge.browser.studio_page import Page
 from simbridge.browser.superseded import without_superseded
 from simbridge.browser.workspace import StudioWorkspace
-from simbridge.errors import SimbridgeError
+from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.report.guarded_viser import GuardedViserServer
@@ -97,7 +97,13 @@ class Studio:
     ) -> None:
         check_port(listen, port)
         # Refused now, and not when it is played.
-        load_scenario(scenario, setup.arm, setup.options.reading)
+        loaded = load_scenario(scenario, setup.arm, setup.options.reading)
+        if loaded.trajectory.joints is not None:
+            needed = (
+                "a path that the studio's solver can follow: these are recorded joint positions, "
+                "which `simbridge run` plays without one"
+            )
+            raise InvalidParameter("scenario", scenario, needed)
         self._setup = setup
         self._scenario = scenario
         self._listen = listen

@@ -100,6 +100,10 @@ class CallableSolver(Solver):
         return q, distance, angle, calls
 
 
+# What stands for the name of a solver where recorded joint positions are the plan.
+RECORDED_JOINTS = "recorded joints"
+
+
 class RecordedSolver(CallableSolver):
     """The custom solver of an earlier run, as its settings.toml records it.
 

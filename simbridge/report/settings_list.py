@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simbridge.ik.callable_solver import RECORDED_JOINTS
 from simbridge.recording.kinematics_record import describe_kinematics, summarize_kinematics
 from simbridge.recording.run_record import (
     BackendRecord,
@@ -53,7 +54,10 @@ def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
         rows.append(("Plan", f"replayed from {scenario.plan}"))
 
     solver = record.solver
-    rows.append(("Solver", f"{solver.name}: {_parameters(solver.parameters)}"))
+    if solver.name == RECORDED_JOINTS:
+        rows.append(("Joint positions", "as recorded"))
+    else:
+        rows.append(("Solver", f"{solver.name}: {_parameters(solver.parameters)}"))
     time = "simulated" if backend.simulated_time else "real"
     rows.append(("Backend", f"{backend.name}, in {time} time"))
     if record.controller is not None:

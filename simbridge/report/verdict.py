@@ -28,6 +28,7 @@ from simbridge.evaluation.metrics.tracking import (
 )
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import Pauses, Summary
+from simbridge.ik.callable_solver import RECORDED_JOINTS
 from simbridge.ik.settings import SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
@@ -388,7 +389,7 @@ def _delay_causes(summary: Summary, part: PosePart) -> list[str]:
     if delays.sampling:
         causes.append(f"{_ms(delays.sampling)} from sampling")
 
-    if delays.solver is not None:
+    if delays.solver is not None and summary["solver"] != RECORDED_JOINTS:
         # The prediction holds for the position alone.
         lag = summary["predicted_lag_s"] if part == "position" else None
         prediction = "" if lag is None else f" ({_ms(lag)} predicted)"

@@ -13,6 +13,7 @@ from typing import Any, cast
 from simbridge.backends import backend_class
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import (
+    RECORDED_JOINTS,
     CallableSolver,
     RecordedSolver,
     StepFunction,
@@ -27,9 +28,6 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.ur.controller_facts import ControllerFacts
-
-# What a plan of recorded joint positions has in place of a solver's name.
-RECORDED_JOINTS = "recorded joints"
 
 RobotChoice = Robot | str | os.PathLike[str] | None
 
@@ -139,22 +137,22 @@ def _check_arm_of_solver(solver: Solver, arm: Robot, *, is_object: bool) -> None
         )
 
 
-def check_recorded_joints(options: Options, *, chosen_solver: str | None) -> None:
+def check_recorded_joints(options: Options, *, chosen_solver: str) -> None:
     """Refuse what a plan of recorded joint positions does not have: a solver and its targets.
 
     Args:
         options: Those of the plan.
-        chosen_solver: The name of the user's solver, "" if it has none; None if there is none.
+        chosen_solver: The name of the user's solver, or its settings; "" if there is none.
 
     Raises:
         InvalidParameter: A solver, a sampling or a hold is chosen.
     """
-    if chosen_solver is not None:
+    if chosen_solver:
         needed = (
-            "left out: recorded joint positions are the plan. To solve for the recorded poses, use "
-            "--from actual_TCP_pose"
+            "left out: recorded joint positions are the plan, which no solver makes. To solve for "
+            "poses, choose those of the file (--from actual_TCP_pose, --topic or --columns)"
         )
-        raise InvalidParameter("solver", chosen_solver or "chosen", needed)
+        raise InvalidParameter("solver", chosen_solver, needed)
     if options.sampling or options.hold:
         needed = "left out: recorded joint positions are followed as they are, by no solver"
         raise InvalidParameter("sampling or hold of targets", "chosen", needed)

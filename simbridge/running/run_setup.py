@@ -122,6 +122,16 @@ class SolverChoice:
     name: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
 
+    def description(self, own_solver: Solver | None) -> str:
+        """Return the choice for messages; "" if nothing is chosen.
+
+        Args:
+            own_solver: What `custom_solver` returns.
+        """
+        if own_solver is not None:
+            return own_solver.name
+        return self.name or ", ".join(f"solver.{setting}" for setting in self.changes)
+
     def custom_solver(self, robot: Robot) -> Solver | None:
         """Return the user's own solver; None where a name, or the scenario, decides."""
         if self.function is not None:
@@ -196,8 +206,7 @@ def prepare_scenario(
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, options.reading)
     if scenario.trajectory.joints is not None:
-        is_chosen = choice != SolverChoice()
-        check_recorded_joints(options, chosen_solver=choice.name if is_chosen else None)
+        check_recorded_joints(options, chosen_solver=choice.description(solver))
         solver = recorded_joints_solver(arm)
     elif solver is None:
         solver = choose_solver(scenario, arm, choice.name, choice.changes)

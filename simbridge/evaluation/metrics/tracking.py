@@ -44,6 +44,7 @@ from simbridge.evaluation.metrics.samples import (
     rows,
     statistics,
 )
+from simbridge.ik.callable_solver import RECORDED_JOINTS
 from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
@@ -135,9 +136,15 @@ TRACKING_ERROR = ErrorPart(
 def known_parts(summary: Mapping[str, Any]) -> list[ErrorPart]:
     """Return the parts of the error that a `Tracking` summary has.
 
-    Those of the plant's part are among them only where the servo law is known.
+    Those of the plant's part are among them only where the servo law is known; the solver's only
+    where there is one.
     """
-    return [part for part in ERROR_PARTS if summary.get(part.key) is not None]
+    has_solver = summary.get("solver") != RECORDED_JOINTS
+    return [
+        part
+        for part in ERROR_PARTS
+        if summary.get(part.key) is not None and (has_solver or part.name != "solver")
+    ]
 
 
 Error = TypeVar("Error", bound=PoseError | ErrorSize)
