@@ -106,8 +106,8 @@ class Options:
     )
     columns: str | None = planned_option(
         None,
-        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number "
-        "from 1.",
+        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm], j1=a of joints; by name, "
+        "or by number from 1.",
         "ROLE[UNIT]=NAME,...",
         "by their names",
     )
@@ -130,8 +130,9 @@ class Options:
     )
     column: Column | None = planned_option(
         None,
-        "What of a controller's recording is the trajectory (CSV with UR's field names).",
-        unset="actual_TCP_pose",
+        "What of a controller's recording is the trajectory (CSV with UR's field names); or "
+        "joints: those of the arm in a table or bag that has poses, too.",
+        unset="poses, else joints",
         flag="from",
     )
     cell: Cell | None = option(

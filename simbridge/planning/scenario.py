@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -28,16 +29,19 @@ from simbridge.trajectory.dropped_rows import warn_of
 from simbridge.trajectory.files import check_frame, read_recording, unknown_frame
 from simbridge.trajectory.gaps import treat_gaps
 from simbridge.trajectory.ground_truth import cut_to_samples
+from simbridge.trajectory.joint_values import MAX_PLAUSIBLE_POSITION
 from simbridge.trajectory.read_options import Column, ReadOptions
 from simbridge.trajectory.recording import Recording
-from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
+from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde, recorded_fields
 from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
 
+# What of a controller's recording is joint positions, and what is poses.
+JOINT_COLUMNS: tuple[Column, ...] = ("actual_q", "target_q")
+POSE_COLUMNS: tuple[Column, ...] = ("actual_TCP_pose", "target_TCP_pose")
 # Targets and trajectory have the same duration within the rounding of stamps since 1970, s.
 DURATION_ROUNDING_S = 1e-6
-# Joint positions beyond it, a little more than a turn, are most likely in degrees, rad.
-MAX_PLAUSIBLE_POSITION = 6.5
 
 
 @dataclass(frozen=True)
@@ -245,22 +249,31 @@ def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: b
     """Read the motion in a file of samples or a controller's recording."""
     if path.is_file() and reading.columns is None and is_rtde_recording(path):
         motion = _read_controller_recording(path, robot, reading)
-        if motion.joints is not None and (reading.transform or reading.anchor):
-            raise InputFileError(
-                path,
-                "recorded joint positions are where they are: omit --transform and --anchor, or "
-                "choose poses with --from actual_TCP_pose",
-            )
         recording = Recording(motion, frame="")
-        reading = replace(reading, frame="base_link")
+        is_placed = True
     else:
         recording = _read_samples(path, robot, reading, any_frame=any_frame)
         motion = recording.trajectory
-        if recording.is_in_pendant_base:
+        is_placed = recording.is_in_pendant_base
+        if is_placed:
             # Whatever frame the reading names: the format defines it.
             motion = motion.from_pendant_base()
-            reading = replace(reading, frame="base_link")
+
+    if motion.joints is not None:
+        _check_joints_are_not_moved(path, reading)
+        is_placed = True
+    if is_placed:
+        reading = replace(reading, frame="base_link")
     return _FileMotion(motion, recording, reading)
+
+
+def _check_joints_are_not_moved(path: Path, reading: ReadOptions) -> None:
+    """Refuse to place joint positions elsewhere: they would be others."""
+    if reading.transform or reading.anchor or reading.frame == "base":
+        raise InputFileError(
+            path,
+            "recorded joint positions are where they are: omit --transform, --anchor and --frame",
+        )
 
 
 def _read_truth(
@@ -292,13 +305,18 @@ def _read_truth(
 
 
 def _read_samples(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Recording:
-    """Read a file of poses; its frame must be the reading's unless any is accepted."""
-    if reading.column is not None:
+    """Read a file of poses or joints; its frame must be the reading's unless any is accepted."""
+    if reading.column not in (None, "joints"):
         raise InputFileError(
-            path, "this is not a controller's recording, so that it has no columns for --from"
+            path,
+            f"this is not a controller's recording, so that it has no {reading.column} (--from); "
+            "--from joints reads the positions of the arm's joints",
         )
 
-    recording = read_recording(path, reading, base=robot.base_name)
+    arm = ArmJoints(
+        robot.name, robot.joint_names, tuple(robot.prismatic.tolist()), partial(tool_path, robot)
+    )
+    recording = read_recording(path, reading, arm, base=robot.base_name)
     if not any_frame:
         check_frame(path, recording, reading, robot.base_name)
     return recording
@@ -313,7 +331,7 @@ def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -
     if reading.topic or reading.frames:
         raise InputFileError(path, "this is a controller's recording; omit --topic and --frames")
 
-    column: Column = reading.column or "actual_TCP_pose"
+    column = _controller_column(path, reading)
     recording = read_rtde(path, [column], rate=reading.rate)
     warn_of(path, recording.notes)
     values = recording.columns[column]
@@ -327,6 +345,21 @@ def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -
     poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)
     trajectory = Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
     return describe_reading(trajectory, f"a controller's {column}, placed from base")
+
+
+def _controller_column(path: Path, reading: ReadOptions) -> Column:
+    """Return the field of a controller's recording that is read: as chosen, poses, or joints."""
+    recorded = recorded_fields(path)
+    joints: list[Column] = [field for field in JOINT_COLUMNS if field in recorded]
+    has_poses = any(field in recorded for field in POSE_COLUMNS)
+    asks_for_joints = reading.column == "joints"
+    if len(joints) == 1 and (asks_for_joints or (reading.column is None and not has_poses)):
+        return joints[0]
+    if asks_for_joints:
+        choice = f"choose --from {' or '.join(JOINT_COLUMNS)}"
+        reason = f"it has both, the joints' targets and their positions: {choice}"
+        raise InputFileError(path, reason if joints else "it has neither actual_q nor target_q")
+    return reading.column or "actual_TCP_pose"
 
 
 def _check_joint_positions(path: Path, robot: Robot, column: Column, q: Array) -> None:

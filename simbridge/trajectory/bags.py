@@ -17,6 +17,7 @@ from simbridge.trajectory.bag_tf import BagTransforms, chain_frames, place_in_ba
 from simbridge.trajectory.bag_topics import BagTopics
 from simbridge.trajectory.dropped_rows import warn_of
 from simbridge.trajectory.recording import Recording
+from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.trajectory import Trajectory, describe_reading
 
 
@@ -67,7 +68,7 @@ def bag_recording(
             is_placed_by_tf = True
             frame = ""
 
-    motion = _trajectory(bag, name, samples)
+    motion = motion_of(bag, name, samples)
     motion = describe_reading(motion, source, frame)
     return Recording(motion, frame, is_placed_by_tf=is_placed_by_tf, tf_fault=obstacle)
 
@@ -91,20 +92,24 @@ def _choose_times(poses: Poses, rate: float | None) -> None:
         poses.put_at_rate(rate)
 
 
-def _trajectory(bag: Bag, name: str, samples: SortedSamples) -> Trajectory:
+def motion_of(
+    bag: Bag, name: str, samples: SortedSamples, arm: ArmJoints | None = None
+) -> Trajectory:
     """Return samples as a trajectory; a warning says what was left out.
 
     Args:
         bag: The bag, for messages.
         name: Name of the topic, for messages.
-        samples: The poses in the order of their times.
+        samples: The poses in the order of their times, or the joint positions.
+        arm: The arm whose joint positions they are; None for poses.
     """
     warn_of(f"{bag.path}, {name}", samples.notes, stacklevel=4)
+    joints = None if arm is None else samples.values
+    poses = samples.values if arm is None else arm.tool_path(samples.values)
     seconds = (samples.stamps - samples.stamps[0]) / NANOSECONDS_PER_SECOND
+    epoch_ns = int(samples.stamps[0])
     try:
-        return Trajectory(
-            seconds, samples.values, source=str(bag.path), epoch_ns=int(samples.stamps[0])
-        )
+        return Trajectory(seconds, poses, source=str(bag.path), epoch_ns=epoch_ns, joints=joints)
     except InvalidTrajectory as fault:
         place = ""
         if fault.sample is not None:

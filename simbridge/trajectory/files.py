@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from simbridge.errors import InputFileError
 from simbridge.files.reading import MAX_SAMPLES_TEXT, read_text
 from simbridge.quoting import quoted
+from simbridge.trajectory.bag_joints import has_joints_to_read, joint_recording, joint_topics
 from simbridge.trajectory.bag_reader import open_bag
 from simbridge.trajectory.bag_tf import BagTransforms
 from simbridge.trajectory.bag_topics import BagTopics
@@ -16,6 +18,8 @@ from simbridge.trajectory.read_options import Frame, ReadOptions
 from simbridge.trajectory.recording import Recording, recording_of
 from simbridge.trajectory.tables.array_files import ARRAY_SUFFIXES
 from simbridge.trajectory.tables.array_table import read_array_table
+from simbridge.trajectory.tables.choice import Choice
+from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.tables.text_table import parse_text
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -51,13 +55,18 @@ def is_bag(path: str | Path) -> bool:
 
 
 def read_recording(
-    path: str | Path, reading: ReadOptions | None = None, *, base: str = ""
+    path: str | Path,
+    reading: ReadOptions | None = None,
+    arm: ArmJoints | None = None,
+    *,
+    base: str = "",
 ) -> Recording:
     """Read a file of any format, with its poses in the file's own frame; gaps are left as they are.
 
     Args:
-        path: The file, or the directory of a bag.
+        path: The file, or the directory of a ROS 2 bag.
         reading: How it is read.
+        arm: The arm whose joint positions may be read instead of poses; None for poses only.
         base: Name of the arm's base: the tf of a bag places the poses in it, if it can and the
             reading has no placement of its own.
 
@@ -69,39 +78,45 @@ def read_recording(
     if is_bag(file):
         if reading.columns is not None:
             raise InputFileError(file, "a bag has no columns; omit --columns")
-        with open_bag(file) as bag:
-            return bag_recording(
-                bag,
-                reading.topic,
-                reading.frames,
-                rate=reading.rate,
-                base="" if reading.places else base,
-            )
+        return _read_bag_recording(file, reading, arm, base="" if reading.places else base)
+
+    choice = replace(reading.choice, arm=arm, asks_for_joints=reading.column == "joints")
 
     if file.suffix.lower() in ARRAY_SUFFIXES:
         if reading.topic is not None or reading.frames:
             raise InputFileError(file, "a table has no topics; omit --topic and --frames")
-        table = read_array_table(file, reading.choice, reading.rate)
-        return recording_of(file, table, reading.rate)
+        table = read_array_table(file, choice, reading.rate)
+        return recording_of(file, table, reading.rate, arm)
 
     if reading.frames:
         raise InputFileError(file, "a text file has no tf; omit --frames")
-    return _read_text_recording(file, reading)
+    return _read_text_recording(file, reading, choice)
 
 
-def _read_text_recording(file: Path, reading: ReadOptions) -> Recording:
+def _read_bag_recording(
+    file: Path, reading: ReadOptions, arm: ArmJoints | None, *, base: str
+) -> Recording:
+    """Read the poses, or the joint positions of an arm, in a bag."""
+    with open_bag(file) as bag:
+        if arm is not None and has_joints_to_read(bag, reading):
+            motion = joint_recording(bag, arm, reading.topic, reading.rate)
+            return Recording(motion, frame="")
+        return bag_recording(bag, reading.topic, reading.frames, rate=reading.rate, base=base)
+
+
+def _read_text_recording(file: Path, reading: ReadOptions, choice: Choice) -> Recording:
     """Read a text file; one of another kind is refused with what to do instead."""
     instead = INSTEAD.get(file.suffix.lower())
     try:
         text = read_text(file, MAX_SAMPLES_TEXT)
-        table = parse_text(file, text, reading.choice, rate=reading.rate, body=reading.topic)
+        table = parse_text(file, text, choice, rate=reading.rate, body=reading.topic)
     except InputFileError as error:
         # A table may have any name: then its fault is in a later line.
         is_table = (error.line or 1) > 1
         if instead is None or not file.is_file() or is_table:
             raise
         raise InputFileError(file, instead) from None
-    return recording_of(file, table, reading.rate)
+    return recording_of(file, table, reading.rate, choice.arm)
 
 
 def read_bag(
@@ -145,11 +160,14 @@ def read_bag(
 
 
 def pose_topics(path: str | Path) -> list[str]:
-    """Return the possible values of `topic` for a bag; of one that needs no choice, the one."""
+    """Return the possible values of `topic` for a bag; of one that needs no choice, the one.
+
+    Topics of joint positions follow those of poses.
+    """
     with open_bag(Path(path)) as bag:
         topics = BagTopics(bag, BagTransforms(bag))
         meant = topics.meant
-        return meant if len(meant) == 1 else topics.choices
+        return meant if len(meant) == 1 else [*topics.choices, *joint_topics(bag)]
 
 
 def read_trajectory(

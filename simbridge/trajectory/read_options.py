@@ -17,7 +17,7 @@ from simbridge.trajectory.trajectory import UNIT_TOLERANCE, Trajectory
 
 Frame = Literal["base_link", "base"]
 Anchor = Literal["start"]
-Column = Literal["actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q"]
+Column = Literal["actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q", "joints"]
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class ReadOptions:
             one of a PoseArray. Of motion capture the rigid body.
         frames: Parent and child in a bag's tf: the child's poses in the parent, transforms between
             them chained.
-        column: What of a controller's recording (see `rtde_recording.py`); actual_TCP_pose by
-            default.
+        column: What of a controller's recording (see `rtde_recording.py`), actual_TCP_pose by
+            default; or "joints", those of the arm in a table or bag that has poses, too.
         columns: Which columns of a table are used and their units: "t[ns]=stamp,x=px" (see
             `tables/choice.py`).
         rate: Samples per s of a file without times.

@@ -12,6 +12,8 @@ from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.dropped_rows import dropped_rows, warn_of
+from simbridge.trajectory.joint_values import joints_of
+from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.tables.table import Table
 from simbridge.trajectory.tables.table_rotations import quaternions_of
 from simbridge.trajectory.tables.table_times import times_of
@@ -43,13 +45,16 @@ class Recording(NamedTuple):
     tf_fault: str = ""
 
 
-def recording_of(path: str | Path, table: Table, rate: float | None = None) -> Recording:
+def recording_of(
+    path: str | Path, table: Table, rate: float | None = None, arm: ArmJoints | None = None
+) -> Recording:
     """Return the motion in a table; a warning says what was left out.
 
     Args:
         path: The file, for messages.
         table: As it was read.
         rate: Samples per s, as given for a table without time.
+        arm: The arm whose joint positions the table has, if it has any.
 
     Raises:
         InputFileError: It is no motion, or it may be in two units; with the line if there is one.
@@ -64,14 +69,18 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     metres_by = TUM_SUFFIX if is_tum else columns.metres_by
     seconds_by = TUM_SUFFIX if is_tum else ""
 
-    positions, length = _positions(path, table, metres_by)
-    quaternions, rotation = quaternions_of(path, table)
-    poses = np.column_stack([positions, quaternions])
+    joints = None
+    if arm is not None and columns.are_joints:
+        joints, units = joints_of(path, table, arm)
+        poses = arm.tool_path(joints)
+    else:
+        poses, units = _poses(path, table, metres_by)
     times, epoch_ns, clock = times_of(path, table, poses, seconds_by)
 
     # Rows that repeat the one before.
     is_repeated = np.zeros(len(times), dtype=bool)
-    is_repeated[1:] = (np.diff(times) == 0.0) & (poses[1:] == poses[:-1]).all(axis=1)
+    samples = poses if joints is None else joints
+    is_repeated[1:] = (np.diff(times) == 0.0) & (samples[1:] == samples[:-1]).all(axis=1)
     repeated = np.flatnonzero(is_repeated)
     unit = "line" if len(table.lines) else "row"
     places = [table.line(row) or table.row_number(row) for row in repeated.tolist()]
@@ -79,10 +88,16 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
 
     rows = np.flatnonzero(~is_repeated)
     try:
-        trajectory = Trajectory(times[rows], poses[rows], source=str(path), epoch_ns=epoch_ns)
+        trajectory = Trajectory(
+            times[rows],
+            poses[rows],
+            source=str(path),
+            epoch_ns=epoch_ns,
+            joints=None if joints is None else joints[rows],
+        )
     except InvalidTrajectory as fault:
         _refuse_sample(path, table, fault, rows=rows, times=times[rows])
-    understood = ", ".join((columns.understood, length, rotation, clock))
+    understood = ", ".join((columns.understood, units, clock))
     if columns.is_in_pendant_base:
         understood += ", placed from base"
     motion = describe_reading(trajectory, understood, table.frame)
@@ -92,11 +107,20 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
 def _check_units(path: str | Path, table: Table) -> None:
     """Refuse a vector of which some components have a unit, others none."""
     columns = table.columns
-    for part in (slice(3), slice(3, None)):
+    vectors = (slice(None),) if columns.are_joints else (slice(3), slice(3, None))
+    for part in vectors:
         units = columns.units[part]
-        if len(units) == 3 and any(units) and not all(units):
+        has_units = columns.are_joints or len(units) == 3
+        if has_units and any(units) and not all(units):
             names = ", ".join(columns.names[part])
             raise InputFileError(path, f"some of these have a unit, others none: {names}")
+
+
+def _poses(path: str | Path, table: Table, metres_by: str) -> tuple[Array, str]:
+    """Return poses (T, 7), m and quaternions, and the units that they had."""
+    positions, length = _positions(path, table, metres_by)
+    quaternions, rotation = quaternions_of(path, table)
+    return np.column_stack([positions, quaternions]), f"{length}, {rotation}"
 
 
 def _positions(path: str | Path, table: Table, metres_by: str) -> tuple[Array, str]:

@@ -63,11 +63,17 @@ class RtdeRecording:
 
 def is_rtde_recording(path: Path) -> bool:
     """Return whether a file's first line names a controller's fields."""
+    return bool(recorded_fields(path))
+
+
+def recorded_fields(path: Path) -> list[str]:
+    """Return a controller's fields in a file's first line; none if it cannot be read."""
     try:
         names = read_header(path)
     except (InputFileError, OSError):
-        return False
-    return not set(FIELDS).isdisjoint(find_vectors(names, VECTOR_NAMES))
+        return []
+    vectors = find_vectors(names, VECTOR_NAMES)
+    return [field for field, width in FIELDS.items() if len(vectors.get(field, ())) == width]
 
 
 def read_rtde(

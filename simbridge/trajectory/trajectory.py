@@ -250,5 +250,6 @@ def describe_reading(trajectory: Trajectory, understood: str, frame: str = "") -
         understood += f", in the frame {frame}"
     periods = np.diff(trajectory.elapsed)
     rate = f"{1.0 / float(np.median(periods)):.4g} Hz, " if len(periods) else ""
-    count = counted(len(trajectory.times), "pose")
+    noun = "pose" if trajectory.joints is None else "joint position"
+    count = counted(len(trajectory.times), noun)
     return replace(trajectory, read_as=f"{count}, {rate}{understood}")

@@ -219,7 +219,15 @@ def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):
 
     file.write_bytes(gzip.compress(table(["timestamp", *names[:6]], rows[:, :7]).encode()))
 
-    with pytest.raises(InputFileError, match="it has actual_q: choose one with --from"):
+    only_joints = load_scenario(file, robot).trajectory
+
+    assert np.abs(only_joints.joints - joints).max() < 1e-12
+
+    names = [*joint_names("actual_q_{}"), *joint_names("target_q_{}")]
+    rows = np.column_stack([rows[:, 0], joints, joints])
+    file.write_bytes(gzip.compress(table(["timestamp", *names], rows).encode()))
+
+    with pytest.raises(InputFileError, match="actual_q and target_q: choose one with --from"):
         load_scenario(file, robot)
 
 
@@ -233,7 +241,8 @@ def test_columns_of_another_kind_of_file_are_refused(tmp_path):
 
 def test_a_compressed_recording_cannot_fill_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("simbridge.trajectory.rtde_table.MAX_SAMPLES_TEXT", 1 << 20)
-    text = b"timestamp target_q_0\n" + b"0.5 0.5\n" * 200_000
+    header = b"timestamp target_q_0 target_q_1 target_q_2 target_q_3 target_q_4 target_q_5\n"
+    text = header + b"0.5 0.5 0 0 0 0 0\n" * 200_000
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(text) * 100)
     with takes_at_most(20):
         assert is_rtde_recording(tmp_path / "bomb.csv.gz")

@@ -23,7 +23,8 @@ from simbridge.trajectory.dropped_rows import dropped_rows
 from simbridge.trajectory.tables.array_files import NamedArrays, read_arrays
 from simbridge.trajectory.tables.choice import Choice, columns_flag
 from simbridge.trajectory.tables.column_roles import find_roles
-from simbridge.trajectory.tables.named_columns import Header, columns_of
+from simbridge.trajectory.tables.named_columns import Header, pose_columns_of
+from simbridge.trajectory.tables.named_joints import are_joints, columns_of
 from simbridge.trajectory.tables.roles import MATRIX, POSITION, QUATERNION, ROTATION_VECTOR
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table, check_column_count
 
@@ -84,6 +85,11 @@ def read_array_table(path: Path, choice: Choice, rate: float | None = None) -> T
     check_column_count(path, len(arrays))
     table = _as_columns(path, arrays, choice, rate)
 
+    header = Header(path, list(table.columns), "table")
+    if _reads_joints(table, choice):
+        columns = columns_of(header, choice, rate)
+        return _table(table, columns, _pick(table, columns.indices))
+
     matrices = _pose_matrices(arrays)
     if matrices and not choice.columns:
         return _table_of_matrices(_with_positions_of(table, matrices[0]), matrices[0], choice, rate)
@@ -94,8 +100,15 @@ def read_array_table(path: Path, choice: Choice, rate: float | None = None) -> T
         return _table_of_matrices(table, rotations[0], choice, rate)
 
     _refuse_whole_poses(table, choice, rate)
-    columns = columns_of(Header(path, list(table.columns), "table"), choice, rate)
+    columns = pose_columns_of(header, choice, rate)
     return _table(table, columns, _pick(table, columns.indices))
+
+
+def _reads_joints(table: ArrayColumns, choice: Choice) -> bool:
+    """Return whether joint positions are read: where they are chosen, or there are no poses."""
+    is_chosen = choice.asks_for_joints or choice.names_joints
+    has_matrices = bool(_pose_matrices(table.arrays) or _rotation_matrices(table))
+    return are_joints(list(table.columns), choice) and (is_chosen or not has_matrices)
 
 
 def _as_columns(
@@ -195,7 +208,7 @@ def _table_of_matrices(table: ArrayColumns, name: str, choice: Choice, rate: flo
     """Return the table whose rotations are an array of matrices."""
     # The roles of a quaternion stand for the matrices.
     header = Header(table.path, [*table.columns, *QUATERNION], f"table with the matrices {name}")
-    columns = columns_of(header, choice, rate)
+    columns = pose_columns_of(header, choice, rate)
     positions = columns.indices[:3]
     columns = replace(
         columns,

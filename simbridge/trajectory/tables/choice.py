@@ -1,4 +1,4 @@
-"""What `--columns` says: which columns are used, and their units."""
+"""What is asked of a table: columns and units by `--columns`, poses or the joints of an arm."""
 
 from __future__ import annotations
 
@@ -7,26 +7,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from simbridge.errors import InvalidParameter
-from simbridge.trajectory.tables.roles import POSITION, ROLES, ROTATION_VECTOR
-from simbridge.trajectory.tables.units import ROLE_UNITS, UNITS
+from simbridge.trajectory.tables.joint_columns import ArmJoints
+from simbridge.trajectory.tables.roles import (
+    POSITION,
+    ROLES,
+    ROTATION_VECTOR,
+    is_joint_role,
+    joint_roles,
+)
+from simbridge.trajectory.tables.units import UNITS, units_of
 
 # ROLE=NAME, ROLE[UNIT] or ROLE[UNIT]=NAME.
 _ITEM = re.compile(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?")
+# The roles of joints that a unit of one of them is for: of all.
+JOINT_ROLES = joint_roles(99)
 # A name that can be pasted into a shell and into --columns as it is, and is no column's number.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Columns and units that the user has chosen.
+    """What the user has chosen of a table.
 
     Attributes:
         columns: By role a column's name, or its number counted from 1.
         units: By role.
+        arm: The joints whose positions may be read instead of poses; None for poses only.
+        asks_for_joints: Whether they are read where the table has poses, too.
     """
 
     columns: Mapping[str, str]
     units: Mapping[str, str]
+    arm: ArmJoints | None = None
+    asks_for_joints: bool = False
+
+    @property
+    def names_joints(self) -> bool:
+        """Whether columns or units of joints are chosen."""
+        return any(map(is_joint_role, (*self.columns, *self.units)))
 
     @classmethod
     def parse(cls, text: str | None) -> Choice:
@@ -41,7 +59,8 @@ class Choice:
             match = _ITEM.fullmatch(item)
             role, unit, name = match.groups() if match else ("", None, None)
             if not _is_choice(role, unit, name):
-                known = f"known are {', '.join(ROLES)}, and the units {', '.join(UNITS)}"
+                roles = f"{', '.join(ROLES)} and j1, j2, ... for joints"
+                known = f"known are {roles}, and the units {', '.join(UNITS)}"
                 needed = f"like t[ns]=stamp,x=px or x[mm]; {known}"
                 raise InvalidParameter("choice of columns", text, needed)
 
@@ -57,14 +76,15 @@ class Choice:
 
 def _is_choice(role: str, unit: str | None, name: str | None) -> bool:
     """Return whether a role is known, and is given a column, or a unit that it may have."""
-    if role not in ROLES or (unit is None and not name):
+    is_known = role in ROLES or is_joint_role(role)
+    if not is_known or (unit is None and not name):
         return False
-    return not unit or unit in ROLE_UNITS.get(role, ())
+    return not unit or unit in units_of(role)
 
 
 def _components_like(role: str) -> tuple[str, ...]:
     """Return the roles that share a role's unit."""
-    for vector in (POSITION, ROTATION_VECTOR):
+    for vector in (POSITION, ROTATION_VECTOR, JOINT_ROLES):
         if role in vector:
             return vector
     return (role,)

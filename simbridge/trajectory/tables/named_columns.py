@@ -1,4 +1,4 @@
-"""The columns of a table by their names, or as `--columns` chooses them."""
+"""The columns of poses in a table by their names, or as `--columns` chooses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simbridge.trajectory.tables.roles import (
     ROTATION_VECTOR,
 )
 from simbridge.trajectory.tables.table import Columns, check_column_count
-from simbridge.trajectory.tables.units import ROLE_UNITS, UNIT_SPELLINGS
+from simbridge.trajectory.tables.units import UNIT_SPELLINGS, units_of
 
 # What stands for the unit of a number without one, in brackets.
 NO_UNIT = ("1", "-")
@@ -56,8 +56,8 @@ class Header:
         raise InputFileError(self.path, reason, line=self.line)
 
 
-def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Columns:
-    """Return the columns of a table with these names, in any order and among others.
+def pose_columns_of(header: Header, choice: Choice, rate: float | None = None) -> Columns:
+    """Return the columns of the poses in a table with these names, in any order and among others.
 
     The choice decides before the names do. A quaternion goes before a rotation vector.
 
@@ -73,12 +73,12 @@ def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Col
     roles_found = find_roles(header.names, has_rate=rate is not None)
     columns = dict(roles_found.columns)
     for role, name in choice.columns.items():
-        columns[role] = [_chosen_column(header, name)]
+        columns[role] = [chosen_column(header, name)]
     if roles_found.numbered_quaternion and not _has_rotation(columns):
         _refuse_unknown_order(header, roles_found)
 
     # The time is in two columns, or in one, or follows from the rate.
-    time_indices = _time_columns(header, choice, roles_found)
+    time_indices = time_columns(header, choice, roles_found)
     is_date_and_time = bool(time_indices) and time_indices != roles_found.stamp_pair
     has_time_column = not time_indices and (rate is None or "t" in columns)
 
@@ -88,15 +88,15 @@ def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Col
     missing = [role for role in timed_roles if role not in columns]
     if missing:
         _refuse_missing(header, missing, roles, columns)
-    _refuse_repeated(header, timed_roles, columns)
+    refuse_repeated(header, timed_roles, columns)
 
     time_unit = ""
     if has_time_column:
         time_indices = (columns["t"][0],)
-        time_unit = _unit(header, "t", header.names[time_indices[0]], choice)
+        time_unit = unit_of(header, "t", header.names[time_indices[0]], choice)
     indices = tuple(columns[role][0] for role in roles)
     names = [header.names[index].strip() for index in indices]
-    units = [_unit(header, role, name, choice) for role, name in zip(roles, names, strict=True)]
+    units = [unit_of(header, role, name, choice) for role, name in zip(roles, names, strict=True)]
     return Columns(
         roles=roles,
         names=tuple(names),
@@ -120,7 +120,7 @@ def _is_tcp_pose(name: str) -> bool:
     return bare(name).lower().startswith(TCP_POSE_FIELDS)
 
 
-def _chosen_column(header: Header, choice: str) -> int:
+def chosen_column(header: Header, choice: str) -> int:
     """Return the column that was chosen by its name, or by its number counted from 1."""
     plain = [bare(name).lower() for name in header.names]
     if choice.lower() in plain:
@@ -144,7 +144,7 @@ def _rotation_roles(columns: dict[str, list[int]], choice: Choice) -> tuple[str,
     return ROTATION_VECTOR if "rx" in columns and not has_quaternion else QUATERNION
 
 
-def _time_columns(header: Header, choice: Choice, roles_found: ColumnRoles) -> tuple[int, ...]:
+def time_columns(header: Header, choice: Choice, roles_found: ColumnRoles) -> tuple[int, ...]:
     """Return the two columns that are the time together; empty if one column is."""
     if "t" in choice.columns:
         return ()
@@ -214,7 +214,7 @@ def _time_flag(header: Header) -> str:
     return columns_flag(["t"], [plain[candidates[0]]], candidates)
 
 
-def _refuse_repeated(header: Header, roles: Sequence[str], columns: dict[str, list[int]]) -> None:
+def refuse_repeated(header: Header, roles: Sequence[str], columns: dict[str, list[int]]) -> None:
     """Refuse a table in which a role may be that of several columns."""
     repeated = [role for role in roles if len(columns.get(role, ())) > 1]
     if not repeated:
@@ -253,7 +253,7 @@ def _flags_of_candidates(
     return " or ".join(flags)
 
 
-def _unit(header: Header, role: str, name: str, choice: Choice) -> str:
+def unit_of(header: Header, role: str, name: str, choice: Choice) -> str:
     """Return the unit of a column: as chosen, else as its name says; "" if nothing says it."""
     if role in choice.units:
         return choice.units[role]
@@ -262,7 +262,7 @@ def _unit(header: Header, role: str, name: str, choice: Choice) -> str:
     if not unit or (role in QUATERNION and unit in NO_UNIT):
         return ""
 
-    allowed = ROLE_UNITS.get(role, ())
+    allowed = units_of(role)
     if unit not in allowed:
         known = f"{role} has none"
         if allowed:

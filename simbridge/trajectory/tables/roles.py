@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 POSITION = ("x", "y", "z")
 QUATERNION = ("qx", "qy", "qz", "qw")
 ROTATION_VECTOR = ("rx", "ry", "rz")
 # A rotation matrix, row by row.
 MATRIX = tuple(f"m{row}{column}" for row in range(3) for column in range(3))
 
-# What `--columns` can choose.
+# What `--columns` can choose of a pose.
 ROLES = ("t", *POSITION, *QUATERNION, *ROTATION_VECTOR)
+# The position of a joint, numbered from the base: j1, j2, ...
+_JOINT_ROLE = re.compile(r"j[1-9]\d?")
 
 # What a table needs, for messages.
 NEEDED = (
@@ -20,3 +24,13 @@ NO_ROTATION = (
     "npz: convert roll, pitch and yaw first (with scipy: "
     "Rotation.from_euler('xyz', angles).as_quat()), and give positions alone a constant quaternion"
 )
+
+
+def joint_roles(count: int) -> tuple[str, ...]:
+    """Return the roles of so many joints: j1, j2, ..."""
+    return tuple(f"j{number}" for number in range(1, count + 1))
+
+
+def is_joint_role(role: str) -> bool:
+    """Return whether a role is the position of a joint."""
+    return _JOINT_ROLE.fullmatch(role) is not None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simbridge.errors import InputFileError
 from simbridge.robot.pose import Array
 from simbridge.trajectory.dropped_rows import DroppedRows
+from simbridge.trajectory.tables.roles import is_joint_role
 
 MAX_COLUMNS = 10_000
 # Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns.
@@ -23,7 +24,8 @@ class Columns:
     """The columns of a table of poses.
 
     Attributes:
-        roles: What each is, in order: position, then QUATERNION, ROTATION_VECTOR or MATRIX.
+        roles: What each is, in order: position, then QUATERNION, ROTATION_VECTOR or MATRIX; or the
+            joints of an arm, j1, j2, ...
         names: As the table calls them.
         indices: Their places, counted from 0.
         units: Of each; "" where none is stated.
@@ -41,6 +43,7 @@ class Columns:
         rate: Samples per s; None where times are in the file.
         is_in_pendant_base: Whether they are a controller's TCP poses, which are in the pendant's
             base.
+        constant_indices: Columns whose words must be those of the first row in every row.
         metres_by: The format that defines seconds and metres; "" where the numbers decide.
     """
 
@@ -60,17 +63,24 @@ class Columns:
     rate: float | None = None
     is_in_pendant_base: bool = False
     metres_by: str = ""
+    constant_indices: tuple[int, ...] = ()
+
+    @property
+    def are_joints(self) -> bool:
+        """Whether they are joint positions, not poses."""
+        return is_joint_role(self.roles[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The numbers of a table of poses, as in the file.
+    """The numbers of a table of poses or joint positions, as in the file.
 
     Attributes:
         columns: What they are.
         stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a
             row.
-        values: Position and rotation (T, k), in the order of the columns' roles.
+        values: Position and rotation, or joint positions (T, k), in the order of the columns'
+            roles.
         rows: Place of each row (T,) in the file, counted from 0, with those that were left out.
         lines: The line of each row; empty where a file has no lines.
         frame: Of the poses; "" if the table names none.

@@ -15,7 +15,10 @@ from simbridge.reading_progress import with_progress
 from simbridge.trajectory.tables.choice import Choice, columns_flag
 from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
-from simbridge.trajectory.tables.named_columns import Header, columns_of
+from simbridge.trajectory.tables.joint_columns import ArmJoints
+from simbridge.trajectory.tables.joint_state_text import find_joint_state
+from simbridge.trajectory.tables.named_columns import Header
+from simbridge.trajectory.tables.named_joints import columns_of, name_joints
 from simbridge.trajectory.tables.roles import NEEDED, POSITION, QUATERNION, ROTATION_VECTOR
 from simbridge.trajectory.tables.table import MAX_COLUMNS, Columns
 from simbridge.trajectory.tables.text_dialects import (
@@ -89,8 +92,15 @@ class Beginning:
     first_line: FirstLine
     comments: list[tuple[int, str]]
 
-    def named_comments(self, counts: Collection[int]) -> Iterator[NamedComment]:
-        """Iterate over the comments with so many words that name poses."""
+    def named_comments(
+        self, counts: Collection[int], arm: ArmJoints | None = None
+    ) -> Iterator[NamedComment]:
+        """Iterate over the comments with so many words that name poses, or joints if these may be.
+
+        Args:
+            counts: Numbers of words.
+            arm: The arm whose joints may be named.
+        """
         words_left = MAX_COMMENT_WORDS
         for number, comment in self.comments:
             names = _names_in(comment, self.first_line.count)
@@ -100,7 +110,8 @@ class Beginning:
             if words_left < 0:
                 return
             roles = find_roles(names)
-            if _names_poses(roles):
+            names_joints = arm is not None and name_joints(names, arm)
+            if names_joints or _names_poses(roles):
                 yield NamedComment(number, names, roles)
 
 
@@ -169,6 +180,12 @@ def _fitted(header: Header | None, line: FirstLine, *, is_indented: bool) -> Hea
 
 def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) -> Columns:
     """Return the columns that the header, else a comment, else the dialect says."""
+    if choice.arm is not None and not choice.columns:
+        joint_state = find_joint_state(beginning.header, beginning.first_line)
+        if joint_state is not None:
+            columns = columns_of(joint_state.header, choice, rate)
+            return replace(columns, constant_indices=joint_state.name_indices)
+
     if beginning.header is not None:
         return columns_of(beginning.header, choice, rate)
 
@@ -176,7 +193,7 @@ def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) ->
     header = _commented_header(beginning, choice)
     if header is not None:
         return columns_of(header, choice, rate)
-    if choice.columns:
+    if choice.columns or choice.asks_for_joints:
         numbers = [str(i + 1) for i in range(line.count)]
         return columns_of(Header(line.path, numbers, "flag --columns", line.number), choice, rate)
 
@@ -197,7 +214,7 @@ def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
     """
     line = beginning.first_line
     headers: list[NamedComment] = []
-    for comment in beginning.named_comments({line.count, *POSE_NAME_COUNTS}):
+    for comment in beginning.named_comments({line.count, *POSE_NAME_COUNTS}, choice.arm):
         has_all_names = len(comment.names) == line.count
         if has_all_names or (_are_nothing_else(comment) and not choice.columns):
             headers.append(comment)

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from simbridge.errors import InputFileError
-from simbridge.quoting import quoted
+from simbridge.quoting import quoted, quoted_list
 from simbridge.reading_progress import with_progress
 from simbridge.robot.pose import Array, Flags
 from simbridge.trajectory.dropped_rows import dropped_rows
@@ -59,6 +59,8 @@ class TextRows:
         self._frames: dict[str, int] = {}
         # Lines without a pose.
         self._empty_lines: list[int] = []
+        # The words that every row must have, as the first one has them.
+        self._constant_words: list[str] = []
 
     def read(self, lines: Sequence[str], first: int) -> None:
         """Read the lines from an index on.
@@ -85,6 +87,8 @@ class TextRows:
             self._empty_lines.append(number)
             return
 
+        if columns.constant_indices:
+            self._check_constant_words(number, fields)
         words = self._pick(fields)
         try:
             numbers = [*map(float, words)]
@@ -116,8 +120,9 @@ class TextRows:
 
         # What trackers write for a sample that they have lost.
         is_lost: Flags = np.asarray(np.isnan(numbers[:, time_count:]).all(axis=1))
+        lacking = "without joint positions" if self._columns.are_joints else "without a pose"
         dropped = [
-            *dropped_rows("row", self._empty_lines, detail="without a pose"),
+            *dropped_rows("row", self._empty_lines, detail=lacking),
             *dropped_rows("lost sample", lines[is_lost].tolist(), detail="of nan"),
         ]
         numbers = numbers[~is_lost]
@@ -143,8 +148,19 @@ class TextRows:
         return len(fields) > self._last_index and all(map(str.strip, self._pick(fields)))
 
     def _is_without_pose(self, fields: Sequence[str]) -> bool:
-        """Return whether all fields of the pose are empty, as pandas writes rows of nan."""
+        """Return whether all fields of the values are empty, as pandas writes rows of nan."""
         return not any(fields[index].strip() for index in self._columns.indices)
+
+    def _check_constant_words(self, number: int, fields: Sequence[str]) -> None:
+        """Refuse a line whose constant words, the names of joints, are not those of the first."""
+        words = [fields[index].strip() for index in self._columns.constant_indices]
+        self._constant_words = self._constant_words or words
+        if words != self._constant_words:
+            reason = (
+                f"its joints are {quoted_list(words)} here, {quoted_list(self._constant_words)} "
+                "before; leave such rows out"
+            )
+            raise InputFileError(self._path, reason, line=number)
 
     def _other_fields(self, number: int, content: str, fields: list[str]) -> list[str]:
         """Return the fields of a line that has a separator at its end, or tabs around nothing."""

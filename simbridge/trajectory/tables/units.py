@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from simbridge.trajectory.tables.roles import POSITION, ROTATION_VECTOR
+from simbridge.trajectory.tables.roles import POSITION, ROTATION_VECTOR, is_joint_role
 
 # Units per one of ours (s, m, rad).
 UNITS = {
@@ -29,13 +29,22 @@ UNIT_SPELLINGS = {
     **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
     **dict.fromkeys(("centimeters", "centimetres"), "cm"),
     **dict.fromkeys(("millimeters", "millimetres"), "mm"),
-    **dict.fromkeys(("degree", "degrees"), "deg"),
+    **dict.fromkeys(("°", "degree", "degrees"), "deg"),
     **dict.fromkeys(("radian", "radians"), "rad"),
 }
 
-# The units that a role may have; those of other roles have none.
+LENGTH_UNITS = ("m", "cm", "mm")
+ANGLE_UNITS = ("rad", "deg")
+# The units that a role of a pose, or the time, may have; those of other roles have none.
 ROLE_UNITS = {
     "t": ("s", "ms", "us", "ns"),
-    **dict.fromkeys(POSITION, ("m", "cm", "mm")),
-    **dict.fromkeys(ROTATION_VECTOR, ("rad", "deg")),
+    **dict.fromkeys(POSITION, LENGTH_UNITS),
+    **dict.fromkeys(ROTATION_VECTOR, ANGLE_UNITS),
 }
+
+
+def units_of(role: str) -> tuple[str, ...]:
+    """Return the units that a role may have."""
+    if is_joint_role(role):
+        return (*ANGLE_UNITS, *LENGTH_UNITS)
+    return ROLE_UNITS.get(role, ())

@@ -1,0 +1,64 @@
+"""Joint positions of a table, in rad and m."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.errors import InputFileError
+from simbridge.robot.pose import Array
+from simbridge.text import significant
+from simbridge.trajectory.tables.joint_columns import ArmJoints
+from simbridge.trajectory.tables.table import Table
+from simbridge.trajectory.tables.units import ANGLE_UNITS, LENGTH_UNITS, UNITS
+
+# Positions without a unit beyond it, a little more than a turn, are most likely in degrees, rad.
+MAX_PLAUSIBLE_POSITION = 6.5
+
+
+def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, str]:
+    """Return the joint positions in a table, and the units that they had.
+
+    Without a stated unit they are in rad, those of prismatic joints in m.
+
+    Args:
+        path: The file, for messages.
+        table: With the columns of the arm's joints.
+        arm: The arm.
+
+    Returns:
+        Joint positions (T, n), rad or m; and their units in words, "deg".
+
+    Raises:
+        InputFileError: A joint turns by more than a turn and no unit is stated, or the unit is not
+            one of the joint.
+    """
+    columns = table.columns
+    units = []
+    for name, stated, is_prismatic in zip(columns.names, columns.units, arm.prismatic, strict=True):
+        possible = LENGTH_UNITS if is_prismatic else ANGLE_UNITS
+        unit = stated or possible[0]
+        if unit not in possible:
+            kind = "moves along its axis" if is_prismatic else "turns"
+            reason = f"its unit is {unit}, but this joint of {arm.arm} {kind}"
+            raise InputFileError(path, reason, field=name)
+        units.append(unit)
+
+    if not any(columns.units):
+        turning = table.values[:, ~np.array(arm.prismatic, dtype=bool)]
+        check_turns(path, turning)
+    joints = table.values / np.array([UNITS[unit] for unit in units])
+    return joints, " and ".join(dict.fromkeys(units))
+
+
+def check_turns(path: str | Path, joints: Array) -> None:
+    """Refuse joint positions (T, k) without a unit that may be degrees."""
+    largest = float(np.abs(joints).max(initial=0.0))
+    if largest > MAX_PLAUSIBLE_POSITION:
+        number = significant(largest, 4)
+        reason = (
+            f"radians or degrees? A joint is at {number}, more than a turn if it is in radians. "
+            "Say which: --columns j1[deg] or --columns j1[rad], for all joints"
+        )
+        raise InputFileError(path, reason, field="joint positions")

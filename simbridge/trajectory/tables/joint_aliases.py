@@ -1,0 +1,83 @@
+"""The names that files give to joint positions: one line per alias.
+
+Names are compared as in `aliases.py`: in lower case, without their unit and whatever separates
+their words.
+"""
+
+from __future__ import annotations
+
+# Vectors of joint positions with numbered components: `q_0`, `joint_1`, `actual_q[5]`. The end of a
+# vector's name, its words joined; other words may come before.
+JOINT_VECTORS = (
+    "q",
+    "qactual",
+    "qmeasured",
+    "qtarget",
+    "qcommand",
+    "qcmd",
+    "qdesired",
+    "qdes",
+    "actualq",
+    "targetq",
+    "j",
+    "jpos",
+    "joint",
+    "joints",
+    "jointpos",
+    "jointposition",
+    "jointpositions",
+    "jointangle",
+    "jointangles",
+    "jointvalue",
+    "jointvalues",
+    "jointcommand",
+    "jointcommands",
+    "jointtarget",
+    "jointtargets",
+    "axis",
+    "theta",
+    "command",
+    "commands",
+    "setpoint",
+    "setpoints",
+)
+# The words of an alias at most: "joint positions".
+MAX_ALIAS_WORDS = 2
+
+# What may follow a joint's name or number: `shoulder_pan_joint/position`, `joint_1_angle`.
+POSITION_WORDS = ("position", "positions", "pos", "angle", "angles", "q")
+# Words of names that are those of other quantities of a joint.
+OTHER_QUANTITIES = (
+    "velocity",
+    "velocities",
+    "vel",
+    "speed",
+    "speeds",
+    "qd",
+    "dq",
+    "acceleration",
+    "accelerations",
+    "acc",
+    "accel",
+    "qdd",
+    "ddq",
+    "jerk",
+    "effort",
+    "efforts",
+    "torque",
+    "torques",
+    "tau",
+    "moment",
+    "moments",
+    "force",
+    "forces",
+    "current",
+    "currents",
+    "voltage",
+    "temperature",
+    "temperatures",
+    "error",
+    "errors",
+)
+# What comes before `position` in the name of a field of JointState, its words joined.
+JOINT_STATES = ("jointstate", "jointstates")
