@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pybullet_data
 import pytest
 
 import simbridge
+from simbridge.browser.setup import StudioSetup
+from simbridge.browser.studio import Studio
 from simbridge.errors import InvalidParameter, PlanRefused
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
@@ -117,3 +121,110 @@ def test_the_plan_is_replayed(cli, recording, tmp_path):
     assert (first.status, again.status) == (0, 0)
     plans = [np.load(tmp_path / name / "plan.npz") for name in ("first", "again")]
     assert np.array_equal(plans[0]["setpoints"], plans[1]["setpoints"])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """The same motion by the names of the joints, without any flag."""
+    times, joints = recorded_joints()
+    header = ",".join(["time", *ROBOT.joint_names])
+    path = tmp_path / "joints.csv"
+    rows = np.column_stack([times, joints])
+    np.savetxt(path, rows, fmt="%.17g", delimiter=",", header=header, comments="")
+    return path
+
+
+def test_a_table_of_joints_needs_no_flag(table):
+    _, joints = recorded_joints()
+
+    plan = prepare(str(table), robot=ROBOT).plan
+
+    assert plan.setpoints[::10] == pytest.approx(joints, abs=1e-10)
+
+
+def test_inspect_measures_the_tools_path(cli, table):
+    answer = cli("inspect", table, "--robot", "ur10e", "--json")
+
+    facts = json.loads(answer.out)
+    positions = tool_path(ROBOT, recorded_joints()[1])[:, :3]
+    length = np.linalg.norm(np.diff(positions, axis=0), axis=1).sum()
+    assert facts["length_m"] == pytest.approx(length, rel=1e-9)
+    assert facts["reach"]["share"] == 1.0
+
+
+def test_nothing_speaks_of_a_solver(cli, table, tmp_path):
+    answer = cli("run", table, "--robot", "ur10e", "--out", tmp_path / "run")
+
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert answer.status == 0
+    assert "solver" not in answer.out
+    assert "Solver" not in page
+    assert "Error budget: sampling, limiter, plant, delay" in page
+
+
+def test_the_run_keeps_the_choice_of_joints(cli, table, tmp_path):
+    cli("run", table, "--from", "joints", "--robot", "ur10e", "--out", tmp_path / "first")
+
+    command = ["run", table, "--from", "joints", "--robot", "ur10e", "--plan", tmp_path / "first"]
+    again = cli(*command, "--out", tmp_path / "again")
+
+    assert again.status == 0
+    assert "--from joints" in (tmp_path / "first" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [simbridge.CallableSolver(ROBOT, lambda q, target: q), lambda q, target: q],
+    ids=["object", "function"],
+)
+def test_a_solver_from_python_is_refused(table, tmp_path, solver):
+    with pytest.raises(InvalidParameter) as refusal:
+        simbridge.run(table, solver=solver, robot=ROBOT, out=tmp_path / "run")
+
+    assert refusal.value.name == "solver"
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_of_a_solver_are_refused(cli, table):
+    answer = cli("check", table, "--robot", "ur10e", "--solver.kp", "3")
+
+    assert answer.status == 2
+    assert "solver.kp" in answer.err
+
+
+def test_a_sweep_varies_the_speed(cli, table, tmp_path):
+    grid = ["--grid", "robot=ur10e", "--grid", "speed_scale=0.5,1"]
+
+    answer = cli("sweep", table, *grid, "--plan-only", "--out", tmp_path / "sweep")
+
+    assert answer.status == 0
+    assert "2 points" in answer.out
+
+
+def test_the_studio_refuses_recorded_joints(table):
+    with pytest.raises(InvalidParameter) as refusal:
+        Studio(StudioSetup(robot="ur10e"), scenario=str(table))
+
+    assert refusal.value.name == "scenario"
+
+
+@pytest.mark.filterwarnings("ignore:.*joints off it are fixed")
+def test_a_panda_follows_its_joints(cli, tmp_path):
+    """A Panda's seven joints, beside the fingers that are no joints of the arm."""
+    urdf = Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf")
+    arm = ["--robot", urdf, "--tip", "panda_grasptarget"]
+    times = np.arange(0.0, 2.01, 0.01)
+    turn = 0.2 * (1.0 - np.cos(np.pi * times / 2.0))[:, None]
+    joints = np.array([0.1, -0.6, 0.2, -2.1, 0.1, 1.6, 0.7]) + turn * np.linspace(0.5, 1.0, 7)
+    names = [f"panda_joint{joint}" for joint in range(1, 8)]
+    header = ",".join(["t", *names, "panda_finger_joint1", "panda_finger_joint2"])
+    fingers = np.full((len(times), 2), 0.02)
+    rows = np.column_stack([times, joints, fingers])
+    path = tmp_path / "panda.csv"
+    np.savetxt(path, rows, fmt="%.17g", delimiter=",", header=header, comments="")
+
+    answer = cli("check", path, *arm, "--json")
+
+    assert answer.status == 0
+    assert "joint positions" in json.loads(answer.out)["read_as"]
+    assert json.loads(answer.out)["samples"] == 251
