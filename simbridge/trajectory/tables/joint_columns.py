@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from simbridge.robot.pose import Array
@@ -21,9 +21,9 @@ MAX_DIGITS = 3
 MAX_WORDS = 20
 
 Words = tuple[str, ...]
-# The column of each component of a vector. Vectors have the words before the component and behind
-# it, and the number of vectors of the same name before them.
-_Vectors = dict[tuple[tuple[Words, Words], int], dict[int, int]]
+# The columns of each component of a vector, several where names are repeated. A vector is known by
+# the words before the component and behind it.
+_Vectors = dict[tuple[Words, Words], dict[int, list[int]]]
 
 
 class ArmJoints(NamedTuple):
@@ -98,20 +98,32 @@ def _columns_by_joint_names(
 ) -> Iterator[tuple[int, ...]]:
     """Iterate over the sets of columns that have the names of all joints of an arm.
 
-    Names of one set have the same words before and behind that of the joint. Of two columns with
-    the same name, each is of a set.
+    Names of one set have the same words before and behind that of the joint.
     """
     joint_words = [parse_column_name(name).words for name in arm.names]
-    groups: _Vectors = {}
+    vectors: _Vectors = {}
     for index, name in enumerate(parsed):
         if name.element is not None:
             continue
         for joint, before, behind in _possible_joints(name.words, joint_words):
-            _add(groups, (before, behind), joint, index=index)
+            columns = vectors.setdefault((before, behind), {})
+            columns.setdefault(joint, []).append(index)
 
-    for columns in groups.values():
+    for columns in vectors.values():
         if len(columns) == len(arm.names):
-            yield tuple(columns[joint] for joint in range(len(arm.names)))
+            yield from _sets_of(columns)
+
+
+def _sets_of(columns: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """Iterate over the sets of columns of a vector: two where a component is repeated.
+
+    Args:
+        columns: Indices of the columns of each component.
+    """
+    for choose in (min, max):
+        yield tuple(choose(columns[component]) for component in sorted(columns))
+        if all(len(indices) == 1 for indices in columns.values()):
+            return
 
 
 def _possible_joints(
@@ -148,27 +160,20 @@ def _numbered_vectors(parsed: Sequence[ColumnName]) -> list[JointVector]:
         component = numbered_component(name)
         if component is not None:
             name_of_vector = (component.vector, component.behind)
-            _add(vectors, name_of_vector, component.number, index=index)
+            columns = vectors.setdefault(name_of_vector, {})
+            columns.setdefault(component.number, []).append(index)
 
     joint_vectors = []
-    for ((words, _), _), columns in vectors.items():
+    for (words, _), columns in vectors.items():
         numbers = sorted(columns)
         is_whole = numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1)))
         is_of_joint_state = _is_of_joint_state(words)
         if is_whole and (is_of_joint_state or _ends_with_an_alias(words, JOINT_VECTORS)):
-            indices = tuple(columns[number] for number in numbers)
-            joint_vectors.append(
+            joint_vectors += [
                 JointVector(indices, names_joints=False, has_known_order=not is_of_joint_state)
-            )
+                for indices in _sets_of(columns)
+            ]
     return joint_vectors
-
-
-def _add(vectors: _Vectors, name: tuple[Words, Words], component: int, *, index: int) -> None:
-    """Add a column to the first vector of its name that has no such component yet."""
-    repetition = 0
-    while component in vectors.setdefault((name, repetition), {}):
-        repetition += 1
-    vectors[name, repetition][component] = index
 
 
 class NumberedName(NamedTuple):

@@ -31,6 +31,9 @@ from simbridge.trajectory.tables.roles import (
 )
 from simbridge.trajectory.tables.table import Columns, check_column_count
 
+# The sets of joint positions for which a refusal has a flag, at most.
+MAX_FLAGS = 3
+
 
 def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Columns:
     """Return the columns of a table with these names: those of poses, or else of an arm's joints.
@@ -122,7 +125,7 @@ def _joint_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int,
     vectors = find_joint_vectors(header.names, arm)
     if not vectors:
         _refuse_other_joints(header, arm)
-    flags = [_flag(header, vector.columns) for vector in vectors]
+    flags = [_flag(header, vector.columns) for vector in vectors[:MAX_FLAGS]]
     if len(vectors) > 1:
         first_names = quoted_list(bare(header.names[vector.columns[0]]) for vector in vectors)
         header.refuse(

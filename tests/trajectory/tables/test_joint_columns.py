@@ -200,6 +200,14 @@ def test_two_sets_of_joints_are_refused(tmp_path):
     assert np.array_equal(read(path, columns=flag).joints, JOINTS + 0.1)
 
 
+def test_a_repeated_name_is_refused(tmp_path):
+    columns = [TIMES, JOINTS, JOINTS[:, 2]]
+    path = write_table(tmp_path / "repeated.csv", ["t", *NAMES, NAMES[2]], columns)
+
+    with pytest.raises(InputFileError, match="2 sets of joint positions"):
+        read(path)
+
+
 def test_numbers_of_a_joint_state_are_refused(write):
     """ROS's JointState lists joints in any order: UR's driver begins with the elbow."""
     with pytest.raises(InputFileError, match="may be in any order: that of its field name"):
