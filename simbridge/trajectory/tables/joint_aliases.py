@@ -34,7 +34,6 @@ JOINT_VECTORS = (
     "jointcommands",
     "jointtarget",
     "jointtargets",
-    "axis",
     "theta",
     "command",
     "commands",
@@ -46,7 +45,7 @@ MAX_ALIAS_WORDS = 2
 
 # What may follow a joint's name or number: `shoulder_pan_joint/position`, `joint_1_angle`.
 POSITION_WORDS = ("position", "positions", "pos", "angle", "angles", "q")
-# Words of names that are those of other quantities of a joint.
+# Words of names that are those of other quantities of a joint than its position.
 OTHER_QUANTITIES = (
     "velocity",
     "velocities",
@@ -78,6 +77,27 @@ OTHER_QUANTITIES = (
     "temperatures",
     "error",
     "errors",
+    "delta",
+    "deltas",
+    "offset",
+    "offsets",
+    "min",
+    "max",
+    "limit",
+    "limits",
+    "tolerance",
+    "tolerances",
+    "std",
+    "variance",
+    "covariance",
+    "gain",
+    "gains",
+    "mode",
+    "modes",
+    "status",
+    "raw",
+    "encoder",
+    "encoders",
 )
 # What comes before `position` in the name of a field of JointState, its words joined.
 JOINT_STATES = ("jointstate", "jointstates")

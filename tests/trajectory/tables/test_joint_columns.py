@@ -88,6 +88,12 @@ def test_velocities_and_efforts_are_no_positions(tmp_path):
     assert np.array_equal(read(path).joints, JOINTS)
 
 
+@pytest.mark.parametrize("quantity", ["max_joint", "joint_velocity", "q_error", "tau_joint"])
+def test_other_quantities_alone_are_no_joints(write, quantity):
+    with pytest.raises(InputFileError):
+        read(write([f"{quantity}_{joint}" for joint in range(6)]))
+
+
 def test_the_poses_are_the_tools(write):
     motion = read(write(NAMES))
 
