@@ -18,7 +18,7 @@ from simbridge.console import Terminal
 from simbridge.errors import Refusal
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.samples import statistics
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS
+from simbridge.evaluation.metrics.tracking import known_parts
 from simbridge.evaluation.prediction import Deviations, PredictionError
 from simbridge.files.writing import write_file, writing
 from simbridge.recording.run_directory import RunDirectory
@@ -152,7 +152,7 @@ def _show_runs(comparison: Comparison, page: Path) -> None:
 def _show_parts(console: Terminal, comparison: Comparison) -> None:
     """Show a table with the parts of the tracking error of each run."""
     say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
-    parts = [part for part in ERROR_PARTS if any(run.summary[part.key] for run in comparison.runs)]
+    parts = known_parts(*(run.summary for run in comparison.runs))
 
     rows = []
     for number, run in enumerate(comparison.runs, start=1):

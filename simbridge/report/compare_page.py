@@ -13,11 +13,11 @@ from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.iso_figures import IsoFigures
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import (
-    ERROR_PARTS,
     POSE_PARTS,
     TRACKING_ERROR,
     Delays,
     ErrorPart,
+    known_parts,
     part_delays,
 )
 from simbridge.evaluation.summary import Summary
@@ -116,11 +116,7 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
 
 def _known_parts(comparison: Comparison) -> list[ErrorPart]:
     """Return the tracking error and its parts, as far as a run has them."""
-    return [
-        part
-        for part in (TRACKING_ERROR, *ERROR_PARTS)
-        if any(run.summary[part.key] for run in comparison.runs)
-    ]
+    return [TRACKING_ERROR, *known_parts(*(run.summary for run in comparison.runs))]
 
 
 def _delays(comparison: Comparison) -> tuple[list[str], list[list[float | None]]]:

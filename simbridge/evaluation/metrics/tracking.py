@@ -133,18 +133,20 @@ TRACKING_ERROR = ErrorPart(
 )
 
 
-def known_parts(summary: Mapping[str, Any]) -> list[ErrorPart]:
-    """Return the parts of the error that a `Tracking` summary has.
+def known_parts(*summaries: Mapping[str, Any]) -> list[ErrorPart]:
+    """Return the parts of the error that any of these `Tracking` summaries has.
 
     Those of the plant's part are among them only where the servo law is known; the solver's only
     where there is one.
     """
-    has_solver = summary.get("solver") != RECORDED_JOINTS
-    return [
-        part
-        for part in ERROR_PARTS
-        if summary.get(part.key) is not None and (has_solver or part.name != "solver")
-    ]
+    return [part for part in ERROR_PARTS if any(_has_part(summary, part) for summary in summaries)]
+
+
+def _has_part(summary: Mapping[str, Any], part: ErrorPart) -> bool:
+    """Return whether a summary has a part of the error."""
+    if part.name == "solver" and summary.get("solver") == RECORDED_JOINTS:
+        return False
+    return summary.get(part.key) is not None
 
 
 Error = TypeVar("Error", bound=PoseError | ErrorSize)
