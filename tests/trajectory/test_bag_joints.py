@@ -139,6 +139,17 @@ def test_late_messages_are_sorted_with_a_note(tmp_path):
     assert np.array_equal(motion.joints, JOINTS)
 
 
+def test_messages_of_nan_are_left_out_with_a_note(tmp_path):
+    joints = JOINTS.copy()
+    joints[20] = np.nan
+    path = write_joints(tmp_path / "joints", messages_of(joints=joints))
+
+    with pytest.warns(UserWarning, match=r"1 lost joint position of nan left out \(message 21\)"):
+        motion = read(path)
+
+    assert np.array_equal(motion.joints, np.delete(JOINTS, 20, axis=0))
+
+
 def test_two_positions_at_one_instant_are_refused(tmp_path):
     messages = [*messages_of(), ("/joint_states", STAMPS[7], NAMES, JOINTS[8])]
     path = write_joints(tmp_path / "joints", messages)

@@ -110,17 +110,8 @@ def _joint_columns_of(
 
 def _joint_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int, ...]:
     """Return the columns of an arm's joints: as chosen, else by their names."""
-    chosen = {
-        role: chosen_column(header, name)
-        for role, name in choice.columns.items()
-        if is_joint_role(role)
-    }
-    if chosen:
-        roles = joint_roles(len(arm.names))
-        if set(chosen) != set(roles):
-            needed = f"{roles[0]} to {roles[-1]}" if len(roles) > 1 else roles[0]
-            header.refuse(f"--columns chooses {', '.join(chosen)}; {arm} need {needed}")
-        return tuple(chosen[role] for role in roles)
+    if any(map(is_joint_role, choice.columns)):
+        return _chosen_indices(header, choice, arm)
 
     vectors = find_joint_vectors(header.names, arm)
     if not vectors:
@@ -138,6 +129,20 @@ def _joint_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int,
             f"any order: that of its field name. If it is that of {arm}, add {flags[0]}"
         )
     return vectors[0].columns
+
+
+def _chosen_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int, ...]:
+    """Return the columns of an arm's joints that `--columns` chooses."""
+    chosen = {
+        role: chosen_column(header, name)
+        for role, name in choice.columns.items()
+        if is_joint_role(role)
+    }
+    roles = joint_roles(len(arm.names))
+    if set(chosen) != set(roles):
+        needed = f"{roles[0]} to {roles[-1]}" if len(roles) > 1 else roles[0]
+        header.refuse(f"--columns chooses {', '.join(chosen)}; {arm} need {needed}")
+    return tuple(chosen[role] for role in roles)
 
 
 def _flag(header: Header, indices: Sequence[int]) -> str:

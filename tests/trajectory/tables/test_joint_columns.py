@@ -258,6 +258,18 @@ def test_rows_of_nan_are_left_out(write):
     assert len(motion.joints) == len(JOINTS) - 2
 
 
+def test_rows_without_joints_are_left_out(write):
+    path = write(NAMES, JOINTS)
+    lines = path.read_text().splitlines()
+    lines[21] = lines[21].split(",")[0] + "," * len(NAMES)
+    path.write_text("\n".join(lines))
+
+    with pytest.warns(UserWarning, match=r"1 row without joint positions left out \(line 22\)"):
+        motion = read(path)
+
+    assert np.array_equal(motion.joints, np.delete(JOINTS, 20, axis=0))
+
+
 def test_repeated_rows_are_left_out(tmp_path):
     path = write_table(
         tmp_path / "repeated.csv", ["t", *NAMES], [TIMES.repeat(2), JOINTS.repeat(2, axis=0)]
