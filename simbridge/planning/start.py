@@ -35,7 +35,8 @@ BRANCH_DISTANCE = 0.05
 def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
     """Find the first joint positions of a plan on home's branch.
 
-    They are solved from home, never from the measured arm, so that the plan is everywhere the same.
+    They are solved from home, never from the measured arm, so that a file gives the same plan on
+    every machine and in every run.
 
     Args:
         robot: The arm.
@@ -51,17 +52,18 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
     solver = reaching_solver(solver)
     solution = solver.solve(trajectory.start, robot.home)
 
-    # `solve` is stricter than the reach check of every target; the tolerance of the latter is
-    # enough here, too.
+    # `solve` converges to less than the tolerance of the reach check, which is enough here, too.
     is_attained = _is_within_tolerance(solution.distance, solution.angle)
     is_outside = (solution.q < robot.position_min) | (solution.q > robot.position_max)
     if solution.converged or (is_attained and not is_outside.any()):
         return solution.q
 
-    # The message of the reach check includes the other targets.
-    times = np.zeros(1)
-    targets = trajectory.target(times, "linear")
-    check_reach(solver, trajectory, targets, times=times, start=robot.home)
+    # If the reach check refuses the target, too, its message says more: whether the rest of the
+    # trajectory is out of reach.
+    first_time = np.zeros(1)
+    first_target = trajectory.target(first_time, "linear")
+    check_reach(solver, trajectory, first_target, times=first_time, start=robot.home)
+    # Some posture attains the target, but none was found within the joint limits.
     raise _explain_unattained_start(robot, solution)
 
 

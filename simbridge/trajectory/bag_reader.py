@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,27 +109,48 @@ def open_bag(path: Path) -> Iterator[Bag]:
     Raises:
         InputFileError: There is none, or its bytes are not those of a bag.
     """
-    # Start-up time: logs need only the records of MCAP.
+    # rosbags takes long to import, and those who read logs need only this module's MCAP records.
     from rosbags.typesys import Stores, get_typestore  # noqa: PLC0415
 
     _check_beginning(path)
     suffix = path.suffix.lower()
     ros2 = get_typestore(Stores.ROS2_HUMBLE)
+    decode: Callable[[bytes, str], Any] = ros2.deserialize_cdr
+    with contextlib.ExitStack() as stack:
+        with _refuse_broken(path):
+            if path.is_dir():
+                read = stack.enter_context(open_directory(path))
+            elif suffix == ".bag":
+                # The types of ROS 1 lack TFMessage, whose fields are those of ROS 2.
+                ros1 = get_typestore(Stores.ROS1_NOETIC)
+                ros1.register({TF: ros2.fielddefs[TF]})
+                decode = ros1.deserialize_ros1
+                read = partial(read_ros1, path)
+            else:
+                read = partial(read_mcap if suffix == ".mcap" else read_sqlite, path)
+        yield Bag(path, partial(_read_items, path, read), decode)
+
+
+def _read_items(path: Path, read: Callable[[], Iterator[BagItem]]) -> Iterator[BagItem]:
+    """Iterate over the items of a bag; any error of its reader refuses the file.
+
+    An error of whoever uses the items does not pass here.
+    """
+    with _refuse_broken(path):
+        yield from read()
+
+
+@contextlib.contextmanager
+def _refuse_broken(path: Path) -> Iterator[None]:
+    """Refuse a bag for whatever its reader raises.
+
+    A broken bag can fail anywhere in it: struct, sqlite, decompression.
+    """
     try:
-        if path.is_dir():
-            with open_directory(path) as read:
-                yield Bag(path, read, ros2.deserialize_cdr)
-        elif suffix == ".bag":
-            ros1 = get_typestore(Stores.ROS1_NOETIC)
-            ros1.register({TF: ros2.fielddefs[TF]})
-            yield Bag(path, lambda: read_ros1(path), ros1.deserialize_ros1)
-        else:
-            read_file = read_mcap if suffix == ".mcap" else read_sqlite
-            yield Bag(path, lambda: read_file(path), ros2.deserialize_cdr)
+        yield
     except InputFileError:
         raise
     except Exception as problem:
-        # A broken bag can fail anywhere in the reader: struct, sqlite, decompression.
         text = str(problem).strip() or type(problem).__name__
         reason = f"cannot be read as a ROS bag: {text.rstrip('.')}"
         raise InputFileError(path, reason) from problem

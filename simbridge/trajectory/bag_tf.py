@@ -123,10 +123,12 @@ class BagTransforms:
         return ""
 
     def transform(self, key: FrameNames) -> tuple[Transform, tuple[str, ...]]:
-        """Return a transform, and what was left out of it.
+        """Return a transform, and notes on the messages of it that were left out.
+
+        Several topics may have parts of it; it is static if one of them is.
 
         Raises:
-            InputFileError: One of its poses is none, or it has two at one instant.
+            InputFileError: One of its messages is not a pose, or two differ at one instant.
         """
         parent, child = key
         parts = [poses for name, poses in self.recorded.items() if name[1:] == key]
@@ -273,17 +275,17 @@ def _chain_at(
 def _lookup_notes(
     samples: SortedSamples, key: FrameNames, lookup: TransformLookup
 ) -> list[DroppedRows | str]:
-    """Return what is left out of samples for a transform that is not known, and what is not."""
+    """Return notes on the samples that have no transform, and on the gaps that are interpolated."""
     name = "from {} to {}".format(*key)
+    large_gaps = f"in gaps of more than {LARGE_GAP_PERIODS:g} periods of the transforms {name}"
+    dropped = {
+        f"before the first transform {name}": lookup.is_before,
+        f"after the last transform {name}": lookup.is_after,
+        large_gaps: lookup.is_in_large_gap,
+    }
+
     notes: list[DroppedRows | str] = []
-    for is_dropped, detail in (
-        (lookup.is_before, f"before the first transform {name}"),
-        (lookup.is_after, f"after the last transform {name}"),
-        (
-            lookup.is_in_large_gap,
-            f"in gaps of more than {LARGE_GAP_PERIODS:g} periods of the transforms {name}",
-        ),
-    ):
+    for detail, is_dropped in dropped.items():
         places = np.sort(samples.numbers[is_dropped])
         notes += dropped_rows("pose", places, detail=detail, unit=samples.unit)
     if lookup.gaps:

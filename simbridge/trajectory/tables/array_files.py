@@ -41,10 +41,12 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
         with zipfile.ZipFile(path) as archive:
             size = sum(item.file_size for item in archive.infolist())
         if size > expansion(path.stat().st_size):
-            reason = "it holds more than 50 times its size when it is decompressed"
+            reason = "it decompresses to more than 50 times its size"
             raise InputFileError(path, reason)
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files if arrays[name].ndim}
+            read = {name: arrays[name] for name in arrays.files}
+        # A single number is not a column.
+        return {name: array for name, array in read.items() if array.ndim}
     except InputFileError:
         raise
     except Exception as problem:

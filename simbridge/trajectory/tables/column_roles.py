@@ -150,9 +150,10 @@ def _find_vectors(parsed: Sequence[ColumnName]) -> list[NamedVector]:
 
 
 def _possible_components(name: ColumnName) -> Iterator[Component]:
-    """Iterate over the ways in which a name may be that of a component."""
+    """Iterate over the ways in which a name may be that of a component, the likeliest first."""
     words = name.words
     if name.element is not None:
+        # position[0]
         yield Component(words, str(name.element), in_brackets=True)
         return
     if not words:
@@ -160,16 +161,21 @@ def _possible_components(name: ColumnName) -> Iterator[Component]:
 
     before, last = words[:-1], words[-1]
     if last in AXES:
+        # pos_x
         yield Component(before, last)
         return
+    # pos_0 and pos0
     digits = last[len(last.rstrip("0123456789")) :]
     if digits:
         stem = last[: -len(digits)]
         yield Component((*before, stem) if stem else before, digits)
+    # x_pos
     if before and before[-1] in AXES:
         yield Component((*before[:-1], last), before[-1], is_axis_first=True)
+    # posx
     if last[-1] in AXES:
         yield Component((*before, last[:-1]), last[-1])
+    # xpos
     if last[0] in AXES:
         yield Component((*before, last[1:]), last[0], is_axis_first=True)
 
@@ -256,20 +262,23 @@ def _role_of(vector: NamedVector, axis: str) -> str | None:
 def _numbered_quaternion(
     columns: dict[str, list[int]], rotations: Sequence[NamedVector]
 ) -> tuple[int, ...]:
-    """Return the columns of the only quaternion without a known order, if no other rotation is."""
+    """Return the columns of a quaternion with numbered components whose order is unknown.
+
+    There are none if there are several such quaternions, or if other columns give the rotation.
+    """
     if "qw" in columns or set(ROTATION_VECTOR) <= set(columns):
+        # The rotation is known from other columns.
         return ()
     numbered = [
         vector
         for vector in rotations
-        if vector.alias.kind is not VectorKind.ROTATION_VECTOR
-        and "w" not in vector.columns
-        # Letters without w are no numbers.
-        and not set(vector.columns) & set(AXES)
+        if vector.is_numbered and vector.alias.kind is not VectorKind.ROTATION_VECTOR
     ]
     if len(numbered) != 1:
         return ()
-    return tuple(numbered[0].columns[number][0] for number in sorted(numbered[0].columns))
+    components = numbered[0].columns
+    # If a name is repeated, its first column counts.
+    return tuple(components[number][0] for number in sorted(components))
 
 
 def _find_times(parsed: Sequence[ColumnName], *, has_rate: bool) -> list[int]:

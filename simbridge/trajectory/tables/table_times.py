@@ -42,7 +42,7 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
         path: The file, for messages.
         table: As it was read.
         poses: (T, 7), m and quaternions, by whose speed the unit is judged.
-        seconds_by: The format, if it defines seconds.
+        seconds_by: Name of the format that defines seconds; "" if none does.
 
     Raises:
         InputFileError: A stamp is no time, or the unit is ambiguous.

@@ -95,11 +95,13 @@ class Beginning:
     def named_comments(
         self, counts: Collection[int], arm: ArmJoints | None = None
     ) -> Iterator[NamedComment]:
-        """Iterate over the comments with so many words that name poses, or joints if these may be.
+        """Iterate over the comments that name a pose, or the joints of an arm; the last one first.
+
+        It ends when MAX_COMMENT_WORDS have been looked at.
 
         Args:
-            counts: Numbers of words.
-            arm: The arm whose joints may be named.
+            counts: How many names a comment may have.
+            arm: The arm whose joints may be named; None for poses only.
         """
         words_left = MAX_COMMENT_WORDS
         for number, comment in self.comments:
@@ -110,7 +112,7 @@ class Beginning:
             if words_left < 0:
                 return
             roles = find_roles(names)
-            names_joints = arm is not None and name_joints(names, arm)
+            names_joints = arm is not None and bool(name_joints(names, arm))
             if names_joints or _names_poses(roles):
                 yield NamedComment(number, names, roles)
 
@@ -267,7 +269,7 @@ def _names_in(comment: str, count: int) -> list[str]:
 
     Args:
         comment: The comment.
-        count: The number of columns: a comment of so many words has no introduction.
+        count: The number of columns: a comment with this many words has no introduction.
     """
     names = _split_names(comment)
     label = _LABEL.fullmatch(comment) if len(names) != count else None

@@ -18,7 +18,7 @@ from simbridge.trajectory.dropped_rows import dropped_rows
 from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table
 from simbridge.trajectory.tables.text_lines import content_of, find_separator, is_number
-from simbridge.trajectory.tables.wall_clock import IS_WALL_CLOCK, TIMES_OF_DAY
+from simbridge.trajectory.tables.wall_clock import TIMES_OF_DAY, WALL_CLOCK_START
 
 
 class TextRows:
@@ -239,6 +239,6 @@ def read_rows(path: str | Path, lines: Sequence[str], columns: Columns, first: i
 def _is_long_or_a_date(fields: Sequence[str], index: int) -> bool:
     """Return whether a stamp is a time of day, or has more digits than a double should hold."""
     word = bare(fields[index]) if index < len(fields) else ""
-    if IS_WALL_CLOCK.match(word):
+    if WALL_CLOCK_START.match(word):
         return True
     return word.isdecimal() and float(word) >= LONG_STAMP

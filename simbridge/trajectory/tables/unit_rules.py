@@ -63,7 +63,7 @@ def length_unit(path: str | Path, positions: Array, metres_by: str) -> str:
     Args:
         path: The file, for messages.
         positions: As they are in the file.
-        metres_by: The format, if it defines metres.
+        metres_by: Name of the format that defines metres; "" if none does.
 
     Raises:
         InputFileError: They may be metres or millimetres.
@@ -97,7 +97,7 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
         path: The file, for messages.
         stamps: (T,), as they are in the file.
         poses: (T, 7), m and quaternions.
-        seconds_by: The format, if it defines seconds.
+        seconds_by: Name of the format that defines seconds; "" if none does.
 
     Raises:
         InputFileError: They may be in several units.
@@ -129,10 +129,13 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
 
 
 def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:
-    """Refuse stamps (T,) whose stated unit cannot be: some write ns above what is in s.
+    """Refuse stamps (T,) that are impossible in their stated unit.
+
+    Some files state ns above a column of seconds.
 
     Raises:
-        InputFileError: Samples would be less than 1 us apart, or more than ten days.
+        InputFileError: Samples would be less than 1 us or more than ten days apart, and another
+            unit is plausible.
     """
     if len(stamps) < MIN_SAMPLES:
         return
@@ -144,7 +147,7 @@ def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:
         return
     flags = [f"--columns t[{other}]" for other in possible]
     reason = (
-        f"by the unit that is stated, {unit}, samples are {plain(period / UNITS[unit])} s apart. "
+        f"in the stated unit, {unit}, samples would be {plain(period / UNITS[unit])} s apart. "
         f"Say which unit is right: {' or '.join(flags)}"
     )
     raise InputFileError(path, reason, field="time")

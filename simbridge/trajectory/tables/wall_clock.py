@@ -9,7 +9,7 @@ import numpy as np
 NANOSECONDS_PER_SECOND = 1_000_000_000
 # 2026-11-25T18:59:42.123456789Z, or with a blank, or slashes. In ns, years from 1678 to 2261 can be
 # represented.
-IS_WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d([-/])\d\d\1\d\d[T ]\d\d:\d\d")
+WALL_CLOCK_START = re.compile(r"(?:17|18|19|20|21)\d\d([-/])\d\d\1\d\d[T ]\d\d:\d\d")
 # For messages.
 TIMES_OF_DAY = (
     "times of day are read as 2026-11-25 18:59:42.5, in UTC unless +01:00 or the like follows"
@@ -17,16 +17,16 @@ TIMES_OF_DAY = (
 MAX_OFFSET_MINUTES = 14 * 60
 
 _OFFSET = re.compile(r" ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$")
-_DIGITS = re.compile(r"[-\dT:.]+")
+_PARTS_OF_A_CLOCK = re.compile(r"[-\dT:.]+")
 
 
 def parse_wall_clock(text: str) -> int:
-    """Return the ns since 1970 of a time of day; in UTC unless it says otherwise.
+    """Return the ns since 1970 of a date and time; in UTC unless it states a zone.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not a date and time.
     """
-    if not IS_WALL_CLOCK.match(text):
+    if not WALL_CLOCK_START.match(text):
         raise ValueError(text)
 
     minutes = 0
@@ -39,8 +39,8 @@ def parse_wall_clock(text: str) -> int:
         raise ValueError(text)
 
     clock = clock.strip().replace(" ", "T", 1).replace("/", "-").replace(",", ".")
-    # numpy would warn of a zone that follows the seconds.
-    if not _DIGITS.fullmatch(clock):
+    # A zone that is not known would still be there, of which numpy warns.
+    if not _PARTS_OF_A_CLOCK.fullmatch(clock):
         raise ValueError(text)
     utc = int(np.datetime64(clock, "ns").astype(np.int64))
     return utc - minutes * 60 * NANOSECONDS_PER_SECOND
