@@ -149,14 +149,15 @@ def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
 
 
 def _refuse_if_like_euroc(line: FirstLine) -> None:
-    """Refuse lines that are as much EuRoC's, without its header, as TUM's with commas."""
+    """Refuse lines that may be EuRoC's, without its header: TUM's stamps are in seconds."""
     stamp = line.fields[0]
     has_nanoseconds = is_number(stamp) and float(stamp) >= LONG_STAMP
-    if line.separator == "," and has_nanoseconds:
+    is_named_tum = Path(line.path).suffix.lower() == ".tum"
+    if has_nanoseconds and not is_named_tum:
         raise line.error(
-            "8 numbers between commas, with nanoseconds as time, may be EuRoC's without its "
-            "header, where w is the first number of the quaternion, or TUM's, where it is the "
-            f"last. Say which: {EUROC_FLAG} or {TUM_FLAG}"
+            "8 numbers a line, with nanoseconds as time, may be EuRoC's without its header, where "
+            "w is the first number of the quaternion, or as TUM's, where it is the last. Say "
+            f"which: {EUROC_FLAG} or {TUM_FLAG}"
         )
 
 

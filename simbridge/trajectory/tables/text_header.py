@@ -55,11 +55,13 @@ OTHER_COMMENT_MARKS = ("% ", "// ")
 _UNIT_APART = re.compile(r"\s+(?=[\[(][^\[\]()]*[\])])")
 # "Format:" before the names.
 _LABEL = re.compile(r"[^:,;]*:\s*(.*)")
-# Names that differ in w, x, y and z alone ("qw qx qy qz", "[w, x, y, z]"), "wxyz", "scalar first".
+# Names that differ in w, x, y and z alone ("qw qx qy qz", "[w, x, y, z]"), "wxyz", "scalar first",
+# "qw leading", "q0 is scalar".
 _W_FIRST = re.compile(
     r"(?<![\w.])([\w.]{0,40}?)w[^\w.]+\1x[^\w.]+\1y[^\w.]+\1z(?!\w)"
     r"|wxyz"
-    r"|(?<![a-z])(?:w|scalar|real)(?: part)?[- ]first",
+    r"|(?<![a-z])(?:q_?)?(?:w|scalar|real)(?: part| is| comes)*[- ](?:first|leading)"
+    r"|(?<![a-z])q_?0(?: is| the|,|:| =)* scalar",
     re.IGNORECASE,
 )
 
@@ -189,7 +191,10 @@ def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) ->
             return replace(columns, constant_indices=joint_state.name_indices)
 
     if beginning.header is not None:
-        return columns_of(beginning.header, choice, rate)
+        columns = columns_of(beginning.header, choice, rate)
+        if not choice.columns:
+            _refuse_other_order(beginning, beginning.header, columns)
+        return columns
 
     line = beginning.first_line
     header = _commented_header(beginning, choice)
@@ -340,6 +345,27 @@ def _refuse_contradiction(beginning: Beginning, dialect: Dialect) -> None:
         f"{beginning.first_line.count} numbers a line without a header, as TUM's, it is the last. "
         f"If the comment is right, add {flag_of(dialect, is_w_first=True)}; if not, "
         f"{flag_of(dialect)}",
+        line=number,
+    )
+
+
+def _refuse_other_order(beginning: Beginning, header: Header, columns: Columns) -> None:
+    """Refuse a file whose header has w last although a comment says that it comes first."""
+    number = _w_first_comment(beginning)
+    if number is None or columns.roles[3:] != QUATERNION:
+        return
+    indices = columns.indices[3:]
+    if indices[QUATERNION.index("qw")] < indices[QUATERNION.index("qx")]:
+        return
+
+    by_header = columns_flag(QUATERNION, [str(i + 1) for i in indices], indices)
+    places = sorted(indices)
+    by_comment = columns_flag(("qw", *QUATERNION[:3]), [str(i + 1) for i in places], places)
+    raise InputFileError(
+        header.path,
+        "the comment says that w is the first number of the quaternion, but the header in line "
+        f"{header.line} has it last. If the comment is right, add {by_comment}; if the header is, "
+        f"{by_header}",
         line=number,
     )
 

@@ -409,3 +409,36 @@ def test_pandas_index_between_tabs_has_no_name(write_table) -> None:
     table = [[k, *row] for k, row in enumerate(rows(NS / 1e9))]
 
     assert_same(read_trajectory(write_table(table, "\tt\tx\ty\tz\tqx\tqy\tqz\tqw", separator="\t")))
+
+
+@pytest.mark.parametrize(
+    "remark",
+    ["order: t x y z qw qx qy qz", "quaternion wxyz", "qw first", "Hamilton (w leading)"],
+)
+def test_a_comment_against_the_header_is_refused(tmp_path, remark):
+    header = f"# {remark}\nt,x,y,z,qx,qy,qz,qw\n"
+    rows = SAMPLES.replace(" ", ",")
+
+    with pytest.raises(InputFileError) as refusal:
+        read_trajectory(written(tmp_path, header + rows))
+
+    assert refusal.value.line == 1
+    assert "--columns qw=5,qx=6,qy=7,qz=8" in str(refusal.value)
+    assert "--columns qx=5,qy=6,qz=7,qw=8" in str(refusal.value)
+
+
+def test_a_comment_that_agrees_with_the_header_is_read(tmp_path):
+    header = "# quaternion wxyz\nt,x,y,z,qw,qx,qy,qz\n"
+    rows = "".join(f"{0.1 * k:g},0.7,0.1,0.3,0,1,0,0\n" for k in range(5))
+
+    trajectory = read_trajectory(written(tmp_path, header + rows))
+
+    assert trajectory.poses[0, 3:].tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("remark", ["qw first", "w leading", "q0 q1 q2 q3 with q0 scalar"])
+def test_w_first_in_prose_is_refused(tmp_path, remark):
+    with pytest.raises(InputFileError) as refusal:
+        read_trajectory(written(tmp_path, f"# {remark}\n{SAMPLES}"))
+
+    assert refusal.value.line == 1
