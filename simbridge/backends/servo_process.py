@@ -53,7 +53,7 @@ class ServoSession:
 
     Args:
         config: The controller, and how it is used.
-        parent: The parent, which sends requests and is told what happens.
+        parent: The parent, which sends requests and receives events.
     """
 
     def __init__(self, config: ServoConfig, parent: Parent) -> None:

@@ -101,7 +101,7 @@ class EmulatedController:
             data.
         kinematics_checksum: Checksum of the arm's calibration.
         watchdog: Watchdog of an RTDE input.
-        on_event: Called with each event that the primary interface's clients are to be told.
+        on_event: Called with each event that is sent to the clients of the primary interface.
     """
 
     def __init__(

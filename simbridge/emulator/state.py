@@ -63,7 +63,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class ControllerEvent:
-    """An event that the clients of the primary interface are to be told.
+    """An event that is sent to the clients of the primary interface.
 
     Attributes:
         kind: "error" (a program's, with its line and column), "text", "started" and "stopped" (a

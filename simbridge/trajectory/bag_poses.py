@@ -123,7 +123,7 @@ class Poses:
 
     @property
     def has_stamps(self) -> bool:
-        """Whether the messages have stamps of their own."""
+        """True if the messages have stamps of their own."""
         return any(self.stamps)
 
     @property

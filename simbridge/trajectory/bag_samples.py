@@ -41,7 +41,7 @@ class BagSamples:
 
     @property
     def has_stamps(self) -> bool:
-        """Whether the messages have stamps of their own."""
+        """True if the messages have stamps of their own."""
         return bool(self.stamps.any())
 
 

@@ -106,7 +106,7 @@ class ReadOptions:
 
     @property
     def places(self) -> bool:
-        """Whether an option relates the poses' frame to the arm."""
+        """True if an option relates the poses' frame to the arm."""
         return bool(self.transform) or self.anchor is not None or self.frame != "base_link"
 
     def place(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:

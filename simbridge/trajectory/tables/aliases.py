@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class VectorKind(Enum):
-    """What the components of a vector are.
+    """The kind of a vector, which says what its components are.
 
     An orientation without a component w is angles, which are not read. A rotation vector with one
     is a quaternion, as in Vicon's RX RY RZ RW.

@@ -67,7 +67,7 @@ class Columns:
 
     @property
     def are_joints(self) -> bool:
-        """Whether they are joint positions, not poses."""
+        """True if the columns are joint positions, False if they are poses."""
         return is_joint_role(self.roles[0])
 
 

@@ -87,8 +87,8 @@ def _times_of_words(path: str | Path, table: Table, poses: Array, seconds_by: st
     unit = table.columns.time_unit
     first_words = next(iter(table.stamps), ())
     if not unit and len(first_words) == 1 and first_words[0].isdecimal():
-        words = [words[0] for words in table.stamps]
-        whole = [float(word) if word.isdecimal() else np.nan for word in words]
+        stamps = [stamp for stamp, *_ in table.stamps]
+        whole = [float(stamp) if stamp.isdecimal() else np.nan for stamp in stamps]
         unit = time_unit(path, np.array(whole), poses, seconds_by)
     nanoseconds, clock = _nanoseconds_of_words(path, table, unit)
     return _since_first(nanoseconds, clock)
@@ -121,8 +121,8 @@ def _nanoseconds_of_words(path: str | Path, table: Table, unit: str) -> tuple[Co
 
 
 def _refuse_stamp(path: str | Path, table: Table, row: int) -> NoReturn:
-    """Refuse the stamp of a row that is no time, or another kind than the first one."""
-    words = " ".join(table.stamps[row])
+    """Refuse the stamp of a row that is not a time, or not of the first one's kind."""
+    stamp = " ".join(table.stamps[row])
     expected = f"; {TIMES_OF_DAY}"
     if row:
         expected = f" as in the first row, {quoted(' '.join(table.stamps[0]))}"
@@ -130,6 +130,6 @@ def _refuse_stamp(path: str | Path, table: Table, row: int) -> NoReturn:
     if table.columns.is_date_and_time:
         name = table.columns.times[-1]
         seconds = f"; if {name} counts seconds: --columns t={name}"
-    reason = f"{quoted(words)} is not a time{expected}{seconds}"
+    reason = f"{quoted(stamp)} is not a time{expected}{seconds}"
     line = table.line(row)
     raise InputFileError(path, reason, line=line, field=table.columns.times[0]) from None
