@@ -34,8 +34,10 @@ from .robot.load import load_robot as load_robot
 from .robot.robot import Robot as Robot
 from .running.runner import Run as Run
 from .running.runner import run as run
+from .sessions.causes import LiveCause as LiveCause
 from .sessions.options import LiveOptions as LiveOptions
 from .sessions.session import LiveSession as LiveSession
+from .sessions.session import LiveStatus as LiveStatus
 from .sessions.setup import live as live
 from .sweeps.sweep import Sweep as Sweep
 from .sweeps.sweep import sweep as sweep

@@ -17,10 +17,11 @@ from simbridge.emulator import errors, handle
 PUBLIC = """
 CallableSolver Cell ClosedForm Constrained ConstrainedParameters DampedLeastSquares
 DampedLeastSquaresParameters FeedbackIK FeedbackParameters ForwardDynamics
-ForwardDynamicsParameters JacobianTranspose JacobianTransposeParameters LiveOptions LiveSession
-Options Pseudoinverse PseudoinverseParameters Robot Rows Run Scenario SelectivelyDamped
-SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Studio Sweep Trajectory Twin
-live load_cell load_robot load_scenario read_trajectory run run_as_script studio sweep
+ForwardDynamicsParameters JacobianTranspose JacobianTransposeParameters LiveCause LiveOptions
+LiveSession LiveStatus Options Pseudoinverse PseudoinverseParameters Robot Rows Run Scenario
+SelectivelyDamped SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Studio Sweep
+Trajectory Twin live load_cell load_robot load_scenario read_trajectory run run_as_script studio
+sweep
 """
 
 

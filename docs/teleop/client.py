@@ -115,7 +115,8 @@ def main() -> int:
                 print(reply["error"])
                 return 1
             if reply is not None and reply["speed_factor"] < 0.995:
-                print(f"slowed down to {reply['speed_factor']:.0%}: {', '.join(reply['causes'])}")
+                causes = ", ".join(cause["text"] for cause in reply["causes"])
+                print(f"slowed down to {reply['speed_factor']:.0%}: {causes}")
             time.sleep(PERIOD_S)
     finally:
         # Also after Ctrl-C; without it the arm holds all the same.

@@ -9,25 +9,26 @@ from simbridge.text import degrees, millimetres
 MAX_DISTANCE_AT_GOAL_M = 1e-4
 MAX_ANGLE_AT_GOAL_RAD = 1e-3
 
-# A session's causes, as a person says them.
-CAUSES = {
-    "joint_velocity": "A joint is at its velocity limit",
-    "joint_limit": "A joint is near the end of its range",
-    "tool_speed": "The tool is at its speed limit",
-    "singularity": "The arm is slowed near a singularity",
-    "obstacle": "The arm is slowed near an obstacle, or near itself",
-    "reach": "The goal is out of reach",
-    "stale": "No goal has come for a while",
-    "max_jump": "The goal jumped too far",
-    "max_turn": "The goal turned too far",
-    "solver": "The solver takes longer than a period",
-    "speed_slider": "The speed is scaled down",
-    "late_commands": "Commands come late",
-    "payload": "The controller's payload was changed",
-    "halted": "Nobody holds the goal",
-    "disengaged": "The arm is not engaged",
-    "paused": "The program is paused at the pendant",
-    "not_engaged": "The arm is not engaged",
+# Kind of a session's cause -> the sentence that explains it to a user.
+EXPLANATIONS = {
+    "joint_velocity": "{subject} is at its velocity limit ({number} of the arm's).",
+    "joint_limit": "{subject} is at the end of its range ({number} left).",
+    "tool_speed": "The tool is at its speed limit ({number}).",
+    "singularity": "Slowed near a singularity of {subject} (smallest singular value {number}).",
+    "obstacle": "Slowed near an obstacle or the arm itself ({subject}, {number} apart).",
+    "reach": "The goal is out of reach by {number}.",
+    "stale": "No goal received for {number}.",
+    "max_jump": "The goal jumped too far ({number}).",
+    "max_turn": "The goal turned too far ({number}).",
+    "solver": "A step of the solver takes longer than a control period ({number}).",
+    "loop": "The control loop has stood still for {number}.",
+    "speed_slider": "Slowed to {number} of full speed.",
+    "late_commands": "Commands were late: returning to full speed (now {number} of it).",
+    "payload": "The controller's payload was changed to {number}.",
+    "halted": "Nobody holds the goal.",
+    "disengaged": "The arm is not engaged.",
+    "paused": "The program is paused at the pendant.",
+    "not_engaged": "The arm is not engaged.",
 }
 
 
@@ -43,12 +44,11 @@ def explain_motion(snapshot: Snapshot, excess: float, task: str) -> str:
     if excess > 0.0:
         limits.append(f"The goal is {millimetres(excess)} mm out of reach.")
     for cause in snapshot.causes:
-        name, _, facts = cause.partition(" ")
         # The distance out of reach was said above.
-        if name == "reach" and excess > 0.0:
+        if cause.kind == "reach" and excess > 0.0:
             continue
-        sentence = CAUSES.get(name, name)
-        limits.append(f"{sentence}: {facts}." if facts else f"{sentence}.")
+        explanation = EXPLANATIONS[cause.kind]
+        limits.append(explanation.format(subject=cause.short_subject, number=cause.number))
     if limits:
         return " ".join(limits)
 

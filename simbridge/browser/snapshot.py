@@ -8,6 +8,7 @@ import numpy as np
 
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.sessions.causes import LiveCause
 
 # The sources of the error between the goal and the arm, in the order of the data.
 SOURCES = ("sampling", "solver", "limiter", "servo law", "rest")
@@ -25,7 +26,7 @@ class Snapshot(NamedTuple):
         errors: Distance by source, m: see `SOURCES`.
         distance: Between the goal and the arm, m, in what the task constrains.
         angle: Between the goal and the arm, rad, in what the task constrains.
-        causes: What limits the arm now, such as "joint_velocity wrist_3 0.93".
+        causes: What limits the arm now, the strongest first.
     """
 
     time: float
@@ -36,7 +37,7 @@ class Snapshot(NamedTuple):
     errors: tuple[float, ...]
     distance: float
     angle: float
-    causes: tuple[str, ...]
+    causes: tuple[LiveCause, ...]
 
 
 def limit_use(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array]:

@@ -85,7 +85,7 @@ class StudioArm:
             errors=tuple(errors.tolist()),
             distance=distance,
             angle=angle,
-            causes=tuple(cause.text for cause in period.causes),
+            causes=period.causes,
         )
 
     def describe(self, snapshot: Snapshot, goal: pin.SE3, view: PageView) -> None:

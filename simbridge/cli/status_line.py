@@ -85,7 +85,7 @@ def status_text(status: LiveStatus) -> Text:
         text.append(f"  speed {100.0 * status.speed_factor:.0f} %", style="bold yellow")
 
     if status.causes:
-        causes = ", ".join(status.causes)
+        causes = ", ".join(map(str, status.causes))
         text.append(f"  {visible(causes)}", style="yellow")
     return text
 

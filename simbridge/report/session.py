@@ -118,7 +118,8 @@ def _sentences(session: SessionFigures, phases: Sequence[Phase]) -> list[str]:
     """Return the states, the rejected inputs, and what the log lacks, as sentences."""
     sentences = [_states(phases)] if phases else ["It was never engaged: nothing moved."]
 
-    reasons = Counter(_reason(record.why) for record in session.inputs if record.fate == "rejected")
+    rejected = [record for record in session.inputs if record.fate == "rejected"]
+    reasons = Counter(record.cause["kind"] if record.cause else "malformed" for record in rejected)
     if reasons:
         counts = ", ".join(f"{why} ({number})" for why, number in reasons.most_common())
         sentences.append(f"Rejected inputs: {counts}.")
@@ -146,27 +147,16 @@ def _durations(phases: Sequence[Phase]) -> dict[str, float]:
     return {name: sum(parts) for name, parts in durations.items()}
 
 
-def _reason(why: str) -> str:
-    """Return the reason of a rejection without its number, which differs each time."""
-    name = why.split(" ")[0]
-    return name if name in MEANINGS else "malformed"
-
-
 def _row(hindrance: Hindrance) -> tuple[str, ...]:
     """Return the row of a hindrance in the table (see `session_part`)."""
     worst = hindrance.worst
-    # The text of a cause is its name, its subject (a joint, mostly) and its number, which begins
-    # with "sigma" for a singularity: the number alone is shown here.
-    name_and_number = worst._replace(subject="").text
-    number = name_and_number.removeprefix(worst.name).strip().removeprefix("sigma ")
-    joint = worst.subject.removesuffix("_joint")
     return (
-        f"{worst.name} {joint}".strip(),
-        number or "–",
+        f"{worst.kind} {worst.short_subject}".strip(),
+        worst.number or "–",
         str(len(hindrance.spans)),
         f"{hindrance.duration:.2f}",
         f"{hindrance.spans[0, 0]:.2f}",
-        MEANINGS[worst.name],
+        MEANINGS[worst.kind],
     )
 
 
@@ -187,7 +177,7 @@ def _events(session: SessionFigures) -> list[tuple[str, str]]:
 def _describe_event(event: Mapping[str, Any]) -> str:
     """Return a line of events.jsonl in words."""
     if event["event"] == "state":
-        cause = f": {event['cause']}" if event["cause"] else ""
+        cause = f": {event['cause']['text']}" if event["cause"] else ""
         return f"{event['before']} → {event['after']}{cause}"
     if event["event"] == "stopped":
         return f"stopped: {event['message']}"

@@ -166,10 +166,10 @@ class ApproachLimit:
             q: Joint positions (n,), rad.
         """
         if i < self._collisions.pairs:
-            return LiveCause("obstacle", self._collisions.names(i), value)
+            return LiveCause.of("obstacle", self._collisions.names(i), value)
 
         # A singularity names the joint that moves most in the direction that it takes away.
         values, directions = self._singular_values(q)
         direction = directions[min(self._direction_count, len(values)) - 1]
         joint = int(np.argmax(np.abs(direction)))
-        return LiveCause("singularity", self._robot.joint_names[joint], value)
+        return LiveCause.of("singularity", self._robot.joint_names[joint], value)

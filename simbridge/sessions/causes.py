@@ -3,56 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 
-class NumberForm(NamedTuple):
-    """The unit and format in which the number of a cause is shown.
+class Quantity(NamedTuple):
+    """The quantity that the value of a cause measures.
 
     Attributes:
-        factor: Factor from SI units to the units that are shown.
-        form: Format of the number, with its unit; "" for a cause without a number.
+        unit: SI unit of the value; "" for a fraction or another number without a unit.
+        form: Format in which the value is shown, with the unit that is shown.
+        factor: Factor from the SI unit to the unit that is shown.
+        symbol: Symbol of the quantity, shown before the value; "" for none.
     """
 
-    factor: float
+    unit: str
     form: str
+    factor: float = 1.0
+    symbol: str = ""
 
 
-# Name of a cause -> how its number is shown.
-NUMBER_FORMS = {
+# Kind of a cause -> what its value measures; None for a kind without a value.
+QUANTITIES: dict[str, Quantity | None] = {
     # Fraction of the joint's limit.
-    "joint_velocity": NumberForm(1.0, "{:.2f}"),
+    "joint_velocity": Quantity("", "{:.2f}"),
     # Room to the end of the joint's range.
-    "joint_limit": NumberForm(1.0, "{:.3f} rad"),
-    "tool_speed": NumberForm(1.0, "{:.2f} m/s"),
-    "singularity": NumberForm(1.0, "sigma {:.3f}"),
-    "obstacle": NumberForm(1e3, "{:.0f} mm"),
+    "joint_limit": Quantity("rad", "{:.3f} rad"),
+    "tool_speed": Quantity("m/s", "{:.2f} m/s"),
+    # Smallest singular value of the Jacobian, whose rows are in m and rad.
+    "singularity": Quantity("", "{:.3f}", symbol="sigma"),
+    # Distance between the two bodies.
+    "obstacle": Quantity("m", "{:.0f} mm", 1e3),
     # Distance of the target from the nearest pose in reach.
-    "reach": NumberForm(1e3, "{:.0f} mm"),
-    "stale": NumberForm(1.0, "{:.2f} s"),
-    "max_jump": NumberForm(1e3, "{:.0f} mm"),
-    "max_turn": NumberForm(1.0, "{:.2f} rad"),
-    "solver": NumberForm(1e3, "{:.1f} ms"),
-    "speed_slider": NumberForm(1.0, "{:.2f}"),
-    "late_commands": NumberForm(1.0, "{:.2f}"),
+    "reach": Quantity("m", "{:.0f} mm", 1e3),
+    # Time since the newest input.
+    "stale": Quantity("s", "{:.2f} s"),
+    # Distance and angle of a rejected input from the one before.
+    "max_jump": Quantity("m", "{:.0f} mm", 1e3),
+    "max_turn": Quantity("rad", "{:.2f} rad"),
+    # Duration of the solver's last step.
+    "solver": Quantity("s", "{:.1f} ms", 1e3),
+    # Fractions of full speed.
+    "speed_slider": Quantity("", "{:.2f}"),
+    "late_commands": Quantity("", "{:.2f}"),
     # The controller's payload, where it differs from that at the beginning of the session.
-    "payload": NumberForm(1.0, "{:.2f} kg"),
-    "not_engaged": NumberForm(1.0, ""),
-    "halted": NumberForm(1.0, ""),
-    "disengaged": NumberForm(1.0, ""),
-    "paused": NumberForm(1.0, ""),
+    "payload": Quantity("kg", "{:.2f} kg"),
+    "not_engaged": None,
+    "halted": None,
+    "disengaged": None,
+    "paused": None,
     # Time since the loop began its last period.
-    "loop": NumberForm(1.0, "{:.2f} s"),
+    "loop": Quantity("s", "{:.2f} s"),
 }
-NAMES = tuple(NUMBER_FORMS)
+KINDS = tuple(QUANTITIES)
 # The most causes that are recorded of a period: the strongest ones.
 MAX_CAUSES = 3
-# Numbers in the row of a cause: the indices of its name and its subject, and its value.
+# Numbers in the row of a cause: the indices of its kind and its subject, and its value.
 NUMBERS_PER_CAUSE = 3
 # The row that stands for no cause.
 NO_CAUSE = (-1.0, -1.0, 0.0)
 # Causes for which the arm brakes or stands; the others slow it down, or refuse an input.
 STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
+# Causes that refuse an input.
+REFUSALS = ("not_engaged", "max_jump", "max_turn")
 # A loop that has not begun a period for this long, s, stands still: on a controller, the script's
 # watchdog then ends the script.
 STANDSTILL = 0.1
@@ -60,26 +72,88 @@ STANDSTILL = 0.1
 LINGER_S = 0.1
 
 
+class CauseRecord(TypedDict):
+    """A cause in JSON: in replies to network clients, and in the record of a session.
+
+    Attributes:
+        kind: Its kind, one of `KINDS`; or an order or input that changed the session's state.
+        subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
+        value: Its value in SI units; None for a kind without one.
+        unit: The unit of the value; "" for none.
+        text: The cause as it is shown, such as "reach 38 mm".
+    """
+
+    kind: str
+    subject: str
+    value: float | None
+    unit: str
+    text: str
+
+
 class LiveCause(NamedTuple):
     """A cause that slows a live arm down, holds it, or refuses an input.
 
+    It is shown as a kind, a subject and a number: `str(cause)` is "joint_limit elbow 0.001 rad".
+
     Attributes:
-        name: One of `NAMES`.
+        kind: One of `KINDS`, such as "joint_limit"; docs/live.md explains them.
         subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
-        value: Its number, in SI units: see `NUMBER_FORMS`.
+        value: Its value in SI units, such as the room that is left; None for a kind without one.
+        unit: The unit of the value, such as "rad"; "" for a fraction or no value.
     """
 
-    name: str
+    kind: str
     subject: str = ""
-    value: float = 0.0
+    value: float | None = None
+    unit: str = ""
+
+    @classmethod
+    def of(cls, kind: str, subject: str = "", value: float = 0.0) -> LiveCause:
+        """Return a cause with the unit of its kind.
+
+        Args:
+            kind: One of `KINDS`.
+            subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
+            value: Its value in SI units; of no meaning for a kind without one.
+        """
+        quantity = QUANTITIES[kind]
+        if quantity is None:
+            return cls(kind, subject)
+        return cls(kind, subject, value, quantity.unit)
+
+    @property
+    def number(self) -> str:
+        """The value as it is shown, such as "38 mm"; "" for a kind without one."""
+        quantity = QUANTITIES[self.kind]
+        if quantity is None or self.value is None:
+            return ""
+        return quantity.form.format(quantity.factor * self.value)
+
+    @property
+    def short_subject(self) -> str:
+        """The subject as it is shown, such as "elbow" for the joint "elbow_joint"."""
+        return self.subject.removesuffix("_joint")
 
     @property
     def text(self) -> str:
-        """The cause as it is shown: `joint_velocity wrist_3 0.93`, or `reach 38 mm`."""
-        factor, form = NUMBER_FORMS[self.name]
-        subject = self.subject.removesuffix("_joint")
-        number = form.format(factor * self.value)
-        return " ".join(part for part in (self.name, subject, number) if part)
+        """The cause as it is shown: "joint_velocity wrist_3 0.93", or "reach 38 mm"."""
+        quantity = QUANTITIES[self.kind]
+        symbol = "" if quantity is None else quantity.symbol
+        parts = (self.kind, self.short_subject, symbol, self.number)
+        return " ".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def record(self) -> CauseRecord:
+        """Return the cause as it is written in JSON."""
+        return {
+            "kind": self.kind,
+            "subject": self.subject,
+            "value": self.value,
+            "unit": self.unit,
+            "text": self.text,
+        }
 
 
 def index_subjects(names: Sequence[str]) -> dict[str, int]:
@@ -100,14 +174,15 @@ def cause_rows(
         subjects: The index of each name that subjects may have.
 
     Returns:
-        Rows of the index of the name, the index of the subject (-1 without one), and the value;
-        `NO_CAUSE` in the rows that remain.
+        Rows of the index of the kind, the index of the subject (-1 without one), and the value (0
+        without one); `NO_CAUSE` in the rows that remain.
     """
     rows = []
     for cause in causes[:MAX_CAUSES]:
-        name_index = float(NAMES.index(cause.name))
+        kind_index = float(KINDS.index(cause.kind))
         subject_index = float(subjects.get(cause.subject, -1))
-        rows.append((name_index, subject_index, cause.value))
+        value = 0.0 if cause.value is None else cause.value
+        rows.append((kind_index, subject_index, value))
     return rows + [NO_CAUSE] * (MAX_CAUSES - len(rows))
 
 
@@ -115,15 +190,15 @@ def cause_of_row(row: Sequence[float], subjects: tuple[str, ...]) -> LiveCause |
     """Return the cause of a row as `cause_rows` makes it; None for `NO_CAUSE`.
 
     Args:
-        row: Index of the name, index of the subject, and value.
+        row: Index of the kind, index of the subject, and value.
         subjects: The names that subjects of causes may have.
     """
-    name_index, subject_index, value = row
+    kind_index, subject_index, value = row
     # Also false for nan.
-    if not name_index >= 0.0:
+    if not kind_index >= 0.0:
         return None
     subject = subjects[int(subject_index)] if subject_index >= 0.0 else ""
-    return LiveCause(NAMES[int(name_index)], subject, value)
+    return LiveCause.of(KINDS[int(kind_index)], subject, value)
 
 
 class LingeringCauses:
@@ -138,10 +213,10 @@ class LingeringCauses:
 
     def update(self, now: float, causes: list[LiveCause]) -> tuple[LiveCause, ...]:
         """Return the causes that act now, s, and after them those that did a moment ago."""
-        acting = {(cause.name, cause.subject) for cause in causes}
+        acting = {(cause.kind, cause.subject) for cause in causes}
         recent = []
         for time, cause in self._named:
-            if now - time < LINGER_S and (cause.name, cause.subject) not in acting:
+            if now - time < LINGER_S and (cause.kind, cause.subject) not in acting:
                 recent.append((time, cause))
 
         self._named = [(now, cause) for cause in causes] + recent

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simbridge.recording.samples import LogColumns
 from simbridge.robot.pose import Array
-from simbridge.sessions.causes import MAX_CAUSES, NAMES, NUMBERS_PER_CAUSE, LiveCause
+from simbridge.sessions.causes import KINDS, MAX_CAUSES, NUMBERS_PER_CAUSE, LiveCause
 from simbridge.sessions.inputs import Fate
 from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, latencies
@@ -178,38 +178,39 @@ class SessionFigures:
         if not len(self.log.stamp):
             return []
 
-        # The log holds names by their indices in the lists that the first loop began with.
+        # The log holds kinds and subjects by their indices in the lists that the first loop began
+        # with.
         began: Mapping[str, Any] = {}
         for event in self.events:
             if event["event"] == "began":
                 began = event
                 break
-        cause_names = began.get("causes") or NAMES
+        kinds = began.get("causes") or KINDS
         subject_names = began.get("subjects", ())
 
-        # The causes of each of T samples: index of the name, index of the subject, and value, each
+        # The causes of each of T samples: index of the kind, index of the subject, and value, each
         # (T, MAX_CAUSES).
         causes = self.log.live["causes"].reshape(-1, MAX_CAUSES, NUMBERS_PER_CAUSE)
-        name_indices = causes[:, :, 0]
+        kind_indices = causes[:, :, 0]
         subject_indices = causes[:, :, 1]
         values = causes[:, :, 2]
 
-        # The pairs of name and subject that occur; a negative index stands for no cause.
-        is_cause = name_indices >= 0
+        # The pairs of kind and subject that occur; a negative index stands for no cause.
+        is_cause = kind_indices >= 0
         pairs = zip(
-            name_indices[is_cause].tolist(), subject_indices[is_cause].tolist(), strict=True
+            kind_indices[is_cause].tolist(), subject_indices[is_cause].tolist(), strict=True
         )
 
         # Make one hindrance of each pair.
         hindrances = []
-        for name_index, subject_index in sorted(set(pairs)):
-            acts = (name_indices == name_index) & (subject_indices == subject_index)
-            name = cause_names[int(name_index)]
+        for kind_index, subject_index in sorted(set(pairs)):
+            acts = (kind_indices == kind_index) & (subject_indices == subject_index)
+            kind = kinds[int(kind_index)]
             subject = ""
             if 0 <= subject_index < len(subject_names):
                 subject = subject_names[int(subject_index)]
-            extreme = np.min if name in WORST_IF_SMALL else np.max
-            worst = LiveCause(name, subject, float(extreme(values[acts])))
+            extreme = np.min if kind in WORST_IF_SMALL else np.max
+            worst = LiveCause.of(kind, subject, float(extreme(values[acts])))
             hindrances.append(Hindrance(worst, self._spans(acts.any(axis=1))))
         return sorted(hindrances, key=lambda hindrance: -hindrance.duration)
 

@@ -209,16 +209,16 @@ class LiveLoop:
         if duration > self._period:
             self._slow_steps += 1
             self._slow_duration = duration
-            causes = (LiveCause("solver", "", duration), *causes)
+            causes = (LiveCause.of("solver", "", duration), *causes)
         else:
             self._slow_steps = 0
             interval = 0.0 if self._begun_at is None else now - self._begun_at
             if interval > STANDSTILL:
-                causes = (LiveCause("loop", "", interval), *causes)
+                causes = (LiveCause.of("loop", "", interval), *causes)
 
         payload = self._other_payload()
         if payload is not None:
-            causes = (*causes, LiveCause("payload", "", payload))
+            causes = (*causes, LiveCause.of("payload", "", payload))
         return causes
 
     def pause(self, q: Array) -> float:

@@ -241,11 +241,11 @@ class LiveMotion:
             self.engagement = engagement
             self._engaged_at = self._pose(self._setpoint)
             self._begin_here()
-            self._stopped_by = LiveCause("halted")
+            self._stopped_by = LiveCause.of("halted")
             self._change_phase(Happening.ENGAGE)
         elif order in STOPPING_ORDERS:
             happening, name = STOPPING_ORDERS[order]
-            self._stopped_by = LiveCause(name, "", took if order is Order.TOO_SLOW else 0.0)
+            self._stopped_by = LiveCause.of(name, "", took if order is Order.TOO_SLOW else 0.0)
             self._change_phase(happening)
         elif order is Order.RESUME:
             self._change_phase(Happening.RESUME)
@@ -312,7 +312,7 @@ class LiveMotion:
         number = newest.number
         self._seen = number
         if not self.phase.takes_inputs or newest.engagement != self.engagement:
-            return InputAnswer(number, Fate.NOT_ENGAGED, LiveCause("not_engaged"))
+            return InputAnswer(number, Fate.NOT_ENGAGED, LiveCause.of("not_engaged"))
 
         # An input of the kind that is tracked goes on with its aim; another kind, and the first
         # input after a stop, begin a new aim at the setpoint.
@@ -330,9 +330,9 @@ class LiveMotion:
         distance, angle = aim.jump(newest)
         max_distance, max_angle = self._options.max_jump
         if distance > max_distance:
-            return InputAnswer(number, Fate.TOO_FAR, LiveCause("max_jump", "", distance))
+            return InputAnswer(number, Fate.TOO_FAR, LiveCause.of("max_jump", "", distance))
         if angle > max_angle:
-            return InputAnswer(number, Fate.TOO_FAR, LiveCause("max_turn", "", angle))
+            return InputAnswer(number, Fate.TOO_FAR, LiveCause.of("max_turn", "", angle))
 
         # Accept it.
         is_late = self._input is not None and self._is_stale(now, self._input)
@@ -370,7 +370,7 @@ class LiveMotion:
         if self.phase is not LivePhase.TRACKING or self._input is None:
             return
         if self._is_stale(now, self._input):
-            self._stopped_by = LiveCause("stale", "", now - self._input_end)
+            self._stopped_by = LiveCause.of("stale", "", now - self._input_end)
             self._change_phase(Happening.STOP)
 
     def _track(
@@ -386,7 +386,7 @@ class LiveMotion:
         before = self._setpoint
         if rate < MIN_RATE:
             self._setpoint = self._limiter.brake()
-            return 0.0, (LiveCause(rate_cause, "", rate),)
+            return 0.0, (LiveCause.of(rate_cause, "", rate),)
 
         desired_joints = self._solve(aim, self._input, now, rate)
 
@@ -425,9 +425,9 @@ class LiveMotion:
             causes += self._limit_causes(desired_joints, rate)
         remaining = aim.out_of_reach()
         if remaining is not None:
-            causes.append(LiveCause("reach", "", remaining))
+            causes.append(LiveCause.of("reach", "", remaining))
         if rate < AT_LIMIT:
-            causes.append(LiveCause(rate_cause, "", rate))
+            causes.append(LiveCause.of(rate_cause, "", rate))
         return speed, self._lingering.update(now, causes)
 
     def _solve(self, aim: Aim, item: Input, now: float, rate: float) -> Array:
@@ -502,13 +502,13 @@ class LiveMotion:
         if used[joint] > AT_LIMIT:
             fraction = abs(self._limiter.velocity[joint]) / self._robot.max_velocity[joint]
             name = self._robot.joint_names[joint]
-            causes.append(LiveCause("joint_velocity", name, float(fraction)))
+            causes.append(LiveCause.of("joint_velocity", name, float(fraction)))
 
         causes += self._range_causes(desired_joints)
 
         tool_speed = self._limiter.tool_speed
         if tool_speed > AT_LIMIT * rate * self._limits.tool_speed:
-            causes.append(LiveCause("tool_speed", "", tool_speed))
+            causes.append(LiveCause.of("tool_speed", "", tool_speed))
         return causes
 
     def _range_causes(self, desired_joints: Array) -> list[LiveCause]:
@@ -530,7 +530,7 @@ class LiveMotion:
 
         names = self._robot.joint_names
         joints = np.flatnonzero(is_beyond & is_near_end).tolist()
-        return [LiveCause("joint_limit", names[j], float(room[j])) for j in joints]
+        return [LiveCause.of("joint_limit", names[j], float(room[j])) for j in joints]
 
     def _brake(self, now: float) -> tuple[LiveCause, ...]:
         """Make the next setpoint on the way to rest; return why the arm brakes."""
@@ -552,8 +552,8 @@ class LiveMotion:
 
     def _cause_of_rest(self, now: float) -> LiveCause:
         """Return why the arm brakes or stands."""
-        cause = self._stopped_by or LiveCause("disengaged")
-        return cause._replace(value=now - self._input_end) if cause.name == "stale" else cause
+        cause = self._stopped_by or LiveCause.of("disengaged")
+        return cause._replace(value=now - self._input_end) if cause.kind == "stale" else cause
 
     def _pose(self, q: Array) -> Array:
         """Return the pose (7,) of the TCP at joint positions q (n,), rad."""

@@ -15,6 +15,7 @@ import msgspec
 from simbridge.errors import NotARun
 from simbridge.files.writing import open_new, writing
 from simbridge.quoting import as_text
+from simbridge.sessions.causes import CauseRecord, LiveCause
 
 INPUTS = "inputs.jsonl"
 EVENTS = "events.jsonl"
@@ -34,7 +35,8 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
         frame: The frame in whose axes a twist was given.
         relative: Whether a pose is relative to that at the engagement.
         fate: "accepted", "late", "rejected" or "superseded".
-        why: The reason of a rejection; "" if it was not rejected.
+        why: The reason of a rejection in words; "" if it was not rejected.
+        cause: The cause of a rejection; None for a malformed input, and if it was not rejected.
         received: When the loop took it, s of the loop's clock; None if it did not.
         index: Index of the log's sample of the period that used it first; None if there is none.
         command: When the command of that period was sent, s of the host's monotonic clock; None if
@@ -50,9 +52,16 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
     relative: bool = False
     fate: str = "superseded"
     why: str = ""
+    cause: CauseRecord | None = None
     received: float | None = None
     index: int | None = None
     command: float | None = None
+
+    def reject(self, cause: LiveCause) -> None:
+        """Note that the input was rejected, and why."""
+        self.fate = "rejected"
+        self.why = cause.text
+        self.cause = cause.record()
 
 
 class JsonLines:

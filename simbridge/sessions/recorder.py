@@ -17,7 +17,14 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LiveSample
 from simbridge.robot.conversion import floats
 from simbridge.running.run_samples import measured_fields
-from simbridge.sessions.causes import NAMES, STOPS, cause_rows, index_subjects
+from simbridge.sessions.causes import (
+    KINDS,
+    REFUSALS,
+    STOPS,
+    CauseRecord,
+    cause_rows,
+    index_subjects,
+)
 from simbridge.sessions.channel import Period
 from simbridge.sessions.inputs import Fate, Input
 from simbridge.sessions.phases import LivePhase, Order
@@ -133,13 +140,13 @@ class LiveRecorder:
     def begin_loop(self, now: float, subjects: tuple[str, ...]) -> None:
         """Record that a loop has begun, whose periods count from 0 again.
 
-        The event lists the names of causes and subjects, which the log has by index.
+        The event lists the kinds of causes and their subjects, which the log has by index.
 
         Args:
             now: When the loop began, s of the host's monotonic clock.
             subjects: The names that subjects of causes may have.
         """
-        self.event(now, "began", causes=list(NAMES), subjects=list(subjects))
+        self.event(now, "began", causes=list(KINDS), subjects=list(subjects))
         self._subjects = index_subjects(subjects)
 
         # The states of the last loop's periods will not come any more.
@@ -211,10 +218,9 @@ class LiveRecorder:
         record.index = AWAITS_STATE
         if record.fate != "rejected":
             self._used[period.index] = record
-        elif period.causes:
-            record.why = period.causes[0].text
         else:
-            record.why = period.fate.name.lower()
+            refusals = [cause for cause in period.causes if cause.kind in REFUSALS]
+            record.reject(refusals[0])
 
     def _take_state(self, state: ArmState) -> None:
         """Write the sample of a state and its period."""
@@ -330,14 +336,27 @@ def _forget_period(record: InputRecord) -> None:
     record.command = None
 
 
-def _cause_of_change(period: Period) -> str:
-    """Return what led to a period's phase: what stopped the arm, an order, or an input."""
+def _cause_of_change(period: Period) -> CauseRecord | None:
+    """Return what led to a period's phase: an input, what stopped the arm, or an order.
+
+    Returns:
+        The cause of a stop; or the kind "input" with the input's number as its value; or an order
+        as a kind without a value; None where nothing of that is known.
+    """
     if period.phase is LivePhase.TRACKING:
-        return f"input {period.number}" if period.number else ""
+        if not period.number:
+            return None
+        text = f"input {period.number}"
+        return CauseRecord(kind="input", subject="", value=period.number, unit="", text=text)
+
     for cause in period.causes:
-        if cause.name in STOPS:
-            return cause.text
-    return "" if period.order is Order.NONE else period.order.name.lower()
+        if cause.kind in STOPS:
+            return cause.record()
+
+    if period.order is Order.NONE:
+        return None
+    order = period.order.name.lower()
+    return CauseRecord(kind=order, subject="", value=None, unit="", text=order)
 
 
 def input_record(item: Input) -> InputRecord:

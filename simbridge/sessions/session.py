@@ -90,8 +90,8 @@ class LiveStatus:
 
     Attributes:
         state: "idle", "engaged", "tracking", "braking", "holding", "paused" or "ended".
-        causes: What slows the arm down or holds it, such as "joint_velocity wrist_3 0.90" or
-            "stale 0.31 s".
+        causes: What slows the arm down, holds it or refuses its inputs, the strongest first.
+            `str(cause)` is the cause in words, such as "stale 0.31 s".
         speed_factor: Fraction of the controller's full speed, 0 to 1.
         latency: Median time from the newest inputs to their commands, s; None before the first.
         input_age: How long ago the newest input was given, s; None before the first.
@@ -99,7 +99,7 @@ class LiveStatus:
     """
 
     state: str
-    causes: tuple[str, ...] = ()
+    causes: tuple[LiveCause, ...] = ()
     speed_factor: float = 1.0
     latency: float | None = None
     input_age: float | None = None
@@ -570,8 +570,7 @@ class LiveSession:
             # Where no loop runs that would refuse the input, it is refused here.
             channel = self._driver.channel
             if channel is None:
-                record.fate = "rejected"
-                record.why = "not_engaged"
+                record.reject(LiveCause.of("not_engaged"))
                 record.received = sent
 
             # Record it before it is posted: the loop may take it at once, and the recorder then
@@ -678,17 +677,17 @@ class LiveSession:
         newest = self.newest
         if self._ended or newest is None:
             state = "ended" if self._ended else "idle"
-            causes: tuple[str, ...] = ()
+            causes: tuple[LiveCause, ...] = ()
             speed_factor = 1.0
         else:
             state = newest.phase.shown
-            causes = tuple(cause.text for cause in newest.causes)
+            causes = newest.causes
             speed_factor = newest.rate
             standstill = self._standstill(newest)
             if standstill is not None:
                 # The causes of the last period hold no more: nothing moves the arm until the loop
                 # goes on.
-                causes = (standstill.text,)
+                causes = (standstill,)
                 if newest.phase not in PHASES_AT_REST:
                     state = LivePhase.HOLDING.shown
         return LiveStatus(state, causes, speed_factor, latency, input_age, error)
@@ -711,7 +710,7 @@ class LiveSession:
         duration = time.monotonic() - newest.now
         if duration <= STANDSTILL:
             return None
-        return LiveCause("solver" if channel.solving[0] else "loop", "", duration)
+        return LiveCause.of("solver" if channel.solving[0] else "loop", "", duration)
 
     def _keep_recording(self) -> None:
         """Keep the record up to date until the session ends (the recorder's thread)."""

@@ -202,7 +202,7 @@ class DatagramExchange:
         status = session.status
         return {
             "state": status.state,
-            "causes": list(status.causes),
+            "causes": [cause.record() for cause in status.causes],
             "speed_factor": status.speed_factor,
             "engagement": self.engagement,
             "driver": self._driver[0] if self._driver else "",

@@ -208,7 +208,7 @@ def test_a_page_that_takes_control_halts(e_series, opened):
     page.send("take control", page=2)
     page.wait_for_state("holding")
     page.wait_for(
-        lambda _: any("halted" in cause for cause in page.workspace.arm.snapshot().causes)
+        lambda _: any("halted" in str(cause) for cause in page.workspace.arm.snapshot().causes)
     )
 
 
@@ -276,7 +276,9 @@ def test_settings_change_only_at_rest(e_series, opened):
     assert travel(e_series, stopped) > 0.01
     page.send("hold go")
     page.wait_for(
-        lambda _: any("speed_slider 0.10" in cause for cause in workspace.arm.snapshot().causes)
+        lambda _: any(
+            "speed_slider 0.10" in str(cause) for cause in workspace.arm.snapshot().causes
+        )
     )
 
 

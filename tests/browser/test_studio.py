@@ -271,7 +271,7 @@ def test_a_slower_speed_holds_through_a_change(opened):
     for _ in range(3):
         studio.workspace.advance(0.1)
 
-    assert any("speed_slider 0.20" in cause for cause in studio.arm.snapshot().causes)
+    assert any("speed_slider 0.20" in str(cause) for cause in studio.arm.snapshot().causes)
 
 
 def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):

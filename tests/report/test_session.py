@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from simbridge.report import session
-from simbridge.sessions.causes import NAMES
+from simbridge.sessions.causes import KINDS
 from tests.report.pages import read_page
 
 
@@ -80,7 +80,7 @@ def test_killed_session_says_so(cli, killed_session, tmp_path):
 
 
 def test_every_cause_has_a_meaning():
-    assert set(session.MEANINGS) == set(NAMES)
+    assert set(session.MEANINGS) == set(KINDS)
 
 
 def test_run_has_no_session_part(line_run):

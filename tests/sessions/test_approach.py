@@ -124,7 +124,7 @@ def test_a_singularity_is_named_and_not_entered(case):
     cause = trace.steps[k].causes[0]
 
     # Wrist 1 and wrist 3 turn about the same axis where wrist 2 is straight.
-    assert (cause.name, cause.subject) == (
+    assert (cause.kind, cause.subject) == (
         "singularity",
         "elbow_joint" if case == "elbow" else "wrist_1_joint",
     )

@@ -107,18 +107,18 @@ def test_each_cause_has_its_worst_number_and_its_spans(live_run: Path) -> None:
     session = read(live_run)
     causes = {hindrance.worst.text.rsplit(" ", 2)[0]: hindrance for hindrance in session.hindrances}
     swing = next(
-        hindrance for hindrance in session.hindrances if hindrance.worst.name == "joint_velocity"
+        hindrance for hindrance in session.hindrances if hindrance.worst.kind == "joint_velocity"
     )
 
     assert swing.worst.subject == "wrist_3_joint"
     assert 0.8 < swing.worst.value <= 1.0
 
-    stale = next(hindrance for hindrance in session.hindrances if hindrance.worst.name == "stale")
+    stale = next(hindrance for hindrance in session.hindrances if hindrance.worst.kind == "stale")
 
     assert 0.2 < stale.worst.value < 0.6
     assert len(stale.spans) >= 1
     assert stale.duration == pytest.approx(float(np.diff(stale.spans).sum()))
-    assert {hindrance.worst.name for hindrance in session.hindrances} >= {
+    assert {hindrance.worst.kind for hindrance in session.hindrances} >= {
         "max_jump",
         "halted",
         "disengaged",

@@ -37,7 +37,7 @@ def cause_names(rates, *, late):
         loop.next(rate)
 
     periods = channel.periods(motion.subjects)
-    return [{cause.name for cause in period.causes} for period in periods]
+    return [{cause.kind for cause in period.causes} for period in periods]
 
 
 def test_a_lower_speed_is_the_sliders():

@@ -70,7 +70,7 @@ def test_without_inputs_the_arm_holds_after_the_timeout(kind, timeout):
     cause = trace.steps[-1].causes[0]
 
     assert trace.phases[-1] is LivePhase.HOLDING
-    assert cause.name == "stale"
+    assert cause.kind == "stale"
     assert cause.value == pytest.approx(trace.times[-1] - end, abs=1e-6)
     assert not trace.velocity[-1].any()
     assert np.abs(trace.acceleration).max() <= UR10.max_acceleration
@@ -176,7 +176,7 @@ def test_a_pause_disengages():
     step = motion.step(0.5, 0.0)
 
     assert np.array_equal(step.setpoint, stopped)
-    assert step.causes[0].name == "paused"
+    assert step.causes[0].kind == "paused"
 
     motion.rest_at(stopped)
     motion.order(Order.RESUME)

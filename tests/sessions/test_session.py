@@ -160,6 +160,7 @@ def test_a_jump_is_rejected_with_its_size(tmp_path):
 
     assert record.fate == "rejected"
     assert record.why == "max_jump 300 mm"
+    assert record.cause["value"] == pytest.approx(0.3, abs=1e-3)
 
 
 def test_the_newest_input_of_a_period_counts(tmp_path):
@@ -398,8 +399,9 @@ def test_a_slow_solver_stops_the_arm(tmp_path, monkeypatch):
     causes = [
         event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"
     ]
+    durations = [cause["value"] for cause in causes if cause and cause["kind"] == "solver"]
 
-    assert any(cause.startswith(("solver 4.", "solver 5.")) for cause in causes), causes
+    assert 4e-3 <= durations[0] < 6e-3
 
 
 def test_a_solver_that_never_returns_ends_the_loop(tmp_path, monkeypatch):
@@ -514,9 +516,12 @@ def test_the_cause_of_a_state_change_is_recorded(tmp_path):
         session.wait(0.01)
     changes = [(e["after"], e["cause"]) for e in read_events(out) if e["event"] == "state"]
 
-    assert changes[:2] == [("engaged", "engage"), ("tracking", "input 1")]
+    assert [(state, cause["text"]) for state, cause in changes[:2]] == [
+        ("engaged", "engage"),
+        ("tracking", "input 1"),
+    ]
     assert changes[2][0] == "braking"
-    assert changes[2][1].startswith("stale")
+    assert changes[2][1]["kind"] == "stale"
 
 
 def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
@@ -525,10 +530,10 @@ def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
         session.wait(0.01)
         session.pose(shift_tool(session, [0.5, 0.0, 0.0]))
         session.wait(0.1)
-        assert session.status.causes == ("max_jump 500 mm",)
+        assert [str(cause) for cause in session.status.causes] == ["max_jump 500 mm"]
         session.pose(shift_tool(session, [0.05, 0.0, 0.0]))
         session.wait(0.01)
-        assert "max_jump 500 mm" not in session.status.causes
+        assert not any("max_jump" in cause for cause in session.status.causes)
 
 
 def test_a_session_that_was_not_entered_says_how(tmp_path):

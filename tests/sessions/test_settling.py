@@ -90,7 +90,7 @@ def test_an_unreachable_target_is_approached_and_named():
     distance = np.linalg.norm(
         tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - shift_pose(HOME, reach, 0, 0)[:3]
     )
-    cause = next(cause for cause in trace.steps[-1].causes if cause.name == "reach")
+    cause = next(cause for cause in trace.steps[-1].causes if cause.kind == "reach")
 
     assert cause.value == pytest.approx(distance, abs=1e-6)
     assert cause.text == f"reach {1e3 * distance:.0f} mm"
@@ -129,4 +129,4 @@ def test_only_constrained_components_count_as_left():
     )
 
     assert trace.tool[-1, :3] == pytest.approx(goal[:3], abs=1e-4)
-    assert not any(cause.name == "reach" for step in trace.steps for cause in step.causes)
+    assert not any(cause.kind == "reach" for step in trace.steps for cause in step.causes)

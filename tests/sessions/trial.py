@@ -186,7 +186,7 @@ class Trace(NamedTuple):
 
     def cause_names(self, k):
         """Return name and subject of the causes of a step."""
-        return [(cause.name, cause.subject) for cause in self.steps[k].causes]
+        return [(cause.kind, cause.subject) for cause in self.steps[k].causes]
 
     def index_at(self, seconds):
         """Return the index of the step at a time, s."""

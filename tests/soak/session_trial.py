@@ -234,7 +234,7 @@ class _SessionTrial:
         status = self._session.status
         if status.error is not None:
             return status.error.cause
-        if status.state == "idle" and any(cause.startswith("solver ") for cause in status.causes):
+        if status.state == "idle" and any(cause.kind == "solver" for cause in status.causes):
             return TOO_SLOW
         return GOES_ON if status.state == "tracking" else status.state
 

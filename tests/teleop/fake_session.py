@@ -10,13 +10,14 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.sessions.causes import LiveCause
 from simbridge.teleop.device import AT_REST, Device, Reading
 
 
 @dataclass
 class FakeStatus:
     state: str = "idle"
-    causes: tuple[str, ...] = ()
+    causes: tuple[LiveCause, ...] = ()
     speed_factor: float = 1.0
     error: SimbridgeError | None = None
 

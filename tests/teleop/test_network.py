@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.errors import SimbridgeError
+from simbridge.sessions.causes import LiveCause
 from simbridge.teleop.datagram_exchange import MAX_SILENCE_S
 from simbridge.teleop.device import DeviceError
 from simbridge.teleop.drive import Driver
@@ -370,12 +371,20 @@ def test_buttons_of_a_client_are_noted(server):
 
 def test_replies_carry_the_causes(server):
     client, _ = server.driving_client()
-    server.session.status.causes = ("joint_velocity wrist_3 0.93",)
+    server.session.status.causes = (LiveCause.of("joint_velocity", "wrist_3_joint", 0.93),)
     server.session.status.speed_factor = 0.4
 
     reply = server.ask(client, "status")
 
-    assert reply["causes"] == ["joint_velocity wrist_3 0.93"]
+    assert reply["causes"] == [
+        {
+            "kind": "joint_velocity",
+            "subject": "wrist_3_joint",
+            "value": 0.93,
+            "unit": "",
+            "text": "joint_velocity wrist_3 0.93",
+        }
+    ]
     assert reply["speed_factor"] == 0.4
 
 

@@ -127,7 +127,7 @@ def test_a_live_arm_stops_before_a_box(tmp_path):
         causes = session.status.causes
         height = tool_path(robot, session.state.q[None])[0, 2]
 
-    assert any(cause.startswith("obstacle") and "table" in cause for cause in causes)
+    assert any(cause.kind == "obstacle" and "table" in cause.subject for cause in causes)
     assert top + 0.004 < height < top + 0.02
 
 

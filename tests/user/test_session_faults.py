@@ -132,13 +132,13 @@ def test_a_stuck_solver_is_first_a_cause(tmp_path):
 
         status = drive_until(session, lambda status: status.state == "holding")
 
-        assert status.causes[0].startswith("solver ")
+        assert status.causes[0].kind == "solver"
         assert status.error is None
 
 
 def has_halted_loop(status):
     """Return whether the status names a halted loop."""
-    return any(cause.startswith("loop ") for cause in status.causes)
+    return any(cause.kind == "loop" for cause in status.causes)
 
 
 def test_a_halted_loop_is_a_cause(tmp_path):

@@ -105,7 +105,7 @@ def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
         causes = session.status.causes
     moved = np.ptp(tool_positions(e_series, begin), axis=0)
 
-    assert causes[0].startswith("stale ")
+    assert causes[0].kind == "stale"
     # 0.6 s of inputs, 0.2 s until the last one is stale, and the braking.
     assert 0.06 < moved[0] < 0.1
     assert moved[1:].max() < 2e-3
@@ -128,7 +128,7 @@ def test_a_wrist_swing_causes_no_protective_stop(e_series, tmp_path):
 
     assert (qd <= SPEED_LIMITS).all()
     assert qd[:, 5].max() > 0.8 * SPEED_LIMITS[5]
-    assert any(cause.startswith("joint_velocity wrist_3") for cause in causes)
+    assert ("joint_velocity", "wrist_3_joint") in [(cause.kind, cause.subject) for cause in causes]
 
 
 def test_a_protective_stop_needs_a_new_engagement(e_series, tmp_path):
@@ -170,7 +170,7 @@ def test_the_arm_holds_while_the_slider_is_zero(e_series, tmp_path):
         assert np.ptp(tool_positions(e_series, held), axis=0).max() < 1e-4
         # On a busy machine an input may be late, and then stale for a moment.
         keep_until(
-            lambda: session.status.causes == ("speed_slider 0.00",),
+            lambda: [str(cause) for cause in session.status.causes] == ["speed_slider 0.00"],
             lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
         )
         e_series.do("slider", fraction=1.0)
@@ -192,7 +192,7 @@ def test_a_grippers_payload_is_event_and_cause(e_series, tmp_path):
         assert session.status.error is None
 
     # On a busy machine late commands may be a cause beside it.
-    assert "payload 1.50 kg" in causes
+    assert "payload 1.50 kg" in map(str, causes)
     assert np.ptp(tool_positions(e_series, since), axis=0)[0] > 0.01
 
     changes = [event for event in read_events(tmp_path / "run") if event["event"] == "payload"]

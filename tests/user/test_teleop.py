@@ -19,6 +19,7 @@ from rich.live import Live
 
 from simbridge.cli.status_line import status_text
 from simbridge.planning.options import Options
+from simbridge.sessions.causes import LiveCause
 from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import DEVICES, spacemouse
 from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, AnyMessage
@@ -36,12 +37,13 @@ PROGRAM = """
 import json, sys, types
 import numpy as np
 from simbridge.errors import SimbridgeError
+from simbridge.sessions.causes import LiveCause
 from tests.teleop.fake_session import FakeSession
 
 class Session(FakeSession):
     def pose(self, target, *, relative=False):
         super().pose(target, relative=relative)
-        self.status.causes = ("joint_velocity wrist_3 0.93",)
+        self.status.causes = (LiveCause.of("joint_velocity", "wrist_3_joint", 0.93),)
         self.status.speed_factor = 0.4
 
 def live(backend, **choices):
@@ -467,8 +469,10 @@ def test_every_option_has_a_flag(cli):
         (FakeStatus("idle"), "idle  not engaged"),
         (FakeStatus("engaged"), "engaged"),
         (
-            FakeStatus("tracking", ("reach 38 mm", "stale 0.3 s"), 0.62),
-            "tracking  speed 62 %  reach 38 mm, stale 0.3 s",
+            FakeStatus(
+                "tracking", (LiveCause.of("reach", "", 0.038), LiveCause.of("stale", "", 0.3)), 0.62
+            ),
+            "tracking  speed 62 %  reach 38 mm, stale 0.30 s",
         ),
     ],
 )
@@ -481,7 +485,8 @@ def test_the_line_is_cut_where_the_terminal_ends():
         width=20, height=2, file=io.StringIO(), force_terminal=True, color_system=None
     )
     with Live(
-        status_text(FakeStatus("tracking", ("joint_velocity wrist_3 0.93",), 0.62)), console=console
+        status_text(FakeStatus("tracking", (LiveCause.of("reach", "", 0.038),), 0.62)),
+        console=console,
     ):
         pass
 
