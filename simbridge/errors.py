@@ -111,13 +111,24 @@ class Refusal(SimbridgeError):
 # Choices that do not exist or cannot be used.
 
 
+def nearest_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
+    """Return the known names that are spelled like a name, the nearest first.
+
+    Args:
+        name: The name as it was given.
+        known: The names that exist.
+        count: Number of names that are returned at most.
+    """
+    # Comparing takes time with the product of the lengths.
+    if len(name) > LONGEST_QUOTE:
+        return []
+    return difflib.get_close_matches(name, sorted(known), n=count, cutoff=MIN_LIKENESS)
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a sentence that names the nearest known name and lists the known ones."""
     names = sorted(known)
-    nearest: list[str] = []
-    # Comparing takes time with the product of the lengths.
-    if len(name) <= LONGEST_QUOTE:
-        nearest = difflib.get_close_matches(name, names, n=1, cutoff=MIN_LIKENESS)
+    nearest = nearest_names(name, names)
     question = f"Did you mean {quoted(nearest[0])}? " if nearest else ""
     return f"{question}Known: {quoted_list(names, MOST_KNOWN)}."
 

@@ -43,6 +43,21 @@ def inertia_fault(inertia: ArrayLike) -> str | None:
     return None
 
 
+def unusual_inertia(mass: float, inertia: Array) -> str | None:
+    """Return what no real body has in common with a mass and a tensor; None if one can have them.
+
+    Args:
+        mass: Mass, kg.
+        inertia: The tensor (3, 3) about the centre of mass, kg m^2.
+    """
+    has_moments = bool(np.any(inertia))
+    if mass > 0.0 and not has_moments:
+        return "its moments of inertia are all zero, as if its mass were in one point"
+    if mass == 0.0 and has_moments:
+        return "it has moments of inertia without a mass, which no body has"
+    return inertia_fault(inertia)
+
+
 def find_inertialess_joint(model: pin.Model) -> int | None:
     """Find a joint that a torque does not accelerate, or accelerates backwards.
 

@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from simbridge.errors import InputFileError
 from simbridge.robot.file_faults import FileFaults
-from simbridge.robot.inertia import inertia_fault, inertia_tensor
+from simbridge.robot.inertia import inertia_tensor, unusual_inertia
 from simbridge.robot.mesh_files import mesh_hull, place_vertices, read_mesh
 from simbridge.robot.packages import Packages
 from simbridge.robot.parts import (
@@ -67,12 +67,12 @@ class BodyReader:
         self._faults = faults
         # The message about each mesh that could not be read, by the reference to it.
         self._missing_meshes: dict[str, str] = {}
-        # What is wrong with the inertia of a link, by the link's name.
+        # What is unusual about the inertia of a link, by the link's name.
         self._inertia_faults: dict[str, str] = {}
-        self._colors = faults.attempt({}, _named_colors, tree.robot)
+        self._colors = _named_colors(tree.robot, faults)
 
     def notes(self) -> Iterator[str]:
-        """Say which meshes could not be read, and which inertia no body has, each in a sentence."""
+        """Say which inertia is unusual, and which meshes could not be read, each in a sentence."""
         for fault in dict.fromkeys(self._inertia_faults.values()):
             links = [link for link, why in self._inertia_faults.items() if why == fault]
             yield f"{join_words(links)}: {fault}. The inertia is used as it is."
@@ -113,11 +113,12 @@ class BodyReader:
         if inertial is None:
             return pin.Inertia.Zero()
 
-        mass = self._faults.attempt(0.0, _read_mass, inertial)
-        tensor = self._faults.attempt(np.zeros((3, 3)), self._read_tensor, inertial)
-        fault = inertia_fault(tensor)
+        # Some body stands for one that cannot be read: the file is refused.
+        mass = self._faults.attempt(1.0, _read_mass, inertial)
+        tensor = self._faults.attempt(np.eye(3), self._read_tensor, inertial)
+        fault = unusual_inertia(mass, tensor)
         if fault:
-            self._inertia_faults[link.text("name")] = fault
+            self._inertia_faults[link.name] = fault
 
         # The moments are given in the axes of <origin>.
         centre = read_origin(inertial, self._faults)
@@ -129,8 +130,9 @@ class BodyReader:
     def _read_tensor(self, inertial: Element) -> Array:
         """Read the six moments of an <inertial> as a tensor (3, 3), kg m^2."""
         moments = inertial.require("inertia")
-        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        xx, xy, xz, yy, yz, zz = (self._faults.attempt(0.0, moments.number, name) for name in names)
+        attempt = self._faults.attempt
+        xx, yy, zz = (attempt(1.0, moments.number, name) for name in ("ixx", "iyy", "izz"))
+        xy, xz, yz = (attempt(0.0, moments.number, name) for name in ("ixy", "ixz", "iyz"))
         return inertia_tensor(xx, xy, xz, yy, yz, zz)
 
     def _read_parts(
@@ -139,34 +141,25 @@ class BodyReader:
         """Read the shapes and meshes of <visual> or <collision> elements.
 
         Args:
-            elements: These.
+            elements: The elements.
             placement: Their link's frame in that of the body.
             solid: Whether they take part in collision checks.
         """
         parts: list[Shape | Mesh] = []
         for element in elements:
-            with self._faults.collect():
-                parts += self._read_part(element, placement, solid=solid)
-        return parts
-
-    def _read_part(
-        self, element: Element, placement: pin.SE3, *, solid: bool
-    ) -> Iterator[Shape | Mesh]:
-        """Read the shapes and meshes of a <visual> or <collision>; see `_read_parts`."""
-        frame = placement * read_origin(element, self._faults)
-        geometry = element.require("geometry")
-        if not geometry.children:
-            geometry.refuse("it contains no shape")
-        color = self._find_color(element)
-
-        for child in geometry.children:
-            if child.tag != "mesh":
-                yield _place_shape(_read_shape(child), frame, color, solid=solid)
-                continue
+            frame = placement * read_origin(element, self._faults)
+            color = self._faults.attempt(COLOR, self._find_color, element)
             required = element.tag == "collision"
-            mesh = self._read_mesh(child, frame, solid=solid, required=required, color=color)
-            if mesh is not None:
-                yield mesh
+            for shape in self._faults.attempt([], _shapes_in, element):
+                with self._faults.collect():
+                    if shape.tag == "mesh":
+                        parts += self._read_mesh(
+                            shape, frame, solid=solid, required=required, color=color
+                        )
+                    else:
+                        round_shape = _read_shape(shape, self._faults)
+                        parts.append(_place_shape(round_shape, frame, color, solid=solid))
+        return parts
 
     def _find_color(self, element: Element) -> Color:
         """Find the colour of a <visual>: its own, or that of the material that it names."""
@@ -179,7 +172,7 @@ class BodyReader:
 
     def _read_mesh(
         self, element: Element, frame: pin.SE3, *, solid: bool, required: bool, color: Color
-    ) -> Mesh | None:
+    ) -> Iterator[Mesh]:
         """Read a mesh, with its hull if it is solid.
 
         A file that holds no mesh is refused where it is required, and noted elsewhere. A mesh of
@@ -192,22 +185,20 @@ class BodyReader:
             required: Whether it is in a <collision>.
             color: With which it is drawn.
 
-        Returns:
-            The mesh; None, with a note, for a file that is missing.
+        Yields:
+            The mesh; nothing, but a note, for a file that is missing.
         """
+        scale = self._faults.attempt((1.0, 1.0, 1.0), _read_scale, element)
         reference = element.text("filename")
-        x, y, z = (float(factor) for factor in element.numbers("scale", 3, (1.0, 1.0, 1.0)))
-        scale = (x, y, z)
-        if 0.0 in scale:
-            element.refuse("a scale of zero leaves nothing of the mesh", "scale")
 
         file = self._packages.mesh(reference)
         if file is None:
             self._missing_meshes.setdefault(reference, self._describe_missing(reference))
-            return None
+            return
         if not solid:
             # It is read when it is drawn.
-            return Mesh(file, scale, frame, None, color)
+            yield Mesh(file, scale, frame, None, color)
+            return
 
         try:
             vertices, _ = read_mesh(file)
@@ -215,12 +206,12 @@ class BodyReader:
             if required:
                 element.refuse(_mesh_fault(reference, error))
             self._missing_meshes.setdefault(reference, f"{error}.")
-            return None
+            return
         try:
             hull = mesh_hull(file, place_vertices(vertices, scale, frame))
         except InputFileError as error:
             element.refuse(_mesh_fault(reference, error))
-        return Mesh(file, scale, frame, hull, color)
+        yield Mesh(file, scale, frame, hull, color)
 
     def _describe_missing(self, reference: str) -> str:
         """Return the message about a mesh whose file is not found."""
@@ -242,13 +233,34 @@ def _read_mass(inertial: Element) -> float:
     return mass
 
 
+def _shapes_in(element: Element) -> list[Element]:
+    """Return the shapes and meshes of a <visual> or <collision>; refuse one without any."""
+    geometry = element.require("geometry")
+    if not geometry.children:
+        geometry.refuse("it contains no shape")
+    return geometry.children
+
+
+def _read_scale(mesh: Element) -> tuple[float, float, float]:
+    """Read the scale of a <mesh> along x, y and z."""
+    x, y, z = (float(factor) for factor in mesh.numbers("scale", 3, (1.0, 1.0, 1.0)))
+    if 0.0 in {x, y, z}:
+        mesh.refuse("a scale of zero leaves nothing of the mesh", "scale")
+    return x, y, z
+
+
 def _mesh_fault(reference: str, error: InputFileError) -> str:
     """Return the message about a mesh that cannot be read, or has no hull."""
     return f"the mesh {reference} cannot take part in collision checks: {error.reason}"
 
 
-def _named_colors(robot: Element) -> dict[str, Color]:
-    """Return the colours of all materials with a name: the file's, then those in its visuals."""
+def _named_colors(robot: Element, faults: FileFaults) -> dict[str, Color]:
+    """Return the colours of all materials with a name: the file's, then those in its visuals.
+
+    Args:
+        robot: The element <robot>.
+        faults: Where colours that cannot be read are collected.
+    """
     materials = list(robot.find_all("material"))
     for link in robot.find_all("link"):
         for visual in link.find_all("visual"):
@@ -258,7 +270,8 @@ def _named_colors(robot: Element) -> dict[str, Color]:
     for material in materials:
         name = material.attributes.get("name")
         if name and material.find("color") is not None:
-            colors.setdefault(name, _read_color(material))
+            with faults.collect():
+                colors.setdefault(name, _read_color(material))
     return colors
 
 
@@ -269,24 +282,35 @@ def _read_color(material: Element) -> Color:
     return red, green, blue
 
 
-def _read_shape(element: Element) -> _RoundShape:
-    """Read a sphere, cylinder, capsule or box."""
-    half_z = np.array([0.0, 0.0, 0.5])
-    if element.tag == "sphere":
-        return _RoundShape("capsule", 0.0 * half_z, element.positive("radius"))
-    if element.tag == "cylinder":
-        half_axis = half_z * element.positive("length")
-        return _RoundShape("cylinder", half_axis, element.positive("radius"))
-    if element.tag == "capsule":
-        half_axis = half_z * element.positive("length")
-        return _RoundShape("capsule", half_axis, element.positive("radius"))
-    if element.tag != "box":
+def _read_shape(element: Element, faults: FileFaults) -> _RoundShape:
+    """Read a sphere, cylinder, capsule or box.
+
+    Args:
+        element: The shape.
+        faults: Where lengths that cannot be read are collected.
+    """
+    if element.tag == "box":
+        return _enclose_box(element.numbers("size", 3), element)
+    if element.tag not in {"sphere", "cylinder", "capsule"}:
         element.refuse("an unknown shape; known are box, cylinder, capsule, sphere and mesh")
 
-    # The capsule along a box's longest edge that has its corners in it.
-    size = element.numbers("size", 3)
+    radius = faults.attempt(1.0, element.positive, "radius")
+    if element.tag == "sphere":
+        return _RoundShape("capsule", np.zeros(3), radius)
+    length = faults.attempt(1.0, element.positive, "length")
+    kind: ShapeKind = "cylinder" if element.tag == "cylinder" else "capsule"
+    return _RoundShape(kind, np.array([0.0, 0.0, 0.5 * length]), radius)
+
+
+def _enclose_box(size: Array, box: Element) -> _RoundShape:
+    """Return the capsule along a box's longest edges whose ends contain the box's corners.
+
+    Args:
+        size: Edges of the box along x, y and z (3,), m.
+        box: The <box>, which is refused if an edge is not positive.
+    """
     if not np.all(size > 0.0):
-        element.refuse(f"these must be positive, not {size.tolist()}", "size")
+        box.refuse(f"these must be positive, not {size.tolist()}", "size")
     longest = int(np.argmax(size))
     half_axis = np.eye(3)[longest] * 0.5 * size[longest]
     radius = float(0.5 * np.hypot(*np.delete(size, longest)))

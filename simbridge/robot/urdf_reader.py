@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -31,6 +31,7 @@ from simbridge.robot.urdf_tree import (
     Tree,
     UrdfChain,
     child_link,
+    end_link,
     is_movable,
     read_axis,
     read_origin,
@@ -40,6 +41,8 @@ from simbridge.text import join_words
 
 # A URDF has no control period: the longest one of UR's arms, s, overridden by --period.
 DEFAULT_PERIOD = 0.008
+# Stands for the inertia of a link that has none or an unreadable one, in a file that is refused.
+SOME_BODY = pin.Inertia(1.0, np.zeros(3), np.eye(3))
 
 
 @reading_meshes()
@@ -71,75 +74,152 @@ def read_urdf(
     if root.tag != "robot":
         root.refuse("a URDF begins with <robot>")
 
+    # All that is wrong is collected, also where the joints form no tree yet.
     faults = FileFaults(path)
     tree = Tree(root, faults)
     chain = tree.find_chain(base, tip)
     moving = [joint for joint in chain.joints if is_movable(joint)]
-    if not moving:
-        root.refuse(
-            f"the chain from {quoted(chain.base)} to {quoted(chain.tip)} has no movable joint; "
-            "choose others with --base and --tip"
-        )
-    if len(moving) > MAX_JOINTS:
-        root.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
-
-    # The bodies, and the joints between them.
     bodies = BodyReader(tree, search, moving, faults)
-    base_body = bodies.read_body(chain.base)
-    joints: list[Joint] = []
-    links: list[Link] = []
-    # In the frame of the previous movable joint; after the last one, the tool.
-    placement = pin.SE3.Identity()
-    for element in chain.joints:
-        placement = placement * read_origin(element, faults)
-        if element not in moving:
-            continue
-        # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
-        axis = faults.attempt(np.array([0.0, 0.0, 1.0]), read_axis, element)
-        to_z = _frame_along(axis)
-        joint = _read_joint(element, placement * to_z, faults)
-        placement = to_z.inverse()
-        joints.append(joint)
-        links.append(_read_link(bodies, tree, child_link(element), placement, faults=faults))
+    parts = _read_parts(tree, chain, bodies, moving=moving, faults=faults)
+    with faults.collect():
+        _check_size(root, chain, parts, joint_count=len(moving))
+    if not (chain.is_whole and moving):
+        faults.refuse()
+
     up = _upward_direction(tree, chain.base)
-    faults.refuse()
-
-    shape_count = len(base_body.shapes)
-    shape_count += sum(len(link.shapes) + len(link.meshes) for link in links)
-    if shape_count > MAX_SHAPES:
-        root.refuse(f"its links have more than {MAX_SHAPES} shapes together")
-
     robot = Robot(
         name=path.name.removesuffix(".xacro").removesuffix(".urdf").removesuffix(".xml"),
         title=root.attributes.get("name") or path.stem,
         series="",
         period=DEFAULT_PERIOD,
-        joints=tuple(joints),
-        links=tuple(links),
-        base_shapes=base_body.shapes,
-        base_meshes=base_body.meshes,
-        tool0=placement,
-        home=read_only([_middle(joint) for joint in joints]),
+        joints=tuple(parts.joints),
+        links=tuple(parts.links),
+        base_shapes=parts.base.shapes,
+        base_meshes=parts.base.meshes,
+        tool0=parts.tool0,
+        home=read_only([_middle(joint) for joint in parts.joints]),
         gravity=read_only(-G * up),
         source=path.resolve(),
         notes=(*_notes(tree, chain, up), *bodies.notes()),
         base_name=chain.base,
     )
+    if parts.frames_are_known:
+        with faults.collect():
+            _check_mass_matrix(robot, tree, moving)
+    faults.refuse()
+    return robot
 
+
+class ArmParts(NamedTuple):
+    """The parts of an arm, as far as they could be read.
+
+    Attributes:
+        base: The body of the base.
+        joints: The movable joints, from the base.
+        links: The body behind each joint. One is left out where a joint's child is unknown, in a
+            file that is refused.
+        tool0: The tool's frame in the last joint's.
+        frames_are_known: Whether the origin and the axis of every joint could be read.
+    """
+
+    base: Link
+    joints: list[Joint]
+    links: list[Link]
+    tool0: pin.SE3
+    frames_are_known: bool
+
+
+def _read_parts(
+    tree: Tree, chain: UrdfChain, bodies: BodyReader, *, moving: list[Element], faults: FileFaults
+) -> ArmParts:
+    """Read the bodies of an arm, and the joints between them.
+
+    Args:
+        tree: The links and joints of the file.
+        chain: The links and joints of the arm.
+        bodies: Reads the bodies.
+        moving: The movable joints of the chain.
+        faults: Where everything that is wrong is collected.
+    """
+    base = bodies.read_body(chain.base)
+    joints: list[Joint] = []
+    links: list[Link] = []
+    frames_are_known = True
+
+    z_axis = np.array([0.0, 0.0, 1.0])
+    # In the frame of the previous movable joint; after the last one, the tool.
+    placement = pin.SE3.Identity()
+    for element in chain.joints:
+        known_faults = len(faults)
+        placement = placement * read_origin(element, faults)
+        axis = faults.attempt(z_axis, read_axis, element) if element in moving else z_axis
+        if len(faults) > known_faults:
+            frames_are_known = False
+        if element not in moving:
+            continue
+
+        # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
+        to_z = _frame_along(axis)
+        joints.append(_read_joint(element, placement * to_z, faults))
+        placement = to_z.inverse()
+        child = end_link(element, "child")
+        if child in tree.links:
+            links.append(_read_link(bodies, tree, child, placement, faults=faults))
+
+    # In a file that is refused: what is not connected to the base.
+    for name in tree.separate_parts(chain.base):
+        bodies.read_body(name)
+    for joint in tree.loose_joints:
+        if joint not in moving:
+            tree.rest_placement(joint)
+    return ArmParts(base, joints, links, placement, frames_are_known)
+
+
+def _check_size(root: Element, chain: UrdfChain, parts: ArmParts, *, joint_count: int) -> None:
+    """Refuse a chain without movable joints, with too many of them, or with too many shapes.
+
+    Args:
+        root: The element <robot>.
+        chain: The links and joints of the arm.
+        parts: The bodies and joints of the arm.
+        joint_count: Number of movable joints in the chain.
+    """
+    if chain.is_whole and joint_count == 0:
+        root.refuse(
+            f"the chain from {quoted(chain.base)} to {quoted(chain.tip)} has no movable joint; "
+            "choose others with --base and --tip"
+        )
+    if joint_count > MAX_JOINTS:
+        root.refuse(f"its chain has {joint_count} movable joints; at most {MAX_JOINTS} are read")
+
+    shape_count = len(parts.base.shapes)
+    shape_count += sum(len(link.shapes) + len(link.meshes) for link in parts.links)
+    if shape_count > MAX_SHAPES:
+        root.refuse(f"its links have more than {MAX_SHAPES} shapes together")
+
+
+def _check_mass_matrix(robot: Robot, tree: Tree, moving: list[Element]) -> None:
+    """Refuse an arm with a joint that no torque accelerates as it should.
+
+    Args:
+        robot: The arm. In a file that is refused anyway, some body stands for each link whose
+            inertia could not be read.
+        tree: The links and joints of the file.
+        moving: The movable joints of the arm.
+    """
     inertialess = find_inertialess_joint(robot.model)
     if inertialess is not None:
-        link_element = tree.links[child_link(moving[inertialess])]
-        link_element.refuse(
-            f"the masses and tensors of inertia beyond joint {quoted(joints[inertialess].name)} "
-            "are such that no torque moves it as it should: correct <inertial>"
+        joint = moving[inertialess]
+        tree.links[child_link(joint)].refuse(
+            f"the masses and tensors of inertia beyond joint {quoted(joint.name)} are such that "
+            "no torque moves it as it should: correct <inertial>"
         )
-    return robot
 
 
 def _read_link(
     bodies: BodyReader, tree: Tree, name: str, placement: pin.SE3, *, faults: FileFaults
 ) -> Link:
-    """Read a link that moves, which needs mass.
+    """Read a link that moves, which needs mass or moments of inertia.
 
     Args:
         bodies: Reads its body.
@@ -148,15 +228,22 @@ def _read_link(
         placement: The link's frame in its joint's.
         faults: Where a link without mass is collected.
     """
-    known_faults = len(faults)
     body = bodies.read_body(name)
-    # A mass that cannot be read is a fault already.
-    if body.inertia.mass <= 0.0 and len(faults) == known_faults:
-        with faults.collect():
-            tree.links[name].refuse("a link that moves needs mass and inertia: add <inertial>")
+    if body.inertia.mass <= 0.0 and not body.inertia.inertia.any():
+        body = replace(body, inertia=SOME_BODY)
+        if not tree.may_carry_more(name):
+            with faults.collect():
+                _refuse_massless(tree.links[name])
 
     inertia = placement.act(body.inertia)
     return replace(body, name=_free_name(name, tree), placement=placement, inertia=inertia)
+
+
+def _refuse_massless(link: Element) -> NoReturn:
+    """Refuse a moving link without mass and inertia."""
+    if link.find("inertial") is None:
+        link.refuse("a link that moves needs mass and inertia: add <inertial>")
+    link.refuse("a link that moves needs mass and inertia: its <inertial> has neither")
 
 
 def _upward_direction(tree: Tree, base: str) -> Array:
@@ -187,13 +274,13 @@ def _notes(tree: Tree, chain: UrdfChain, up: Array) -> Iterator[str]:
         up: The upward direction (3,) in the arm's base.
     """
     fixed = []
-    for joint in tree.joints.values():
+    for name, joint in tree.joints.items():
         if not is_movable(joint) or joint in chain.joints:
             continue
-        unit = "m" if joint.text("type") == "prismatic" else "rad"
+        unit = "m" if joint.attributes.get("type") == "prismatic" else "rad"
         mimic = joint.find("mimic")
-        mimics = f" (mimics {mimic.text('joint')})" if mimic else ""
-        fixed.append(f"{joint.text('name')} at {tree.rest_position(joint):g} {unit}{mimics}")
+        mimics = f" (mimics {mimic.attributes.get('joint')})" if mimic else ""
+        fixed.append(f"{name} at {tree.rest_position(joint):g} {unit}{mimics}")
     if fixed:
         yield (
             f"The arm is the chain from {chain.base} to {chain.tip}; joints off it are fixed: "
@@ -237,15 +324,14 @@ def _read_joint(element: Element, placement: pin.SE3, faults: FileFaults) -> Joi
     """
     with faults.collect():
         _refuse_mimic(element)
-    name = element.text("name")
-    if name in RESERVED:
+    if element.name in RESERVED:
         with faults.collect():
-            element.refuse(f"the name {quoted(name)} is reserved: every arm has it already")
+            element.refuse(f"the name {quoted(element.name)} is reserved: every arm has it already")
 
     limits = faults.attempt(UNREADABLE, _read_limits, element, faults)
     return Joint(
-        name=name,
-        kind="prismatic" if element.text("type") == "prismatic" else "revolute",
+        name=element.name,
+        kind="prismatic" if element.attributes.get("type") == "prismatic" else "revolute",
         placement=placement,
         position_min=limits.low,
         position_max=limits.high,
@@ -293,27 +379,33 @@ def _read_limits(joint: Element, faults: FileFaults) -> Limits:
         joint: The <joint>.
         faults: Where each limit that is missing or wrong is collected.
     """
-    kind = joint.text("type")
-    if kind not in {"revolute", "continuous", "prismatic"}:
-        joint.refuse(
-            f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed",
-            "type",
-        )
+    kind = joint.attributes.get("type")
+    is_known = kind in {"revolute", "continuous", "prismatic"}
+    if kind and not is_known:
+        with faults.collect():
+            joint.refuse(
+                f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and "
+                "fixed",
+                "type",
+            )
+    if not is_known and joint.find("limit") is None:
+        # The type that it will have may need none.
+        return UNREADABLE
 
     # The range.
     low = -math.inf
     high = math.inf
-    if kind == "continuous":
-        limit = joint.require("limit", "with velocity and effort")
-    else:
-        limit = joint.require("limit", "with its range, velocity and effort")
+    has_range = kind in {"revolute", "prismatic"}
+    needed = "its range, velocity and effort" if has_range else "velocity and effort"
+    limit = joint.require("limit", f"with {needed}")
+    if has_range:
         low = faults.attempt(low, limit.number, "lower")
         high = faults.attempt(high, limit.number, "upper")
     if not low < high:
-        name = quoted(joint.text("name"))
         with faults.collect():
             limit.refuse(
-                f"the lower limit {low} of joint {name} is not below its upper limit {high}",
+                f"the lower limit {low} of joint {quoted(joint.name)} is not below its upper limit "
+                f"{high}",
                 "lower",
             )
 
@@ -326,7 +418,7 @@ def _read_limits(joint: Element, faults: FileFaults) -> Limits:
         values = " and ".join(f"{value}" for value in unusable.values())
         with faults.collect():
             limit.refuse(
-                f"a limit of {values} does not let the joint {quoted(joint.text('name'))} move",
+                f"a limit of {values} does not let the joint {quoted(joint.name)} move",
                 " and ".join(unusable),
             )
     return Limits(low, high, velocity, effort)

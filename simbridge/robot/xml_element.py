@@ -41,6 +41,11 @@ class Element:
     parent: Element | None = None
     children: list[Element] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        """The attribute "name"; "" without one."""
+        return self.attributes.get("name", "")
+
     def refuse(self, reason: str, name: str = "") -> NoReturn:
         """Refuse the element, or its attribute or child of a name.
 

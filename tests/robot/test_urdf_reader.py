@@ -371,6 +371,10 @@ def with_joint(kind: str, parent: str = "base_link", link: str = "other") -> str
 FLANGE = GOOD[GOOD.index('  <link name="tool0"/>') : GOOD.index("</robot>")]
 
 
+BODY_OF_UPPER = GOOD[GOOD.index('<mass value="3"/>') : GOOD.index("    </inertial>")]
+BODY_OF_NOTHING = re.sub('"[0-9.]+"', '"0"', BODY_OF_UPPER)
+
+
 # What is replaced, by what; then the element that is named, the words on the line that is named,
 # and the reason.
 REFUSED = [
@@ -380,8 +384,6 @@ REFUSED = [
     ('name="upper">', 'name="upper" name="upper">', None, 'name="upper" name', "duplicate attribute"),
     ('radius="0.05"', "radius=0.05", None, "radius=0.05", "this is not well-formed XML"),
     # missing elements and attributes
-    ('<link name="base_link"/>', "<link/>", "<link> name", "<link/>", "this attribute is missing"),
-    ('<link name="base_link"/>', '<link name=""/>', "<link> name", 'name=""', "this attribute is empty"),
     ('<joint name="elbow" ', "<joint ", "<joint> name", '<joint type="cont', "this attribute is missing"),
     (' type="continuous"', "", "<joint name='elbow'> type", 'name="elbow"', "this attribute is missing"),
     ('    <parent link="upper"/>\n', "", "<joint name='elbow'>", 'name="elbow"', "<parent> is missing"),
@@ -412,7 +414,7 @@ REFUSED = [
     ('effort="50"', 'effort="-50"', "<limit> effort", 'effort="-50"', "does not let the joint 'shoulder' move"),
     ('lower="-3"', 'lower="3"', "<limit> lower", 'lower="3"', "the lower limit 3.0 of joint 'shoulder' is not below"),
     ('value="3"', 'value="-3"', "<mass> value", 'value="-3"', "a mass of -3.0 kg"),
-    ('value="3"', 'value="0"', "<link name='upper'>", 'name="upper"', "a link that moves needs mass and inertia"),
+    (BODY_OF_UPPER, BODY_OF_NOTHING, "<link name='upper'>", 'name="upper"', "its <inertial> has neither"),
     (INERTIAL, "", "<link name='lower'>", 'name="lower"', "a link that moves needs mass and inertia"),
     ('izz="0.04"', 'izz="-4"', "<link name='upper'>", 'name="upper"', "beyond joint 'shoulder' are such that no torque moves it"),
     ('radius="0.05"', 'radius="0"', "<cylinder> radius", "<cylinder", "this must be positive, not 0.0"),
@@ -422,7 +424,6 @@ REFUSED = [
     ('<cylinder radius="0.05" length="0.4"/>', "<cone/>", "<cone>", "<cone/>", "known are box, cylinder, capsule, sphere and mesh"),
     # names
     ('<link name="base_link"/>', '<link name="base_link"/><link name="base_link"/>', "<link name='base_link'>", "base_link", "another link of this name"),
-    ('<link name="lower">', '<link name="upper">', "<link name='upper'>", f'name="upper">\n    {INERTIAL}', "another link of this name"),
     ('name="elbow"', 'name="shoulder"', "<joint name='shoulder'>", 'name="shoulder" type="cont', "another joint of this name"),
     ('name="elbow"', 'name="tool0"', "<joint name='tool0'>", 'name="tool0" type="cont', "the name 'tool0' is reserved"),
     ('<parent link="upper"/>', '<parent link="uper"/>', "<joint name='elbow'>", 'name="elbow"', "there is no link 'uper'"),
@@ -558,6 +559,22 @@ def test_each_missing_number_is_reported(tmp_path):
         assert fault in message
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "fault", "missing_link"),
+    [
+        ('<link name="base_link"/>', "<link/>", "<link> name: this attribute is missing", "base_link"),
+        ('<link name="base_link"/>', '<link name=""/>', "<link> name: this attribute is empty", "base_link"),
+        ('<link name="lower">', '<link name="upper">', "<link name='upper'>: there is another link", "lower"),
+    ],
+)  # fmt: skip
+def test_a_misnamed_link_leaves_joints_without_it(tmp_path, old, new, fault, missing_link):
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, GOOD.replace(old, new)))
+
+    assert fault in str(caught.value)
+    assert f"there is no link '{missing_link}'" in str(caught.value)
+
+
 def test_broken_names_and_ends_come_together(tmp_path):
     text = (
         GOOD.replace('<parent link="upper"/>', '<parent link="uper"/>')
@@ -621,6 +638,52 @@ def test_an_impossible_inertia_is_used_with_a_note(tmp_path, moments):
     assert note.startswith("upper: no body has this inertia tensor")
     assert note.endswith("The inertia is used as it is.")
     assert_same_arm(robot, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "note"),
+    [
+        (
+            'ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"',
+            'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"',
+            "upper: its moments of inertia are all zero, as if its mass were in one point. ",
+        ),
+        (
+            '<mass value="3"/>',
+            '<mass value="0"/>',
+            "upper: it has moments of inertia without a mass, which no body has. ",
+        ),
+    ],
+)
+def test_zeros_of_an_inertia_are_used_with_a_note(tmp_path, old, new, note):
+    text = GOOD.replace(old, new)
+
+    robot = load_robot(written(tmp_path, text))
+
+    assert f"{note}The inertia is used as it is." in robot.notes
+    assert_same_arm(robot, text)
+
+
+def test_an_unmovable_joint_is_reported_with_other_faults(tmp_path):
+    point = re.sub(r'ixx.*izz="1"', 'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"', INERTIAL)
+    text = GOOD.replace(INERTIAL, point).replace('effort="50"', 'effort="0"')
+
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, text))
+
+    assert "beyond joint 'elbow' are such that no torque" in str(caught.value)
+    assert "does not let the joint 'shoulder' move" in str(caught.value)
+
+
+def test_an_unclear_tool_is_reported_with_other_faults(tmp_path):
+    text = GOOD.replace(FLANGE, with_joint("fixed").removesuffix("</robot>"))
+    text = text.replace('effort="50"', 'effort="0"')
+
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, text))
+
+    assert "the tree ends in 2 places (lower, other)" in str(caught.value)
+    assert "does not let the joint 'shoulder' move" in str(caught.value)
 
 
 def test_placeholders_of_a_gripper_are_one_note(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -20,6 +21,8 @@ BODY = (
     '<inertial><mass value="2"/><origin xyz="0.2 0 0"/>'
     '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>'
 )
+POINT_MASS = re.sub('i([xyz]{2})="[^"]*"', r'i\1="0"', PLACEHOLDER)
+MASSLESS = BODY.replace('<mass value="2"/>', '<mass value="0"/>')
 LIMIT = 'velocity="2" effort="100"'
 
 
@@ -53,16 +56,21 @@ def written(folder: Path, links: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("body", "pad", "links"),
-    [(BODY, PLACEHOLDER, "pad"), (PLACEHOLDER, PLACEHOLDER, "a, b, c and pad")],
+    ("body", "pad", "note"),
+    [
+        (BODY, PLACEHOLDER, "pad: no body has this inertia tensor"),
+        (PLACEHOLDER, PLACEHOLDER, "a, b, c and pad: no body has this inertia tensor"),
+        (BODY, POINT_MASS, "pad: its moments of inertia are all zero"),
+        (MASSLESS, BODY, "a, b and c: it has moments of inertia without a mass"),
+    ],
 )
-def test_placeholder_inertia_is_noted_and_used(tmp_path, cli, body, pad, links) -> None:
+def test_placeholder_inertia_is_noted_and_used(tmp_path, cli, body, pad, note) -> None:
     path = written(tmp_path, arm_links(body, pad))
     # On the axis of the first joint, a placeholder is all that its link has.
     answer = cli("run", "circle", "--robot", path, "--out", tmp_path / "run", "--json")
 
     assert answer.status == 0
-    assert f"Note: {links}: no body has this inertia tensor" in " ".join(answer.err.split())
+    assert f"Note: {note}" in " ".join(answer.err.split())
     assert json.loads(answer.out)["plant_error"]["position_m"]["max"] < 0.01
 
 
