@@ -6,7 +6,7 @@ from simbridge.trajectory import ConstantSpeed, paper_size, paths, trace
 
 def scenario(robot: Robot) -> Scenario:
     size = paper_size(robot)
-    beyond = (robot.reach + 0.1, size.centre[1], size.centre[2])
+    beyond = (robot.arm_length + 0.1, size.centre[1], size.centre[2])
     return Scenario(
         trajectory=trace(
             paths.line(size.centre, beyond),

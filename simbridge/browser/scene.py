@@ -89,7 +89,7 @@ def look_over_panel(camera: viser.CameraHandle, robot: Robot) -> None:
 
 def _viewpoint(robot: Robot, *, portrait: bool) -> Viewpoint:
     """Return from where an arm is seen beside the panel, or above it in a portrait picture."""
-    reach = min(robot.reach, MAX_SEEN_REACH_M)
+    reach = min(robot.arm_length, MAX_SEEN_REACH_M)
     if robot.planar:
         # From above, x to the right.
         centre = np.array([0.0, 0.0, float(robot.placements[0][2, 3])])

@@ -75,4 +75,4 @@ def out_of_reach(robot: Robot, point: Array) -> float:
     """
     first_joint = robot.placements[0][:3, 3]
     distance = float(np.linalg.norm(np.asarray(point) - first_joint))
-    return max(0.0, distance - robot.reach)
+    return max(0.0, distance - robot.arm_length)

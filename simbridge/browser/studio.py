@@ -459,7 +459,7 @@ class Studio:
             client,
             self._events.put,
             height=float(arm.placements[0][2, 3]) if arm.planar else None,
-            scale=FRAME_SIZE * min(arm.reach, 1.0),
+            scale=FRAME_SIZE * min(arm.arm_length, 1.0),
             joints=arm.joint_names,
             controlled=self.workspace.arms.controlled is not None,
             scenario=self.workspace.playback.scenario,

@@ -26,7 +26,7 @@ def robots(flags: RobotsFlags) -> int:
         print(json.dumps(facts, indent=2))
         return 0
 
-    columns = ("robot", "title", "joints", "controller", "period", "reach")
+    columns = ("robot", "title", "joints", "controller", "period", "arm length")
     rows = []
     for robot in facts:
         rows.append(
@@ -36,7 +36,7 @@ def robots(flags: RobotsFlags) -> int:
                 str(robot["joints"]),
                 robot["controller"],
                 f"{1e3 * robot['period_s']:g} ms",
-                f"{robot['reach_m']:.2f} m",
+                f"{robot['arm_length_m']:.2f} m",
             )
         )
     Terminal().print(make_table(columns, rows, left=("title", "controller")))

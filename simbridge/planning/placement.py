@@ -101,7 +101,7 @@ class AttainableSpace(NamedTuple):
 
         middles = []
         for distance, height in itertools.product(DISTANCES, HEIGHTS):
-            middles.append(robot.reach * np.array([*(distance * outwards), height]))
+            middles.append(robot.arm_length * np.array([*(distance * outwards), height]))
         return [*middles, home]
 
 

@@ -127,7 +127,7 @@ def check_reach(
 def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:
     """Return whether positions are most likely not in metres: all are far out of reach."""
     distances = np.linalg.norm(trajectory.poses[:, :3], axis=1)
-    return float(distances.min()) > MAX_PLAUSIBLE_REACHES * robot.reach
+    return float(distances.min()) > MAX_PLAUSIBLE_REACHES * robot.arm_length
 
 
 def _explain_out_of_reach(
@@ -192,6 +192,7 @@ def _all_out_of_reach(trajectory: Trajectory, robot: Robot, first: str) -> str:
     if in_another_unit(trajectory, robot):
         unit = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
     return (
-        f"every target is out of reach{unit}; {first}. The arm reaches at most {robot.reach:.2f} m "
-        "from its first joint; check units, frame (--frame base for pendant poses) and TCP."
+        f"every target is out of reach{unit}; {first}. The arm reaches at most "
+        f"{robot.arm_length:.2f} m from its first joint; check units, frame "
+        "(--frame base for pendant poses) and TCP."
     )

@@ -160,10 +160,11 @@ class Robot:
         return hashlib.sha256(self.placements.tobytes() + self.prismatic.tobytes()).hexdigest()
 
     @cached_property
-    def reach(self) -> float:
-        """An upper bound on the distance from the first joint to the TCP, m.
+    def arm_length(self) -> float:
+        """Sum of the distances from joint to joint and to the TCP, m.
 
-        Infinite with an unlimited slide.
+        It is an upper bound on the distance from the first joint to the TCP, longer than the reach
+        in a data sheet. Infinite with an unlimited slide.
         """
         lengths = float(np.linalg.norm(self.placements[1:, :3, 3], axis=1).sum())
         slides = sum(

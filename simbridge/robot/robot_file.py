@@ -127,7 +127,7 @@ def robot_facts(path: Path) -> dict[str, Any]:
         "joints": len(chain.joint_names),
         "controller": data.controller.series,
         "period_s": data.controller.period,
-        "reach_m": sum(lengths),
+        "arm_length_m": sum(lengths),
     }
 
 

@@ -174,7 +174,7 @@ def largest_cube(
         raise InvalidParameter("centre", (x, y, z), "within reach, with room around it")
 
     attainable = tolerance
-    too_large = 2.0 * solver.robot.reach
+    too_large = 2.0 * solver.robot.arm_length
     while too_large - attainable > tolerance:
         edge = 0.5 * (attainable + too_large)
         if is_attainable(edge):

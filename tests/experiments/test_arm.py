@@ -178,7 +178,7 @@ def test_link_lengths_tool_and_task_follow_the_flags():
         )
     ).robot
 
-    assert robot.reach == pytest.approx(0.6)
+    assert robot.arm_length == pytest.approx(0.6)
     assert choose_layout(robot).side == pytest.approx(0.4 * paper_size(robot).scale)
     assert choose_arm(InterpolationParameters(task="axis")).robot.task == "axis"
 

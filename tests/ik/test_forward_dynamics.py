@@ -370,7 +370,7 @@ def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
         [distance * math.cos(bearing), distance * math.sin(bearing), 0.3, *square().start[3:]]
     )
     solution = ForwardDynamics(UR10).solve(target)
-    assume(distance > UR10.reach)
+    assume(distance > UR10.arm_length)
 
     assert not solution.converged
 

@@ -249,8 +249,8 @@ def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
     """The jitter of the tutorial: a goal out of the arm's reach."""
     target = np.array(
         [
-            far * robot.reach * math.cos(bearing),
-            far * robot.reach * math.sin(bearing),
+            far * robot.arm_length * math.cos(bearing),
+            far * robot.arm_length * math.sin(bearing),
             0,
             0,
             0,
@@ -262,7 +262,7 @@ def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
     q, moving = settled(solver, target, robot.home, 2000)
     solver.reset(q)
     solver.step(target)
-    missed = (far - 1.0) * robot.reach
+    missed = (far - 1.0) * robot.arm_length
 
     assert solver.last.residual[0] == pytest.approx(missed, abs=1e-3)
     assert moving < 1e-3
@@ -270,7 +270,7 @@ def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
 
 @pytest.mark.parametrize("name", ["pseudoinverse", "constrained", "damped-least-squares"])
 def test_without_clamps_the_arm_jitters(name):
-    target = np.array([2.0 * PLANAR2R.reach, 0.3, 0.0, 0.0, 0.0, 0.0, 1.0])
+    target = np.array([2.0 * PLANAR2R.arm_length, 0.3, 0.0, 0.0, 0.0, 0.0, 1.0])
     _, moving = settled(made(name, PLANAR2R, **PLAIN), target, PLANAR2R.home, 500)
 
     assert moving > 0.1

@@ -213,7 +213,7 @@ def test_no_posture_reaches_further_than_the_reach():
         tool_path(robot, configurations(robot, 5000))[:, :3] - shoulder, axis=1
     ).max()
 
-    assert 0.8 * robot.reach < farthest <= robot.reach
+    assert 0.8 * robot.arm_length < farthest <= robot.arm_length
 
 
 def test_the_checksum_depends_on_the_kinematics_only():

@@ -101,4 +101,4 @@ def test_planar_paths_stay_in_plane_and_reach(name):
             points = load_scenario(scenario, robot).trajectory.poses[:, :3]
 
             assert np.all(points[:, 2] == 0.0)
-            assert np.linalg.norm(points, axis=1).max() < 0.95 * robot.reach
+            assert np.linalg.norm(points, axis=1).max() < 0.95 * robot.arm_length

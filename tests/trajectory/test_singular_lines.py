@@ -27,7 +27,7 @@ def smallest_singular_values(scenario, robot):
     values = []
     for q in prepared.plan.solution:
         jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
-        jacobian[:3] /= prepared.robot.reach
+        jacobian[:3] /= prepared.robot.arm_length
         values.append(np.linalg.svd(jacobian, compute_uv=False)[-1])
     return np.array(values), prepared
 

@@ -71,7 +71,7 @@ def assert_it_rests(solver, target, start, missed):
 @given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
 def test_an_arm_stretches_towards_a_far_goal(arm, name, far, bearing, seed):
     solver = made(arm, name)
-    reach = ARMS[arm].reach
+    reach = ARMS[arm].arm_length
 
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, ARMS[arm].n)
 
@@ -91,7 +91,7 @@ def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, be
     solver = made(arm, name)
     robot = ARMS[arm]
     off = side * 10.0**beyond
-    target = goal(robot.reach + off, bearing)
+    target = goal(robot.arm_length + off, bearing)
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, robot.n)
     joints = solver.track(np.tile(target, (3000, 1)), start)
 
@@ -137,7 +137,7 @@ def test_an_arm_folds_towards_a_near_goal(name, distance, bearing, seed):
 def test_a_goal_above_the_plane_is_missed(arm, name):
     start = np.array([0.4, 1.0, -0.3])[: ARMS[arm].n]
 
-    assert_it_rests(made(arm, name), goal(0.6 * ARMS[arm].reach, 0.8, height=0.3), start, 0.3)
+    assert_it_rests(made(arm, name), goal(0.6 * ARMS[arm].arm_length, 0.8, height=0.3), start, 0.3)
 
 
 def out_and_back(robot, sideways):
@@ -150,7 +150,7 @@ def out_and_back(robot, sideways):
     bearing = 0.5 + np.concatenate(
         [np.zeros(300), np.linspace(0.0, sideways, 300), np.full(300, sideways)]
     )
-    return np.array([goal(f * robot.reach, b) for f, b in zip(far, bearing, strict=True)])
+    return np.array([goal(f * robot.arm_length, b) for f, b in zip(far, bearing, strict=True)])
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
@@ -161,7 +161,7 @@ def test_a_goal_that_returns_is_followed_again(arm, name):
     joints = solver.track(poses, solver.solve(poses[0]).q)
     off = np.linalg.norm(tool_path(robot, joints)[:, :3] - poses[:, :3], axis=1)
 
-    assert off[299] == pytest.approx(0.4 * robot.reach, abs=1e-4)
+    assert off[299] == pytest.approx(0.4 * robot.arm_length, abs=1e-4)
     assert off[-1] < 1e-6
     assert np.abs(np.diff(joints, axis=0)).max() < 0.25
 
@@ -187,8 +187,8 @@ def test_a_stretched_arm_follows_a_returning_goal(arm, name):
 @pytest.mark.parametrize(("arm", "name"), CASES)
 def test_solve_reports_the_remaining_error(arm, name):
     robot = ARMS[arm]
-    solution = made(arm, name).solve(goal(1.5 * robot.reach, -2.0))
+    solution = made(arm, name).solve(goal(1.5 * robot.arm_length, -2.0))
 
     assert not solution.converged
     # Never nearer than the arm can be.
-    assert 0.5 * robot.reach - 1e-12 < solution.distance < 0.5 * robot.reach + 1e-3
+    assert 0.5 * robot.arm_length - 1e-12 < solution.distance < 0.5 * robot.arm_length + 1e-3

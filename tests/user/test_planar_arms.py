@@ -39,7 +39,7 @@ def test_the_tool_ends_a_chain_in_the_plane(name):
         np.testing.assert_allclose(
             tool_path(robot, q[None])[0, :3], tool(ARMS[name], q), rtol=0.0, atol=1e-14
         )
-    assert robot.reach == pytest.approx(sum(ARMS[name]), abs=1e-15)
+    assert robot.arm_length == pytest.approx(sum(ARMS[name]), abs=1e-15)
     assert robot.planar
 
 

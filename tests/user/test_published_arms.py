@@ -233,7 +233,7 @@ def test_at_home_the_tool_points_down(arm):
 
     np.testing.assert_allclose(tool.rotation[:, 2], [0.0, 0.0, -1.0], atol=1e-4)
 
-    size = robot.reach
+    size = robot.arm_length
     assert 0.3 * size < tool.translation[0] < 0.6 * size
     assert abs(tool.translation[1]) < 0.2 * size
     assert 0.1 < tool.translation[2] < 0.8
