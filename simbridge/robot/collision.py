@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import coal
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from simbridge.errors import CollisionKind, PlannedCollision
 from simbridge.robot.hulls import coal_hull
@@ -31,6 +33,10 @@ MARGIN = 0.005
 # Precision of the iterations that find a distance, m. With the default of 1e-6 the distance between
 # two bodies flickers while none approaches the other.
 DISTANCE_TOLERANCE = 1e-10
+# Positions of each joint among which links two joints apart are looked for closer than MARGIN.
+SAMPLED_POSITIONS = 9
+# Distances that change by less than this from posture to posture are constant, m.
+CONSTANT_DISTANCE = 1e-4
 # Number of postures compared with the last tested one at once.
 POSTURES_PER_CHUNK = 64
 
@@ -226,6 +232,48 @@ class CollisionModel:
                 pairs.append((body, moving_body))
         return pairs
 
+    @cached_property
+    def _structural_pairs(self) -> NDArray[np.bool_]:
+        """Mask of the pairs (pairs,) whose distance is given by the shape of the arm.
+
+        Two joints are between such bodies. They are links that no posture brings closer than the
+        margin, as a UR arm's first and last wrist link, or a link and an obstacle whose distance
+        is the same in every posture. They say nothing of a plan.
+        """
+        is_structural = np.zeros(len(self._pairs), dtype=bool)
+        neighbours = []
+        for index, (first, second) in enumerate(self._pairs):
+            if second.owner == max(first.owner, BASE_OWNER) + 2:
+                neighbours.append(index)
+
+        # Every pair of neighbouring joints takes all combinations of the sampled positions.
+        low = np.maximum(self.robot.position_min, -np.pi)
+        high = np.minimum(self.robot.position_max, np.pi)
+        is_odd = np.arange(self.robot.n) % 2 == 1
+        positions = np.linspace(low, high, SAMPLED_POSITIONS)
+        samples = []
+        for even, odd in itertools.product(positions, positions):
+            posture = np.where(is_odd, odd, even)
+            pin.updateGeometryPlacements(
+                self._model, self._data, self._geometry, self._buffers, posture
+            )
+            samples.append(
+                [
+                    pin.computeDistance(self._geometry, self._buffers, index).min_distance
+                    for index in neighbours
+                ]
+            )
+
+        nearest = np.min(samples, axis=0)
+        is_constant = np.max(samples, axis=0) - nearest < CONSTANT_DISTANCE
+        for index, distance, constant in zip(neighbours, nearest, is_constant, strict=True):
+            first, _ = self._pairs[index]
+            is_structural[index] = distance > MARGIN if first.owner >= BASE_OWNER else constant
+        if is_structural.all():
+            # A planar arm of two links has no other distances to report.
+            is_structural[:] = False
+        return is_structural
+
     def distances(self, q: Array) -> Array:
         """Return the distance of every pair (pairs,), m, at joint positions q (n,)."""
         pin.computeDistances(self._model, self._data, self._geometry, self._buffers, q)
@@ -260,7 +308,8 @@ class CollisionModel:
     def check(self, setpoints: Array, period: float) -> Clearance | None:
         """Return the smallest clearance measured in a sequence of postures.
 
-        It is an upper bound of the smallest one in the sequence.
+        It is an upper bound of the smallest one in the sequence. Pairs whose distance is given by
+        the shape of the arm are left out.
 
         Args:
             setpoints: Joint positions (T, n), rad or m.
@@ -285,6 +334,7 @@ class CollisionModel:
             # Also where the distance is NaN.
             if not nearest.distance >= MARGIN:
                 raise _refusal(nearest, sample, sample * period)
+            nearest = self._nearest(np.where(self._structural_pairs, np.inf, distances))
             if nearest.distance < smallest.distance:
                 smallest = nearest
             sample = _first_near(setpoints, sample, levers=levers, free=distances - MARGIN)

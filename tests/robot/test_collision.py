@@ -257,6 +257,26 @@ def test_a_posture_that_is_no_number_is_refused():
     assert caught.value.sample == 20
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_structural_distances_are_not_reported(name):
+    robot = load_robot(name)
+    model = CollisionModel(robot)
+
+    # The wrist's first and last link are 19 or 24 mm apart in every posture.
+    nearest = model.check(robot.home[None], 0.01)
+
+    assert model.clearance(robot.home).bodies == ("base_link", "upper_arm_link")
+    assert nearest.bodies != ("base_link", "upper_arm_link")
+    assert nearest.distance > model.clearance(robot.home).distance
+
+
+def test_links_that_can_touch_are_reported():
+    model = CollisionModel(planar(3), CollisionScene(floor=None))
+    folded = np.array([[0.0, 1.5, 1.5]])
+
+    assert model.check(folded, 0.01).bodies == ("link 0", "link 2")
+
+
 def assert_exact(model, path):
     """A path is refused exactly if one of its postures, tested separately, is."""
     distances = np.array([model.clearance(q).distance for q in path])
