@@ -29,7 +29,7 @@ from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.recording.kinematics_record import KinematicsSummary, summarize_kinematics
 from simbridge.recording.run_record import Record, SessionRecord, ToleranceRecord
-from simbridge.recording.servo_description import describe_plant, name_servo
+from simbridge.recording.servo_description import describe_plant, name_servo, plant_notes
 from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.pose import Array
 from simbridge.robot.postures import movable_directions
@@ -131,6 +131,7 @@ class RunFacts(WhatRan):
 
     Attributes:
         plant_model: What follows the commands, in one line.
+        plant_notes: Remarks on the plant's file, as sentences.
         outcome: "completed", or why the run ended early.
         ended_by: None where it was not recorded.
         period_s: Control period, s.
@@ -146,6 +147,7 @@ class RunFacts(WhatRan):
     """
 
     plant_model: str
+    plant_notes: list[str]
     outcome: str
     ended_by: EndedBy | None
     period_s: float
@@ -376,6 +378,7 @@ def _run_facts(run: Evaluation, outcome: str, ended_by: EndedBy | None) -> RunFa
     return {
         **what_ran(settings),
         "plant_model": describe_plant(settings.backend),
+        "plant_notes": plant_notes(settings.backend, settings.robot.name),
         "outcome": outcome,
         "ended_by": ended_by,
         "period_s": run.plan.period,

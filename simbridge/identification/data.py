@@ -2,18 +2,8 @@
 
 The reports of a controller come from a recording of its RTDE outputs or from a run. What is
 identified is printed by `simbridge identify --json`, and written as plant.toml, for `simbridge run
---plant`. SI units; one standard deviation for every uncertainty. plant.toml:
-
-    [servoj]        gain (1/s^2), lookahead_s, phase_s (when calls begin after a cycle does; 0 if it
-                    is not known)
-    [joint_servo]   lag_s; the table is left out if it was not identified
-    [payload]       mass_kg
-    [friction]      coulomb_a, viscous_a_s_per_rad: of each joint, nan where it moved too little
-    [uncertainty]   gain, lookahead_s, lag_s, mass_kg, coulomb_a, viscous_a_s_per_rad: one standard
-                    deviation
-    [source]        recording, robot, cycle_s, date
-
-Of these, servoj and joint_servo are simulated; the others are for the reader.
+--plant`, whose format is described in docs/identify.md. SI units; one standard deviation for every
+uncertainty.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ def record_backend(
         record.joint_lag = plant.joint_lag
         if plant.source:
             record.plant_file = plant.source
+            record.plant_robot = plant.robot or None
             record.plant_not_simulated = plant.not_simulated
             record.gain_deviation = plant.gain_deviation
             record.lookahead_deviation = plant.lookahead_deviation

@@ -36,6 +36,21 @@ def _describe_file(backend: BackendRecord) -> str:
     return f" ({source})"
 
 
+def plant_notes(backend: BackendRecord, robot: str) -> list[str]:
+    """Return remarks on the plant's file, as sentences.
+
+    Args:
+        backend: The backend, and what followed the commands.
+        robot: Name of the run's arm.
+    """
+    if backend.plant_robot is None or backend.plant_robot == robot:
+        return []
+    return [
+        f"{backend.plant_file} was identified on a {backend.plant_robot}, but this run is of a "
+        f"{robot}: a prediction for this arm needs its own recording (simbridge identify)."
+    ]
+
+
 def name_servo(backend: BackendRecord) -> str:
     """Return a noun phrase: "servoj at gain 2000, lookahead 0.03 s"."""
     if backend.servo == "servoj":

@@ -36,6 +36,7 @@ class Plant(msgspec.Struct, frozen=True):
         gain_deviation: One standard deviation of the gain as identified, 1/s^2; 0 if not known.
         lookahead_deviation: One standard deviation of the lookahead, s; 0 if not known.
         source: The file of the numbers; "" for the defaults and the command line.
+        robot: Name of the arm that the file was identified of; "" where it names none.
         replaced: What of the file was replaced by another value: "gain", "lookahead".
         not_simulated: What else the file says of the arm, as "payload 1.66 kg, friction"; "" for
             nothing.
@@ -48,6 +49,7 @@ class Plant(msgspec.Struct, frozen=True):
     gain_deviation: float = 0.0
     lookahead_deviation: float = 0.0
     source: str = ""
+    robot: str = ""
     replaced: tuple[str, ...] = ()
     not_simulated: str = ""
 
@@ -103,17 +105,21 @@ class UncertaintyTable(msgspec.Struct):
     lookahead_s: float = 0.0
 
 
-class PlantFile(msgspec.Struct):
-    """A plant's file: the tables that are simulated, and those that are only shown.
+class SourceTable(msgspec.Struct):
+    """The table [source] of a plant's file, of which only the arm's name is used."""
 
-    The table [source] is for people.
-    """
+    robot: str = ""
+
+
+class PlantFile(msgspec.Struct):
+    """A plant's file: the tables that are simulated, and those that are only shown."""
 
     servoj: ServojTable
     joint_servo: JointServoTable = msgspec.field(default_factory=JointServoTable)
     payload: PayloadTable | None = None
     friction: dict[str, list[float]] | None = None
     uncertainty: UncertaintyTable = msgspec.field(default_factory=UncertaintyTable)
+    source: SourceTable = msgspec.field(default_factory=SourceTable)
 
 
 def load_plant(path: AnyPath) -> Plant:
@@ -141,6 +147,7 @@ def load_plant(path: AnyPath) -> Plant:
         gain_deviation=content.uncertainty.gain,
         lookahead_deviation=content.uncertainty.lookahead_s,
         source=str(file.path),
+        robot=content.source.robot,
         not_simulated=", ".join(not_simulated),
     )
 

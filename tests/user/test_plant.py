@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
 from simbridge.recording.log_reader import read_log
+from simbridge.servo.plant import load_plant
 
 # RMS of the tool's distance from the setpoints, mm, for the ur10e at gain 2000, lookahead 0.03 s,
 # computed by others.
@@ -132,7 +134,7 @@ def test_corners_beyond_feedforward_name_a_speed(cli, short):
 
 
 def test_corners_beyond_feedforward_may_slow_down(cli):
-    slowed = cli("check", *SOFT, "--on-limits", "limit")
+    slowed = cli("check", *SOFT, "--on-limits", "limit", "--verbose")
 
     assert slowed.status == 0
     assert "Slowed down to respect the limits of tool speed and feedforward: 16.00 s" in slowed.out
@@ -185,7 +187,15 @@ def test_a_flag_wins_over_a_plant_file(run, cli, short, tmp_path):
     )
 
     answer = cli(
-        "check", short["circle"], "--robot", "ur10e", "--plant", plant, "--servo-gain", 500
+        "check",
+        short["circle"],
+        "--verbose",
+        "--robot",
+        "ur10e",
+        "--plant",
+        plant,
+        "--servo-gain",
+        500,
     )
     assert answer.status == 0
     assert f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
@@ -193,6 +203,44 @@ def test_a_flag_wins_over_a_plant_file(run, cli, short, tmp_path):
         f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)"
         in answer.out
     )
+
+
+PLANT_OF_UR5E = '[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[source]\nrobot = "ur5e"\n'
+
+
+def test_a_plant_of_another_arm_is_said(cli, line, tmp_path):
+    plant = tmp_path / "plant.toml"
+    plant.write_text(PLANT_OF_UR5E)
+    note = f"{plant} was identified on a ur5e, but this run is of a ur10e: "
+
+    checked = cli("check", line, "--robot", "ur10e", "--plant", plant)
+    ran = cli("run", line, "--robot", "ur10e", "--plant", plant, "--out", tmp_path / "run")
+
+    assert note in " ".join(checked.out.split())
+    assert note in " ".join(ran.out.split())
+    assert note in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_plant_of_the_same_arm_has_no_note(cli, line, tmp_path):
+    plant = tmp_path / "plant.toml"
+    plant.write_text(PLANT_OF_UR5E.replace("ur5e", "ur10e"))
+
+    answer = cli("check", line, "--robot", "ur10e", "--plant", plant, "--json")
+
+    assert json.loads(answer.out)["plant_notes"] == []
+
+
+def test_the_documented_plant_file_is_read(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "identify.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "plant.toml"
+    file.write_text(example)
+
+    plant = load_plant(file)
+
+    assert (plant.gain, plant.lookahead, plant.phase) == (1998.2, 0.03001, 0.0012)
+    assert plant.robot == "ur5e"
+    assert plant.not_simulated == "payload 1.66 kg, friction"
 
 
 def test_a_plants_uncertainty_reaches_the_error(cli, line, tmp_path, without_pages):
