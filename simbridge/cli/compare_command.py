@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.markup import escape
+from rich.table import Table
 
 from simbridge.cli.flags import CompareFlags
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
@@ -18,12 +20,15 @@ from simbridge.console import Terminal
 from simbridge.errors import Refusal
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.samples import statistics
-from simbridge.evaluation.metrics.tracking import known_parts
+from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.prediction import Deviations, PredictionError
 from simbridge.files.writing import write_file, writing
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.compare_page import about, compare_page, comparison_headline
-from simbridge.report.verdict import backend_of
+from simbridge.report.compare_columns import motion_columns
+from simbridge.report.compare_headline import comparison_headline
+from simbridge.report.compare_page import about, compare_page
+from simbridge.report.figure_files import check_figure_format, write_comparison_figures
+from simbridge.report.verdict import PARTS_CANCEL, parts_cancel
 from simbridge.sweeps.comparison import (
     SweepComparison,
     compare_sweeps,
@@ -35,6 +40,13 @@ from simbridge.text import counted, degrees, join_words, make_table, millimetres
 
 # Points of sweeps in the terminal at most; the page has all.
 MAX_SHOWN_POINTS = 20
+# Names of columns that would be too long in the terminal.
+SHORT_NAMES = {
+    "time per step": "step",
+    "joint speed": "speed",
+    "joint acceleration": "accel.",
+    "joint jerk": "jerk",
+}
 # Runs side by side in a table of metrics in the terminal; more runs get further tables.
 RUNS_PER_TABLE = 3
 
@@ -50,18 +62,28 @@ def compare(flags: CompareFlags) -> int:
     """
     paths = [Path(run) for run in flags.runs]
     if any(map(is_sweep, paths)):
+        if flags.figures is not None:
+            raise Refusal("--figures draws runs: it cannot be used with sweeps.")
         return _compare_sweeps(paths, flags.out, as_json=flags.as_json)
 
+    check_figure_format(flags.format)
     comparison = compare_runs(paths)
     scenario = comparison.runs[0].summary["scenario"]
     html = compare_page(comparison, iso_figures_of(comparison))
     page = _write_page(flags.out, scenario, html)
+    figures: list[Path] = []
+    if flags.figures is not None:
+        figures = write_comparison_figures(comparison, Path(flags.figures), flags.format)
 
     if flags.as_json:
-        facts = {"page": str(page), **comparison.as_dict()}
+        facts: dict[str, Any] = {"page": str(page), **comparison.as_dict()}
+        if flags.figures is not None:
+            facts["figures"] = [str(file) for file in figures]
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
-        _show_runs(comparison, page)
+        _show_runs(comparison, page, verbose=flags.verbose)
+        for file in figures:
+            print(file)
     return 0
 
 
@@ -126,27 +148,67 @@ def _show_sweeps(comparison: SweepComparison, page: Path) -> None:
     console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
 
-def _show_runs(comparison: Comparison, page: Path) -> None:
-    """Show what the runs are, the error of each, its parts, and the distance from the first run."""
+def _show_runs(comparison: Comparison, page: Path, *, verbose: bool) -> None:
+    """Show what differs between the runs and what it changes; more of it if asked for."""
     console = Terminal()
-    say(console, f"{comparison_headline(comparison)}\n", style="bold")
-    for number, run in enumerate(comparison.runs, start=1):
-        say(console, f"{number}  {run.name}: {about(run.summary)}.")
-    console.print()
+    say(console, comparison_headline(comparison), style="bold")
     for warning in comparison.warnings:
         say(console, f"Note: {warning}")
 
-    rows = [
-        (f"{number}", backend_of(run.summary), *run_cells(run.summary))
-        for number, run in enumerate(comparison.runs, start=1)
-    ]
-    console.print(make_table(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
+    console.print()
+    console.print(_error_table(comparison))
+    console.print()
+    console.print(_motion_table(comparison))
+    _show_predictions(console, comparison)
+    if verbose:
+        _show_more(console, comparison)
+    console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
+
+def _error_table(comparison: Comparison) -> Table:
+    """Return a table of the error of each run: the one that is compared first, and the whole."""
+    main_part = comparison.main_part
+    title = "" if main_part is TRACKING_ERROR else f"{main_part.name} mm"
+    rows = []
+    for run, label in zip(comparison.runs, comparison.differences.entries, strict=True):
+        error = run.summary[main_part.key]
+        assert error is not None, "each run has the part by which runs are compared"
+        first_cells = (millimetres(error["position_m"]["rms"]),) if title else ()
+        rows.append((escape(label), *first_cells, *run_cells(run.summary)))
+    first_columns = (title,) if title else ()
+    return make_table((comparison.differences.heading, *first_columns, *RUN_COLUMNS), rows)
+
+
+def _motion_table(comparison: Comparison) -> Table:
+    """Return a table of time per step and joint motion; a share above 1 is bold."""
+    columns = motion_columns(comparison.runs)
+    titles = [comparison.differences.heading]
+    for column in columns:
+        titles.append(f"{SHORT_NAMES.get(column.name, column.name)} {column.unit}")
+        if column.limit:
+            titles.append("of limit")
+
+    rows = []
+    for number, label in enumerate(comparison.differences.entries):
+        cells = [escape(label)]
+        for column in columns:
+            cell = column.cells[number]
+            cells.append(cell.value)
+            if column.limit:
+                cells.append(f"[bold red]{cell.share}[/bold red]" if cell.exceeds else cell.share)
+        rows.append(tuple(cells))
+    return make_table(titles, rows)
+
+
+def _show_more(console: Terminal, comparison: Comparison) -> None:
+    """Show what the runs are, parts of the error, metrics, and distances from the first run."""
+    console.print()
+    labels = comparison.differences.labels
+    for run, label in zip(comparison.runs, labels, strict=True):
+        say(console, f"{label}, in {run.name}: {about(run.summary)}.")
     _show_parts(console, comparison)
     _show_metrics(console, comparison)
     _show_separations(console, comparison)
-    _show_predictions(console, comparison)
-    console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
 
 def _show_parts(console: Terminal, comparison: Comparison) -> None:
@@ -155,29 +217,32 @@ def _show_parts(console: Terminal, comparison: Comparison) -> None:
     parts = known_parts(*(run.summary for run in comparison.runs))
 
     rows = []
-    for number, run in enumerate(comparison.runs, start=1):
-        cells = [f"{number}"]
+    for run, label in zip(comparison.runs, comparison.differences.labels, strict=True):
+        cells = [escape(label)]
         for part in parts:
             error = run.summary[part.key]
             cells.append("–" if error is None else millimetres(error["position_m"]["rms"]))
         rows.append(tuple(cells))
     console.print(make_table(("run", *(part.name for part in parts)), rows))
+    if any(parts_cancel(run.summary) for run in comparison.runs):
+        say(console, PARTS_CANCEL)
     console.print()
 
 
 def _show_metrics(console: Terminal, comparison: Comparison) -> None:
     """Show the metrics in tables with a column for each run."""
-    numbers = [f"{number}" for number, _ in enumerate(comparison.runs, start=1)]
-    for begin in range(0, len(numbers), RUNS_PER_TABLE):
+    labels = [escape(label) for label in comparison.differences.labels]
+    for begin in range(0, len(labels), RUNS_PER_TABLE):
         shown = slice(begin, begin + RUNS_PER_TABLE)
         rows = [(line.name, *line.values[shown], line.unit) for line in comparison.metrics]
-        console.print(make_table(("metric", *numbers[shown], "unit"), rows, left=("unit",)))
+        console.print(make_table(("metric", *labels[shown], "unit"), rows, left=("unit",)))
         console.print()
 
 
 def _show_separations(console: Terminal, comparison: Comparison) -> None:
     """Say how far apart the tools of the runs and that of the first were."""
-    for number, separation in enumerate(comparison.separation, start=1):
+    labels = comparison.differences.labels
+    for label, separation in zip(labels, comparison.separation, strict=True):
         if separation is None:
             continue
         distances = statistics(separation[1].distance)
@@ -185,7 +250,8 @@ def _show_separations(console: Terminal, comparison: Comparison) -> None:
         largest = millimetres(distances["max"])
         say(
             console,
-            f"The TCP of run {number} was {rms} mm RMS (max {largest} mm) from that of run 1.",
+            f"The TCP of {label} differs from that of {labels[0]} by {rms} mm RMS (max {largest} "
+            "mm).",
         )
 
 
@@ -196,9 +262,10 @@ def _show_predictions(console: Terminal, comparison: Comparison) -> None:
 
     console.print("\nPrediction error, simulated to measured:")
     rows: list[tuple[str, ...]] = []
-    for number, error in enumerate(comparison.prediction, start=1):
+    labels = comparison.differences.labels
+    for label, error in zip(labels, comparison.prediction, strict=True):
         if error is not None:
-            rows += _prediction_rows(f"{number}", error)
+            rows += _prediction_rows(escape(label), error)
     columns = ("run", "RMS mm", "max mm", "RMS deg", "max deg", "joints deg", "max deg")
     console.print(make_table(columns, rows))
 
@@ -207,7 +274,7 @@ def _prediction_rows(run: str, error: PredictionError) -> Iterator[tuple[str, ..
     """Yield the row of the deviations, and of those that are left without a known delay."""
     deviations: dict[str, Deviations] = {run: error}
     if error["delay_s"] is not None:
-        name = f"  less {milliseconds(error['delay_s'])} ms delay"
+        name = f"  after removing the delay ({milliseconds(error['delay_s'])} ms)"
         deviations[name] = error["delay_removed"]
 
     for name, deviation in deviations.items():

@@ -9,7 +9,7 @@ from typing import Any
 
 from simbridge.cli.error_reporting import print_message
 from simbridge.cli.flags import ReportFlags
-from simbridge.errors import Interrupted, UnknownName
+from simbridge.errors import Interrupted
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeats_summary import common_summary
 from simbridge.evaluation.summary import Summary, summarize
@@ -17,7 +17,7 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.recording.run_record import SessionRecord
 from simbridge.report import write_report
-from simbridge.report.figure_files import FORMATS, write_figures
+from simbridge.report.figure_files import check_figure_format, write_figures
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
 from simbridge.report.verdict import tolerance_check
@@ -78,8 +78,7 @@ def report(flags: ReportFlags) -> int:
         OutputError: A page cannot be written.
     """
     path = Path(flags.run)
-    if flags.format not in FORMATS:
-        raise UnknownName("format", flags.format, FORMATS)
+    check_figure_format(flags.format)
     figures = None
     if flags.figures is not None:
         figures = FigureFiles(Path(flags.figures), flags.format)

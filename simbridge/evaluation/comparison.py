@@ -19,8 +19,16 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.iso_figures import IsoFigures, iso_figures
 from simbridge.evaluation.metrics.delays import delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError
-from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
+from simbridge.evaluation.metrics.tracking import (
+    DELAY_KEYS,
+    ERROR_PARTS,
+    SOLVER_ERROR,
+    TRACKING_ERROR,
+    ErrorPart,
+    known_parts,
+)
 from simbridge.evaluation.prediction import PredictionError, increasing_mask, prediction_error
+from simbridge.evaluation.run_differences import RunDifferences, find_differences
 from simbridge.evaluation.summary import Summary, shown_metrics, summarize
 from simbridge.recording.run_directory import repeats_in
 from simbridge.robot import pose
@@ -29,6 +37,8 @@ from simbridge.text import degrees, millimetres, plain
 
 # Two paths whose positions (m), orientations (rad) and durations (s) agree to this are one path.
 SAME_PATH = 1e-6
+# The plant dominates where its error is this many times the solver's.
+DOMINANT_RATIO = 3.0
 # Durations that differ by more than this, s, are shown in ms, others in us.
 SHOWN_IN_MS = 2e-3
 
@@ -55,6 +65,7 @@ COMPARED_KEYS = (
     "near_singularity",
     "absolute_pose_error",
     "relative_pose_error",
+    "joint_effort",
 )
 # What must be the same for runs to be cycles of one motion on one arm, besides the solver's
 # settings.
@@ -123,6 +134,32 @@ class Comparison:
     runs: tuple[ComparedRun, ...]
     warnings: tuple[str, ...]
 
+    @cached_property
+    def differences(self) -> RunDifferences:
+        """What differs between the runs, and their labels by it."""
+        tables = [run.evaluation.directory.settings_tables() for run in self.runs]
+        return find_differences(tables, [run.name for run in self.runs])
+
+    @cached_property
+    def main_part(self) -> ErrorPart:
+        """The error by which the runs are compared first.
+
+        It is the tracking error; but where only solvers differ and the plant's error hides that,
+        the solver's.
+        """
+        summaries = [run.summary for run in self.runs]
+        if not self.differences.only_solvers_differ:
+            return TRACKING_ERROR
+
+        for summary in summaries:
+            if SOLVER_ERROR not in known_parts(summary):
+                return TRACKING_ERROR
+            plant = summary["plant_error"]["position_m"]["rms"]
+            solver = summary["solver_error"]["position_m"]["rms"]
+            if plant < DOMINANT_RATIO * solver:
+                return TRACKING_ERROR
+        return SOLVER_ERROR
+
     @property
     def metrics(self) -> list[ComparedMetric]:
         """The lines of `METRICS`, as the terminal and the page show them."""
@@ -190,13 +227,19 @@ class Comparison:
                 {
                     "run": str(run.evaluation.directory.path),
                     "name": run.name,
+                    "label": self.differences.labels[i],
                     **{key: summary[key] for key in COMPARED_KEYS},
+                    "host_step_time_s": run.evaluation.settings.solver.host_step_time_s,
                     "from_the_first": from_the_first,
                     "prediction_error": self.prediction[i],
                 }
             )
         return {
             "scenario": self.runs[0].summary["scenario"],
+            "differences": [
+                {"setting": setting.name, "values": list(setting.values)}
+                for setting in self.differences.settings
+            ],
             "warnings": list(self.warnings),
             "runs": runs,
         }

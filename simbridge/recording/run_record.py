@@ -237,6 +237,8 @@ class SolverRecord(Struct, kw_only=True):
         parameters: Settings of the solver, as keyword arguments.
         predicted_lag_s: Lag behind a target at constant speed, s; None where no formula is known.
         notes: Remarks on how the solver treats this plan, as sentences.
+        host_step_time_s: Mean time of a step on the computer that made the plan, s; None where it
+            was not measured.
     """
 
     name: str
@@ -244,6 +246,7 @@ class SolverRecord(Struct, kw_only=True):
     parameters: dict[str, Any]
     predicted_lag_s: Number | None = None
     notes: list[str] | None = None
+    host_step_time_s: NotNegative | None = None
 
 
 class BackendRecord(Struct, kw_only=True):
@@ -262,6 +265,7 @@ class BackendRecord(Struct, kw_only=True):
         phase: Time from the start of a cycle to the start of servoj's calls, s.
         joint_lag: Delay of the joints behind their targets, s.
         plant_file: The plant file that the tuning comes from.
+        plant_robot: Name of the arm that the file was identified of.
         plant_not_simulated: Effects that the file reports of the arm and that are not simulated.
         gain_deviation: One standard deviation of the gain as identified, 1/s^2.
         lookahead_deviation: One standard deviation of the lookahead, s.
@@ -283,6 +287,7 @@ class BackendRecord(Struct, kw_only=True):
     phase: Number | None = None
     joint_lag: NotNegative | None = None
     plant_file: str | None = None
+    plant_robot: str | None = None
     plant_not_simulated: str | None = None
     gain_deviation: Number | None = None
     lookahead_deviation: Number | None = None

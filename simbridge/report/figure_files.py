@@ -1,4 +1,4 @@
-"""Figures as files: of an inspected trajectory, and of a run for a paper.
+"""Figures as files: of an inspected trajectory, and of runs for a paper.
 
 Those for a paper fill a column of 88 mm with 8-point text.
 """
@@ -6,6 +6,7 @@ Those for a paper fill a column of 88 mm with 8-point text.
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from simbridge.errors import OutputError
+from simbridge.errors import OutputError, UnknownName
+from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import Summary
 from simbridge.files.writing import replacing, write_file, writing
+from simbridge.report import compare_charts
 from simbridge.report.charts import Chart
+from simbridge.report.compare_charts import chart_of, paths_of, run_legend
 from simbridge.report.drawing import Drawing, drawing_style
 from simbridge.report.over_time import ROUNDING, contour_panels, error_panels, worth_showing
 from simbridge.report.palette import ATTAINED, GRID, REFERENCE, SETPOINT
@@ -42,6 +46,8 @@ WIDTH = 343
 # Heights, in the same pixels: of the legend, the map and the contour error; of the errors what a
 # panel takes, and what axes and legend take.
 LEGEND_HEIGHT = 44
+# Height of a line of a legend whose entries stand below each other, pixels.
+LEGEND_LINE = 15
 MAP_HEIGHT = 280
 CONTOUR_HEIGHT = 300
 PANEL_HEIGHT = 160
@@ -186,16 +192,73 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
     Raises:
         OutputError: A file cannot be written.
     """
+    with drawing_style(paper=True):
+        return _save(_drawings(evaluation, summary), folder, kind)
+
+
+def write_comparison_figures(comparison: Comparison, folder: Path, kind: str) -> list[Path]:
+    """Write the figures of compared runs for a paper.
+
+    They are errors, contour, separation, and path-xy, path-xz, path-yz where the path is not flat.
+
+    Args:
+        comparison: The runs.
+        folder: The folder of the files, which is made where it is missing.
+        kind: One of `FORMATS`.
+
+    Returns:
+        The files.
+
+    Raises:
+        OutputError: A file cannot be written.
+    """
+    legend = [(entry.name, entry.colour, entry.kind) for entry in run_legend(comparison)]
+    panels = {
+        "errors": compare_charts.error_panels(comparison),
+        "contour": compare_charts.contour_panels(comparison),
+        "separation": compare_charts.separation_panels(comparison),
+    }
+    head = LEGEND_LINE * len(legend)
+
+    with drawing_style(paper=True):
+        drawings: dict[str, Drawing] = {}
+        for name, shown in panels.items():
+            if shown:
+                height = ERRORS_HEIGHT + PANEL_HEIGHT * len(shown) + head
+                drawings[name] = chart_of(comparison, shown, height).draw(WIDTH, head)
+        paths = [replace(path, width=0.5 * path.width) for path in paths_of(comparison)]
+        for view in VIEWS:
+            drawing, _, frame = draw_view(view, paths, (), head=head, width=WIDTH)
+            if not frame.notes:
+                drawings[f"path-{view.letters}"] = drawing
+
+        for drawing in drawings.values():
+            # Labels of runs are long: each has a line.
+            drawing.legend(legend, columns=1)
+        return _save(drawings, folder, kind)
+
+
+def check_figure_format(kind: str) -> None:
+    """Refuse a format in which no figures are written.
+
+    Raises:
+        UnknownName: It is none of `FORMATS`.
+    """
+    if kind not in FORMATS:
+        raise UnknownName("format", kind, FORMATS)
+
+
+def _save(drawings: Mapping[str, Drawing], folder: Path, kind: str) -> list[Path]:
+    """Write drawings by the names of their files, in the style that is set; return the files."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
     files = []
-    with drawing_style(paper=True):
-        for name, drawing in _drawings(evaluation, summary).items():
-            file = folder / f"{name}.{kind}"
-            files.append(file)
-            with replacing(file, follow_links=False) as new:
-                drawing.save(new, kind)
+    for name, drawing in drawings.items():
+        file = folder / f"{name}.{kind}"
+        files.append(file)
+        with replacing(file, follow_links=False) as new:
+            drawing.save(new, kind)
     return files
 
 

@@ -14,6 +14,7 @@ from simbridge.evaluation.metrics.tracking import (
     part_delays,
 )
 from simbridge.evaluation.summary import Summary, shown_metrics
+from simbridge.recording.settings_text import all_settings
 from simbridge.report import verdict
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import joint_chart, joint_results, largest_contributor
@@ -23,7 +24,7 @@ from simbridge.report.paths import DrawnPath, error_map, three_views, worst_samp
 from simbridge.report.rendering import CaptionedDrawing, LegendEntry, render
 from simbridge.report.repeat_command import repeat_command
 from simbridge.report.session import session_part
-from simbridge.report.settings_list import all_settings, important_settings
+from simbridge.report.settings_list import important_settings
 from simbridge.text import NO_BREAK, millimetres
 
 # Less than any contribution of a joint, m: bars are drawn as a ratio to the largest one.

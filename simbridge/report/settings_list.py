@@ -1,4 +1,4 @@
-"""The settings of a run: the most important ones, and all of them."""
+"""The most important settings of a run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from simbridge.recording.run_record import (
     SessionRecord,
 )
 from simbridge.recording.settings_file import as_table
+from simbridge.recording.settings_text import setting_text
 from simbridge.text import NO_BREAK, counted, plain
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
@@ -113,7 +114,7 @@ def _servo(backend: BackendRecord) -> str:
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
     """Return parameters with their values, separated by commas."""
-    texts = [f"{name} {_value(value)}" for name, value in parameters.items()]
+    texts = [f"{name} {setting_text(value)}" for name, value in parameters.items()]
     return ", ".join(texts) or "no parameters"
 
 
@@ -130,46 +131,3 @@ def _unmodelled(backend: BackendRecord) -> str:
     """Return the mass that the controller does not know of."""
     mass = backend.unmodelled_payload
     return f"{plain(mass)}{NO_BREAK}kg unmodelled" if mass else "nothing unmodelled"
-
-
-def _value(value: Any) -> str:
-    """Return a value of settings.toml as text."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(part) for part in value)}]"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_value(part)}" for key, part in value.items())
-    return str(value)
-
-
-def all_settings(
-    settings: Mapping[str, Any], name: str = ""
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return every table of settings.toml, with names and values as text.
-
-    Args:
-        settings: A table.
-        name: The table's full name, such as "solver.parameters"; "" for the whole file.
-    """
-    rows = []
-    inner_tables = []
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            inner_tables += all_settings(value, f"{name}.{key}" if name else key)
-        else:
-            rows.append((key, _value(value)))
-
-    tables = [(name, rows)] if rows else []
-    return tables + inner_tables
-
-
-def flatten(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return every setting under its full name, such as "robot.tcp", as text."""
-    return [
-        (f"{table}.{key}" if table else key, text)
-        for table, rows in all_settings(settings)
-        for key, text in rows
-    ]

@@ -23,8 +23,8 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.recording.run_record import RepeatsRecord
 from simbridge.recording.settings_file import as_tables
+from simbridge.recording.settings_text import flatten
 from simbridge.report.repeats_page import write_repeats_page
-from simbridge.report.settings_list import flatten
 from simbridge.running.run_ending import (
     add_aftermath,
     explain_interrupted_evaluation,
@@ -272,8 +272,12 @@ def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
 
 
 def _comparable_settings(tables: dict[str, Any]) -> dict[str, str]:
-    """Return settings as texts by name, without the number of the run."""
-    return {name: text for name, text in flatten(tables) if not name.startswith("repeats.")}
+    """Return settings as texts by name, without the number of the run and what is measured."""
+    settings = {}
+    for name, text in flatten(tables):
+        if not name.startswith("repeats.") and name != "solver.host_step_time_s":
+            settings[name] = text
+    return settings
 
 
 def _set_aside(ended: Sequence[RunDirectory]) -> None:

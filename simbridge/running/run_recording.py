@@ -15,7 +15,7 @@ from simbridge.recording.record_tables import (
     record_tolerance,
     versions,
 )
-from simbridge.recording.run_record import RunRecord, ScenarioRecord, StartRecord
+from simbridge.recording.run_record import RunRecord, ScenarioRecord, SolverRecord, StartRecord
 from simbridge.running.run_setup import Prepared
 
 
@@ -27,7 +27,7 @@ def record_run(prepared: Prepared) -> RunRecord:
         scenario=_record_scenario(prepared),
         robot=record_robot(prepared.robot, options),
         kinematics=prepared.kinematics_record,
-        solver=record_solver(prepared.solver, prepared.plan.period, prepared.solver_notes),
+        solver=_record_solver(prepared),
         backend=prepared.backend_record,
         versions=versions(),
         tolerance=record_tolerance(options),
@@ -35,6 +35,12 @@ def record_run(prepared: Prepared) -> RunRecord:
         controller=record_controller(prepared.controller),
         cell=record_cell(options),
     )
+
+
+def _record_solver(prepared: Prepared) -> SolverRecord:
+    record = record_solver(prepared.solver, prepared.plan.period, prepared.solver_notes)
+    record.host_step_time_s = prepared.host_step_time
+    return record
 
 
 def _record_scenario(prepared: Prepared) -> ScenarioRecord:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from simbridge.backends import SIMULATION, backend_class
@@ -25,7 +26,7 @@ from simbridge.recording.kinematics_record import (
 )
 from simbridge.recording.record_tables import record_backend
 from simbridge.recording.run_record import BackendRecord, KinematicsRecord
-from simbridge.recording.servo_description import describe_plant
+from simbridge.recording.servo_description import describe_plant, plant_notes
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import (
@@ -36,6 +37,7 @@ from simbridge.running.arm_and_solver import (
     resolve_arm,
 )
 from simbridge.running.replay import load_replay
+from simbridge.running.step_timing import measure_step_time
 from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.ur.controller_facts import ControllerFacts
 
@@ -71,6 +73,13 @@ class Prepared:
         """Notes on how the solver treats this plan, as sentences (see `Solver.notes`)."""
         return self.solver.notes(self.plan.targets, self.plan.solution[0])
 
+    @cached_property
+    def host_step_time(self) -> float | None:
+        """Mean time of a solver's step on this computer, s; None where no solver was needed."""
+        if self.options.plan is not None:
+            return None
+        return measure_step_time(self.solver, self.plan)
+
     @property
     def reported_kinematics(self) -> DhTable | None:
         """The controller's own kinematics; None in simulation."""
@@ -93,6 +102,11 @@ class Prepared:
     def plant_model(self) -> str:
         """The description of what follows the commands, in one line."""
         return describe_plant(self.backend_record)
+
+    @property
+    def plant_notes(self) -> list[str]:
+        """Remarks on the plant's file, as sentences."""
+        return plant_notes(self.backend_record, self.robot.name)
 
     @property
     def kinematics_record(self) -> KinematicsRecord:
@@ -325,6 +339,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "predicted_lag_s": prepared.solver.lag(plan.period),
         "kinematics": prepared.kinematics,
         "plant_model": prepared.plant_model,
+        "plant_notes": prepared.plant_notes,
         "feedforward": prepared.options.feedforward == "on",
         "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
         "solver_notes": list(prepared.solver_notes),

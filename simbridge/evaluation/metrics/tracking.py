@@ -126,6 +126,7 @@ ERROR_PARTS = (
         of="plant",
     ),
 )
+SOLVER_ERROR = ERROR_PARTS[1]
 TRACKING_ERROR = ErrorPart(
     "tracking",
     "tracking_error",

@@ -1,0 +1,73 @@
+"""The first line of a comparison: what differs between the runs, and what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simbridge.evaluation.comparison import Comparison
+from simbridge.evaluation.metrics.tracking import TRACKING_ERROR
+from simbridge.report.verdict import SMALL_LENGTH, is_small
+from simbridge.text import NO_BREAK, join_words, millimetres
+
+# More settings are counted, more runs are given by their smallest and largest error.
+MAX_NAMED_SETTINGS = 3
+MAX_LISTED_RUNS = 4
+
+
+def comparison_headline(comparison: Comparison) -> str:
+    """Return sentences on what differs between runs, and on the error that shows it."""
+    scenario = comparison.runs[0].summary["scenario"]
+    count = len(comparison.runs)
+    part = comparison.main_part
+    text = f"{scenario}, {count} runs that {_describe_differences(comparison)}: "
+
+    if part is TRACKING_ERROR:
+        positions = [run.summary["tracking_error"]["position_m"] for run in comparison.runs]
+        if all(map(is_small, positions)):
+            return f"{text}tracking error below {SMALL_LENGTH:g}{NO_BREAK}mm in all of them."
+        return f"{text}RMS tracking error {_list_errors(comparison)}."
+
+    plants = [_rms(run.summary, "plant_error") for run in comparison.runs]
+    size = " to ".join(dict.fromkeys(map(millimetres, (min(plants), max(plants)))))
+    return (
+        f"{text}RMS error of the solver {_list_errors(comparison)}. It hardly shows in the "
+        f"tracking error, where the plant adds {size}{NO_BREAK}mm."
+    )
+
+
+def _describe_differences(comparison: Comparison) -> str:
+    """Return what differs between the runs, as a clause."""
+    names = comparison.differences.names
+    if not names:
+        return "have the same settings"
+    shown = names[:MAX_NAMED_SETTINGS]
+    if len(names) > len(shown):
+        shown.append(f"{len(names) - len(shown)} more settings")
+    return f"differ in {join_words(shown)}"
+
+
+def _list_errors(comparison: Comparison) -> str:
+    """Return the RMS error of each run with its label; of many runs the extremes."""
+    key = comparison.main_part.key
+    labels = comparison.differences.entries
+    sizes = []
+    for run, label in zip(comparison.runs, labels, strict=True):
+        error = run.summary[key]
+        assert error is not None, "each run has the part by which runs are compared"
+        position = error["position_m"]
+        # A solver's error is computed, not measured: it may be as small as it likes.
+        is_bound = key == TRACKING_ERROR.key and is_small(position)
+        size = f"below {SMALL_LENGTH:g}" if is_bound else millimetres(position["rms"])
+        sizes.append((position["rms"], f"{size}{NO_BREAK}mm ({label})"))
+
+    if len(sizes) <= MAX_LISTED_RUNS:
+        return join_words([text for _, text in sizes])
+    _, smallest = min(sizes)
+    _, largest = max(sizes)
+    return f"from {smallest} to {largest}"
+
+
+def _rms(summary: Mapping[str, Any], key: str) -> float:
+    """Return the RMS translation of a part of a run's error, m."""
+    return float(summary[key]["position_m"]["rms"])
