@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.samples import Statistics
 from simbridge.evaluation.metrics.tracking import (
     NOTHING,
+    TRACKING_ERROR,
     ErrorPart,
     known_parts,
     part_delays,
@@ -63,8 +65,20 @@ MAX_INTERVALS = 4
 # A speed scaling from here to 1 counts as none.
 UNSCALED_SPEED = 0.999
 
-ACCURACY_SETTINGS = ("kp", "gain", "damping", "iterations")
-"""Settings of solvers on which their error depends."""
+NOTHING_TO_IMPROVE = (
+    f"Less than {SMALL_LENGTH:g}{NO_BREAK}mm and {SMALL_ANGLE:g}° RMS: no arm repeats its motions "
+    "that well, so there is nothing to improve."
+)
+
+PARTS_CANCEL = "A part is larger than the error it belongs to where parts cancel each other."
+
+ACCURACY_SETTINGS = {
+    "kp": "higher",
+    "gain": "higher",
+    "damping": "lower",
+    "iterations": "higher",
+}
+"""Settings of solvers on which their error depends, and the direction in which it falls."""
 
 
 class Notice(NamedTuple):
@@ -226,21 +240,41 @@ def _ms(seconds: float) -> str:
 
 
 def advice(summary: Summary) -> str:
-    """Return sentences about the dominant part of the error: what shows it, and what affects it."""
+    """Return sentences about the dominant part of the error: what shows it, and what affects it.
+
+    An error that is too small for any arm to show needs no remedy.
+    """
     position = _dominant(summary, "position")
     rotation = _dominant(summary, "rotation")
     if position is None and rotation is None:
         return "There is no error beyond rounding."
 
+    error = summary["tracking_error"]
+    if 1e3 * error["position_m"]["rms"] < SMALL_LENGTH:
+        position = None
+    if math.degrees(error["rotation_rad"]["rms"]) < SMALL_ANGLE:
+        rotation = None
+    if position is None and rotation is None:
+        return NOTHING_TO_IMPROVE
+
     sentences = []
     if position is not None:
         sentences.append(_advice_on(summary, "position", position))
     if rotation is not None:
-        # A small rotation, or one with the same cause, is not worth a sentence.
-        worst = math.degrees(summary["tracking_error"]["rotation_rad"]["max"])
-        if position is None or (rotation[0] != position[0] and worst >= SMALL_ANGLE):
+        # A rotation with the same cause is not worth a sentence.
+        if position is None or rotation[0] != position[0]:
             sentences.append(_advice_on(summary, "rotation", rotation))
     return " ".join(sentences)
+
+
+def parts_cancel(summary: Summary) -> bool:
+    """Return whether a part of the error is larger than the error that it belongs to."""
+    errors: Mapping[str, Any] = summary
+    for part in known_parts(summary):
+        whole = errors[f"{part.of}_error" if part.of else TRACKING_ERROR.key]["position_m"]["rms"]
+        if errors[part.key]["position_m"]["rms"] > (1.0 + CANCELLED) * whole + NOTHING:
+            return True
+    return False
 
 
 def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | None:
@@ -271,8 +305,11 @@ def _advice_on(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, floa
     part, ratio = dominant
     names = {"sampling": "sampling", "rest": "the rest of the plant"}
     name = names.get(part.name, f"the {part.name}")
-    percentage = min(round(100.0 * ratio), 100)
-    text = f"{percentage}{NO_BREAK}% of the {kind} error comes from {name}"
+    percentage = round(100.0 * ratio)
+    if percentage > 100:
+        text = f"The {kind} error comes from {name}, and other parts cancel some of it"
+    else:
+        text = f"{percentage}{NO_BREAK}% of the {kind} error comes from {name}"
     evidence = _evidence(summary, part, kind)
     if evidence:
         text += f" ({evidence})"
@@ -307,10 +344,17 @@ def _solver_options(solver: str) -> str:
     """Return the options that affect a solver's error, as a clause."""
     parameters = SOLVERS.get(solver, FunctionParameters)
     names = {parameter.name for parameter in fields(parameters)}
-    flags = [f"--solver.{name}" for name in ACCURACY_SETTINGS if name in names]
-    if not flags:
-        return "another --solver affects it"
-    return f"{join_words([*flags, 'another --solver'])} affect it"
+    flags: dict[str, list[str]] = defaultdict(list)
+    for name, direction in ACCURACY_SETTINGS.items():
+        if name in names:
+            flags[direction].append(f"--solver.{name}")
+
+    changes = [f"a {direction} {' or '.join(group)}" for direction, group in flags.items()]
+    return (
+        f"try {', '.join([*changes, 'or another --solver'])}"
+        if changes
+        else ("try another --solver")
+    )
 
 
 def _plant_options(summary: Summary, part: ErrorPart) -> str:
@@ -363,10 +407,11 @@ def _delay_sentence(summary: Summary, part: PosePart, subject: str) -> str:
     total = part_delays(summary, part).total
     causes = _delay_causes(summary, part)
     if total is None:
-        parts = f"; of its parts: {join_words(causes)}" if causes else ""
+        known = join_words([cause.text for cause in causes]) if causes else ""
+        parts = f"; of its parts: {known}" if known else ""
         return f"The delay of the {part} could not be measured{parts}."
 
-    reasons = f": {join_words(causes)}" if causes else ""
+    reasons = _explain_delay(total, causes)
     if total == 0.0:
         return f"No time shift reduces the {part} error, so its delay counts as 0{reasons}."
 
@@ -382,27 +427,62 @@ def _delay_sentence(summary: Summary, part: PosePart, subject: str) -> str:
     return f"{text} With this delay removed, {remainder} RMS would remain."
 
 
-def _delay_causes(summary: Summary, part: PosePart) -> list[str]:
-    """Return the shares of a delay that come from each part of the error, as texts."""
+class DelayCause(NamedTuple):
+    """A part of a delay.
+
+    Attributes:
+        delay: The part, s; negative where it is a lead.
+        text: The part with its source, as in "9.00 ms from the solver".
+    """
+
+    delay: float
+    text: str
+
+
+def _explain_delay(total: float, causes: Sequence[DelayCause]) -> str:
+    """Return the parts of a delay as a clause; "" where they say nothing.
+
+    Parts that are larger than their sum cancel each other, which the clause says.
+
+    Args:
+        total: The whole delay, s.
+        causes: Its parts.
+    """
+    largest = max((abs(cause.delay) for cause in causes), default=0.0)
+    if largest < LEAST_LAG:
+        return ""
+
+    texts = join_words([cause.text for cause in causes])
+    if largest <= abs(total) + LEAST_LAG:
+        return f": {texts}"
+    return f" (its parts partly cancel each other: {texts})"
+
+
+def _delay_causes(summary: Summary, part: PosePart) -> list[DelayCause]:
+    """Return the shares of a delay that come from each part of the error."""
     delays = part_delays(summary, part)
     causes = []
+
+    def add(delay: float, source: str) -> None:
+        causes.append(DelayCause(delay, f"{_ms(delay)} from {source}"))
+
     if delays.sampling:
-        causes.append(f"{_ms(delays.sampling)} from sampling")
+        add(delays.sampling, "sampling")
 
     if delays.solver is not None and summary["solver"] != RECORDED_JOINTS:
         # The prediction holds for the position alone.
         lag = summary["predicted_lag_s"] if part == "position" else None
         prediction = "" if lag is None else f" ({_ms(lag)} predicted)"
-        causes.append(f"{_ms(delays.solver)} from the solver{prediction}")
+        add(delays.solver, f"the solver{prediction}")
 
     if delays.limiter:
-        causes.append(f"{_ms(delays.limiter)} from the limiter")
+        add(delays.limiter, "the limiter")
 
     if delays.servo_law is not None and delays.rest is not None:
-        causes.append(f"{_ms(delays.servo_law)} from the servo law")
-        causes.append(f"{_ms(delays.rest)} from the rest of the plant")
+        add(delays.servo_law, "the servo law")
+        add(delays.rest, "the rest of the plant")
     elif delays.plant is not None:
-        causes.append(f"{_ms(delays.plant)} from the plant")
+        add(delays.plant, "the plant")
     return causes
 
 
@@ -434,7 +514,7 @@ def contour_sentence(summary: Summary) -> str:
     text = f"Contour error: {_mm(error['rms'])} RMS, max {_mm(error['max'])}. "
     text += f"{kind} along the path: {_mm(abs(length))} on average"
     if time is not None and time["mean"] is not None and math.isfinite(time["mean"]):
-        text += f", {_ms(abs(time['mean']))} where the path moves"
+        text += f" ({_ms(abs(time['mean']))} while moving)"
     return f"{text}."
 
 
@@ -540,7 +620,7 @@ def _recorded_samples(evaluation: Evaluation, summary: Summary) -> str:
 def _cautions(evaluation: Evaluation, summary: Summary) -> list[str]:
     """Return sentences about limits to the meaning of the numbers."""
     is_session = summary["inputs"] is not None
-    cautions = []
+    cautions = list(summary["plant_notes"])
 
     # In a session it is the limiter that leads from one input to the next.
     if not is_session and evaluation.log.limited.any():

@@ -6,6 +6,7 @@ import pytest
 
 from simbridge.evaluation.summary import what_ran
 from simbridge.report.verdict import (
+    NOTHING_TO_IMPROVE,
     advice,
     delay_sentences,
     headline,
@@ -84,7 +85,7 @@ def test_uncertainty_limits_the_digits(deviation, text):
         (
             "solution",
             "the solver",
-            "--solver.kp, --solver.iterations and another --solver affect it",
+            "try a higher --solver.kp or --solver.iterations, or another --solver",
         ),
         (
             "setpoint",
@@ -109,6 +110,54 @@ def test_advice_names_the_dominant_part(measured, quantity, source, options):
     shares = summary["error_shares"]["position"]
     assert shares[parts[quantity]] == pytest.approx(share, rel=0.01)
     assert plain_spaces(advice(summary)) == sentence
+
+
+def test_noise_gets_no_advice(measured):
+    _, summary = measured(solution_offset=2e-6, plant_delay=1e-6)
+
+    assert 0.0 < summary["tracking_error"]["position_m"]["rms"] < 1e-5
+    assert advice(summary) == NOTHING_TO_IMPROVE
+
+
+def test_noise_in_position_leaves_advice_on_rotation(measured):
+    _, summary = measured(joints=1, plant_delay=0.02)
+    error = summary["tracking_error"]
+    small = {**error, "position_m": {**error["position_m"], "rms": 9e-6}}
+
+    sentences = advice({**summary, "tracking_error": small})
+
+    assert "of the position error" not in sentences
+    assert "of the rotation error" in sentences
+
+
+def test_part_larger_than_the_whole_is_explained(measured):
+    _, summary = measured(solution_offset=5e-3, plant_offset=-1e-3)
+
+    assert summary["error_shares"]["position"]["solver"] > 1.1
+    assert advice(summary).startswith(
+        "The position error comes from the solver, and other parts cancel some of it; "
+    )
+
+
+def test_delays_larger_than_their_sum_are_explained(measured):
+    _, summary = measured(plant_delay=0.02)
+    delays = {"delay_s": 2e-5, "solver_delay_s": 5.2e-4, "plant_delay_s": -5e-4}
+
+    sentences = plain_spaces(delay_sentences({**summary, **delays}))
+
+    parts = "0.52 ms from the solver and −0.50 ms from the plant"
+    assert sentences.startswith(
+        f"The arm lagged the reference by 0.02 ms (its parts partly cancel each other: {parts})."
+    )
+
+
+def test_delays_of_rounding_have_no_causes(measured):
+    _, summary = measured(plant_delay=0.02)
+    delays = {"delay_s": 2e-5, "solver_delay_s": 4e-5, "plant_delay_s": -2e-5}
+
+    sentences = plain_spaces(delay_sentences({**summary, **delays}))
+
+    assert sentences.startswith("The arm lagged the reference by 0.02 ms. With this delay")
 
 
 def test_opposite_share_is_negative(measured):
