@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,8 +35,11 @@ from simbridge.sweeps.results import (
 from simbridge.sweeps.sweep import Progress, Sweep, make
 from simbridge.text import counted, make_table, millimetres
 
-# Best and worst points that are shown.
-SHOWN_POINTS = 5
+# Best and worst points that are shown, and with --verbose.
+SHOWN_POINTS = 3
+VERBOSE_POINTS = 10
+# Shortest time between two lines of progress where standard error is no terminal, s.
+LINE_INTERVAL_S = 10.0
 
 
 def sweep(flags: SweepFlags) -> int:
@@ -64,7 +68,7 @@ def sweep(flags: SweepFlags) -> int:
         facts = {"directory": str(finished.directory), "points": len(finished.identities)}
         print(json.dumps(facts))
     else:
-        _show(finished)
+        _show(finished, VERBOSE_POINTS if flags.verbose else SHOWN_POINTS)
     has_failures = any(row["outcome"] == FAILED for row in finished.rows("outcome"))
     return 1 if has_failures else 0
 
@@ -130,7 +134,8 @@ def _check_alone(flags: SweepFlags, file: str) -> None:
 def _progress(*, as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
     """Yield what is called after each point.
 
-    It prints a line of JSON, or moves the bar; None where standard error is no terminal.
+    It prints a line of JSON, moves the bar, or prints a line now and then where standard error is
+    no terminal.
     """
     if as_json:
         yield _print_row
@@ -138,7 +143,7 @@ def _progress(*, as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
 
     console = Terminal(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield ProgressLines(console).update
         return
 
     columns = [TextColumn("{task.description}")]
@@ -161,6 +166,33 @@ def _progress(*, as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
                 bar.update(task, completed=completed, total=state.total, counts=_counts(state))
 
         yield update
+
+
+class ProgressLines:
+    """The progress of a sweep in a file or a pipe: a line every `LINE_INTERVAL_S` seconds.
+
+    Args:
+        console: A console on standard error.
+        clock: Returns the time, s (monotonic).
+    """
+
+    def __init__(self, console: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        # When the last line was printed, s; in the beginning, when the sweep began.
+        self._last_line = clock()
+
+    def update(self, state: Progress) -> None:
+        """Print a line if the last one is old enough."""
+        now = self._clock()
+        if now - self._last_line < LINE_INTERVAL_S:
+            return
+        self._last_line = now
+
+        text = f"Points  {_counts(state)}"
+        if state.keeping is not None:
+            text = f"Reports  {state.keeping} left"
+        self._console.print(text, soft_wrap=True, markup=False)
 
 
 def _print_row(state: Progress) -> None:
@@ -193,8 +225,13 @@ def _counts(state: Progress) -> str:
     return "  ".join(parts)
 
 
-def _show(finished: Sweep) -> None:
-    """Show how many points there are, the best and the worst, and why some have no figures."""
+def _show(finished: Sweep, shown_points: int) -> None:
+    """Show how many points there are, the best and the worst, and why some have no figures.
+
+    Args:
+        finished: The sweep.
+        shown_points: How many of the best, and of the worst.
+    """
     console = Terminal()
     rows = finished.rows("scenario", *parameters(), *OUTCOME, MAIN_FIGURE, PLANNED_FIGURE)
 
@@ -210,7 +247,7 @@ def _show(finished: Sweep) -> None:
     console.print(f"[bold]{counted(len(rows), 'point')}[/bold], by the RMS of the {title}:\n")
     if ranked:
         varied = _varied_columns(rows)
-        lines = _ranked_lines(ranked, varied, figure)
+        lines = _ranked_lines(ranked, varied, figure, shown_points)
         console.print(make_table((*varied, "mm"), lines))
 
     for outcome in (REFUSED, FAILED):
@@ -237,7 +274,7 @@ def _varied_columns(rows: Sequence[Row]) -> list[str]:
 
 
 def _ranked_lines(
-    ranked: Sequence[Row], varied: Sequence[str], figure: str
+    ranked: Sequence[Row], varied: Sequence[str], figure: str, shown_points: int
 ) -> list[tuple[str, ...]]:
     """Return the best and the worst points as cells, with dots where points are left out.
 
@@ -245,15 +282,16 @@ def _ranked_lines(
         ranked: The rows, the smallest figure first.
         varied: The columns that are shown besides the figure.
         figure: The column of the figure, m.
+        shown_points: How many of the best, and of the worst.
     """
-    best = ranked[:SHOWN_POINTS]
-    worst = ranked[SHOWN_POINTS:][-SHOWN_POINTS:]
+    best = ranked[:shown_points]
+    worst = ranked[shown_points:][-shown_points:]
     lines = []
     for row in (*best, *worst):
         cells = [escape(row.get(name, "")) or "–" for name in varied]
         lines.append((*cells, millimetres(number(row, figure))))
 
-    if len(ranked) > 2 * SHOWN_POINTS:
+    if len(ranked) > 2 * shown_points:
         dots = ("...", *[""] * len(varied))
-        lines.insert(SHOWN_POINTS, dots)
+        lines.insert(shown_points, dots)
     return lines

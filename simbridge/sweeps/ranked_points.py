@@ -56,7 +56,7 @@ QUANTITIES = (
 # What a small error may cost; less is better.
 RIVALS = {
     "smoothness": Quantity(
-        "smoothness.tool.sparc", "Roughness: -SPARC of the tool (less is smoother)", -1.0
+        "smoothness.tool.sparc", "Roughness: -SPARC of the tool (lower is smoother)", -1.0
     ),
     "effort": Quantity("joint_effort.torque.rms", "Largest RMS torque of a joint (N m)"),
 }

@@ -43,11 +43,12 @@ from simbridge.sweeps.results import (
 )
 from simbridge.sweeps.sweep_page import write_page
 
-Keep = Literal["none", "worst", "all"]
+Keep = Literal["none", "extremes", "all"]
 # Where a sweep keeps runs, in its directory.
 RUNS = "runs"
-# How many runs with the largest error are kept, unless others are asked for.
-WORST_COUNT = 10
+# How many runs with the smallest error are kept, and how many with the largest, unless others are
+# asked for.
+EXTREME_COUNT = 5
 
 
 @dataclass
@@ -131,7 +132,7 @@ def sweep(  # noqa: PLR0913 (a public call, by keyword)
     cluster: str | None = None,
     out: str | os.PathLike[str] | None = None,
     plan_only: bool = False,
-    keep: Keep = "worst",
+    keep: Keep = "extremes",
     progress: Callable[[Progress], None] | None = None,
 ) -> Sweep:
     """Run scenarios in simulation for many values of options and settings.
@@ -151,7 +152,8 @@ def sweep(  # noqa: PLR0913 (a public call, by keyword)
         cluster: Address of a Dask scheduler, whose workers run the points.
         out: The directory; a new one under runs/ by default.
         plan_only: Plan and check, without a simulation.
-        keep: Which runs to keep with their report: the `WORST_COUNT` worst ones, all, or none.
+        keep: Which runs to keep with their report: the `EXTREME_COUNT` with the smallest and as
+            many with the largest error, all, or none.
         progress: Called after each point.
 
     Raises:
@@ -179,7 +181,7 @@ def make(
     out: str | os.PathLike[str] | None = None,
     jobs: int = 0,
     cluster: str | None = None,
-    keep: Keep = "worst",
+    keep: Keep = "extremes",
     progress: Callable[[Progress], None] | None = None,
 ) -> Sweep:
     """Make the points of a grid.
@@ -281,15 +283,15 @@ class _Making:
         bit.
 
         Args:
-            keep: "worst" or "all".
+            keep: "extremes" or "all".
             jobs: Processes on this computer.
         """
         columns = ("identity", MAIN_FIGURE)
         rows = self.results.rows(columns, self.identities)
         kept = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
-        if keep == "worst":
-            kept.sort(key=lambda row: -number(row, MAIN_FIGURE))
-            kept = kept[:WORST_COUNT]
+        if keep == "extremes" and len(kept) > 2 * EXTREME_COUNT:
+            kept.sort(key=lambda row: number(row, MAIN_FIGURE))
+            kept = kept[:EXTREME_COUNT] + kept[-EXTREME_COUNT:]
         directories = {row["identity"]: self._run_directory(row["identity"]) for row in kept}
 
         tasks = []

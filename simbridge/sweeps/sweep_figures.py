@@ -16,12 +16,12 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
 from simbridge.report.drawing import Drawing, as_written, few_ticks, plain_numbers
 from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import CaptionedDrawing
 from simbridge.robot.pose import Array
+from simbridge.sweeps.category_figure import draw_categories
 from simbridge.sweeps.ranked_points import (
     ERROR,
     MAP_AXES,
@@ -32,20 +32,17 @@ from simbridge.sweeps.ranked_points import (
     RankedPoints,
 )
 from simbridge.sweeps.results import Row, number
-from simbridge.text import SMALLEST, counted, significant
+from simbridge.sweeps.scales import is_logarithmic, scale_axis, widen_limits
+from simbridge.text import counted, significant
 
 # Points in a figure that draws each of them, at most.
 MAX_DRAWN = 2000
 # Families that are drawn as lines: one for each colour.
 MAX_LINES = 7
-# Ticks of an axis at most.
-MAX_TICKS = 8
 # Ticks of a map's axis at most.
 MAX_MAP_TICKS = 12
 # Cells of a map at most for their values to be written into them.
 MAX_WRITTEN_CELLS = 120
-# Ratio of the largest to the smallest value, above which an axis is logarithmic.
-LOGARITHMIC_RATIO = 20.0
 # The ground of labels that lines cross.
 LABEL_GROUND = {"facecolor": "white", "alpha": 0.75, "pad": 0.5, "linewidth": 0.0}
 
@@ -99,11 +96,16 @@ def _draw_over_parameters(points: RankedPoints) -> list[CaptionedDrawing]:
         figures = [_draw_parallel(points)]
     elif len(points.axes) == MAP_AXES:
         figures = _draw_maps(points)
-    else:
+    elif points.axes:
         figures = [
             _draw_lines(points, quantity, f"line{index}", has_notes=index == 0)
             for index, quantity in enumerate(known_quantities(points))
         ]
+    else:
+        figures = []
+    # Parallel coordinates have an axis for each label.
+    if points.labels and len(points.axes) <= MAP_AXES:
+        figures.append(draw_categories(points))
 
     if missing_count:
         names = " or ".join(points.axes)
@@ -118,7 +120,7 @@ def _draw_lines(
     """Draw each family's median over one parameter, with the spread of its points.
 
     Args:
-        points: The points, with one axis or none.
+        points: The points, with one axis.
         quantity: The quantity that is drawn.
         svg_name: Identifies the drawing on the page.
         has_notes: Whether the figure explains its lines.
@@ -126,28 +128,24 @@ def _draw_lines(
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
     families = points.families()
-    name = points.axes[0] if points.axes else ""
+    (name,) = points.axes
 
     limits: list[float] = []
     for colour, rows in zip(RUNS, families.values(), strict=False):
         limits += _draw_family(axes, rows, name, quantity=quantity, colour=colour)
 
-    if name:
-        _scale_axis(axes, name, {number(row, name) for row in points.rows})
-    else:
-        axes.set_xticks([])
-    axes.set_ylim(_widen_limits(axes.get_ylim()))
+    scale_axis(axes, name, {number(row, name) for row in points.rows})
+    axes.set_ylim(widen_limits(axes.get_ylim()))
     axes.yaxis.set_major_formatter(plain_numbers())
 
-    over_name = f" over {name}" if name else ""
     extent = f"{significant(min(limits))} to {significant(max(limits))}"
-    label = f"{quantity.title}{over_name}: {extent}"
+    label = f"{quantity.title} over {name}: {extent}"
 
     notes = []
     if has_notes and points.has_seeds:
         notes.append("Lines: the median; shaded: from the smallest to the largest of the seeds.")
     if has_notes and len(families) > MAX_LINES:
-        notes.append(f"{MAX_LINES} of {len(families)} families are drawn.")
+        notes.append(f"Showing {MAX_LINES} of {len(families)} combinations.")
     return CaptionedDrawing(quantity.title, drawing.svg(svg_name, label), notes)
 
 
@@ -159,7 +157,7 @@ def _draw_family(
     Args:
         axes: Axes of the drawing.
         rows: The points.
-        name: Name of the parameter; "" for none.
+        name: Name of the parameter.
         quantity: The quantity that is drawn.
         colour: Colour of the line.
 
@@ -188,11 +186,13 @@ def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
     # One scale of colours for all maps.
     smallest = points.error.value(points.rows[0])
     largest = points.error.value(points.rows[-1])
-    norm_type = LogNorm if _is_logarithmic(smallest, largest) else Normalize
-    norm = norm_type(*_widen_limits((smallest, largest)))
+    norm_type = LogNorm if is_logarithmic(smallest, largest) else Normalize
+    norm = norm_type(*widen_limits((smallest, largest)))
 
     figures = []
-    for index, (family, rows) in enumerate(list(points.families().items())[:MAX_MAPS]):
+    families = points.families()
+    family_count = len(families)
+    for index, (family, rows) in enumerate(list(families.items())[:MAX_MAPS]):
         values = _median_errors(points, rows, xs, ys)
         drawing = _draw_map(points, xs, ys, values=values, norm=norm)
 
@@ -206,7 +206,9 @@ def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
 
         notes = []
         if np.isnan(values).any():
-            notes.append("White: refused, failed, or not asked for.")
+            notes.append("White: refused, failed, or not part of the sweep.")
+        if index == 0 and family_count > MAX_MAPS:
+            notes.append(f"Showing {MAX_MAPS} of {family_count} combinations.")
         figures.append(
             CaptionedDrawing(title, drawing.svg(f"map{index}", label, paper=True), notes)
         )
@@ -335,7 +337,7 @@ def _parallel_axes(
         labels = [as_written(limit) for limit in limits]
         parallel_axes.append(ParallelAxis(_heights(values, limits), labels))
 
-    limits = _widen_limits((errors[0], errors[-1]))
+    limits = widen_limits((errors[0], errors[-1]))
     labels = [significant(limit) for limit in limits]
     parallel_axes.append(ParallelAxis(_heights(errors, limits), labels))
     return parallel_axes
@@ -374,72 +376,24 @@ def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Captio
         markersize=5.0,
     )
 
-    _scale_axis(axes, "", errors, vertical=True)
-    axes.set_ylim(_widen_limits(axes.get_ylim()))
-    axes.set_xlim(_widen_limits(axes.get_xlim()))
+    scale_axis(axes, "", errors, vertical=True)
+    axes.set_ylim(widen_limits(axes.get_ylim()))
+    axes.set_xlim(widen_limits(axes.get_xlim()))
     axes.set_xlabel(rival.title)
     axes.xaxis.set_major_locator(few_ticks(6))
     axes.xaxis.set_major_formatter(plain_numbers())
 
-    note = (
-        f"Blue: {counted(len(front), 'point')} that no other point beats in both, marked in the "
-        "table."
-    )
+    note = f"Blue: Pareto-optimal ({counted(len(front), 'point')}), marked in the table."
     title = f"Tracking error, RMS (mm), against {name}"
     label = f"{title}: {significant(min(errors))} to {significant(max(errors))} mm. {note}"
     return CaptionedDrawing(title, drawing.svg(f"front-{name}", label), [note])
-
-
-def _is_logarithmic(low: float, high: float) -> bool:
-    """Return whether values span more than a decade or so, and are drawn on a logarithmic axis."""
-    return low > 0.0 and high / low > LOGARITHMIC_RATIO
-
-
-def _scale_axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = False) -> None:
-    """Choose scale, ticks and title of an axis.
-
-    Args:
-        axes: Axes of the drawing.
-        name: Name of the parameter; "" for no title.
-        values: The values that are drawn along the axis.
-        vertical: Whether it is the y axis.
-    """
-    axis = axes.yaxis if vertical else axes.xaxis
-    set_scale = axes.set_yscale if vertical else axes.set_xscale
-    set_title = axes.set_ylabel if vertical else axes.set_xlabel
-
-    distinct = sorted(set(values))
-    if _is_logarithmic(distinct[0], distinct[-1]):
-        set_scale("log")
-        is_few = len(distinct) <= MAX_TICKS
-        axis.set_major_locator(FixedLocator(distinct) if is_few else LogLocator(subs=(1, 2, 5)))
-        axis.set_minor_locator(NullLocator())
-    else:
-        axis.set_major_locator(few_ticks(MAX_TICKS))
-    axis.set_major_formatter(plain_numbers())
-    set_title(name)
-
-
-def _widen_limits(limits: tuple[float, float]) -> tuple[float, float]:
-    """Widen the limits of an axis, so that differences that do not matter are not to be seen.
-
-    Limits end up at least 2 % of their values and SMALLEST apart; those of a logarithmic axis stay.
-    """
-    low, high = limits
-    if _is_logarithmic(low, high):
-        return limits
-
-    missing = max(0.01 * abs(low + high) - (high - low), SMALLEST - (high - low), 0.0)
-    # Positive values get no negative limit.
-    below = min(0.5 * missing, low) if low >= 0.0 else 0.5 * missing
-    return low - below, high + missing - below
 
 
 def _heights(values: Sequence[float], limits: tuple[float, float]) -> Array:
     """Return where values (P,) are on an axis: 0 at its lower limit, 1 at its upper one."""
     low, high = limits
     heights = np.array(values, dtype=float)
-    if _is_logarithmic(low, high):
+    if is_logarithmic(low, high):
         heights = np.log(heights)
         low = math.log(low)
         high = math.log(high)

@@ -15,6 +15,7 @@ from simbridge.files.writing import write_file
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import RUNS
 from simbridge.report.rendering import LegendEntry, render
+from simbridge.sweeps.category_figure import category_name
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.parameters import parameters
@@ -94,6 +95,7 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
         scenarios=scenarios,
         name=sweep,
         headline=_headline(points),
+        extremes=_extremes(points),
         notices=notices,
         figures=figures,
         parallel=len(points.axes) > MAP_AXES,
@@ -119,9 +121,9 @@ def newest_rows(rows: Sequence[Row]) -> list[Row]:
 
 def _legend(points: RankedPoints) -> list[LegendEntry]:
     """Return the families of lines with their colours; maps and single families have none."""
-    if len(points.axes) > 1 or not points.labels:
+    if len(points.axes) != 1 or not points.labels:
         return []
-    names = [", ".join(value or "default" for value in family) for family in points.families()]
+    names = [category_name(family) for family in points.families()]
     return [LegendEntry(name, colour) for name, colour in zip(names, RUNS, strict=False)]
 
 
@@ -134,7 +136,6 @@ def _table_row(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
     """
     values = {name: text for name, text in row.items() if text and name in parameters()}
     command = Point(row["scenario"], values).command(plan_only=row["outcome"] == PLANNED)
-    report = f"{row['directory']}/report.html" if row["directory"] else ""
 
     figures = {}
     for quantity in QUANTITIES:
@@ -145,9 +146,25 @@ def _table_row(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
         **row,
         **figures,
         "command": command,
-        "report": report,
+        "report": _report_of(row),
         "fronts": ", ".join(fronts),
     }
+
+
+def _extremes(points: RankedPoints) -> list[tuple[str, str]]:
+    """Return the names and reports of the points with the smallest and the largest error.
+
+    They are left out where their runs were not kept.
+    """
+    if not points.rows:
+        return []
+    ends = {"Best point": points.rows[0], "Worst point": points.rows[-1]}
+    return [(name, _report_of(row)) for name, row in ends.items() if row["directory"]]
+
+
+def _report_of(row: Row) -> str:
+    """Return the report of a point's run, relative to the page; "" where it was not kept."""
+    return f"{row['directory']}/report.html" if row["directory"] else ""
 
 
 def _headline(points: RankedPoints) -> str:

@@ -316,12 +316,12 @@ def test_no_figure_has_the_name_of_a_parameter(square_run):
     ).keys()
 
 
-def test_the_worst_runs_are_kept(swept, tmp_path, short_pages, monkeypatch):
-    monkeypatch.setattr("simbridge.sweeps.sweep.WORST_COUNT", 1)
-    rows = swept("--grid", "solver.kp=5,20")
+def test_best_and_worst_runs_are_kept(swept, tmp_path, short_pages, monkeypatch):
+    monkeypatch.setattr("simbridge.sweeps.sweep.EXTREME_COUNT", 1)
+    rows = swept("--grid", "solver.kp=5,10,20")
     kept = [row for row in rows if row["directory"]]
 
-    assert [row["solver.kp"] for row in kept] == ["5"]
+    assert [row["solver.kp"] for row in kept] == ["5", "20"]
 
     summary = json.loads((tmp_path / "sweep" / kept[0]["directory"] / "summary.json").read_text())
 

@@ -69,12 +69,53 @@ def test_solvers_are_lines_with_a_legend():
     assert all(f"</span>{name}</li>" in page for name in solvers)
 
 
+def drawn_dots(page, name):
+    """Return how many dots the drawing with an alternative text like this has."""
+    drawing = re.search(rf'aria-label="[^"]*{name}.*?</svg>', page, re.DOTALL)[0]
+    return len(re.findall("<use ", drawing))
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_every_point_is_drawn_by_category(count):
+    solvers = [f"solver_{number}" for number in range(count)]
+    rows = made_rows(
+        lambda solver, seed: 1.0 + 0.1 * seed, solver=solvers, sample_seed=(0, 1, 2, 3)
+    )
+
+    page = sweep_page(rows, "mine")
+
+    assert drawn_dots(page, "RMS \\(mm\\) by solver") == len(rows)
+    assert all(f">{name}</text>" in page for name in solvers)
+
+
+def test_categories_beside_a_number_have_their_own_figure():
+    rows = made_rows(
+        lambda kp, solver: 10.0 / kp, kp=(5, 10), solver=[f"solver_{n}" for n in range(9)]
+    )
+
+    page = sweep_page(rows, "mine")
+
+    assert "Showing 7 of 9 combinations." in page
+    assert drawn_dots(page, "RMS \\(mm\\) by solver") == len(rows)
+
+
+def test_best_and_worst_reports_are_linked():
+    rows = made_rows(lambda kp: kp, kp=(1, 2, 3))
+    rows[0]["directory"] = "runs/best"
+    rows[2]["directory"] = "runs/worst"
+
+    page = sweep_page(rows, "mine")
+
+    assert '<a href="runs/best/report.html">Best point: report</a>' in page
+    assert '<a href="runs/worst/report.html">Worst point: report</a>' in page
+
+
 def test_the_front_has_unbeaten_points():
     # Of growing roughness: the first is the smoothest, the third the nearest; the second and the
     # fourth are beaten.
     errors = dict(zip((1, 2, 3, 4), (3.0, 4.0, 1.0, 2.0), strict=True))
 
-    assert "Blue: 2 points that no other point beats" in sweep_page(
+    assert "Blue: Pareto-optimal (2 points), marked in the table." in sweep_page(
         made_rows(lambda kp: errors[kp], kp=(1, 2, 3, 4)), "mine"
     )
 
@@ -87,8 +128,8 @@ def test_small_differences_are_not_magnified():
 
     page = sweep_page(rows, "mine")
 
-    assert "Blue: 3 points that no other point beats in both, marked in the table.</p>" in page
-    assert "Blue: 1 point that no other point beats in both, marked in the table.</p>" in page
+    assert "Blue: Pareto-optimal (3 points), marked in the table.</p>" in page
+    assert "Blue: Pareto-optimal (1 point), marked in the table.</p>" in page
     assert re.findall(r">[\u2212-]?1\.403\d+<", page) == []
 
 
