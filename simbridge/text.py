@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # only the command line prints tables
+    from rich.console import Console
     from rich.table import Table
 
 # Smaller values, in the unit that is shown, are rounding errors of doubles.
@@ -18,6 +20,8 @@ SMALLEST = 1e-4
 MIN_NAME_WIDTH = 12
 # A width that no table exceeds, characters.
 UNLIMITED_WIDTH = 1000
+# Longer lines are hard to read, characters.
+MAX_READABLE_WIDTH = 100
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
@@ -140,6 +144,16 @@ def join_words(parts: list[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def readable_width(console: Console) -> int:
+    """Return the width of lines and tables in a terminal, characters.
+
+    Where a program or a file takes them (and COLUMNS names no width) it is unlimited.
+    """
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return min(console.width, MAX_READABLE_WIDTH)
+    return UNLIMITED_WIDTH
+
+
 def make_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -165,6 +179,7 @@ def make_table(
     bold_rows = [number for number, row in enumerate(rows) if row[0] in bold]
 
     console = Console()
+    console.width = readable_width(console)
     table = _plain_table(columns, rows, left_columns=left_columns, bold_rows=bold_rows)
     unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
     if console.measure(table, options=unlimited).maximum <= console.width:

@@ -29,6 +29,8 @@ RunDirectory: TypeAlias = Annotated[
     Positional[str], arg(metavar="RUN", help="The run directory, or last for the newest one.")
 ]
 Robot: TypeAlias = Annotated[str | None, optional_arg("NAME|FILE", "the cell's, else ur10")]
+Verbose: TypeAlias = Annotated[bool, arg(help="Print everything, not the result alone.")]
+FigureFormat: TypeAlias = Annotated[str, arg(metavar="svg|pdf")]
 OutDirectory: TypeAlias = Annotated[str | None, optional_arg("DIR", "one under runs/")]
 LiveArm: TypeAlias = Annotated[
     str,
@@ -83,6 +85,7 @@ class RunFlags(PlanFlags):
             "9283 for all of them in DIR.",
         ),
     ] = 1
+    verbose: Verbose = False
     as_json: AsJson = False
 
 
@@ -90,6 +93,7 @@ class RunFlags(PlanFlags):
 class CheckFlags(PlanFlags):
     """Plan a scenario and check it; nothing moves."""
 
+    verbose: Verbose = False
     as_json: AsJson = False
 
 
@@ -103,6 +107,7 @@ class InspectFlags:
     """The arm whose reach is checked."""
     out: Annotated[str | None, optional_arg("PICTURE", "none")] = None
     """Draw the trajectory into this file: .png, .svg or .pdf."""
+    verbose: Verbose = False
     as_json: AsJson = False
 
 
@@ -182,7 +187,7 @@ class ReportFlags:
             "wide with 8-point text.",
         ),
     ] = None
-    format: Annotated[str, arg(metavar="svg|pdf")] = "svg"
+    format: FigureFormat = "svg"
     """Format of the figures."""
     as_json: AsJson = False
 
@@ -202,6 +207,18 @@ class CompareFlags:
     ]
     out: OutDirectory = None
     """Directory for compare.html."""
+    figures: Annotated[
+        str | None,
+        optional_arg(
+            "DIR",
+            "none",
+            help="Also write figures of the runs for a paper into DIR: errors, contour, separation "
+            "and path, 88 mm wide with 8-point text.",
+        ),
+    ] = None
+    format: FigureFormat = "svg"
+    """Format of the figures."""
+    verbose: Verbose = False
     as_json: AsJson = False
 
 
@@ -326,10 +343,11 @@ class SweepFlags:
     """The sweep's directory; points that it already holds are not run again."""
     plan_only: bool = False
     """Plan and check, without a simulation."""
-    keep: Literal["none", "worst", "all"] = "worst"
-    """Which runs to keep with their report: none, the ten with the largest error, or all."""
+    keep: Literal["none", "extremes", "all"] = "extremes"
+    """Which runs to keep with their report: none, the five best and the five worst, or all."""
     backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
     """The simulation: no sweep runs on a controller."""
+    verbose: Verbose = False
     as_json: Annotated[bool, arg(name="json", help="Print a line of JSON for each point.")] = False
 
 

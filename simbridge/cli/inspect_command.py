@@ -49,7 +49,7 @@ def inspect(flags: InspectFlags) -> int:
     if flags.as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
-        _show(facts, gaps_are_treated=options.gaps is not None)
+        _show(facts, gaps_are_treated=options.gaps is not None, verbose=flags.verbose)
 
     if flags.out is not None:
         from simbridge.report.figure_files import draw_trajectory  # noqa: PLC0415 (matplotlib)
@@ -59,7 +59,7 @@ def inspect(flags: InspectFlags) -> int:
     return 0
 
 
-def _show(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> None:
+def _show(facts: TrajectoryFacts, *, gaps_are_treated: bool, verbose: bool) -> None:
     """Show the facts of a trajectory, one per line, within 80 columns."""
     console = Terminal()
     console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
@@ -69,7 +69,7 @@ def _show(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("fact", no_wrap=True)
     table.add_column("value")
-    for name, value in _rows(facts, gaps_are_treated=gaps_are_treated):
+    for name, value in _rows(facts, gaps_are_treated=gaps_are_treated, verbose=verbose):
         table.add_row(name, value)
     console.print(table)
 
@@ -81,12 +81,15 @@ def _show(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> None:
         )
 
 
-def _rows(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> list[tuple[str, str]]:
+def _rows(
+    facts: TrajectoryFacts, *, gaps_are_treated: bool, verbose: bool
+) -> list[tuple[str, str]]:
     """Return the facts as pairs of a name and a text with its unit.
 
     Args:
         facts: Facts of the trajectory.
         gaps_are_treated: Whether --gaps says what becomes of gaps that are otherwise refused.
+        verbose: Whether all of a spread is shown, not its maximum alone.
     """
     rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
     if facts.unknown_frame:
@@ -101,11 +104,14 @@ def _rows(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> list[tuple[str, 
     # Length, speeds and extent.
     rows.append(("length", f"{significant(facts.length_m, 4)} m"))
     if facts.speed_m_s is not None:
-        rows.append(("speed", f"{_spread(facts.speed_m_s, 1.0)} m/s"))
+        rows.append(("speed", f"{_spread(facts.speed_m_s, 1.0, verbose=verbose)} m/s"))
     if facts.turn_rate_rad_s is not None:
-        rows.append(("turning", f"{_spread(facts.turn_rate_rad_s, 180.0 / math.pi)} degrees/s"))
+        turning = _spread(facts.turn_rate_rad_s, 180.0 / math.pi, verbose=verbose)
+        rows.append(("turning", f"{turning} degrees/s"))
+    extents = []
     for axis, low, high in zip("xyz", facts.extent_min_m, facts.extent_max_m, strict=True):
-        rows.append((axis, f"{fixed(low, 4)} to {fixed(high, 4)} m"))
+        extents.append(f"{axis} {fixed(low, 4)} to {fixed(high, 4)}")
+    rows.append(("extent", f"{', '.join(extents)} m"))
 
     if facts.reach is not None:
         condition = ""
@@ -132,7 +138,7 @@ def _rate(facts: TrajectoryFacts, rate: float) -> str:
     """
     text = f"{significant(rate, 4)} Hz"
     if facts.step_std_s is not None:
-        text += f", steps deviate by {milliseconds(facts.step_std_s)} ms"
+        text += f", jitter {milliseconds(facts.step_std_s)} ms"
     return text
 
 
@@ -158,14 +164,15 @@ def _reachable(reach: Reach, samples: int) -> str:
     return text
 
 
-def _spread(spread: Spread, factor: float) -> str:
-    """Return mean, 95th percentile and maximum as text, in a unit.
+def _spread(spread: Spread, factor: float, *, verbose: bool) -> str:
+    """Return mean and maximum as text, in a unit.
 
     Args:
         spread: In the SI unit.
         factor: The unit's number in the SI unit.
+        verbose: Whether the 95th percentile is shown, too.
     """
     mean = significant(factor * spread.mean)
-    p95 = significant(factor * spread.p95)
     largest = significant(factor * spread.max)
-    return f"mean {mean}, p95 {p95}, max {largest}"
+    p95 = f"p95 {significant(factor * spread.p95)}, " if verbose else ""
+    return f"mean {mean}, {p95}max {largest}"

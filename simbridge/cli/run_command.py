@@ -32,7 +32,7 @@ from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.signals import signal_number
 from simbridge.sessions.recorded_session import RecordedSession
-from simbridge.text import fixed, make_table, milliseconds
+from simbridge.text import counted, fixed, make_table, milliseconds
 from simbridge.trajectory.files import is_bag, pose_topics
 
 
@@ -67,7 +67,7 @@ def run(flags: RunFlags) -> int:
             print(json.dumps(facts, indent=2))
         else:
             if isinstance(finished, runner.Run):
-                run_tables.show_run(finished.summary, finished.directory)
+                run_tables.show_run(finished.summary, finished.directory, verbose=flags.verbose)
             else:
                 run_tables.show_repeats(finished.summary, finished.directory)
             _show_reading(prepared.scenario)
@@ -92,7 +92,7 @@ def check(flags: CheckFlags) -> int:
     if flags.as_json:
         print(json.dumps(check_facts(prepared), indent=2))
     else:
-        _show_check(prepared)
+        _show_check(prepared, verbose=flags.verbose)
     return 0
 
 
@@ -153,14 +153,15 @@ def _show_reading(scenario: Scenario) -> None:
             terminal.say(Terminal(), f"{name} was read as {trajectory.read_as}.")
 
 
-def _show_check(prepared: Prepared) -> None:
-    """Show how close to its limits a plan comes."""
+def _show_check(prepared: Prepared, *, verbose: bool) -> None:
+    """Show how close to its limits a plan comes; more of what is planned if asked for."""
     console = Terminal()
     plan = prepared.plan
+    samples = counted(plan.samples, "sample")
     console.print(
-        f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on "
-        f"{escape(prepared.robot.name)}, {plan.samples} samples of {plan.period * 1e3:g} ms, "
-        f"{plan.duration:.2f} s. Nothing has moved."
+        f"[bold]Check passed[/bold]: {escape(prepared.scenario.name)} on "
+        f"{escape(prepared.robot.title or prepared.robot.name)} ({samples}, "
+        f"{plan.period * 1e3:g} ms apart, {plan.duration:.2f} s). Nothing has moved."
     )
     _show_reading(prepared.scenario)
 
@@ -168,8 +169,12 @@ def _show_check(prepared: Prepared) -> None:
     _show_joints(console, prepared, ~prismatic, "deg", math.degrees(1.0))
     _show_joints(console, prepared, prismatic, "mm", 1e3)
 
-    for sentence in _check_sentences(prepared):
+    terminal.say(console, f"{_tool_speed_sentence(prepared)} {_clearance_sentence(prepared)}")
+    for sentence in _plan_remarks(prepared):
         terminal.say(console, sentence)
+    if verbose:
+        for sentence in _plan_sentences(prepared):
+            terminal.say(console, sentence)
 
 
 def _show_joints(
@@ -213,34 +218,44 @@ def _show_joints(
         console.print(make_table(columns, rows))
 
 
-def _check_sentences(prepared: Prepared) -> Iterator[str]:
-    """Yield sentences on tool speed, clearance, plant, kinematics, solver and slow-down."""
+def _tool_speed_sentence(prepared: Prepared) -> str:
+    return f"Tool speed: at most {prepared.peaks.tool_speed:.3f} m/s."
+
+
+def _clearance_sentence(prepared: Prepared) -> str:
+    clearance = prepared.peaks.clearance
+    if clearance is None:
+        return "Clearance: not checked, because this robot has no collision shapes."
+    first, second = clearance.bodies
+    return f"Smallest clearance: {clearance.distance * 1e3:.0f} mm, {first} to {second}."
+
+
+def _plan_remarks(prepared: Prepared) -> Iterator[str]:
+    """Yield sentences on what a user must know: plant, solver, slow-down and limiter."""
     plan = prepared.plan
-    peaks = prepared.peaks
+    for note in prepared.plant_notes:
+        yield f"Note: {note}"
+    yield from prepared.solver_notes
 
-    yield f"Tool speed: at most {peaks.tool_speed:.3f} m/s."
-    if peaks.clearance is None:
-        yield "Clearance: not checked, because this robot has no collision shapes."
-    else:
-        first, second = peaks.clearance.bodies
-        yield f"Smallest clearance: {peaks.clearance.distance * 1e3:.0f} mm, {first} to {second}."
+    planned = float(plan.trajectory_times[-1])
+    if is_slowed_down(plan.duration, planned, plan.period):
+        reason = slow_down_reason(prepared.peaks.command_lead is not None)
+        yield f"Slowed down {reason}: {planned:.2f} s of trajectory take {plan.duration:.2f} s."
+    if plan.limited.any():
+        yield f"The limiter changed {counted(int(plan.limited.sum()), 'setpoint')}."
 
+
+def _plan_sentences(prepared: Prepared) -> Iterator[str]:
+    """Yield sentences on what follows the commands, the kinematics, and the solver's lag."""
     yield f"{prepared.plant_model[:1].upper()}{prepared.plant_model[1:]}."
-    if peaks.command_lead is not None:
-        yield f"Feedforward: commands lead the arm by at most {peaks.command_lead:.3f} rad."
+    command_lead = prepared.peaks.command_lead
+    if command_lead is not None:
+        yield f"Feedforward: commands lead the arm by at most {command_lead:.3f} rad."
 
     kinematics = describe_kinematics(prepared.kinematics)
     if kinematics != "nominal":
         yield f"Kinematics: {kinematics}."
 
-    lag = prepared.solver.lag(plan.period)
+    lag = prepared.solver.lag(prepared.plan.period)
     if lag is not None:
         yield f"Predicted lag of the solver: {milliseconds(lag)} ms."
-    yield from prepared.solver_notes
-
-    planned = float(plan.trajectory_times[-1])
-    if is_slowed_down(plan.duration, planned, plan.period):
-        reason = slow_down_reason(peaks.command_lead is not None)
-        yield f"Slowed down {reason}: {planned:.2f} s of trajectory take {plan.duration:.2f} s."
-    if plan.limited.any():
-        yield f"The limiter changed {int(plan.limited.sum())} setpoints."

@@ -17,14 +17,17 @@ from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.report.repeats_page import repeats_headline
 from simbridge.report.verdict import (
+    PARTS_CANCEL,
     advice,
     contour_sentence,
     delay_sentences,
     headline,
     input_sentences,
     latency_sentence,
+    parts_cancel,
     pause_sentence,
     plant_sentences,
+    tolerance_check,
 )
 from simbridge.text import (
     NO_BREAK,
@@ -44,8 +47,14 @@ RUN_COLUMNS = ("RMS mm", "max mm", "RMS deg", "delay ms", "contour mm")
 STATISTICS = {"rms": "RMS", "p95": "p95", "max": "max"}
 
 
-def show_run(summary: Summary, directory: Path) -> None:
-    """Show the tracking error first, then its sources, then the run's files."""
+def show_run(summary: Summary, directory: Path, *, verbose: bool = False) -> None:
+    """Show the tracking error, its parts, and what a user must know of the run.
+
+    Args:
+        summary: The run's.
+        directory: The run's.
+        verbose: Whether to show everything that is known, as on the page.
+    """
     console = Terminal()
     if not summary["samples"]:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)
@@ -55,7 +64,21 @@ def show_run(summary: Summary, directory: Path) -> None:
     say(console, headline(summary), style="bold")
     say(console, advice(summary))
     console.print()
-    console.print(_budget_table(summary, narrow=console.width < NARROW_COLUMNS))
+    is_compact = not verbose or console.width < NARROW_COLUMNS
+    console.print(_budget_table(summary, compact=is_compact))
+    if verbose:
+        _show_more(console, summary)
+
+    _say_all(console, _remarks(summary))
+    _show_judgement(console, summary)
+    _say_all(console, _session_sentences(summary))
+    console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
+
+
+def _show_more(console: Terminal, summary: Summary) -> None:
+    """Show delays, plant, contour error, relative pose error, metrics and the loop's timing."""
+    if parts_cancel(summary):
+        say(console, PARTS_CANCEL)
     console.print()
     _say_all(console, _error_sentences(summary))
     console.print()
@@ -63,12 +86,10 @@ def show_run(summary: Summary, directory: Path) -> None:
     metrics = [row[:3] for row in shown_metrics(summary)]
     console.print(make_table(("metric", "value", "unit"), metrics, left=("unit",)))
     console.print()
-
-    _say_all(console, _remarks(summary))
-    _show_judgement(console, summary["passed"], "Within the tolerance.")
-    _say_all(console, _session_sentences(summary))
-    console.print(f"Run:    {directory}", soft_wrap=True, markup=False)
-    console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
+    kinematics = describe_kinematics(summary["kinematics"])
+    if kinematics != "nominal":
+        say(console, f"Kinematics: {kinematics}.")
+    _say_all(console, _period_sentences(summary))
 
 
 def _say_all(console: Terminal, sentences: Iterable[str]) -> None:
@@ -76,20 +97,24 @@ def _say_all(console: Terminal, sentences: Iterable[str]) -> None:
         say(console, sentence)
 
 
-def _show_judgement(console: Terminal, passed: bool | None, success: str) -> None:
-    """Say whether the tolerance was kept; nothing where there was none (None)."""
-    if passed is None:
+def _show_judgement(console: Terminal, summary: Summary) -> None:
+    """Say whether the tolerance was kept, and by how much not; nothing where there was none."""
+    check = tolerance_check(summary)
+    if check is None:
         return
+    passed, comparison = check
     if passed:
-        console.print(f"[green]{success}[/green]")
+        console.print("[green]Within the tolerance.[/green]")
+    elif summary["outcome"] != "completed":
+        console.print("[red]Tolerance not kept: the run did not complete.[/red]")
     else:
-        console.print("[red]Beyond the tolerance.[/red]")
+        say(console, f"Tolerance exceeded: {comparison}.", style="red")
 
 
-def _budget_table(summary: Summary, *, narrow: bool) -> Table:
-    """Return the error budget; a narrow terminal shows fewer columns, not truncated numbers."""
-    position_keys = ("rms", "max") if narrow else ("rms", "p95", "max")
-    rotation_keys = ("rms",) if narrow else ("rms", "max")
+def _budget_table(summary: Summary, *, compact: bool) -> Table:
+    """Return the error budget; a compact one has fewer columns and rows, not truncated numbers."""
+    position_keys = ("rms", "max") if compact else ("rms", "p95", "max")
+    rotation_keys = ("rms",) if compact else ("rms", "max")
     columns = (
         "error",
         *(f"{STATISTICS[key]} mm" for key in position_keys),
@@ -99,9 +124,12 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     # Titles of the lines, and their keys in the summary.
     lines: list[tuple[str, str]] = []
     for part in (*known_parts(summary), TRACKING_ERROR):
+        if compact and part.of:
+            continue
         title = f"  {part.name}" if part.of else part.name
         lines.append((title, part.key))
-    lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
+    if not compact:
+        lines.append(("tracking, delay removed", "delay_compensated"))
 
     errors: Mapping[str, Any] = summary
     rows = []
@@ -132,10 +160,9 @@ def _error_sentences(summary: Summary) -> Iterator[str]:
 
 
 def _remarks(summary: Summary) -> Iterator[str]:
-    """Yield sentences on kinematics, solver, limits, a slower motion, and the loop's timing."""
-    kinematics = describe_kinematics(summary["kinematics"])
-    if kinematics != "nominal":
-        yield f"Kinematics: {kinematics}."
+    """Yield sentences on what a user must know: plant, solver, limits, a slower motion, pauses."""
+    for note in summary["plant_notes"]:
+        yield f"Note: {note}"
     yield from summary["solver_notes"]
     if summary["limited_samples"]:
         yield f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints."
@@ -158,7 +185,7 @@ def _remarks(summary: Summary) -> Iterator[str]:
 
 
 def _loop_sentences(summary: Summary) -> Iterator[str]:
-    """Yield sentences on speed scaling, pauses and periods of a run on a controller."""
+    """Yield sentences on speed scaling, pauses and losses of a run on a controller."""
     loop = summary["loop"]
     if loop is None:
         return
@@ -173,13 +200,26 @@ def _loop_sentences(summary: Summary) -> Iterator[str]:
     if summary["pauses"]["count"]:
         yield pause_sentence(summary["pauses"])
 
+    if loop["missed_deadlines"] or loop["missed_states"]:
+        yield (
+            f"Missed: {loop['missed_deadlines']} deadlines, {loop['missed_states']} states of the "
+            "controller."
+        )
+
+
+def _period_sentences(summary: Summary) -> Iterator[str]:
+    """Yield a sentence on the periods of a run on a controller."""
+    loop = summary["loop"]
+    if loop is None:
+        return
+
     mean = milliseconds(loop["period_mean_s"])
     deviation = milliseconds(loop["period_std_s"])
     p999 = milliseconds(loop["period_p999_s"])
     longest = milliseconds(loop["period_max_s"])
     yield (
         f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} "
-        f"ms; missed: {loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+        "ms."
     )
 
 
@@ -207,7 +247,9 @@ def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     console.print(make_table(("run", *RUN_COLUMNS), rows))
 
     show_iso(console, summary["iso_9283_style"])
-    _show_judgement(console, summary["passed"], "All within the tolerance.")
+    if summary["passed"] is not None:
+        passed = "[green]All within the tolerance.[/green]"
+        console.print(passed if summary["passed"] else "[red]Tolerance exceeded.[/red]")
     console.print(f"Runs: {directory}", soft_wrap=True, markup=False)
 
 

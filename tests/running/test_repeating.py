@@ -309,7 +309,7 @@ def test_a_tolerance_may_fail_all_runs(cli, line, tmp_path, monkeypatch, without
 
     assert answer.status == 1
     assert "2 of 2 runs of line completed" in answer.out
-    assert "Beyond the tolerance" in answer.out
+    assert "Tolerance exceeded" in answer.out
     assert "ISO 9283-style figures, self-reported" in answer.out
     assert "required" in answer.out
 
