@@ -121,25 +121,27 @@ def _budget_table(summary: Summary, *, compact: bool) -> Table:
         *(f"{STATISTICS[key]} deg" for key in rotation_keys),
     )
 
-    # Titles of the lines, and their keys in the summary.
-    lines: list[tuple[str, str]] = []
-    for part in (*known_parts(summary), TRACKING_ERROR):
-        if compact and part.of:
-            continue
-        title = f"  {part.name}" if part.of else part.name
-        lines.append((title, part.key))
-    if not compact:
-        lines.append(("tracking, delay removed", "delay_compensated"))
-
     errors: Mapping[str, Any] = summary
     rows = []
-    for title, key in lines:
+    for title, key in _budget_lines(summary, compact=compact):
         error = errors[key]
         if error is not None:
             distances = [millimetres(error["position_m"][name]) for name in position_keys]
             angles = [degrees(error["rotation_rad"][name]) for name in rotation_keys]
             rows.append((title, *distances, *angles))
     return make_table(columns, rows, bold=(TRACKING_ERROR.name,))
+
+
+def _budget_lines(summary: Summary, *, compact: bool) -> list[tuple[str, str]]:
+    """Return the titles of the rows of the error budget, and their keys in the summary."""
+    parts = [*known_parts(summary), TRACKING_ERROR]
+    if compact:
+        return [(part.name, part.key) for part in parts if not part.of]
+
+    lines: list[tuple[str, str]] = []
+    for part in parts:
+        lines.append((f"  {part.name}" if part.of else part.name, part.key))
+    return [*lines, ("tracking, delay removed", "delay_compensated")]
 
 
 def _error_sentences(summary: Summary) -> Iterator[str]:

@@ -91,26 +91,30 @@ def _draw_over_parameters(points: RankedPoints) -> list[CaptionedDrawing]:
     if not drawable:
         return []
 
-    points = replace(points, rows=drawable)
+    figures = _draw_points(replace(points, rows=drawable))
+    if missing_count:
+        names = " or ".join(points.axes)
+        note = f"{counted(missing_count, 'point')} without a value of {names} are not drawn here."
+        figures[0] = replace(figures[0], notes=[*figures[0].notes, note])
+    return figures
+
+
+def _draw_points(points: RankedPoints) -> list[CaptionedDrawing]:
+    """Draw points each of which has a value of every axis."""
     if len(points.axes) > MAP_AXES:
-        figures = [_draw_parallel(points)]
-    elif len(points.axes) == MAP_AXES:
+        # These have an axis for each label, too.
+        return [_draw_parallel(points)]
+
+    figures = []
+    if len(points.axes) == MAP_AXES:
         figures = _draw_maps(points)
     elif points.axes:
         figures = [
             _draw_lines(points, quantity, f"line{index}", has_notes=index == 0)
             for index, quantity in enumerate(known_quantities(points))
         ]
-    else:
-        figures = []
-    # Parallel coordinates have an axis for each label.
-    if points.labels and len(points.axes) <= MAP_AXES:
+    if points.labels:
         figures.append(draw_categories(points))
-
-    if missing_count:
-        names = " or ".join(points.axes)
-        note = f"{counted(missing_count, 'point')} without a value of {names} are not drawn here."
-        figures[0] = replace(figures[0], notes=[*figures[0].notes, note])
     return figures
 
 
