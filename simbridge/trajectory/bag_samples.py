@@ -10,7 +10,13 @@ import numpy as np
 
 from simbridge.errors import InputFileError
 from simbridge.robot.pose import Array, Counts, Flags
-from simbridge.trajectory.dropped_rows import DroppedRows, dropped_rows, late_rows
+from simbridge.text import counted
+from simbridge.trajectory.dropped_rows import (
+    DroppedRows,
+    dropped_rows,
+    late_rows,
+    lost_samples,
+)
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 # Samples of one instant that differ less are repetitions.
@@ -98,14 +104,15 @@ def sort_samples(path: Path, samples: BagSamples) -> SortedSamples:
     unit = samples.unit
     notes: list[DroppedRows | str] = []
 
-    # A sample of nan is what trackers send for one that is lost.
-    is_lost = np.isnan(values).all(axis=1)
-    notes += dropped_rows(f"lost {samples.noun}", numbers[is_lost], detail="of nan", unit=unit)
+    # Nan is what trackers send for a sample that they have lost.
+    is_lost: Flags = np.asarray(np.isnan(values).any(axis=1))
+    notes += lost_samples(numbers[is_lost], unit=unit)
     times = times[~is_lost]
     values = values[~is_lost]
     numbers = numbers[~is_lost]
     if not len(values):
-        reason = f"{samples.name} has only {samples.noun}s of nan"
+        count = counted(len(is_lost), "sample")
+        reason = f"{samples.name}: all of its {count} are lost (nan)"
         raise InputFileError(path, reason, field=samples.noun)
     not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(not_finite):

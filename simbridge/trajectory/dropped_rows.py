@@ -54,6 +54,18 @@ def dropped_rows(
     return [DroppedRows(len(places), noun, detail, int(places[0]), int(places[-1]), unit)]
 
 
+def lost_samples(places: Sequence[int] | Counts, *, unit: str = "line") -> list[DroppedRows]:
+    """Return the report of samples that a tracker has lost; nothing where there are none.
+
+    A sample is lost if one of its numbers is nan or its field is empty. Where it was is a gap.
+
+    Args:
+        places: See `dropped_rows`.
+        unit: What the places are.
+    """
+    return dropped_rows("lost sample", places, unit=unit)
+
+
 def late_rows(unit: str, places: Sequence[int] | Counts) -> list[str]:
     """Return the report of rows that came after later ones; nothing where there are none.
 

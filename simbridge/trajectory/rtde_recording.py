@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
 from simbridge.errors import InputFileError
 from simbridge.robot.pose import Array, Counts, Flags
 from simbridge.text import counted, join_words
-from simbridge.trajectory.dropped_rows import dropped_rows
+from simbridge.trajectory.dropped_rows import dropped_rows, lost_samples
 from simbridge.trajectory.rtde_table import RtdeTable, find_vectors, read_header
 
 # The columns that are read, with their width: a recording has a hundred more.
@@ -83,7 +82,8 @@ def read_rtde(
 
     Args:
         path: The file.
-        needed: Fields that it must contain.
+        needed: Fields that it must contain, and without which a sample is lost; empty for all that
+            it contains.
         rate: Samples per s of a file without stamps.
 
     Raises:
@@ -93,12 +93,8 @@ def read_rtde(
     table = RtdeTable(Path(path), VECTOR_NAMES)
     time_name = next((name for name in TIMES if name in table.scalars), None)
     fields = _find_fields(table)
-    # Without any field, the first thing to ask for is the target positions.
-    expected = needed if fields else (*needed, "target_q")
-    missing = [name for name in expected if name not in fields]
     has_times = time_name is not None or rate is not None
-    if missing or not has_times:
-        _refuse_missing(table, missing, fields=fields, has_times=has_times)
+    _check_columns(table, needed, fields=fields, has_times=has_times)
     if time_name is not None and rate is not None:
         table.refuse(f"it has times ({time_name}); omit --rate")
 
@@ -109,14 +105,16 @@ def read_rtde(
         table.refuse(f"its columns of {join_words(empty)} hold no number{_advice(values)}")
     lines = np.array(line_numbers)
 
-    # Rows that are whole, and of these the ones with a new stamp.
+    # Rows that are whole in the needed fields, and of these the ones with a new stamp.
+    if needed:
+        values = {name: values[name] for name in needed}
     is_whole = np.isfinite(stamps) & _are_whole(list(values.values()))
     is_new = np.ones(len(stamps), dtype=bool)
     is_new[is_whole] = _are_new(stamps[is_whole])
     is_used = is_whole & is_new
     notes = [
         *table.notes,
-        *dropped_rows("row", lines[~is_whole].tolist(), detail="with a missing value"),
+        *lost_samples(lines[~is_whole].tolist()),
         *dropped_rows("row", lines[~is_new].tolist(), detail="with the stamp of the row before"),
     ]
 
@@ -181,17 +179,23 @@ def _find_fields(table: RtdeTable) -> dict[str, list[int]]:
     return fields
 
 
-def _refuse_missing(
-    table: RtdeTable, missing: Sequence[str], *, fields: Mapping[str, list[int]], has_times: bool
-) -> NoReturn:
+def _check_columns(
+    table: RtdeTable, needed: Sequence[str], *, fields: Mapping[str, list[int]], has_times: bool
+) -> None:
     """Refuse a file without stamps, or without fields that are needed.
 
     Args:
         table: The file.
-        missing: Names of the needed fields that it does not have.
+        needed: Names of the needed fields.
         fields: Fields that it has.
         has_times: Whether its instants are known.
     """
+    # Without any field, the first thing to ask for is the target positions.
+    expected = needed if fields else (*needed, "target_q")
+    missing = [name for name in expected if name not in fields]
+    if not missing and has_times:
+        return
+
     columns = [] if has_times else ["timestamp"]
     columns += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
     advice = _advice(fields) if missing else ""
@@ -240,8 +244,10 @@ def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
             "it has no six columns of joint positions: target_q_0 to target_q_5 (or q_0 to q_5)"
         )
 
-    values, _ = table.rows(table.vectors[names[0]])
-    values = values[np.isfinite(values).all(axis=1)]
-    if not len(values):
+    values, line_numbers = table.rows(table.vectors[names[0]])
+    is_whole = _are_whole([values])
+    if not is_whole.any():
         table.refuse("it has no row of joint positions")
-    return values, tuple(table.notes)
+    lost_lines = np.array(line_numbers)[~is_whole].tolist()
+    notes = [*table.notes, *lost_samples(lost_lines)]
+    return values[is_whole], tuple(map(str, notes))

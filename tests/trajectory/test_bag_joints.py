@@ -144,7 +144,7 @@ def test_messages_of_nan_are_left_out_with_a_note(tmp_path):
     joints[20] = np.nan
     path = write_joints(tmp_path / "joints", messages_of(joints=joints))
 
-    with pytest.warns(UserWarning, match=r"1 lost joint position of nan left out \(message 21\)"):
+    with pytest.warns(UserWarning, match=r"1 lost sample left out \(message 21\)"):
         motion = read(path)
 
     assert np.array_equal(motion.joints, np.delete(JOINTS, 20, axis=0))

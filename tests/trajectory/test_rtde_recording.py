@@ -89,7 +89,7 @@ def test_doubled_and_broken_rows_are_dropped(tmp_path):
 
     assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
     assert recording.notes == (
-        "1 row with a missing value left out (line 5)",
+        "1 lost sample left out (line 5)",
         "2 rows with the stamp of the row before left out (lines 4 and 7)",
     )
 
@@ -142,7 +142,28 @@ def test_missing_values_are_called_so(tmp_path, word):
     file = tmp_path / "recording.csv"
     file.write_text(table(["timestamp", *joint_names()], ROWS, ",").replace("1.3", word))
 
-    assert read_rtde(file).notes == ("1 row with a missing value left out (line 4)",)
+    assert read_rtde(file).notes == ("1 lost sample left out (line 4)",)
+
+
+def test_lost_fields_that_are_not_needed_lose_nothing(tmp_path):
+    file = tmp_path / "recording.csv"
+    names = ["timestamp", *joint_names(), *(f"actual_q_{k}" for k in range(6))]
+    rows = np.column_stack([ROWS, ROWS[:, 1:]])
+    rows[2, 9] = np.nan
+    file.write_text(table(names, rows, ","))
+
+    assert read_rtde(file).notes == ("1 lost sample left out (line 4)",)
+    assert read_rtde(file, ["target_q"]).notes == ()
+
+
+def test_lost_commands_are_counted(tmp_path):
+    file = tmp_path / "joints.csv"
+    file.write_text(table(["timestamp", *joint_names()], ROWS, ",").replace("1.3", ""))
+
+    commands, notes = read_joint_positions(file)
+
+    assert len(commands) == len(ROWS) - 1
+    assert notes == ("1 lost sample left out (line 4)",)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_file_that_is_no_text_is_refused(refused, tmp_path):
     ("bad", "where"),
     [
         (f"0.1 hello 0.164 0.3 {DOWN}", "line 2, x: 'hello' is not a number"),
-        (f"0.1 0.71 0.164 nan {DOWN}", "line 2, z: nan is not a finite number"),
+        (f"0.1 0.71 0.164 -inf {DOWN}", "line 2, z: -inf is not a finite number"),
         (f"0.1 0.71 inf 0.3 {DOWN}", "line 2, y: inf is not a finite number"),
         ("0.1 0.71 0.164 0.3 0 0 0", "line 2: 7 columns where 8 are expected"),
         (f"-0.1 0.71 0.164 0.3 {DOWN}", "line 2, time: time -0.1 s is not after 0.0 s"),

@@ -52,19 +52,13 @@ def answers(cli, tmp_path, without_pages):
     return answers
 
 
-@pytest.mark.parametrize(
-    ("value", "note"),
-    [
-        ("nan", "3 lost samples of nan left out (lines 52 to 54)"),
-        ("", "3 rows without a pose left out (lines 52 to 54)"),
-    ],
-)
-def test_lost_samples_are_said(answers, tmp_path, value, note) -> None:
+@pytest.mark.parametrize("value", ["nan", ""])
+def test_lost_samples_are_said(answers, tmp_path, value) -> None:
     rows = with_lost(poses(), {50, 51, 52}, value)
     path = write(tmp_path / "lost.csv", rows, "t,x,y,z,qx,qy,qz,qw")
 
     for message in answers(path):
-        assert note in message
+        assert "3 lost samples left out (lines 52 to 54)" in message
 
 
 def test_repeated_rows_are_said(answers, tmp_path) -> None:
@@ -85,7 +79,7 @@ def test_lost_frames_of_motion_capture_are_said(answers, tmp_path) -> None:
     path = write(tmp_path / "motive.csv", rows, *motive(unit="Meters"))
 
     for message in answers(path, "--transform", "0", "0", "0", "0", "0", "0", "1"):
-        assert "3 rows without a pose left out (lines 58 to 60)" in message
+        assert "3 lost samples left out (lines 58 to 60)" in message
 
 
 @pytest.fixture
@@ -160,6 +154,6 @@ def test_many_lost_samples_are_a_gap(cli, long_loss) -> None:
 def test_every_treatment_takes_lost_samples(cli, long_loss, treatment: str) -> None:
     answer = cli("check", long_loss, "--gaps", treatment, "--on-limits", "limit")
 
-    assert "30 lost samples of nan left out (lines 52 to 81)" in answer.message
+    assert "30 lost samples left out (lines 52 to 81)" in answer.message
     assert "1 gap: 0.620 s after 0.9800 s" in answer.message
     assert answer.status == 0

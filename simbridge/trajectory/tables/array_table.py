@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
-from simbridge.robot.pose import Array
-from simbridge.trajectory.dropped_rows import dropped_rows
+from simbridge.robot.pose import Array, Flags
+from simbridge.text import counted
+from simbridge.trajectory.dropped_rows import lost_samples
 from simbridge.trajectory.tables.array_files import NamedArrays, read_arrays
 from simbridge.trajectory.tables.choice import Choice, columns_flag
 from simbridge.trajectory.tables.column_roles import find_roles
@@ -229,18 +230,26 @@ def _pick(table: ArrayColumns, indices: tuple[int, ...]) -> list[NDArray[np.gene
 
 
 def _table(table: ArrayColumns, columns: Columns, parts: list[NDArray[np.generic]]) -> Table:
-    """Return the table of these columns, without the rows of nan."""
+    """Return the table of these columns, without lost samples."""
     values: Array = np.column_stack(parts).astype(float)
-    is_lost = np.isnan(values).all(axis=1)
+    times = _pick(table, columns.time_indices)
+    is_lost: Flags = np.asarray(np.isnan(values).any(axis=1))
+    for stamps in times:
+        if stamps.dtype.kind in "fmM":
+            is_lost |= np.isnan(stamps)
+    if is_lost.all() and len(is_lost):
+        count = counted(len(is_lost), "sample")
+        raise InputFileError(table.path, f"all of its {count} are lost (nan or empty)")
+
     rows = np.flatnonzero(~is_lost)
     not_finite = np.argwhere(~np.isfinite(values[rows]))
     if len(not_finite):
         index, column = not_finite[0]
         _refuse_value(table.path, columns, values, row=int(rows[index]), column=int(column))
 
-    stamp_columns = [array[rows] for array in _pick(table, columns.time_indices)]
+    stamp_columns = [array[rows] for array in times]
     lost_rows = (np.flatnonzero(is_lost) + 1).tolist()
-    dropped = dropped_rows("lost sample", lost_rows, detail="of nan", unit="row")
+    dropped = lost_samples(lost_rows, unit="row")
     return Table(columns, _stamps(stamp_columns), values[rows], rows, dropped=tuple(dropped))
 
 

@@ -93,7 +93,7 @@ class Table:
     rows: NDArray[np.intp]
     lines: Sequence[int] = ()
     frame: str = ""
-    dropped: tuple[DroppedRows, ...] = ()
+    dropped: tuple[DroppedRows | str, ...] = ()
 
     def line(self, row: int) -> int | None:
         """Return the line of a row, counted from 1; None where a file has no lines."""

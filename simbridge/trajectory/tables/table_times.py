@@ -53,7 +53,7 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
     if not isinstance(table.stamps, np.ndarray):
         return _times_of_words(path, table, poses, seconds_by)
     if table.stamps.dtype.kind != "f":
-        return _times_of_dates(path, table, table.stamps)
+        return _times_of_dates(table.stamps)
 
     numbers = table.stamps.astype(float)
     if columns.rate is not None:
@@ -72,12 +72,8 @@ def _since_first(nanoseconds: Counts, clock: str) -> TableTimes:
     return TableTimes((nanoseconds - first) / NANOSECONDS_PER_SECOND, first, clock)
 
 
-def _times_of_dates(path: str | Path, table: Table, stamps: np.ndarray) -> TableTimes:
+def _times_of_dates(stamps: np.ndarray) -> TableTimes:
     """Return the instants of dates or durations (T,)."""
-    is_missing = np.isnat(stamps)
-    if is_missing.any():
-        row = table.row_number(int(np.argmax(is_missing)))
-        raise InputFileError(path, f"row {row} has no time")
     clock = "wall clock" if stamps.dtype.kind == "M" else "durations"
     return _since_first(stamps.astype(np.int64), clock)
 

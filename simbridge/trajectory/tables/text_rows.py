@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import NoReturn
@@ -14,11 +15,15 @@ from simbridge.errors import InputFileError
 from simbridge.quoting import quoted, quoted_list
 from simbridge.reading_progress import with_progress
 from simbridge.robot.pose import Array, Flags
-from simbridge.trajectory.dropped_rows import dropped_rows
+from simbridge.text import counted
+from simbridge.trajectory.dropped_rows import DroppedRows, lost_samples
 from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table
 from simbridge.trajectory.tables.text_lines import content_of, find_separator, is_number
 from simbridge.trajectory.tables.wall_clock import TIMES_OF_DAY, WALL_CLOCK_START
+
+# What stands for a time that is missing.
+MISSING_STAMPS = frozenset({"", "nan", "nat"})
 
 
 class TextRows:
@@ -57,8 +62,10 @@ class TextRows:
         self._stamps: list[tuple[str, ...]] = []
         # The line in which each frame is named first.
         self._frames: dict[str, int] = {}
-        # Lines without a pose.
+        # Lines of samples that are lost, as one of their fields is empty.
         self._empty_lines: list[int] = []
+        # What is said about the end of the file, where a line is cut off.
+        self._cut_off: list[str] = []
         # The words that every row must have, as the first one has them.
         self._constant_words: list[str] = []
 
@@ -71,7 +78,9 @@ class TextRows:
         is_captured = self._columns.width is None
         for number, line in with_progress(self._path, lines, first):
             content = content_of(line)
-            if content:
+            if number == len(lines) and self._is_cut_off(content):
+                self._cut_off = [f"the file is cut off in line {number}, which is left out"]
+            elif content:
                 self._read_row(number, content)
             elif is_captured and self._lines:
                 # Vicon writes the markers below the objects.
@@ -83,7 +92,8 @@ class TextRows:
         fields = content.split(self._separator)
         if columns.width is not None and len(fields) != columns.width:
             fields = self._other_fields(number, content, fields)
-        elif columns.width is None and not self._has_pose(fields):
+        elif columns.width is None and len(fields) <= self._last_index:
+            # Motion capture leaves out the fields of a lost sample at the end of a line.
             self._empty_lines.append(number)
             return
 
@@ -93,20 +103,29 @@ class TextRows:
         try:
             numbers = [*map(float, words)]
         except ValueError:
-            # What is wrong is analysed only when something is.
-            if not self._is_without_pose(fields):
-                self._refuse_word(number, words)
-            self._empty_lines.append(number)
+            self._note_empty(number, words)
             return
         if "_" in content and not all(map(is_number, words)):
             self._refuse_word(number, words)
 
-        self._values.extend(numbers)
         if self._has_word_stamps:
-            self._stamps.append(tuple(bare(fields[i]) for i in columns.time_indices))
+            stamp = tuple(bare(fields[i]) for i in columns.time_indices)
+            if not MISSING_STAMPS.isdisjoint(map(str.lower, stamp)):
+                self._empty_lines.append(number)
+                return
+            self._stamps.append(stamp)
+        self._values.extend(numbers)
         if columns.frame_index is not None:
             self._frames.setdefault(bare(fields[columns.frame_index]), number)
         self._lines.append(number)
+
+    def _note_empty(self, number: int, words: Sequence[str]) -> None:
+        """Note a line of which a word is not a number, if it is empty, else refuse it."""
+        filled_words = [word for word in words if word.strip()]
+        is_lost = len(filled_words) < len(words) and all(map(is_number, filled_words))
+        if not is_lost:
+            self._refuse_word(number, words)
+        self._empty_lines.append(number)
 
     def table(self) -> Table:
         """Return what was read.
@@ -118,16 +137,17 @@ class TextRows:
         lines = np.array(self._lines, dtype=int)
         time_count = 0 if self._has_word_stamps else len(self._columns.time_indices)
 
-        # What trackers write for a sample that they have lost.
-        is_lost: Flags = np.asarray(np.isnan(numbers[:, time_count:]).all(axis=1))
-        lacking = "without joint positions" if self._columns.are_joints else "without a pose"
-        dropped = [
-            *dropped_rows("row", self._empty_lines, detail=lacking),
-            *dropped_rows("lost sample", lines[is_lost].tolist(), detail="of nan"),
-        ]
+        # Nan, and nothing, are what trackers write for a sample that they have lost.
+        is_lost: Flags = np.asarray(np.isnan(numbers).any(axis=1))
+        lost_lines = np.sort([*self._empty_lines, *lines[is_lost].tolist()])
+        dropped: list[DroppedRows | str] = [*lost_samples(lost_lines), *self._cut_off]
+        kept_lines = lines[~is_lost]
+        if len(lost_lines) and not len(kept_lines):
+            self._refuse_all_lost(len(lost_lines), numbers)
+
+        rows = np.searchsorted(np.sort([*lines, *self._empty_lines]), kept_lines)
+        lines = kept_lines
         numbers = numbers[~is_lost]
-        rows = np.searchsorted(np.sort([*lines, *self._empty_lines]), lines[~is_lost])
-        lines = lines[~is_lost]
         self._check_finite(numbers, lines)
 
         stamps: Array | list[tuple[str, ...]] = numbers[:, :time_count].reshape(-1)
@@ -143,13 +163,12 @@ class TextRows:
             dropped=tuple(dropped),
         )
 
-    def _has_pose(self, fields: Sequence[str]) -> bool:
-        """Return whether all fields that are read are filled."""
-        return len(fields) > self._last_index and all(map(str.strip, self._pick(fields)))
-
-    def _is_without_pose(self, fields: Sequence[str]) -> bool:
-        """Return whether all fields of the values are empty, as pandas writes rows of nan."""
-        return not any(fields[index].strip() for index in self._columns.indices)
+    def _is_cut_off(self, content: str) -> bool:
+        """Return whether the last line, if it has no line end, has fewer fields than the others."""
+        # Lines of motion capture may end behind the pose.
+        width = self._columns.width or self._last_index + 1
+        fields = content.split(self._separator)
+        return bool(content) and bool(self._lines) and len(fields) < width
 
     def _check_constant_words(self, number: int, fields: Sequence[str]) -> None:
         """Refuse a line whose constant words, the names of joints, are not those of the first."""
@@ -186,6 +205,19 @@ class TextRows:
             line = int(lines[row])
             raise InputFileError(self._path, reason, line=line, field=self._names[column])
 
+    def _refuse_all_lost(self, count: int, numbers: Array) -> NoReturn:
+        """Refuse a file of which every sample is lost.
+
+        Args:
+            count: The number of samples.
+            numbers: Their numbers (T, k), without the rows of which a field is empty.
+        """
+        never_there = np.flatnonzero(np.isnan(numbers).all(axis=0))
+        names = [self._names[column] for column in never_there.tolist()]
+        where = f": {quoted_list(names)} never has a number" if len(numbers) and names else ""
+        reason = f"all of its {counted(count, 'sample')} are lost (nan or empty){where}"
+        raise InputFileError(self._path, reason)
+
     def _frame(self) -> str:
         """Return the frame that the rows name, else that of the format."""
         if len(self._frames) > 1:
@@ -204,8 +236,6 @@ class TextRows:
         )
         word = word.strip()
         reason = f"{quoted(word)} is not a number"
-        if not word:
-            reason = "a number is missing; leave such rows out"
         if is_number(word.replace(",", ".", 1)):
             reason += "; write it with a decimal point"
         elif ":" in word:
@@ -227,18 +257,33 @@ def read_rows(path: str | Path, lines: Sequence[str], columns: Columns, first: i
 
     content = content_of(lines[first])
     separator = "," if columns.width is None else find_separator(content)
-    has_word_stamps = len(columns.time_indices) > 1 or (
-        len(columns.time_indices) == 1
-        and _is_long_or_a_date(content.split(separator), columns.time_indices[0])
-    )
+    has_word_stamps = len(columns.time_indices) > 1
+    if len(columns.time_indices) == 1:
+        stamp = _first_stamp(islice(lines, first, None), separator, columns.time_indices[0])
+        has_word_stamps = _is_long_or_a_date(stamp)
     rows = TextRows(path, columns, separator, has_word_stamps=has_word_stamps)
     rows.read(lines, first)
     return rows.table()
 
 
-def _is_long_or_a_date(fields: Sequence[str], index: int) -> bool:
+def _first_stamp(lines: Iterable[str], separator: str | None, index: int) -> str:
+    """Return the first stamp that is there; "" if there is none.
+
+    Args:
+        lines: Lines with numbers.
+        separator: What separates the fields; None for blanks.
+        index: The column of the stamps.
+    """
+    for line in lines:
+        fields = content_of(line).split(separator)
+        stamp = bare(fields[index]) if index < len(fields) else ""
+        if stamp and stamp.lower() != "nan":
+            return stamp
+    return ""
+
+
+def _is_long_or_a_date(stamp: str) -> bool:
     """Return whether a stamp is a time of day, or has more digits than a double should hold."""
-    word = bare(fields[index]) if index < len(fields) else ""
-    if WALL_CLOCK_START.match(word):
+    if WALL_CLOCK_START.match(stamp):
         return True
-    return word.isdecimal() and float(word) >= LONG_STAMP
+    return stamp.isdecimal() and float(stamp) >= LONG_STAMP

@@ -281,11 +281,25 @@ def test_parquet_of_pandas_has_wall_time(tmp_path) -> None:
 
 def test_an_infinite_number_is_refused_by_row(tmp_path) -> None:
     poses = POSES.copy()
-    poses[3, 1] = np.nan
+    poses[3, 1] = np.inf
 
     np.savez(tmp_path / "a.npz", t=NS / 1e9, position=poses[:, :3], quat_xyzw=poses[:, 3:])
 
-    assert "row 4: nan is not a finite number" in refusal(tmp_path / "a.npz")
+    assert "row 4: inf is not a finite number" in refusal(tmp_path / "a.npz")
+
+
+def test_a_part_of_a_row_is_lost_with_it(tmp_path) -> None:
+    times = NS / 1e9
+    poses = POSES.copy()
+    times[2] = np.nan
+    poses[3, 1] = np.nan
+    poses[5, 6] = np.nan
+    np.savez(tmp_path / "a.npz", t=times, position=poses[:, :3], quat_xyzw=poses[:, 3:])
+
+    with pytest.warns(UserWarning, match=r"3 lost samples left out \(rows 3 to 6\)"):
+        read = read_trajectory(tmp_path / "a.npz")
+
+    np.testing.assert_array_equal(read.poses[:, :3], np.delete(POSES, [2, 3, 5], axis=0)[:, :3])
 
 
 def test_parquet_needs_its_extra(tmp_path, monkeypatch) -> None:
@@ -346,12 +360,15 @@ def test_a_duration_is_time_without_plain_names(tmp_path, plain_name, name, kind
     np.testing.assert_array_equal(read_trajectory(alone).times, NS * 2 / 1e9)
 
 
-def test_a_missing_duration_is_refused_by_row(tmp_path) -> None:
+def test_a_missing_duration_is_a_lost_sample(tmp_path) -> None:
     durations = NS.astype("timedelta64[ns]")
 
     durations[5] = np.timedelta64("NaT")
 
-    assert "row 6 has no time" in refusal(parquet_of(tmp_path / "a.parquet", time=durations))
+    with pytest.warns(UserWarning, match=r"1 lost sample left out \(row 6\)"):
+        read = read_trajectory(parquet_of(tmp_path / "a.parquet", time=durations))
+
+    assert len(read.times) == len(NS) - 1
 
 
 def test_a_nameless_pandas_index_is_the_time(tmp_path) -> None:

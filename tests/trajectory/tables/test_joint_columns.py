@@ -252,7 +252,7 @@ def test_rows_of_nan_are_left_out(write):
     joints = JOINTS.copy()
     joints[[20, 21]] = np.nan
 
-    with pytest.warns(UserWarning, match=r"2 lost samples of nan left out \(lines 22 and 23\)"):
+    with pytest.warns(UserWarning, match=r"2 lost samples left out \(lines 22 and 23\)"):
         motion = read(write(NAMES, joints))
 
     assert len(motion.joints) == len(JOINTS) - 2
@@ -264,7 +264,7 @@ def test_rows_without_joints_are_left_out(write):
     lines[21] = lines[21].split(",")[0] + "," * len(NAMES)
     path.write_text("\n".join(lines))
 
-    with pytest.warns(UserWarning, match=r"1 row without joint positions left out \(line 22\)"):
+    with pytest.warns(UserWarning, match=r"1 lost sample left out \(line 22\)"):
         motion = read(path)
 
     assert np.array_equal(motion.joints, np.delete(JOINTS, 20, axis=0))

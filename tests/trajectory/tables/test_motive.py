@@ -80,7 +80,7 @@ def test_lost_frames_are_left_out(write_table) -> None:
     table = captured()
     table[5][2:] = [""] * 10
 
-    with pytest.warns(UserWarning, match="1 row without a pose left out"):
+    with pytest.warns(UserWarning, match="1 lost sample left out"):
         read = read_trajectory(write_table(table, *motive()))
 
     np.testing.assert_allclose(np.diff(read.times)[4], 0.04)

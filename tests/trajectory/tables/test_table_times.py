@@ -57,7 +57,7 @@ def test_whole_number_dates_need_a_choice(write_table, tmp_path, time) -> None:
 
 
 def test_a_later_kind_of_time_is_refused(write_table) -> None:
-    for word in ("noon", "1764097182", "NaT"):
+    for word in ("noon", "1764097182"):
         times = ["2025-11-25T19:00:00", "2025-11-25T19:00:01", word]
 
         message = refusal(write_table(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
