@@ -39,7 +39,7 @@ def inspect(flags: InspectFlags) -> int:
     scenario = load_scenario(flags.file, arm, options.reading, any_frame=True)
     solver = choose_solver(scenario, arm)
     facts, attained = measure(scenario.trajectory, solver)
-    facts = replace(facts, unknown_frame=scenario.unknown_frame)
+    facts = replace(facts, unknown_frame=scenario.unknown_frame, frame_flags=scenario.frame_flags)
 
     # Where nothing of a file is in reach, it may belong elsewhere.
     if facts.reach is not None and facts.reach.share == 0.0 and facts.read_as:
@@ -93,7 +93,7 @@ def _rows(
     """
     rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
     if facts.unknown_frame:
-        rows.append(("frame", _unknown_frame(facts.unknown_frame)))
+        rows.append(("frame", _unknown_frame(facts)))
 
     # Steps in time and in space.
     if facts.rate_hz is not None:
@@ -121,11 +121,12 @@ def _rows(
     return rows
 
 
-def _unknown_frame(frame: str) -> str:
-    """Say that nothing relates the frame of the poses to the arm."""
+def _unknown_frame(facts: TrajectoryFacts) -> str:
+    """Say that nothing relates the frame of the poses to the arm, and which flags do."""
+    flags = [*map(escape, facts.frame_flags), "--transform", "--anchor"]
     return (
-        f"{escape(quoted(frame))}: where it is relative to base_link is not known; run and check "
-        "refuse it without --transform or --anchor"
+        f"{escape(quoted(facts.unknown_frame))}: where it is relative to base_link is not known; "
+        f"run and check refuse it without {', '.join(flags[:-1])} or {flags[-1]}"
     )
 
 

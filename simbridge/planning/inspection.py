@@ -59,6 +59,7 @@ class TrajectoryFacts:
         read_as: How its file was read, in one line; "" if it is from none.
         unknown_frame: The frame of a file's poses that nothing relates to base_link; extent and
             reach are as if it were base_link. "" where the poses are in base_link.
+        frame_flags: Flags of which one may relate that frame to base_link.
         placement: Where the arm attains none of a file: the transform that brings it in reach (7,),
             m and quaternion.
     """
@@ -81,6 +82,7 @@ class TrajectoryFacts:
     reach: Reach | None
     read_as: str = ""
     unknown_frame: str = ""
+    frame_flags: tuple[str, ...] = ()
     placement: tuple[float, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:

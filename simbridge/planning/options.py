@@ -80,6 +80,13 @@ class Options:
         "base_link",
         "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant).",
     )
+    base_frame: str | None = planned_option(
+        None,
+        "What a file calls the arm's base, where that is not base_link: left_base_link. A bag's tf "
+        "places the poses in it. With --frame base it is the pendant's base.",
+        "NAME",
+        "base_link",
+    )
     transform: tuple[float, ...] = planned_option(
         (),
         "Transform from the frame of a file's poses to base_link: x y z in m, and a quaternion.",
@@ -126,6 +133,13 @@ class Options:
         "from it. It is read and placed like the file.",
         "FILE",
         "the file itself",
+        table="scenario",
+    )
+    reference_offset: float | None = option(
+        None,
+        "Seconds to add to the times of --reference, where its clock is not the file's.",
+        "SECONDS",
+        "0",
         table="scenario",
     )
     column: Column | None = planned_option(

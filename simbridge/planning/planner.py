@@ -215,8 +215,8 @@ def nearest_placement(
         The transform (7,) from the file's frame to base_link, in place of the options' own, with
         the shift in whole mm; None if there is none.
     """
-    # An anchored motion begins in reach, and a bag whose tf has the arm says where it is.
-    is_placed = options.anchor is not None or scenario.is_placed_by_tf
+    # An anchored motion begins in reach, and some files say where their poses are.
+    is_placed = options.anchor is not None or scenario.is_placed_by_file
     if is_placed or in_another_unit(scenario.trajectory, robot):
         return None
 

@@ -25,8 +25,13 @@ from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, quaternions
 from simbridge.robot.robot import Robot
+from simbridge.trajectory.base_frames import PENDANT_BASE_NAME, base_frame_flags
 from simbridge.trajectory.dropped_rows import warn_of
-from simbridge.trajectory.files import check_frame, read_recording, unknown_frame
+from simbridge.trajectory.files import (
+    check_frame,
+    read_recording,
+    unknown_frame,
+)
 from simbridge.trajectory.gaps import treat_gaps
 from simbridge.trajectory.ground_truth import cut_to_samples
 from simbridge.trajectory.joint_values import MAX_PLAUSIBLE_POSITION
@@ -40,6 +45,15 @@ from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
 # What of a controller's recording is joint positions, and what is poses.
 JOINT_COLUMNS: tuple[Column, ...] = ("actual_q", "target_q")
 POSE_COLUMNS: tuple[Column, ...] = ("actual_TCP_pose", "target_TCP_pose")
+# The joints of every arm in UR's URDF.
+UR_JOINTS = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
 # Targets and trajectory have the same duration within the rounding of stamps since 1970, s.
 DURATION_ROUNDING_S = 1e-6
 
@@ -68,7 +82,9 @@ class Scenario:
             scenarios/.
         unknown_frame: The frame of a file's poses, where any frame is accepted and nothing relates
             this one to base_link; else "".
-        is_placed_by_tf: Whether a bag's own tf placed its poses in base_link.
+        frame_flags: Flags of which one may relate that frame to base_link.
+        is_placed_by_file: Whether a file itself says where its poses are relative to base_link: by
+            a bag's tf, or as poses in UR's base frame.
 
     Raises:
         InvalidParameter: A value is of the wrong kind.
@@ -84,7 +100,8 @@ class Scenario:
     targets: Trajectory | None = None
     file: Path | None = None
     unknown_frame: str = ""
-    is_placed_by_tf: bool = False
+    frame_flags: tuple[str, ...] = ()
+    is_placed_by_file: bool = False
 
     def __post_init__(self) -> None:
         is_trajectory = isinstance(self.trajectory, Trajectory)
@@ -221,12 +238,14 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
     if reading.reference is not None:
         targets = trajectory
         trajectory = _read_truth(Path(reading.reference), robot, reading, samples=motion)
+    frame = unknown_frame(file.recording, file.reading, robot.base_name)
     return Scenario(
         trajectory,
         description=f"Samples of {path.name}",
         targets=targets,
-        unknown_frame=unknown_frame(file.recording, file.reading, robot.base_name),
-        is_placed_by_tf=file.recording.is_placed_by_tf,
+        unknown_frame=frame,
+        frame_flags=base_frame_flags(file.recording, robot.base_name) if frame else (),
+        is_placed_by_file=file.recording.is_placed_by_file,
     )
 
 
@@ -262,6 +281,8 @@ def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: b
     if motion.joints is not None:
         _check_joints_are_not_moved(path, reading)
         is_placed = True
+    if reading.base_frame is not None and not recording.frame:
+        raise InputFileError(path, "it names no frame of its poses; omit --base-frame")
     if is_placed:
         reading = replace(reading, frame="base_link")
     return _FileMotion(motion, recording, reading)
@@ -269,10 +290,11 @@ def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: b
 
 def _check_joints_are_not_moved(path: Path, reading: ReadOptions) -> None:
     """Refuse to place joint positions elsewhere: they would be others."""
-    if reading.transform or reading.anchor or reading.frame == "base":
+    if reading.places or reading.base_frame is not None:
         raise InputFileError(
             path,
-            "recorded joint positions are where they are: omit --transform, --anchor and --frame",
+            "recorded joint positions are where they are: omit --transform, --anchor, --frame and "
+            "--base-frame",
         )
 
 
@@ -296,7 +318,7 @@ def _read_truth(
 
     # The longest piece of it would not cover the samples.
     treatment = None if reading.gaps == "split" else reading.gaps
-    truth = treat_gaps(cut_to_samples(file.motion, samples), treatment)
+    truth = treat_gaps(cut_to_samples(file.motion, samples, reading.reference_offset), treatment)
     home_pose = tool_path(robot, robot.home[None])[0]
     if reading.anchor == "start":
         # Both are moved together: the samples begin at home.
@@ -316,10 +338,18 @@ def _read_samples(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: 
     arm = ArmJoints(
         robot.name, robot.joint_names, tuple(robot.prismatic.tolist()), partial(tool_path, robot)
     )
-    recording = read_recording(path, reading, arm, base=robot.base_name)
+    bases = [robot.base_name]
+    if _is_ur(robot):
+        bases.append(PENDANT_BASE_NAME)
+    recording = read_recording(path, reading, arm, bases=bases)
     if not any_frame:
         check_frame(path, recording, reading, robot.base_name)
     return recording
+
+
+def _is_ur(robot: Robot) -> bool:
+    """Return whether an arm is UR's: by its controller, or as the joints of UR's URDF."""
+    return bool(robot.series) or robot.joint_names == UR_JOINTS
 
 
 def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -> Trajectory:
@@ -378,8 +408,8 @@ def _check_script_reading(text: str, reading: ReadOptions) -> None:
     """Refuse options for a file of poses where a script is given."""
     if not reading.plain:
         needed = (
-            "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, "
-            "--rate, --gaps and --reference"
+            "a file of poses for --transform, --anchor, --base-frame, --topic, --frames, --from, "
+            "--columns, --rate, --gaps and --reference"
         )
         raise InvalidParameter("scenario", text, needed)
 

@@ -72,6 +72,7 @@ class ScenarioRecord(Struct, kw_only=True):
         floor: Height of the floor in base_link, m; None without a floor.
         sampling: The fields of `Sampling`; None where the solver got the trajectory itself.
         frame: Frame of the poses in a file: "base_link" or "base".
+        base_frame: What the file calls the arm's base.
         transform: From that frame to base_link: x y z, m, and a quaternion.
         anchor: "start" where the motion was moved to the tool's pose at home.
         topic: Topic of a ROS bag, or rigid body of motion capture.
@@ -80,6 +81,7 @@ class ScenarioRecord(Struct, kw_only=True):
         rate: Samples per second of a file without times, Hz.
         gaps: How gaps in a file were filled.
         reference: The file of the true motion, of which `file` has noisy samples.
+        reference_offset: Time added to the stamps of `reference`, s.
         column: The part of an RTDE recording that is the trajectory.
         speed_scale: Playback speed; 1 is the trajectory's own.
         plan: The run directory whose plan was replayed.
@@ -97,6 +99,7 @@ class ScenarioRecord(Struct, kw_only=True):
     floor: Number | str | None = None
     sampling: dict[str, Any] | None = None
     frame: Shown = None
+    base_frame: Shown = None
     transform: Shown = None
     anchor: Shown = None
     topic: Shown = None
@@ -105,6 +108,7 @@ class ScenarioRecord(Struct, kw_only=True):
     rate: Shown = None
     gaps: Shown = None
     reference: Shown = None
+    reference_offset: Shown = None
     column: Shown = None
     speed_scale: Positive
     plan: str | None = None

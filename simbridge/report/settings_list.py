@@ -12,6 +12,7 @@ from simbridge.recording.run_record import (
     BackendRecord,
     ControllerRecord,
     Record,
+    ScenarioRecord,
     SessionRecord,
 )
 from simbridge.recording.settings_file import as_table
@@ -50,7 +51,7 @@ def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
     kinematics = summarize_kinematics(record.kinematics)
     rows.append(("Kinematics", describe_kinematics(kinematics)))
     if scenario.reference:
-        rows.append(("Errors measured from", f"{scenario.reference}"))
+        rows.append(("Errors measured from", _reference(scenario)))
     if scenario.plan:
         rows.append(("Plan", f"replayed from {scenario.plan}"))
 
@@ -85,6 +86,13 @@ def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
     ]
     rows.append(("Versions", ", ".join(versions)))
     return rows
+
+
+def _reference(scenario: ScenarioRecord) -> str:
+    """Return the file of the true motion, with what is added to its times."""
+    offset = scenario.reference_offset
+    shift = "" if offset is None else f", {plain(offset)} s added to its times"
+    return f"{scenario.reference}{shift}"
 
 
 def _controller(controller: ControllerRecord) -> str:

@@ -105,9 +105,19 @@ class BagTransforms:
         """All frames, sorted."""
         return sorted({frame for key in self.keys for frame in key})
 
+    def connected_frames(self, frame: str) -> list[str]:
+        """Return the frames that a frame is connected to, sorted."""
+        return [name for name in self.frames if self.find_path(frame, name)]
+
     def find_path(self, parent: str, child: str) -> list[ChainStep] | None:
         """Return the transforms on the way from one frame to another; None without one."""
         return find_path(self.keys, parent, child)
+
+    def is_static_between(self, parent: str, child: str) -> bool:
+        """Return whether two frames are connected, by transforms that all hold always."""
+        static_keys = {(name.parent, name.child) for name in self.recorded if name.is_static}
+        path = self.find_path(parent, child) or []
+        return bool(path) and all(step.key in static_keys for step in path)
 
     def fault_between(self, parent: str, child: str) -> str:
         """Return why tf does not relate two frames, as a clause; "" if it does."""

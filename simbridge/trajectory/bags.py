@@ -27,7 +27,7 @@ def bag_recording(
     frames: Sequence[str],
     *,
     rate: float | None = None,
-    base: str = "",
+    bases: Sequence[str] = (),
 ) -> Recording:
     """Return the motion in a bag.
 
@@ -36,8 +36,8 @@ def bag_recording(
         topic: See `simbridge.trajectory.files.read_bag`.
         frames: Likewise.
         rate: Likewise.
-        base: Name of the arm's base, in which the bag's tf places the poses if it can; "" leaves
-            them in their frame.
+        bases: Names of the frames of the arm's base. The bag's tf places the poses in the first
+            one to which it relates them. Empty: they are left in their frame.
     """
     transforms = BagTransforms(bag)
     if frames:
@@ -58,19 +58,40 @@ def bag_recording(
         samples = sort_samples(bag.path, poses.samples)
 
     # The bag's own tf knows where the arm is.
-    obstacle = ""
-    is_placed_by_tf = False
-    if base and frame not in ("", base):
-        obstacle = transforms.fault_between(base, frame)
-        if not obstacle:
+    fault = ""
+    is_placed = False
+    if bases and frame and frame not in bases[:1]:
+        base = _related_base(transforms, frame, bases)
+        fault = "" if base == frame else transforms.fault_between(base, frame)
+        is_placed = base != frame and not fault
+        if is_placed:
             samples, moves = place_in_base(transforms, samples, frame=frame, base=base)
-            source += f", placed from {frame} by {'moving' if moves else 'static'} tf"
-            is_placed_by_tf = True
-            frame = ""
+            source += f", placed from {frame} in {base} by {'moving' if moves else 'static'} tf"
+            frame = base
 
     motion = motion_of(bag, name, samples)
-    motion = describe_reading(motion, source, frame)
-    return Recording(motion, frame, is_placed_by_tf=is_placed_by_tf, tf_fault=obstacle)
+    motion = describe_reading(motion, source, "" if is_placed else frame)
+    return Recording(
+        motion,
+        frame,
+        is_placed_by_file=is_placed,
+        tf_fault=fault,
+        related_frames=tuple(transforms.connected_frames(frame)) if fault else (),
+    )
+
+
+def _related_base(transforms: BagTransforms, frame: str, bases: Sequence[str]) -> str:
+    """Return the first frame of the arm's base that tf relates to a frame, or that it is.
+
+    Where there is none, it is the first of all. A frame with the name of UR's base frame that moves
+    may be the base of a vehicle.
+    """
+    if transforms.find_path(bases[0], frame):
+        return bases[0]
+    for base in bases[1:]:
+        if base == frame or transforms.is_static_between(base, frame):
+            return base
+    return bases[0]
 
 
 def _choose_times(poses: Poses, rate: float | None) -> None:

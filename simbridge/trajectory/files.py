@@ -14,6 +14,7 @@ from simbridge.trajectory.bag_reader import open_bag
 from simbridge.trajectory.bag_tf import BagTransforms
 from simbridge.trajectory.bag_topics import BagTopics
 from simbridge.trajectory.bags import bag_recording
+from simbridge.trajectory.base_frames import base_frame_flags, place_pendant_base
 from simbridge.trajectory.read_options import Frame, ReadOptions
 from simbridge.trajectory.recording import Recording, recording_of
 from simbridge.trajectory.tables.array_files import ARRAY_SUFFIXES
@@ -59,7 +60,7 @@ def read_recording(
     reading: ReadOptions | None = None,
     arm: ArmJoints | None = None,
     *,
-    base: str = "",
+    bases: Sequence[str] = (),
 ) -> Recording:
     """Read a file of any format, with its poses in the file's own frame; gaps are left as they are.
 
@@ -67,18 +68,25 @@ def read_recording(
         path: The file, or the directory of a ROS 2 bag.
         reading: How it is read.
         arm: The arm whose joint positions may be read instead of poses; None for poses only.
-        base: Name of the arm's base: the tf of a bag places the poses in it, if it can and the
-            reading has no placement of its own.
+        bases: Names of the frames of the arm's base, unless the reading places the poses: base_link
+            first, then UR's base frame for an arm that has it. The tf of a bag places the poses in
+            one of them, if it can.
 
     Raises:
         InputFileError: As `read_trajectory`.
     """
     file = Path(path)
     reading = reading or ReadOptions()
+    if reading.base_frame is not None:
+        bases = (reading.base_frame,)
+    elif reading.places:
+        bases = ()
+
     if is_bag(file):
         if reading.columns is not None:
             raise InputFileError(file, "a bag has no columns; omit --columns")
-        return _read_bag_recording(file, reading, arm, base="" if reading.places else base)
+        recording = _read_bag_recording(file, reading, arm, bases)
+        return place_pendant_base(recording, bases)
 
     choice = replace(reading.choice, arm=arm, asks_for_joints=reading.column == "joints")
 
@@ -90,18 +98,18 @@ def read_recording(
 
     if reading.frames:
         raise InputFileError(file, "a text file has no tf; omit --frames")
-    return _read_text_recording(file, reading, choice)
+    return place_pendant_base(_read_text_recording(file, reading, choice), bases)
 
 
 def _read_bag_recording(
-    file: Path, reading: ReadOptions, arm: ArmJoints | None, *, base: str
+    file: Path, reading: ReadOptions, arm: ArmJoints | None, bases: Sequence[str]
 ) -> Recording:
     """Read the poses, or the joint positions of an arm, in a bag."""
     with open_bag(file) as bag:
         if arm is not None and has_joints_to_read(bag, reading):
             motion = joint_recording(bag, arm, reading.topic, reading.rate)
             return Recording(motion, frame="")
-        return bag_recording(bag, reading.topic, reading.frames, rate=reading.rate, base=base)
+        return bag_recording(bag, reading.topic, reading.frames, rate=reading.rate, bases=bases)
 
 
 def _read_text_recording(file: Path, reading: ReadOptions, choice: Choice) -> Recording:
@@ -212,13 +220,16 @@ def check_frame(path: str | Path, recording: Recording, reading: ReadOptions, ba
     frame = unknown_frame(recording, reading, base)
     if not frame:
         return
-    pendant = "--frame base, if that is the pendant's; else " if frame == "base" else ""
     fault = f" ({recording.tf_fault})" if recording.tf_fault else ""
+    flags = base_frame_flags(recording, base)
+    candidates = f"If one of its frames is the arm's base, add {' or '.join(flags)}; else place"
+    pendant = "--frame base, if that is the pendant's; else " if frame == "base" else ""
     raise InputFileError(
         path,
-        f"its poses are in the frame {quoted(frame)}, not in {reading.frame}{fault}. Place it with "
-        f"{pendant}--transform x y z qx qy qz qw (0 0 0 0 0 0 1 if it is base_link by another "
-        "name), or move the motion to the arm with --anchor start.",
+        f"its poses are in the frame {quoted(frame)}, not in {reading.frame}{fault}. "
+        f"{candidates if flags else 'Place'} it with {pendant}"
+        "--transform x y z qx qy qz qw (0 0 0 0 0 0 1 if it is base_link by another name), or move "
+        "the motion to the arm with --anchor start.",
         field="frame_id",
     )
 
@@ -232,7 +243,7 @@ def unknown_frame(recording: Recording, reading: ReadOptions, base: str) -> str:
         base: Name of the arm's base.
     """
     frame = recording.frame.lstrip("/")
-    known = {"", reading.frame}
+    known = {"", reading.frame, reading.base_frame}
     if reading.frame == "base_link":
         known.add(base)
     is_placed = bool(reading.transform) or reading.anchor is not None

@@ -17,7 +17,9 @@ STAMP_RESOLUTION = 1e-6
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
-def cut_to_samples(truth: Trajectory, samples: Trajectory) -> Trajectory:
+def cut_to_samples(
+    truth: Trajectory, samples: Trajectory, offset: float | None = None
+) -> Trajectory:
     """Return the part of a true motion at the time of samples of it.
 
     It begins with the first sample and ends with the last one, at poses interpolated there.
@@ -25,13 +27,18 @@ def cut_to_samples(truth: Trajectory, samples: Trajectory) -> Trajectory:
     Args:
         truth: The true motion, as it was recorded.
         samples: The samples, as they were recorded.
+        offset: Time to add to the stamps of the true motion, s; None where both have one clock.
 
     Raises:
         InputFileError: The two have different clocks, or the truth does not cover the samples.
     """
     begin = _begin_after(truth, samples)
+    if offset is None:
+        _check_clocks(truth, samples, begin)
+    else:
+        begin -= offset
     end = begin + samples.duration
-    _check_cover(truth, samples, begin=begin, end=end)
+    _check_cover(truth, samples, begin=begin, offset=offset or 0.0)
 
     inside = np.flatnonzero((truth.elapsed > begin) & (truth.elapsed < end))
     instants = np.concatenate([[begin], truth.elapsed[inside], [end]])
@@ -42,39 +49,48 @@ def cut_to_samples(truth: Trajectory, samples: Trajectory) -> Trajectory:
 
 
 def _begin_after(truth: Trajectory, samples: Trajectory) -> float:
-    """Return when the first sample is, s after the first pose of the truth.
-
-    Both clocks count from 1970, or both from one zero of their own.
-    """
-    truth_is_dated = _is_dated(truth)
-    if truth_is_dated != _is_dated(samples):
-        dated, other = (truth, samples) if truth_is_dated else (samples, truth)
-        raise InputFileError(
-            truth.source,
-            f"the times of {quoted(dated.source)} count from 1970, those of "
-            f"{quoted(other.source)} from a zero of its own: --reference needs one clock for both",
-            field="time",
-        )
+    """Return when the first sample is, s after the first pose of the truth, by their stamps."""
     # Whole ns first: seconds since 1970 are longer than a double.
     zeros = (samples.epoch_ns - truth.epoch_ns) / NANOSECONDS_PER_SECOND
     return float(zeros + (samples.times[0] - truth.times[0]))
 
 
+def _check_clocks(truth: Trajectory, samples: Trajectory, begin: float) -> None:
+    """Refuse times of which some count from 1970 and others from a zero of their own."""
+    truth_is_dated = _is_dated(truth)
+    if truth_is_dated == _is_dated(samples):
+        return
+    dated, other = (truth, samples) if truth_is_dated else (samples, truth)
+    raise InputFileError(
+        truth.source,
+        f"the times of {quoted(dated.source)} count from 1970, those of {quoted(other.source)} "
+        "from a zero of its own: --reference needs one clock for both"
+        f"{_offset_advice(truth, samples, begin)}",
+        field="time",
+    )
+
+
+def _first_time(trajectory: Trajectory) -> float:
+    """Return the first stamp, s by the clock of the file."""
+    return trajectory.epoch_ns / NANOSECONDS_PER_SECOND + float(trajectory.times[0])
+
+
 def _is_dated(trajectory: Trajectory) -> bool:
     """Return whether times count from 1970."""
-    first = trajectory.epoch_ns / NANOSECONDS_PER_SECOND + float(trajectory.times[0])
-    return DATES.contain(first)
+    return DATES.contain(_first_time(trajectory))
 
 
-def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, end: float) -> None:
+def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, offset: float) -> None:
     """Refuse a truth that does not cover samples.
 
     Args:
         truth: The true motion.
         samples: The samples.
         begin: When the first sample is, s after the first pose of the truth.
-        end: When the last one is, the same.
+        offset: Time that was added to the stamps of the truth, s.
     """
+    end = begin + samples.duration
+    is_apart = begin > truth.duration or end < 0.0
     missing = []
     if begin < -STAMP_RESOLUTION:
         missing.append(f"the first {significant(-begin, 4)} s")
@@ -82,10 +98,36 @@ def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, end: f
         missing.append(f"the last {significant(end - truth.duration, 4)} s")
     if not missing:
         return
+
+    lack = "all" if is_apart else join_words(missing)
+    shift = f" with --reference-offset {offset:g}" if offset else ""
     raise InputFileError(
         truth.source,
-        f"as --reference it must cover the time of the targets, {significant(samples.duration, 4)} "
-        f"s in {quoted(samples.source)}: it lacks {join_words(missing)} of them. Both files must "
-        "have one clock",
+        f"as --reference it must cover the time of the targets: it lacks {lack} of them. "
+        f"{quoted(samples.source)} is at {_time_range(samples)}, the reference at "
+        f"{_time_range(truth, offset)}{shift}{_offset_advice(truth, samples, begin + offset)}",
         field="time",
+    )
+
+
+def _time_range(trajectory: Trajectory, offset: float = 0.0) -> str:
+    """Return the first and the last stamp, s by the clock of the file plus an offset."""
+    first = _first_time(trajectory) + offset
+    return f"{first:.3f} to {first + trajectory.duration:.3f} s"
+
+
+def _offset_advice(truth: Trajectory, samples: Trajectory, begin: float) -> str:
+    """Return how to state the offset of a clock, with that between the beginnings as a guess.
+
+    Args:
+        truth: The true motion.
+        samples: The samples.
+        begin: Time from the first stamp of the truth to the first of the samples, s.
+    """
+    if samples.duration > truth.duration + STAMP_RESOLUTION:
+        durations = f"{significant(truth.duration, 4)} s, {significant(samples.duration, 4)} s"
+        return f". It is shorter than the targets ({durations}), so that no offset helps"
+    return (
+        f". If the two clocks differ, state by how much: --reference-offset {begin:.6f} (a guess: "
+        "both recordings begin at one instant)"
     )

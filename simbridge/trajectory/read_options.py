@@ -27,6 +27,8 @@ class ReadOptions:
     Attributes:
         frame: The frame of its poses: base_link, or the pendant's "base", half a turn about z from
             it.
+        base_frame: What the file calls the arm's base, the one that `frame` names; None for its
+            usual name.
         transform: From the file's frame to base_link: x y z (m) qx qy qz qw, premultiplied; none by
             default.
         anchor: "start" moves the whole motion so that its first pose is a given one, such as the
@@ -44,6 +46,8 @@ class ReadOptions:
             them.
         reference: File of the true motion, of which the file's poses are noisy samples; it is read
             and placed like them. None measures errors from the file itself.
+        reference_offset: Time to add to the stamps of the true motion, s, to bring them to the
+            clock of the file; None where both have one clock.
 
     Raises:
         UnknownName, InvalidParameter: One of them is not valid, or they contradict each other.
@@ -59,11 +63,15 @@ class ReadOptions:
     frames: tuple[str, ...] = ()
     gaps: Gaps | None = None
     reference: AnyPath | None = None
+    reference_offset: float | None = None
+    base_frame: str | None = None
 
     def __post_init__(self) -> None:
         _ = self.choice
         if self.rate is not None and not 0.0 < self.rate < math.inf:
             raise InvalidParameter("rate", self.rate, "a positive number of samples per second")
+        if self.reference_offset is not None:
+            self._check_reference_offset(self.reference_offset)
         if self.frames and (len(self.frames) != 2 or self.topic is not None):
             needed = "PARENT and CHILD of tf, without --topic"
             raise InvalidParameter("choice of frames", list(self.frames), needed)
@@ -75,8 +83,19 @@ class ReadOptions:
         ):
             if value is not None and value not in get_args(known):
                 raise UnknownName(name, str(value), get_args(known))
+        if self.base_frame is not None and (self.transform or self.anchor is not None):
+            needed = "left out with --transform and --anchor, which also place the poses"
+            raise InvalidParameter("base frame", self.base_frame, needed)
         if self.transform:
             self._check_transform()
+
+    def _check_reference_offset(self, offset: float) -> None:
+        """Refuse an offset that is not a number of seconds, or of no file."""
+        if not math.isfinite(offset):
+            raise InvalidParameter("offset of the reference", offset, "a number of seconds")
+        if self.reference is None:
+            needed = "left out without --reference FILE, whose times it shifts"
+            raise InvalidParameter("offset of the reference", offset, needed)
 
     def _check_transform(self) -> None:
         """Refuse a transform that is no pose, or that something else contradicts."""

@@ -33,16 +33,20 @@ class Recording(NamedTuple):
         trajectory: Its motion.
         frame: The name of the poses' frame; "" if it has none.
         is_in_pendant_base: Whether the format defines that the poses are in the pendant's base.
-        is_placed_by_tf: Whether the poses are in the arm's base already, by the tf of their bag.
+        is_placed_by_file: Whether the file itself says where its poses are relative to the arm: by
+            the tf of a bag, or as poses in UR's base frame.
         tf_fault: Why the tf of their bag does not relate their frame to the arm's base, as a
             clause; "" where it was not asked.
+        related_frames: The frames to which the tf of their bag relates the poses, where none of
+            them is the arm's base.
     """
 
     trajectory: Trajectory
     frame: str
     is_in_pendant_base: bool = False
-    is_placed_by_tf: bool = False
+    is_placed_by_file: bool = False
     tf_fault: str = ""
+    related_frames: tuple[str, ...] = ()
 
 
 def recording_of(

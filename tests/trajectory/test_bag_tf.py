@@ -18,7 +18,7 @@ COUNT = 100
 
 def read(path, base: str = "base_link", **options):
     """The recording in a bag, for an arm."""
-    return read_recording(path, ReadOptions(**options), base=base)
+    return read_recording(path, ReadOptions(**options), bases=(base,))
 
 
 def tool_in(frame: str, make: Maker):
@@ -59,8 +59,8 @@ def test_still_tf_places_poses_over_several_frames(tmp_path, ros1: bool) -> None
         np.testing.assert_allclose(
             pin.Quaternion(values[3:]).matrix(), expected.rotation, atol=1e-9
         )
-    assert recording.is_placed_by_tf
-    assert recording.trajectory.read_as.endswith("placed from world by static tf")
+    assert recording.is_placed_by_file
+    assert recording.trajectory.read_as.endswith("placed from world in base_link by static tf")
 
 
 def test_the_urdfs_base_may_have_another_name(tmp_path) -> None:
@@ -85,7 +85,7 @@ def test_moving_tf_is_used_at_the_time_of_each_pose(tmp_path) -> None:
 
     # The base is half a sample behind its number.
     np.testing.assert_allclose(recording.trajectory.poses[:, 0], 0.005, atol=1e-9)
-    assert recording.trajectory.read_as.endswith("placed from world by moving tf")
+    assert recording.trajectory.read_as.endswith("placed from world in base_link by moving tf")
 
 
 def test_poses_without_a_transform_are_left_out(tmp_path) -> None:

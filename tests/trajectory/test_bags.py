@@ -115,14 +115,13 @@ def test_topics_without_stamps_are_listed(tmp_path, make) -> None:
     assert read_bag(path, "/plain")[0].poses[0, 0] == 9.0
 
 
-def test_lost_poses_of_nan_leave_a_gap(tmp_path, make) -> None:
+@pytest.mark.parametrize("part", ["position", "orientation"])
+def test_a_lost_pose_leaves_a_gap(tmp_path, make, part: str) -> None:
     messages = [("/tool", make.stamped(t, x)) for t, x in zip(stamps(), X, strict=True)]
     _, lost = messages[2]
-    for vector in (lost.pose.position, lost.pose.orientation):
-        vector.x = vector.y = vector.z = np.nan
-    lost.pose.orientation.w = np.nan
+    getattr(lost.pose, part).x = np.nan
 
-    with pytest.warns(UserWarning, match=r"1 lost pose of nan left out \(message 3\)"):
+    with pytest.warns(UserWarning, match=r"1 lost sample left out \(message 3\)"):
         motion, _ = read_bag(make.write(tmp_path / "a", messages))
 
     np.testing.assert_allclose(motion.times, [0.0, 0.02, 0.06, 0.08])
@@ -499,8 +498,11 @@ def test_frames_are_placed_like_poses(tmp_path, make) -> None:
     path = tf(make, tmp_path / "a")
     robot = load_robot("ur10")
 
-    with pytest.raises(InputFileError, match="its poses are in the frame 'world'"):
+    # What is called base moves, so that it need not be UR's base frame.
+    with pytest.raises(InputFileError, match="its poses are in the frame 'world'") as refusal:
         load_scenario(path, robot, ReadOptions(frames=("world", "tool")))
+
+    assert "add --base-frame base --frame base;" in str(refusal.value)
 
     reading = ReadOptions(frames=("world", "tool"), transform=(0.0,) * 6 + (1.0,))
 

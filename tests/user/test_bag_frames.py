@@ -44,9 +44,8 @@ def test_a_still_transform_to_the_base_needs_no_flag(cli, bag, names) -> None:
     checked = cli("check", path)
 
     assert checked.status == 0, checked.err
-    assert "bag was read as 100 poses, 50 Hz, topic /tool, placed from world by static tf" in (
-        " ".join(checked.out.split())
-    )
+    text = " ".join(checked.out.split())
+    assert "topic /tool, placed from world in base_link by static tf" in text
 
     facts = json.loads(cli("inspect", path, "--json").out)
 
@@ -65,6 +64,108 @@ def test_the_base_may_have_the_urdfs_name(cli, bag, tmp_path, frame: str) -> Non
     assert facts["unknown_frame"] == ""
     assert facts["extent_min_m"][0] == pytest.approx(0.7)
     assert facts["reach"]["share"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("frame", "still", "x"),
+    [
+        ("base", [], -0.7),
+        ("world", [("world", "base", 1.0)], 0.3),
+        ("world", [("world", "table", 0.4), ("table", "base", 0.6)], 0.3),
+    ],
+)
+def test_urs_base_frame_is_known_by_its_name(cli, bag, frame, still, x) -> None:
+    path = bag(frame, *still, x=x)
+
+    inspected = cli("inspect", path)
+
+    remark = "where base is UR's base frame, half a turn about z from base_link"
+    assert remark in " ".join(inspected.out.split())
+    facts = json.loads(cli("inspect", path, "--json").out)
+    assert facts["unknown_frame"] == ""
+    assert facts["extent_max_m"][0] == pytest.approx(0.7)
+    assert facts["extent_max_m"][1] == pytest.approx(-0.1)
+
+
+def test_tf_has_priority_over_the_name_base(cli, bag) -> None:
+    path = bag("base", ("base", "base_link", 1.0), x=1.7)
+
+    facts = json.loads(cli("inspect", path, "--json").out)
+
+    assert facts["extent_min_m"][0] == pytest.approx(0.7)
+    assert "placed from base in base_link by static tf" in facts["read_as"]
+
+
+def test_base_is_unknown_for_another_arm(cli, bag) -> None:
+    facts = json.loads(cli("inspect", bag("base"), "--robot", "planar3r", "--json").out)
+
+    assert facts["unknown_frame"] == "base"
+
+
+def test_a_table_names_urs_base_frame_too(cli, tmp_path) -> None:
+    rows = [f"{0.02 * k},base,{-0.7 - 0.001 * k},0.1,0.3,1,0,0,0" for k in range(100)]
+    path = tmp_path / "poses.csv"
+    path.write_text("\n".join(["t,frame_id,x,y,z,qx,qy,qz,qw", *rows]) + "\n")
+
+    facts = json.loads(cli("inspect", path, "--json").out)
+
+    assert facts["unknown_frame"] == ""
+    assert facts["extent_min_m"][0] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("frame", "still", "x", "flags"),
+    [
+        ("world", ["left_base_link"], 1.7, "--base-frame left_base_link"),
+        ("left/base_link", [], 0.7, "--base-frame left/base_link"),
+        ("world", ["left_base"], 0.3, "--base-frame left_base --frame base"),
+        (
+            "world",
+            ["left_base_link", "right_base_link"],
+            1.7,
+            "--base-frame left_base_link or --base-frame right_base_link",
+        ),
+    ],
+)
+def test_a_prefixed_base_is_offered_and_read(cli, bag, frame, still, x, flags) -> None:
+    path = bag(frame, *(("world", name, 1.0) for name in still), x=x)
+
+    refused = cli("check", path)
+    inspected = cli("inspect", path)
+    placed = cli("inspect", path, "--json", *flags.partition(" or ")[0].split())
+
+    assert refused.status == 2
+    assert f"add {flags};" in refused.message
+    assert flags.replace(" or ", ", ") in " ".join(inspected.out.split())
+    facts = json.loads(placed.out)
+    assert facts["unknown_frame"] == ""
+    assert {round(facts["extent_min_m"][0], 3), round(facts["extent_max_m"][0], 3)} & {0.7}
+
+
+def test_a_frame_of_another_name_is_the_base_by_choice(cli, bag) -> None:
+    path = bag("world", ("world", "pedestal", 1.0), x=1.7)
+
+    assert cli("check", path).status == 2
+
+    answer = cli("check", path, "--base-frame", "pedestal")
+
+    assert answer.status == 0, answer.err
+    assert "placed from world in pedestal by static tf" in " ".join(answer.out.split())
+
+
+def test_a_base_frame_that_is_not_there_is_refused(cli, bag, tmp_path) -> None:
+    answer = cli("check", bag("world"), "--base-frame", "pedestal")
+
+    assert answer.status == 2
+    assert "its poses are in the frame 'world'" in answer.message
+
+    poses = tmp_path / "poses.tum"
+    poses.write_text("".join(f"{0.1 * k} 0.7 0.1 0.3 1 0 0 0\n" for k in range(5)))
+
+    answer = cli("check", poses, "--base-frame", "pedestal")
+
+    assert answer.status == 2
+    assert "it names no frame of its poses; omit --base-frame" in answer.message
 
 
 def test_inspect_names_an_unknown_frame_before_reach(cli, bag) -> None:

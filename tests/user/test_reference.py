@@ -185,3 +185,66 @@ def test_a_reference_that_is_too_short_is_refused(cli, noisy, truth) -> None:
 
     assert refused.status == 2
     assert "it lacks the first 1.000 s and the last 1.000 s of them" in refused.message
+
+
+@pytest.fixture
+def ahead(truth, tmp_path) -> Path:
+    """The true motion by a clock that is 2.5 s ahead of that of the noisy samples."""
+    poses = file_interface.read_tum_trajectory_file(truth)
+    path = tmp_path / "ahead.tum"
+    write_tum(path, poses.timestamps + 2.5, circle(poses.timestamps))
+    return path
+
+
+def test_evos_offset_is_the_opposite_one(cli, noisy, ahead, tmp_path) -> None:
+    offset = ("--reference-offset", "-2.5")
+    out = ("--out", tmp_path / "run", "--on-limits", "limit", "--json")
+    answer = cli("run", noisy, "--reference", ahead, *offset, *out)
+
+    assert answer.status == 0, answer.err
+    files = [file_interface.read_tum_trajectory_file(path) for path in (ahead, noisy)]
+    ape = metrics.APE(metrics.PoseRelation.translation_part)
+    ape.process_data(sync.associate_trajectories(*files, offset_2=2.5))
+    sampling = json.loads(answer.out)["sampling_error"]["position_m"]
+    for name, statistic in (("rms", "rmse"), ("mean", "mean"), ("max", "max")):
+        evos = ape.get_statistic(metrics.StatisticsType[statistic])
+        assert sampling[name] == pytest.approx(evos, abs=1e-9)
+    settings = RunDirectory.open(tmp_path / "run").settings()
+    assert "--reference-offset -2.5" in (repeat_command(settings, tmp_path / "run") or "")
+
+
+def test_clocks_that_differ_are_refused_with_the_flag(cli, noisy, tmp_path) -> None:
+    times = PERIOD * np.arange(501)
+    late = tmp_path / "late.tum"
+    write_tum(late, times + 12.5, circle(times))
+
+    refused = cli("check", noisy, "--reference", late)
+
+    assert refused.status == 2
+    assert "it lacks all of them" in refused.message
+    assert "is at 1.000 to 3.000 s, the reference at 12.500 to 16.500 s" in refused.message
+    flag = "--reference-offset -11.500000"
+    assert f"{flag} (a guess: both recordings begin at one instant)" in refused.message
+    answer = cli("check", noisy, "--reference", late, *flag.split(), "--on-limits", "limit")
+    assert answer.status == 0, answer.err
+
+
+def test_an_offset_joins_a_dated_clock_and_another(cli, noisy, tmp_path) -> None:
+    times = PERIOD * np.arange(501)
+    dated = tmp_path / "dated.tum"
+    write_tum(dated, times + 1_764_097_182.0, circle(times))
+
+    refused = cli("check", noisy, "--reference", dated)
+
+    assert refused.status == 2
+    assert "--reference-offset -1764097181.000000 (a guess" in refused.message
+    shift = ("--reference-offset", "-1764097182")
+    answer = cli("check", noisy, "--reference", dated, *shift, "--on-limits", "limit")
+    assert answer.status == 0, answer.err
+
+
+def test_an_offset_without_a_reference_is_refused(cli, noisy) -> None:
+    refused = cli("check", noisy, "--reference-offset", "1")
+
+    assert refused.status == 2
+    assert "left out without --reference FILE" in refused.message
