@@ -61,12 +61,10 @@ class RtdeConnection:
         # Version of the protocol; the client may ask for another.
         self._version = 1
 
-        # The output recipe of the client; None until it asks for one.
+        # The output recipe of the client; None without one, and if its last one was refused.
         self._outputs: OutputRecipe | None = None
         # Ticks from one data package to the next.
         self._divider = 1
-        # True if the client's last output recipe was refused.
-        self._is_refused = False
         # Input recipes of the client, by their number.
         self._inputs: dict[int, InputRecipe] = {}
         # True while data packages are sent.
@@ -160,11 +158,10 @@ class RtdeConnection:
         names = _names(payload)
         types, self._outputs = self._registry.output_recipe(names, recipe_id)
         self._report_missing("outputs", names, types, payload)
-        self._is_refused = self._outputs is None
 
         answer = ",".join(types).encode("ascii")
         if recipe_id is not None:
-            answer = bytes([0 if self._is_refused else recipe_id]) + answer
+            answer = bytes([0 if self._outputs is None else recipe_id]) + answer
         return frame(RtdePackage.OUTPUTS, answer)
 
     def _setup_inputs(self, payload: bytes) -> bytes:
@@ -182,8 +179,11 @@ class RtdeConnection:
         return frame(RtdePackage.INPUTS, bytes([number]) + ",".join(types).encode("ascii"))
 
     def _start(self, payload: bytes) -> bytes:
-        # A client that only writes may start too, but not one whose outputs were refused.
-        self._started = not self._is_refused
+        # A real controller refuses a client without outputs, also one that only writes inputs:
+        # issue 13 of UniversalRobots/RTDE_Python_Client_Library.
+        self._started = self._outputs is not None
+        if not self._started:
+            self._report_unknown("no start without an accepted output recipe", payload)
         return frame(RtdePackage.START, bytes([self._started]))
 
     def _pause(self, payload: bytes) -> bytes:

@@ -181,10 +181,33 @@ def test_a_recipe_with_an_unknown_variable_cannot_be_started(client: Client) -> 
     assert client.connection.output(0)
 
 
-def test_a_client_that_only_writes_can_start(client: Client) -> None:
-    assert client.inputs("input_int_register_0") == (1, "INT32")
+@pytest.mark.parametrize("version", [1, 2])
+def test_start_without_outputs_is_refused(controller: FakeController, version: int) -> None:
+    connection = RtdeConnection(controller, RtdeRegistry(controller))
+    connection.receive(frame(RtdePackage.PROTOCOL_VERSION, bytes([0, version])))
+    connection.receive(frame(RtdePackage.INPUTS, b"input_int_register_24"))
+
+    answer = connection.receive(frame(RtdePackage.START))
+
+    assert answer == frame(RtdePackage.START, b"\x00")
+    assert connection.receive(frame(RtdePackage.PAUSE)) == frame(RtdePackage.PAUSE, b"\x01")
+
+
+def test_outputs_set_up_later_can_start(client: Client) -> None:
+    client.inputs("input_int_register_24")
+    assert not client.start()
+
+    client.outputs("timestamp")
+
     assert client.start()
-    assert client.connection.output(0) == b""
+    assert client.connection.output(0)
+
+
+def test_refused_outputs_end_an_earlier_recipe(client: Client) -> None:
+    client.outputs("timestamp")
+    client.outputs("timestamp,unknown")
+
+    assert not client.start()
 
 
 def test_the_package_holds_the_state_in_the_requested_order(
