@@ -3,12 +3,17 @@
 Every function blocks as URScript's does, by yielding once a tick until its data has arrived or its
 timeout is over, so that no tick is delayed. A timeout counts controller time, and one of 0 or less
 waits forever, as on a controller.
+
+What a read returns without a value (after its timeout, without a connection, when the server has
+closed it, or when the data are of another form) is in UR's script manual: not-a-numbers for
+`socket_read_ascii_float`, -1 for integers and bytes, "" for strings, and 0 for `socket_get_var`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import re
 import socket
 import struct
@@ -18,7 +23,7 @@ from typing import Any
 
 from simbridge.emulator.urscript.arguments import text_of
 from simbridge.emulator.urscript.functions import CALL_COST, FunctionGroup, Wait, script_function
-from simbridge.emulator.urscript.values import short, wrap
+from simbridge.emulator.urscript.values import short, to_text, wrap
 from simbridge.errors import InvalidParameter
 
 # Longest time to resolve a name, to connect, or to send, s.
@@ -35,7 +40,11 @@ MAX_NUMBERS = 30
 _CONNECTING = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK)
 _CONNECTED = (0, errno.EISCONN)
 
+# A list of numbers in brackets, and one of them.
 _ASCII_LIST = re.compile(rb"\(([^()]*)\)")
+_ASCII_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)")
+# An answer to socket_get_var: a name and an integer of at most 32 bits.
+_VARIABLE = re.compile(r"(?P<name>\S+)\s+(?P<value>[+-]?[0-9]{1,10})")
 # A backslash sequence, or what is between two of them.
 _ESCAPES = re.compile(r"\\.|[^\\]+|\\$")
 _ESCAPED = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
@@ -236,10 +245,10 @@ class SocketFunctions(FunctionGroup):
         line = yield from self.socket_read_line(thread, socket_name)
 
         # The answer is the name and the value.
-        fields = line.split()
-        if len(fields) != 2 or fields[0] != name:
-            return -1
-        return wrap(int(fields[1]))
+        answer = _VARIABLE.fullmatch(line.strip())
+        if answer is None or answer["name"] != to_text(name):
+            return 0
+        return wrap(int(answer["value"]))
 
     # Reading
 
@@ -341,7 +350,7 @@ class SocketFunctions(FunctionGroup):
             return list(layout.unpack(connection.take(layout.size)))
 
         values = yield from self._read(socket_name, timeout, extract_numbers)
-        return _with_count(values or [], number)
+        return _with_count(values, number, padding=-1)
 
     @script_function
     def socket_read_ascii_float(
@@ -354,16 +363,14 @@ class SocketFunctions(FunctionGroup):
             if match is None:
                 return None
 
-            inside = match[1]
+            words = [word.strip() for word in match[1].split(b",")]
             connection.take(match.end())
-            try:
-                values = [float(word) for word in inside.split(b",")]
-            except ValueError:
+            if len(words) != count or not all(_ASCII_NUMBER.fullmatch(word) for word in words):
                 return []
-            return values if len(values) == count else []
+            return [float(word) for word in words]
 
         values = yield from self._read(socket_name, timeout, extract_numbers)
-        return _with_count(values or [], count)
+        return _with_count(values, count, padding=math.nan)
 
 
 def _check_count(number: Any) -> int:
@@ -378,12 +385,15 @@ def _check_count(number: Any) -> int:
     return number
 
 
-def _with_count(values: list[Any], count: int) -> list[Any]:
+def _with_count(values: list[Any] | None, count: int, *, padding: float) -> list[Any]:
     """Return numbers in URScript's form: how many were read, then the values.
 
-    After a short read that is 0 and padding.
+    Args:
+        values: The numbers; none where the read has failed, which counts as 0.
+        count: Number of values that were asked for.
+        padding: Value in the place of each number after a failed read.
     """
-    return [len(values), *values] if values else [0, *[-1] * count]
+    return [len(values), *values] if values else [0, *[padding] * count]
 
 
 def _unescape(text: str) -> bytes:

@@ -5,6 +5,7 @@ It reads lines, strings and numbers, with timeouts; or there is no server.
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 import threading
@@ -15,6 +16,19 @@ import pytest
 from simbridge.emulator.sockets import SocketFunctions
 
 PERIOD = 0.002
+
+# What a failed read of three numbers returns. pytest.approx, because nan is not equal to itself.
+NO_NUMBERS = pytest.approx([0, math.nan, math.nan, math.nan], nan_ok=True)
+
+# A read of each kind, with a timeout of two ticks, and what it returns without a value (UR's script
+# manual).
+FAILED_READS = [
+    ("socket_read_ascii_float", (3, "socket_0", 2 * PERIOD), NO_NUMBERS),
+    ("socket_read_binary_integer", (2, "socket_0", 2 * PERIOD), [0, -1, -1]),
+    ("socket_read_byte_list", (2, "socket_0", 2 * PERIOD), [0, -1, -1]),
+    ("socket_read_line", ("socket_0", 2 * PERIOD), ""),
+    ("socket_read_string", ("socket_0", "", "", False, 2 * PERIOD), ""),
+]
 
 
 @pytest.fixture
@@ -80,8 +94,8 @@ def test_misfit_list_counts_as_none(peer):
     sockets, connection = peer
     connection.sendall(b"(1,2)(a,b,c)")
 
-    assert finished(sockets.socket_read_ascii_float(None, 3))[0] == 0
-    assert finished(sockets.socket_read_ascii_float(None, 3))[0] == 0
+    assert finished(sockets.socket_read_ascii_float(None, 3)) == NO_NUMBERS
+    assert finished(sockets.socket_read_ascii_float(None, 3)) == NO_NUMBERS
 
 
 def test_variables_of_the_peer_are_read_and_set(peer):
@@ -106,12 +120,38 @@ def test_a_timeout_counts_ticks_and_returns_nothing(peer):
     assert ticks == 10
 
 
+@pytest.mark.parametrize(("function", "arguments", "expected"), FAILED_READS)
+def test_a_timeout_returns_the_manuals_value(peer, function, arguments, expected):
+    sockets, _ = peer
+
+    assert finished(getattr(sockets, function)(None, *arguments)) == expected
+
+
+@pytest.mark.parametrize(("function", "arguments", "expected"), FAILED_READS)
+def test_without_a_connection_the_value_is_the_same(function, arguments, expected):
+    sockets = SocketFunctions(PERIOD)
+
+    assert finished(getattr(sockets, function)(None, *arguments)) == expected
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"other 7\n", b"speed seven\n", b"speed\n", b"speed 1 2\n"]
+)
+def test_a_variable_without_its_value_is_zero(peer, answer):
+    sockets, connection = peer
+    connection.sendall(answer)
+
+    assert finished(sockets.socket_get_var(None, "speed")) == 0
+
+
 def test_a_peer_that_hangs_up_ends_the_waiting(peer):
     sockets, connection = peer
     connection.close()
 
     assert finished(sockets.socket_read_line(None, "socket_0", 0.0)) == ""
     assert finished(sockets.socket_read_byte_list(None, 2, "socket_0", 0.0)) == [0, -1, -1]
+    assert finished(sockets.socket_read_ascii_float(None, 3, "socket_0", 0.0)) == NO_NUMBERS
+    assert finished(sockets.socket_get_var(None, "speed")) == 0
 
 
 def test_a_name_is_resolved_without_delaying_a_tick(monkeypatch):
