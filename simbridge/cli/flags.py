@@ -379,8 +379,8 @@ class EmulateFlags(EmulatorOptions):
         optional_arg(
             "FILE...",
             "none",
-            help="Only check URScript files: whether they compile, and which functions are "
-            "unknown; exits with 1 if one fails.",
+            help="Only check URScript files: whether they compile, and what would end them at run "
+            "time; exits with 1 if one fails.",
         ),
     ] = ()
     as_json: AsJson = False

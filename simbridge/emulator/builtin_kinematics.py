@@ -120,10 +120,10 @@ class KinematicsFunctions(FunctionGroup):
         return True
 
     @script_function
-    def is_within_safety_limits(self, thread: Any, pose: Any, qnear: Any = None) -> Wait:
+    def is_within_safety_limits(self, thread: Any, position: Any, qNear: Any = None) -> Wait:
         robot = self._controller.robot
         try:
-            joints = yield from self._joints(thread, pose, self._q_or_actual(qnear, "qnear"))
+            joints = yield from self._joints(thread, position, self._q_or_actual(qNear, "qNear"))
         except Unreachable:
             return False
         is_above = (joints >= robot.position_min).all()

@@ -300,13 +300,13 @@ class MotionFunctions(ControllerFunctions):
 
     @script_function
     @exclusive
-    def speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
+    def speedj(self, _thread: Any, qd: Any, a: float, t: float | None = None) -> Wait:
         yield from self._run_ramp(JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
     @script_function
     @exclusive
     def speedl(
-        self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0
+        self, _thread: Any, xd: Any, a: float, t: float | None = None, aRot: float = 0.0
     ) -> Wait:
         acceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else acceleration
@@ -377,12 +377,12 @@ class MotionFunctions(ControllerFunctions):
 
     @script_function
     @exclusive
-    def stopj(self, _thread: Any, a: float = 2.0) -> Wait:
+    def stopj(self, _thread: Any, a: float) -> Wait:
         yield from self._until_done(JointSpeed(np.zeros(6), positive("a", a), stops=True))
 
     @script_function
     @exclusive
-    def stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
+    def stopl(self, _thread: Any, a: float, aRot: float = 0.0) -> Wait:
         deceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else deceleration
         stop = ToolSpeed(
@@ -467,11 +467,11 @@ class MotionFunctions(ControllerFunctions):
             controller.arm, self._drive.contact, axes=axes, feature=orientation
         )
 
-    freedrive_mode_no_incorrect_payload_check = freedrive_mode
-
     @script_function
     def teach_mode(self, thread: Any) -> None:
         self.freedrive_mode(thread)
+
+    freedrive_mode_no_incorrect_payload_check = teach_mode
 
     @script_function
     def end_freedrive_mode(self, _thread: Any) -> None:
@@ -485,8 +485,15 @@ class MotionFunctions(ControllerFunctions):
         self._drive.contact.zero()
 
     @script_function
-    def ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
-        if sensor:
+    def ft_rtde_input_enable(
+        self,
+        _thread: Any,
+        enable: bool,
+        sensor_mass: float = 0.0,
+        sensor_measuring_offset: Any = (0.0, 0.0, 0.0),
+        sensor_cog: Any = (0.0, 0.0, 0.0),
+    ) -> None:
+        if sensor_mass or any(sensor_measuring_offset) or any(sensor_cog):
             self._controller.without_effect("the mass and place of an external force sensor")
         self._drive.contact.from_client = bool(enable)
 

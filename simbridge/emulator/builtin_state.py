@@ -36,6 +36,12 @@ FIRST_TOOL = 16
 TOOL_COUNT = 2
 TOOL_VOLTAGES = (0, 12, 24)
 
+# Time at zero target speed after which is_steady() is true, s (UR's script manual).
+STEADY_TIME_S = 0.5
+# Largest component of a payload's inertia, kg m^2 (UR's script manual).
+MAX_INERTIA = 133.0
+NO_INERTIA = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
 
 def _check_number(value: Any, count: int) -> int:
     """Return the number of a register, an input or an output, 0 to count - 1.
@@ -200,42 +206,55 @@ class ControllerFunctions(KinematicsFunctions):
 
     @script_function
     def is_steady(self, _thread: Any) -> bool:
-        return not self._state.target_qd.any()
+        return self._state.still_ticks * self._controller.period >= STEADY_TIME_S
 
     # Tool centre point, payload, gravity
 
     @script_function
-    def set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:
+    def set_tcp(self, _thread: Any, pose: Any, tcp_name: str = "") -> None:
         self._controller.set_tcp(numbers("TCP", pose, 6))
 
     @script_function
     def set_payload(self, _thread: Any, m: float, cog: Any = None) -> None:
-        self._state.payload = not_negative("payload", m)
-        if cog is not None:
-            self._state.payload_cog = numbers("centre of gravity", cog, 3)
+        # Without a centre of gravity the TCP is taken, the present one and every later one.
+        state = self._state
+        mass = not_negative("payload", m)
+        centre = state.tcp_offset[:3] if cog is None else numbers("centre of gravity", cog, 3)
+
+        state.payload = mass
+        state.payload_cog = np.array(centre)
+        state.payload_inertia = np.zeros(6)
+        state.cog_follows_tcp = cog is None
 
     @script_function
     def set_target_payload(
         self,
         _thread: Any,
         m: float,
-        cog: Any = None,
-        inertia: Any = None,
+        cog: Any,
+        inertia: Any = NO_INERTIA,
         transition_time: float = 0.0,
     ) -> None:
-        self.set_payload(_thread, m, cog)
+        inertia_values = numbers("inertia", inertia, 6, most=MAX_INERTIA)
+        if (inertia_values[:3] < 0.0).any():
+            needed = "Ixx, Iyy and Izz that are not negative"
+            raise InvalidParameter("inertia", short(inertia), needed)
+
+        self.set_payload(_thread, m, numbers("centre of gravity", cog, 3))
+        self._state.payload_inertia = inertia_values
         if transition_time:
             self._controller.without_effect("set_target_payload's transition_time")
-        if inertia is not None:
-            self._state.payload_inertia = numbers("inertia", inertia, 6)
+
+    # These two leave the other part of the payload as it is, but not its inertia.
 
     @script_function
     def set_payload_mass(self, _thread: Any, m: float) -> None:
         self._state.payload = not_negative("payload", m)
+        self._state.payload_inertia = np.zeros(6)
 
     @script_function
-    def set_payload_cog(self, _thread: Any, cog: Any) -> None:
-        self._state.payload_cog = numbers("centre of gravity", cog, 3)
+    def set_payload_cog(self, _thread: Any, CoG: Any) -> None:
+        self.set_payload(_thread, self._state.payload, numbers("centre of gravity", CoG, 3))
 
     get_target_payload = _read_state(lambda state: float(state.payload))
     get_target_payload_cog = _read_state(lambda state: as_list(state.payload_cog))

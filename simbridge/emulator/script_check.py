@@ -1,4 +1,9 @@
-"""Checks scripts without running them: `simbridge emulate --check`."""
+"""Checks scripts without running them: `simbridge emulate --check`.
+
+A script that cannot be compiled is not started by a controller, nor is one that calls a function
+that nobody defines. What else is found would end the program where it comes to it: calls that do
+not fit their function, and variables that nothing sets, also in branches that never run.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from simbridge.errors import InputFileError
 
 
 def check_files(files: tuple[str, ...], known: Mapping[str, Builtin], as_json: bool) -> int:
-    """Print whether files compile, and which functions they call that nobody defines.
+    """Print what is wrong with scripts.
 
     Args:
         files: Scripts.
@@ -22,8 +27,7 @@ def check_files(files: tuple[str, ...], known: Mapping[str, Builtin], as_json: b
         as_json: Whether one JSON object is printed, instead of lines.
 
     Returns:
-        The exit status: 1 if a file does not compile, or calls a function that neither it nor the
-        controller has.
+        The exit status: 1 if there is anything wrong with a file.
 
     Raises:
         InputFileError: A file cannot be read.
@@ -34,7 +38,7 @@ def check_files(files: tuple[str, ...], known: Mapping[str, Builtin], as_json: b
     else:
         for file, result in results.items():
             print("\n".join(_lines(file, result)))
-    return int(any(result["error"] or result["unknown"] for result in results.values()))
+    return int(any(_is_faulty(result) for result in results.values()))
 
 
 def check_source(source: str, known: Mapping[str, Builtin]) -> dict[str, Any]:
@@ -46,26 +50,49 @@ def check_source(source: str, known: Mapping[str, Builtin]) -> dict[str, Any]:
 
     Returns:
         {"compiles": whether it does, "error": None or {"line", "column", "message"}, "unknown":
-        names of functions, "calls": {name: {"line", "column"}}}, the last with the first call of
-        each unknown function.
+        names of functions, "calls": {name: {"line", "column"}}, "faults": [{"line", "column",
+        "message"}]}, where "calls" has the first call of each unknown function.
     """
     try:
-        unknown = compile_script(source, known).unknown
+        code = compile_script(source, known)
     except ScriptSyntaxError as error:
         fault = {"line": error.line, "column": error.column, "message": error.reason}
-        return {"compiles": False, "error": fault, "unknown": [], "calls": {}}
-    calls = {name: {"line": line, "column": column} for name, (line, column) in unknown.items()}
-    return {"compiles": True, "error": None, "unknown": sorted(calls), "calls": calls}
+        return {"compiles": False, "error": fault, "unknown": [], "calls": {}, "faults": []}
+
+    calls = {
+        name: {"line": line, "column": column} for name, (line, column) in code.unknown.items()
+    }
+    faults = [
+        {"line": fault.line, "column": fault.column, "message": fault.reason}
+        for fault in code.faults
+    ]
+    return {
+        "compiles": True,
+        "error": None,
+        "unknown": sorted(calls),
+        "calls": calls,
+        "faults": faults,
+    }
+
+
+def _is_faulty(result: dict[str, Any]) -> bool:
+    """Return whether there is anything wrong with a script."""
+    return bool(result["error"] or result["unknown"] or result["faults"])
 
 
 def _lines(file: str, result: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines about a file."""
-    error = result["error"]
-    if error:
-        yield f"{file}:{error['line']}:{error['column']}: {error['message']}"
-    for name, call in result["calls"].items():
-        yield f"{file}:{call['line']}:{call['column']}: there is no function '{name}'"
-    if not error and not result["unknown"]:
+    """Yield the lines about a file, in the order of the script."""
+    problems = [
+        *([result["error"]] if result["error"] else []),
+        *result["faults"],
+        *(
+            {**call, "message": f"there is no function '{name}'"}
+            for name, call in result["calls"].items()
+        ),
+    ]
+    for problem in sorted(problems, key=lambda problem: (problem["line"], problem["column"])):
+        yield f"{file}:{problem['line']}:{problem['column']}: {problem['message']}"
+    if not problems:
         yield f"{file}: compiles"
 
 

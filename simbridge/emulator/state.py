@@ -129,8 +129,11 @@ class ControllerState:
             one, between them when it stops. `speed_scaling` in RTDE and in the real-time package,
             which "Client Interfaces" describes in the words of the RTDE guide, and in the robot
             mode data, where it stands next to a target speed fraction, too.
+        still_ticks: Ticks for which the target speed of every joint has been zero.
         tcp_force: Force and torque at the TCP, as measured (6,), N and N m.
         external_wrench: Force and torque at the TCP, as fed in by a client (6,), N and N m.
+        cog_follows_tcp: Whether the payload's centre of gravity is at the TCP, wherever that is
+            moved: its mass was set without a centre of gravity.
         digital_inputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         digital_outputs: Bits as those of the inputs.
         analog_inputs: The two standard ones, then the tool's, A or V.
@@ -152,6 +155,7 @@ class ControllerState:
     target_q: Array = field(default_factory=_zeros)
     target_qd: Array = field(default_factory=_zeros)
     target_qdd: Array = field(default_factory=_zeros)
+    still_ticks: int = 0
     actual_q: Array = field(default_factory=_zeros)
     actual_qd: Array = field(default_factory=_zeros)
     target_current: Array = field(default_factory=_zeros)
@@ -165,6 +169,7 @@ class ControllerState:
     payload: float = 0.0
     payload_cog: Array = field(default_factory=lambda: np.zeros(3))
     payload_inertia: Array = field(default_factory=_zeros)
+    cog_follows_tcp: bool = False
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, 9.82]))
     script_control_line: int = 0
     digital_inputs: int = 0

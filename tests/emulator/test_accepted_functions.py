@@ -28,7 +28,10 @@ SIX = "[0, 0, 0, 0, 0, 0]"
             "ft_rtde_input_enable(True, 0.5, [0, 0, 0], [0, 0, 0])",
             "the mass and place of an external force sensor",
         ),
-        ("set_target_payload(1.0, transition_time=0.5)", "set_target_payload's transition_time"),
+        (
+            "set_target_payload(1.0, [0, 0, 0], transition_time=0.5)",
+            "set_target_payload's transition_time",
+        ),
         (f"force_mode(p{SIX}, {SIX}, {SIX}, 1, {SIX})", "force_mode's type 1 (it is taken for 2)"),
         ("servoc(get_target_tcp_pose(), r=0.1)", "servoc's r"),
         (

@@ -67,6 +67,7 @@ from dataclasses import dataclass, field
 
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript.expressions import ExpressionWriter
+from simbridge.emulator.urscript.faults import ScriptFault, find_unset_variables
 from simbridge.emulator.urscript.functions import CALL_COST, Builtin
 from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.syntax_tree import (
@@ -105,12 +106,15 @@ class Code:
         main: The main program's name in the Python source.
         unknown: The functions that it calls and that do not exist, by name: line and column of the
             first call.
+        faults: What ends the program where it is reached, in the order of the script: calls that
+            do not fit their function, and variables that nothing sets.
     """
 
     code: bytes
     lines: tuple[int, ...]
     main: str
     unknown: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    faults: tuple[ScriptFault, ...] = ()
 
     def line_of(self, python_line: int) -> int:
         """Return the script's line for a line of the Python source."""
@@ -145,11 +149,14 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
 
+    is_library = not definition_of(main).name and not definition_of(main).body
+    unset = find_unset_variables(functions, main, is_library=is_library)
     return Code(
         code=marshal.dumps(code),
         lines=tuple(writer.lines),
         main=writer.python_name(main),
         unknown=_first_calls(writer.unknown_calls),
+        faults=tuple(sorted([*writer.faults, *unset])),
     )
 
 
@@ -202,6 +209,11 @@ class _ProgramWriter:
     def unknown_calls(self) -> list[Node]:
         """The calls of functions that do not exist."""
         return self._expressions.unknown_calls
+
+    @property
+    def faults(self) -> list[ScriptFault]:
+        """The calls that do not fit their function."""
+        return self._expressions.faults
 
     def _put(self, python: str) -> None:
         """Write one line."""

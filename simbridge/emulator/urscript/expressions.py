@@ -7,15 +7,15 @@ underscore are helpers that the runtime puts into the program's namespace; most 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from keyword import iskeyword
 
 from lark import Tree
 
+from simbridge.emulator.urscript.faults import ScriptFault
 from simbridge.emulator.urscript.functions import Builtin
+from simbridge.emulator.urscript.signatures import signature_of_definition
 from simbridge.emulator.urscript.syntax_tree import (
-    Definition,
     Node,
     definition_of,
     element_path,
@@ -54,18 +54,23 @@ class ExpressionWriter:
     Attributes:
         locals: Local variables of the function that is being written.
         unknown_calls: The calls of functions that do not exist.
+        faults: What ends the program where it is reached: calls that do not fit their function.
     """
 
     def __init__(self, functions: Mapping[str, Node], builtins: Mapping[str, Builtin]) -> None:
         self.locals: set[str] = set()
         self.unknown_calls: list[Node] = []
+        self.faults: list[ScriptFault] = []
 
         self._functions = functions
         self._builtins = builtins
         # A function of the program replaces a built-in one.
         self._signatures = {name: builtin.signature for name, builtin in builtins.items()}
         for name, node in functions.items():
-            self._signatures[name] = _signature_of(definition_of(node))
+            parameters = [parameter.children for parameter in definition_of(node).parameters]
+            self._signatures[name] = signature_of_definition(
+                (str(parameter), default is not None) for parameter, default in parameters
+            )
 
         # The number of changes of lists so far: each has temporary variables of its own.
         self._change_count = 0
@@ -176,8 +181,8 @@ class ExpressionWriter:
         name = str(method.children[1])
         arguments, keywords = _arguments_of(method)
         if keywords:
-            reason = f"{name}: a method takes its arguments by position."
-            return f"_fail('{reason}', {first_word(method).line})"
+            reason = self._fault(method, f"{name}: a method takes its arguments by position.")
+            return f"_fail({reason!r}, {first_word(method).line})"
 
         variable_name, path = element_path(value)
         if name not in LIST_CHANGES or not variable_name:
@@ -232,8 +237,8 @@ class ExpressionWriter:
         """Return the start of a thread, or a fault if it is invalid."""
         name = str(call.children[0])
         error = self._call_error(call)
-        if name not in self._functions:
-            error = f"There is no thread '{name}' in the program to run."
+        if not error and name not in self._functions:
+            error = self._fault(call, f"There is no thread '{name}' in the program to run.")
         if error:
             return f"_fail({error!r}, {first_word(call).line})"
         return f"_t.start({name!r}, {self._arguments(call, f'u_{name}', prefix='v_')})"
@@ -249,7 +254,11 @@ class ExpressionWriter:
         positional, keywords = _arguments_of(call)
         arguments = [first, *map(self.expression, positional)]
 
-        named = {f"{prefix}{name}": self.expression(value) for name, value in keywords.items()}
+        signature = self._signatures[str(call.children[0])]
+        named = {
+            f"{prefix}{signature.python_name(keyword)}": self.expression(value)
+            for keyword, value in keywords
+        }
         if any(map(iskeyword, named)):
             # A built-in function's parameter that is a word of Python.
             items = ", ".join(f"{name!r}: {value}" for name, value in named.items())
@@ -261,25 +270,24 @@ class ExpressionWriter:
     def _call_error(self, call: Node) -> str:
         """Return why a call is invalid, or "".
 
-        The call of an unknown function is added to `unknown_calls`.
+        The call of an unknown function is added to `unknown_calls`, another one to `faults`.
         """
         name = str(call.children[0])
-        positional, keywords = _arguments_of(call)
         if name not in self._signatures:
             self.unknown_calls.append(call)
             return f"There is no function '{name}'."
 
-        # Only the number and the names of the arguments count, so that None stands for each value.
-        # Every function takes its thread before the arguments of the script.
-        prefix = "v_" if name in self._functions else ""
-        named = {f"{prefix}{keyword}": None for keyword in keywords}
-        thread = None
-        try:
-            self._signatures[name].bind(thread, *positional, **named)
-        except TypeError as error:
-            # Python's message names parameters as they are written in Python.
-            return f"{name}: {error}.".replace("'v_", "'")
-        return ""
+        positional, keywords = _arguments_of(call)
+        error = self._signatures[name].call_error(
+            len(positional), [keyword for keyword, _ in keywords]
+        )
+        return self._fault(call, f"{name}: {error}.") if error else ""
+
+    def _fault(self, node: Node, reason: str) -> str:
+        """Note that a program ends where it comes to this node, and return the reason."""
+        word = first_word(node)
+        self.faults.append(ScriptFault(word.line, word.column, reason))
+        return reason
 
 
 def _constant(value: int | float | str | bool) -> str:
@@ -290,31 +298,16 @@ def _constant(value: int | float | str | bool) -> str:
     return repr(value)
 
 
-def _arguments_of(call: Node) -> tuple[list[Node], dict[str, Node]]:
-    """Return the arguments of a call or a method without a name, and those with one."""
+def _arguments_of(call: Node) -> tuple[list[Node], list[tuple[str, Node]]]:
+    """Return the arguments of a call or a method without a name, and those with their names."""
     positional: list[Node] = []
-    named: dict[str, Node] = {}
+    named: list[tuple[str, Node]] = []
     for argument in call.children[-1].children:
         if argument is None:
             continue
         if argument.data == "keyword":
             name, value = argument.children
-            named[str(name)] = value
+            named.append((str(name), value))
         else:
             positional.append(argument)
     return positional, named
-
-
-def _signature_of(definition: Definition) -> inspect.Signature:
-    """Return the signature of a function as it is written in Python."""
-    parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
-    for parameter in definition.parameters:
-        name, default = parameter.children
-        parameters.append(
-            inspect.Parameter(
-                f"v_{name}",
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=None if default else inspect.Parameter.empty,
-            )
-        )
-    return inspect.Signature(parameters)

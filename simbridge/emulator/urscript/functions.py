@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from simbridge.emulator.urscript.signatures import SIGNATURES, Signature, signature_of_method
+
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 # The generator that a blocking function returns.
@@ -88,12 +90,12 @@ class Builtin:
     """The description of a built-in function: all that the compiler, in another process, gets.
 
     Attributes:
-        signature: The function's parameters; the first is the calling thread.
+        signature: The function's parameters, without the calling thread.
         blocks: Whether it may have to wait: it is a generator function.
         cost: Cost of a call, in units of the budget.
     """
 
-    signature: inspect.Signature
+    signature: Signature
     blocks: bool
     cost: int = CALL_COST
 
@@ -107,9 +109,9 @@ def script_function(method: FunctionT) -> FunctionT:
 class FunctionGroup:
     """A group of built-in functions: the methods that are marked by `script_function`.
 
-    UR's script manual describes each of them by its name, with its parameters and their defaults: a
-    script may pass arguments by name. Before them every method gets the thread that calls it, which
-    may be charged for work and asked whether it has ended.
+    Their parameters are those of the table `signatures.txt`, by name, order and default. Before
+    them every method gets the thread that calls it, which may be charged for work and asked whether
+    it has ended. What the functions do is described in UR's script manual.
     """
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
@@ -119,10 +121,13 @@ class FunctionGroup:
 
 
 def describe_functions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Builtin]:
-    """Return the descriptions of functions, by name."""
+    """Return the descriptions of functions, by name.
+
+    A function that is not in the table of signatures has the parameters of its method.
+    """
     return {
         name: Builtin(
-            signature=inspect.signature(function),
+            signature=SIGNATURES.get(name) or signature_of_method(function),
             blocks=inspect.isgeneratorfunction(function),
             cost=COSTS.get(name, CALL_COST),
         )

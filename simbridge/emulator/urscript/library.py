@@ -73,16 +73,6 @@ def _function_of_one(function: Callable[[float], float]) -> Callable[..., float]
     return evaluate
 
 
-def _function_of_two(function: Callable[[float, float], float]) -> Callable[..., float]:
-    """Return a built-in function of two numbers, `x` and `y` in scripts."""
-
-    @script_function
-    def evaluate(self: Library, _thread: Any, x: Any, y: Any) -> float:
-        return _evaluate(function, x, y)
-
-    return evaluate
-
-
 def _frame(name: str, pose: Any) -> pin.SE3:
     """Return a pose, or a list of its six numbers, as a frame."""
     return frame_of(numbers(name, pose, 6))
@@ -99,11 +89,23 @@ class Library(FunctionGroup):
     asin = _function_of_one(math.asin)
     acos = _function_of_one(math.acos)
     atan = _function_of_one(math.atan)
-    atan2 = _function_of_two(math.atan2)
     sqrt = _function_of_one(math.sqrt)
-    pow = _function_of_two(math.pow)
-    d2r = _function_of_one(math.radians)
-    r2d = _function_of_one(math.degrees)
+
+    @script_function
+    def atan2(self, _thread: Any, x: Any, y: Any) -> float:
+        return _evaluate(math.atan2, x, y)
+
+    @script_function
+    def pow(self, _thread: Any, base: Any, exponent: Any) -> float:
+        return _evaluate(math.pow, base, exponent)
+
+    @script_function
+    def d2r(self, _thread: Any, d: Any) -> float:
+        return _evaluate(math.radians, d)
+
+    @script_function
+    def r2d(self, _thread: Any, r: Any) -> float:
+        return _evaluate(math.degrees, r)
 
     @script_function
     def log(self, _thread: Any, b: Any, f: Any) -> float:
@@ -143,10 +145,10 @@ class Library(FunctionGroup):
         return tuple(bool(integer >> i & 1) for i in range(32))
 
     @script_function
-    def binary_list_to_integer(self, _thread: Any, bits: Any) -> int:
-        if not isinstance(bits, tuple) or len(bits) > 32:
+    def binary_list_to_integer(self, _thread: Any, l: Any) -> int:  # noqa: E741
+        if not isinstance(l, tuple) or len(l) > 32:
             raise RuntimeFault("A list of at most 32 booleans is needed.")
-        return wrap(sum(bool(bit) << i for i, bit in enumerate(bits)))
+        return wrap(sum(bool(bit) << i for i, bit in enumerate(l)))
 
     # Lists and structs
 
@@ -157,7 +159,10 @@ class Library(FunctionGroup):
         raise RuntimeFault(f"Only a list or a string has a length, not {kind_of(v)}.")
 
     get_list_length = length
-    str_len = length
+
+    @script_function
+    def str_len(self, thread: Any, str: Any) -> int:
+        return self.length(thread, str)
 
     @script_function
     def size(self, thread: Any, v: Any) -> Any:
@@ -266,9 +271,9 @@ class Library(FunctionGroup):
         return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
 
     @script_function
-    def pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
-        end = numbers("pose_to", pose_to, 6)
-        begin = numbers("pose_from", pose_from, 6)
+    def pose_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
+        end = numbers("p_to", p_to, 6)
+        begin = numbers("p_from", p_from, 6)
         return float(np.linalg.norm(end[:3] - begin[:3]))
 
     @script_function
