@@ -15,6 +15,7 @@ import numpy as np
 
 from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.drive import STOPPING_RATE, Drive
+from simbridge.emulator.handover import Handover
 from simbridge.emulator.motions import HoldMotion, ServojMotion
 from simbridge.emulator.record import TickRecord
 from simbridge.emulator.scripts import is_secondary, program_name
@@ -41,6 +42,9 @@ _LOG = logging.getLogger(__name__)
 BRAKE_RELEASE_TIME = 0.3
 # Change per second of the speed scaling while it follows the slider, 1/s.
 SLIDER_RATE = 2.0
+# Target speed below which a joint stands still, rad/s. Servoj only approaches its setpoint: without
+# a threshold its speed would be zero only after a minute.
+STILL_SPEED = 1e-6
 # Decimals to which scalings are rounded, so that eighty steps of an eightieth end at zero.
 SCALING_DECIMALS = 9
 # Excess of the safety system's default limits over the speeds of the data sheet, rad/s: the
@@ -139,6 +143,7 @@ class EmulatedController:
         self.state = ControllerState()
         self.arm = EmulatedArm(robot if dh is None else with_dh(robot, dh))
         self.drive = Drive(self.state, robot, self.arm, period=self.period)
+        self._handover = Handover(self.drive, self.period)
         self.record = TickRecord(robot.n)
         self.watchdog = Watchdog()
         self.popup_text = ""
@@ -155,6 +160,12 @@ class EmulatedController:
         self._make_program = make_program
         self._is_announced = False
         self._was_stopped = False
+        # Whether the arm, while it is stopping, may be taken over at its speed by the next program.
+        self._may_take_over = False
+        # Whether the last program was replaced before it had begun; the next one is not. The newest
+        # script that waits for that one to begin, or "".
+        self._has_dropped_program = False
+        self._next_script = ""
         self._secondary = SecondaryPrograms(self._start, self._fault, self.period)
 
         # The safety system: when it stopped the arm, and when it is to be released, s of its clock.
@@ -192,14 +203,18 @@ class EmulatedController:
         self._check_watchdog()
 
         # The programs.
+        self._resume_from_stop()
         if state.runtime_state == RuntimeState.PLAYING and self.program is not None:
             self._tick_program(self.program)
+        self._handover.tick()
         self._secondary.tick()
 
         # The arm.
         stop = self.drive.step(self.settings, self.joint_speed_limits)
         if stop is not None:
             self.protective_stop(stop.reason, stop.code, stop.argument)
+        is_still = np.abs(state.target_qd).max() < STILL_SPEED
+        state.still_ticks = state.still_ticks + 1 if is_still else 0
         self._settle()
 
         motion = self.drive.motion
@@ -210,6 +225,7 @@ class EmulatedController:
         """Run the program for a tick, announce its start, and end it at its own end."""
         if program.ready and not self._is_announced:
             self._is_announced = True
+            self._has_dropped_program = False
             self.on_event(ControllerEvent("started", self.program_name))
 
         program.tick()
@@ -218,8 +234,23 @@ class EmulatedController:
             return
 
         self.state.script_control_line = program.line
-        if not program.running and not self.drive.motion.blending:
+        if self._next_script and (self._is_announced or not program.running):
+            self.load_script(self._next_script)
+        elif not program.running and not self.drive.motion.blending:
             self._end_program(stopped=False)
+
+    def _resume_from_stop(self) -> None:
+        """Start a program while the arm still slows down from speedj, speedl or servoj.
+
+        Other programs wait until the arm is at rest.
+        """
+        state = self.state
+        is_stopping = state.runtime_state == RuntimeState.STOPPING and not state.safety_stop
+        program = self.program
+        if is_stopping and self._may_take_over and program is not None and program.ready:
+            self.drive.motion = HoldMotion()
+            self.drive.rate = 1.0
+            state.runtime_state = RuntimeState.PLAYING
 
     def _settle(self) -> None:
         """End a stop once the arm is at rest, and report the limiter's scaling as UR does."""
@@ -258,7 +289,15 @@ class EmulatedController:
             self._secondary.add(source)
             return
 
-        self._end_program()
+        program = self.program
+        is_beginning = program is not None and program.running and not self._is_announced
+        if is_beginning and self._has_dropped_program:
+            # Of a stream that is faster than the compiler, no program would ever begin otherwise.
+            self._next_script = source
+            return
+
+        self._end_program(replaced=True)
+        self._has_dropped_program = is_beginning
         is_running = state.robot_mode == RobotMode.RUNNING
         if not is_running and source.strip() == "protective_stop()":
             self.protective_stop("a client asked for it")
@@ -292,13 +331,16 @@ class EmulatedController:
         on_fault = functools.partial(self._fault, program=program_name(source))
         return self._make_program(self, source, on_fault)
 
-    def _end_program(self, *, stopped: bool = True) -> None:
+    def _end_program(self, *, stopped: bool = True, replaced: bool = False) -> None:
         """End the program. A moving arm first comes to rest along its path.
 
         Args:
             stopped: Whether something has stopped it; otherwise it is at its own end.
+            replaced: Whether another program follows at once.
         """
         state = self.state
+        self._next_script = ""
+        self._handover.end()
         self.drive.end_force_mode()
         motion = self.drive.motion
         if self.program is not None:
@@ -312,6 +354,13 @@ class EmulatedController:
         state.script_control_line = 0
         if state.runtime_state == RuntimeState.STOPPED:
             return
+
+        is_playing = state.runtime_state == RuntimeState.PLAYING
+        if replaced and is_playing and motion.carries_over and not state.safety_stop:
+            self._handover.begin()
+            return
+        if state.runtime_state != RuntimeState.STOPPING or not replaced:
+            self._may_take_over = motion.carries_over and not stopped
 
         self._was_stopped = stopped
         is_moving = not motion.done and state.target_qd.any()
@@ -506,8 +555,10 @@ class EmulatedController:
         for name, value in parts.items():
             if name == "tcp_offset":
                 self.set_tcp(np.array(value))
-            else:
-                self.state.change(name, value)
+                continue
+            self.state.change(name, value)
+            if name == "payload_cog":
+                self.state.cog_follows_tcp = False
 
     def set_speed_slider(self, fraction: float) -> None:
         """Move the speed slider to a fraction, which is brought within 0..1."""
@@ -536,6 +587,8 @@ class EmulatedController:
         arm = self.arm
         arm.set_tcp(pose)
         state.tcp_offset = arm.tcp
+        if state.cog_follows_tcp:
+            state.payload_cog = arm.tcp[:3].copy()
         state.target_tcp_pose = arm.pose(state.target_q)
         state.actual_tcp_pose = arm.pose(state.actual_q)
         state.target_tcp_speed = arm.jacobian(state.target_q) @ state.target_qd
@@ -550,6 +603,7 @@ class EmulatedController:
             lookahead: Lookahead of servoj, s.
             gain: Gain of servoj, 1/s^2.
         """
+        self._handover.end()
         motion = self.drive.motion
         if not isinstance(motion, ServojMotion):
             motion = ServojMotion(

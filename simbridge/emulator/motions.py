@@ -30,6 +30,7 @@ class ArmMotion(ABC):
         has_path: True if it can be slowed along a path. Otherwise it is halted by braking the
             joints, and `resume_from` passes it their state.
         blending: True while the next move may take over, within the blend radius of this one.
+        carries_over: True if the next program may take over at the present speed.
         speed: The joints' speeds (n,), rad/s, at the end of the last tick; None where they are that
             tick's mean.
     """
@@ -37,6 +38,7 @@ class ArmMotion(ABC):
     done = False
     has_path = True
     blending = False
+    carries_over = False
     speed: Array | None = None
 
     @abstractmethod
@@ -109,6 +111,7 @@ class Ramp(ArmMotion):
     def __init__(self, target_speeds: Array, stops: bool) -> None:
         self._target_speeds = target_speeds.copy()
         self._stops = stops
+        self.carries_over = not stops
         # The commanded speed (6,), before it is scaled; None until the first tick.
         self._commanded: Array | None = None
 
@@ -241,6 +244,7 @@ class ServojMotion(ArmMotion):
     """
 
     has_path = False
+    carries_over = True
 
     def __init__(self, q: Array, qd: Array, period: float, *, follows_slider: bool = False) -> None:
         self._joints = ServojJoints(ServojLaw(period), q, compiled=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simbridge.emulator.program import builtin_functions
 from simbridge.errors import InvalidParameter
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.bench import ROBOT, Bench
@@ -41,6 +42,137 @@ def test_payload_and_outputs_can_be_read_back(controller, call):
     call("set_digital_out", 2, False)
 
     assert controller.state.digital_outputs == 0
+
+
+def test_mass_alone_puts_the_centre_at_the_tcp(controller, call):
+    call("set_tcp", [0, 0, 0.15, 0, 0, 0])
+    call("set_payload", 2.0)
+
+    assert call("get_target_payload_cog") == [0.0, 0.0, 0.15]
+
+    call("set_tcp", [0.01, 0, 0.2, 0, 0, 0], "nozzle")
+    call("set_payload_mass", 3.0)
+
+    assert call("get_target_payload_cog") == [0.01, 0.0, 0.2]
+    assert call("get_rtde_value", "payload_cog") == [0.01, 0.0, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("set_payload", (2.0, [0, 0, 0.1])),
+        ("set_payload_cog", ([0, 0, 0.1],)),
+        ("set_target_payload", (2.0, [0, 0, 0.1])),
+    ],
+)
+def test_a_given_centre_stays_where_it_is(call, function, arguments):
+    call("set_payload", 1.0)
+    call(function, *arguments)
+
+    call("set_tcp", [0, 0, 0.3, 0, 0, 0])
+
+    assert call("get_target_payload_cog") == [0.0, 0.0, 0.1]
+
+
+def test_a_centre_from_outside_stays_where_it_is(controller, call):
+    call("set_payload", 1.0)
+    controller.set({"payload_cog": [0.0, 0.0, 0.1]})
+
+    call("set_tcp", [0, 0, 0.3, 0, 0, 0])
+
+    assert call("get_target_payload_cog") == [0.0, 0.0, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("set_payload", (2.0, [0, 0, 0])),
+        ("set_payload_mass", (2.0,)),
+        ("set_payload_cog", ([0, 0, 0],)),
+        ("set_target_payload", (2.0, [0, 0, 0])),
+    ],
+)
+def test_other_payload_functions_reset_the_inertia(call, function, arguments):
+    call("set_target_payload", 1.0, [0, 0, 0], [1, 2, 3, 0, 0, 0])
+    assert call("get_target_payload_inertia") == [1, 2, 3, 0, 0, 0]
+
+    call(function, *arguments)
+
+    assert call("get_target_payload_inertia") == [0] * 6
+
+
+@pytest.mark.parametrize("inertia", [[-1, 0, 0, 0, 0, 0], [134, 0, 0, 0, 0, 0], [1, 2, 3]])
+def test_an_impossible_inertia_is_refused(call, inertia):
+    with pytest.raises(InvalidParameter, match="inertia"):
+        call("set_target_payload", 1.0, [0, 0, 0], inertia)
+
+
+@pytest.mark.parametrize(
+    "motion",
+    [
+        "movej([q[0] + 0.1, q[1], q[2], q[3], q[4], q[5]])",
+        "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.02, 0, 0, 0]))",
+        "speedj([0.2, 0, 0, 0, 0, 0], 1.0, 0.3)\nstopj(2.0)",
+        "speedl([0, 0, 0.05, 0, 0, 0], 1.0, 0.3)\nstopl(2.0)",
+        "servoj([q[0] + 0.1, q[1], q[2], q[3], q[4], q[5]], t=0.1)\nstopj(5.0)",
+    ],
+)
+def test_arm_is_steady_half_a_second_after_a_motion(bench, motion):
+    bench.load(
+        motion,
+        "set_flag(0, is_steady())",
+        "sleep(0.48)",
+        "set_flag(1, is_steady())",
+        "sleep(0.04)",
+        "set_flag(2, is_steady())",
+        "set_flag(3, True)",
+    )
+    bench.finish()
+
+    assert bench.state.flags[:4] == [False, False, True, True]
+
+
+def test_a_moving_arm_is_never_steady(bench):
+    bench.load("speedj([0.1, 0, 0, 0, 0, 0], 1.0, 1.0)", "set_flag(0, is_steady())", "sync()")
+    bench.tick(1.1)
+
+    assert not bench.state.flags[0]
+
+
+def test_a_paused_arm_becomes_steady(bench):
+    is_steady = builtin_functions(bench.controller)["is_steady"]
+    bench.load(SPEED)
+    bench.tick(1.0)
+    bench.controller.pause_program()
+
+    bench.tick(0.5)
+    assert not is_steady(None)
+
+    bench.tick(0.4)
+    assert is_steady(None)
+
+
+def test_a_protective_stop_ends_in_steadiness(bench):
+    is_steady = builtin_functions(bench.controller)["is_steady"]
+    bench.load(SPEED)
+    bench.tick(1.0)
+    bench.controller.protective_stop()
+
+    bench.tick(0.4)
+    assert not is_steady(None)
+
+    bench.tick(0.2)
+    assert is_steady(None)
+
+
+def test_servoj_that_holds_becomes_steady(bench):
+    bench.load(
+        "while not is_steady():",
+        "  servoj([q[0] + 0.1, q[1], q[2], q[3], q[4], q[5]])",
+        "end",
+    )
+
+    bench.finish(5.0)
 
 
 def test_digital_outputs_are_named_by_their_groups(controller, call):
