@@ -122,7 +122,7 @@ def nearest_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
     # Comparing takes time with the product of the lengths.
     if len(name) > LONGEST_QUOTE:
         return []
-    return difflib.get_close_matches(name, sorted(known), n=count, cutoff=MIN_LIKENESS)
+    return difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=MIN_LIKENESS)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -37,6 +37,7 @@ from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import (
     InputFileError,
+    InvalidParameter,
     OutputError,
     ScenarioError,
     SimbridgeError,
@@ -103,6 +104,7 @@ def _carry_out(arguments: list[str]) -> int:
 
     with end_on_signals():
         try:
+            _refuse_bare_xacro_arguments(arguments)
             flags = _parse(command_type(arguments), arguments or ["--help"])
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
@@ -118,6 +120,22 @@ def _carry_out(arguments: list[str]) -> int:
             return 128 + signal_number(error)
         except Exception as error:
             return _report_foreign_error(error)
+
+
+def _refuse_bare_xacro_arguments(arguments: Sequence[str]) -> None:
+    """Refuse NAME:=VALUE without a flag before it, as ROS's program xacro takes it.
+
+    Args:
+        arguments: The command line.
+
+    Raises:
+        InvalidParameter: Names the flag for such a value.
+    """
+    for flag, argument in zip(["", *arguments], arguments, strict=False):
+        name, assignment, value = argument.partition(":=")
+        if assignment and name.isidentifier() and not flag.startswith("--"):
+            needed = f"given as --xacro-arg {name}={value}, if it is for a xacro file"
+            raise InvalidParameter("argument", argument, needed)
 
 
 def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = None) -> int:

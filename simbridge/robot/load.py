@@ -20,6 +20,7 @@ from simbridge.robot.robot_descriptions import find_description
 from simbridge.robot.toml_reader import read_toml
 from simbridge.robot.urdf_reader import read_urdf
 from simbridge.robot.xacro_file import parse_xacro_args
+from simbridge.text import join_words
 
 URDF_SUFFIXES = {".urdf", ".xml", ".xacro"}
 
@@ -64,8 +65,11 @@ def load_robot(
     suffix = path.suffix.lower()
 
     if suffix == ".toml":
-        urdf_options = (base, tip, *packages, *xacro_args)
-        _refuse_urdf_options(text, [option for option in urdf_options if option])
+        flags = [f"--base {base}"] if base else []
+        flags += [f"--tip {tip}"] if tip else []
+        flags += [f"--package {package}" for package in packages]
+        flags += [f"--xacro-arg {argument}" for argument in xacro_args]
+        _refuse_urdf_flags(text, flags)
         arm = read_toml(path, lengths)
     elif suffix in URDF_SUFFIXES or os.sep in text or text.endswith("_description"):
         if lengths is not None:
@@ -89,11 +93,17 @@ def load_robot(
     return replace(arm, home=_check_home(arm, home), file_home=arm.home)
 
 
-def _refuse_urdf_options(robot: str, options: Sequence[str]) -> None:
-    """Refuse what only a URDF has, of an arm that is none."""
-    if options:
-        needed = f"left out for {robot}, which is not a URDF"
-        raise InvalidParameter("base, tip, package or xacro argument", ", ".join(options), needed)
+def _refuse_urdf_flags(robot: str, flags: list[str]) -> None:
+    """Refuse flags that only a URDF or xacro file has, with a robot's TOML.
+
+    Args:
+        robot: The name or path of the TOML.
+        flags: The flags with their values.
+    """
+    if flags:
+        kind = "xacro file" if flags[0].startswith("--xacro-arg") else "URDF or xacro file"
+        needed = f"a {kind} with {join_words(flags)}; {robot} is defined by a TOML"
+        raise InvalidParameter("robot", robot, needed)
 
 
 def _load_urdf(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from simbridge.errors import InputFileError, InvalidParameter, optional_package
+from simbridge.errors import InputFileError, InvalidParameter, nearest_names, optional_package
 from simbridge.files.reading import MIB
 from simbridge.files.reading_process import Limits, ReadingFailed, ReadingProcess
 from simbridge.quoting import quoted, quoted_list
 from simbridge.robot.packages import PACKAGE_FILE, Packages, search_path
+from simbridge.text import join_words
 
 LIMITS = Limits(cpu=10, memory=1024 * MIB, output=4 * MIB)
+# Names like an unknown one that a refusal asks for, at most.
+MOST_NEAR = 3
 
 
 def parse_xacro_args(texts: Sequence[str]) -> dict[str, str]:
@@ -73,27 +76,91 @@ def expand_xacro(
         except ReadingFailed as error:
             raise InputFileError(path, f"xacro cannot expand it: {error}") from None
 
-    declared = answer.get("declared", [])
-    if "urdf" in answer:
-        _refuse_unknown(path, arguments, declared)
+    # A missing value, or a misspelt name, may be what the expansion failed for.
+    uses = Uses(answer["known"], answer["defaults"], answer["unset"])
+    is_expanded = "urdf" in answer
+    faults = list(_argument_faults(text, arguments, uses, is_expanded=is_expanded))
+    missing = answer.get("missing", [])
+    if faults:
+        # Names that the file states; others may come from a value that is missing.
+        missing = [name for name in missing if f"$(find {name})" in text]
+    if missing:
+        faults.append(_missing_packages(missing, text, packages))
+    elif not faults and "refused" in answer:
+        faults.append(_refused_read(answer["refused"]))
+    elif not faults and not is_expanded:
+        faults.append(f"xacro cannot expand it: {answer['reason']}")
+
+    if not faults:
         return str(answer["urdf"])
-    if answer.get("missing"):
-        raise InputFileError(path, _missing_packages(answer["missing"], text, packages))
-    if "refused" in answer:
-        raise InputFileError(path, _refused_read(answer["refused"]))
-    reason = f"xacro cannot expand it: {answer['reason']}"
-    if declared:
-        reason += f"; its arguments are given by --xacro-arg NAME=VALUE: {quoted_list(declared)}"
-    raise InputFileError(path, reason)
+    raise InputFileError(path, "; ".join(faults) + _describe_arguments(uses))
 
 
-def _refuse_unknown(path: Path, arguments: Mapping[str, str], declared: Sequence[str]) -> None:
-    """Refuse arguments that a file does not declare."""
-    for name in arguments:
-        if name not in declared:
-            known = quoted_list(declared) if declared else "none"
-            reason = f"it has no argument {quoted(name)} for --xacro-arg; it declares: {known}"
-            raise InputFileError(path, reason)
+class Uses(NamedTuple):
+    """The arguments that a file has declared or used, as far as it was expanded.
+
+    Attributes:
+        known: Names that the file has declared or used.
+        defaults: The default values that the file declares, by name.
+        unset: Names that were used although they have no value.
+    """
+
+    known: list[str]
+    defaults: dict[str, str]
+    unset: list[str]
+
+
+def _argument_faults(
+    text: str, arguments: Mapping[str, str], uses: Uses, *, is_expanded: bool
+) -> Iterator[str]:
+    """Say which arguments the file does not have, and which of its own have no value.
+
+    Args:
+        text: The file, which may name more arguments than were seen before an expansion failed.
+        arguments: The values that the user gives, by name.
+        uses: What the file declares and uses.
+        is_expanded: Whether the whole file was expanded.
+    """
+    unset = list(uses.unset)
+    if unset and not is_expanded:
+        unset += _unset_in_text(text, {*arguments, *uses.defaults, *unset})
+    unknown = [name for name in arguments if name not in uses.known]
+    if not is_expanded:
+        # What was not expanded may declare the others.
+        unknown = [name for name in unknown if nearest_names(name, [*uses.known, *unset])]
+
+    for name in unknown:
+        near = " or ".join(map(quoted, nearest_names(name, [*uses.known, *unset], MOST_NEAR)))
+        question = f" (did you mean {near}?)" if near else ""
+        yield f"it has no argument {quoted(name)} for --xacro-arg{question}"
+    if unset:
+        flags = [f"--xacro-arg {name}={uses.defaults.get(name, 'VALUE')}" for name in unset]
+        subject = f"the argument {unset[0]} has"
+        if len(unset) > 1:
+            subject = f"the arguments {join_words(unset)} have"
+        yield f"{subject} no value: add {' '.join(flags)}"
+
+
+def _unset_in_text(text: str, known: Collection[str]) -> list[str]:
+    """Return the names of arguments that a file uses, but neither the user nor a default sets.
+
+    Args:
+        text: The file.
+        known: The names that need not be found.
+    """
+    without_comments = _without_comments(text)
+    with_default = re.findall(r"<xacro:arg\s[^>]*\bname=[\"']([^\"']+)", without_comments)
+    used = re.findall(r"\$\(arg\s+([^\s)]+)\s*\)", without_comments)
+    return [name for name in dict.fromkeys(used) if name not in {*known, *with_default}]
+
+
+def _describe_arguments(uses: Uses) -> str:
+    """Return a sentence about the arguments that a file has; "" where there is nothing to say."""
+    if uses.defaults:
+        defaults = quoted_list(f"{name}={value}" for name, value in uses.defaults.items())
+        return f". Its arguments with defaults (--xacro-arg NAME=VALUE): {defaults}"
+    names = [name for name in uses.known if name not in uses.unset]
+    return f". Its arguments (--xacro-arg NAME=VALUE): {quoted_list(names)}" if names else ""
 
 
 def _nearby_directories(path: Path) -> Iterator[Path]:
@@ -137,8 +204,7 @@ def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> st
     """
     missing = list(names)
     # xacro ends at the first one: the others are looked for here.
-    without_comments = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    for name in re.findall(r"\$\(find ([\w.-]+)\)", without_comments):
+    for name in re.findall(r"\$\(find ([\w.-]+)\)", _without_comments(text)):
         if not any(map(Path.is_dir, packages.candidates(name))):
             missing.append(name)
 
@@ -146,6 +212,11 @@ def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> st
     uses = ", nor ".join(f"'{name}' for $(find {name})" for name in unique)
     flag = ",".join(f"{name}=DIR" for name in unique)
     return f"there is no package {uses}; say where it is with --package {flag}"
+
+
+def _without_comments(text: str) -> str:
+    """Return a XML text without its comments."""
+    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
 
 
 def _refused_read(file: str) -> str:

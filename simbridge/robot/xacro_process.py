@@ -67,6 +67,9 @@ FORBIDDEN_NAMES = frozenset(
 MAX_MESSAGE = 300
 # How many errors that wrap each other are examined.
 MAX_CAUSES = 100
+# Stands for the value of an argument that is missing, in a file that is refused: a text, a number
+# and a truth value.
+STAND_IN = "1"
 # A document that makes xacro and the XML library import all that they import on demand.
 WARM_UP = (
     '<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arg name="a" default="1"/>'
@@ -244,31 +247,59 @@ def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None
 
 
 class Arguments(dict[str, str]):
-    """The arguments of a file, which remember their names.
+    """The arguments of a file, which remember what it declares and what has no value.
 
     Attributes:
-        declared: Names that the file has declared or used, in that order.
+        known: Names that the file has declared or used, in that order.
+        defaults: The default values that the file declares, by name.
+        missing: Names that the file has used although they have no value.
     """
 
     def __init__(self, values: dict[str, str]) -> None:
         super().__init__(values)
-        self.declared: list[str] = []
+        self.known: list[str] = []
+        self.defaults: dict[str, str] = {}
+        self.missing: list[str] = []
+
+    def declare(self, name: str) -> None:
+        """Enter a name that the file declares."""
+        if name not in self.known:
+            self.known.append(name)
+
+    def require(self, name: str) -> None:
+        """Enter a name that needs a value."""
+        self.declare(name)
+        if not super().__contains__(name) and name not in self.missing:
+            self.missing.append(name)
 
     def __contains__(self, name: object) -> bool:
-        if isinstance(name, str) and name not in self.declared:
-            self.declared.append(name)
+        # xacro asks this before it sets the default of an argument that it finds declared.
+        if isinstance(name, str):
+            self.declare(name)
         return super().__contains__(name)
 
+    def __setitem__(self, name: str, value: str) -> None:
+        self.defaults[name] = value
+        super().__setitem__(name, value)
+
     def __getitem__(self, name: str) -> str:
-        if name in self:
-            return super().__getitem__(name)
-        raise KeyError(name)
+        self.require(name)
+        # The expansion goes on, to find what else has no value.
+        return super().__getitem__(name) if super().__contains__(name) else STAND_IN
+
+    def facts(self, reads: Reads) -> dict[str, Any]:
+        """Return the fields of an answer that describe the arguments; see `expand_xacro`."""
+        # A default may be an expression of data that was read.
+        defaults = {} if reads.has_read_data else self.defaults
+        return {"known": self.known, "defaults": defaults, "unset": self.missing}
 
 
-def parse_file(file: str) -> xml.dom.minidom.Document:
-    """Parse a file; attributes of its root that use arguments are evaluated last.
+def parse_file(file: str, arguments: Arguments) -> xml.dom.minidom.Document:
+    """Parse a file as xacro does, except for two uses of arguments.
 
-    UR's own ur.urdf.xacro is called $(arg name), and declares the argument below.
+    Attributes of its root that use arguments are evaluated last: UR's own ur.urdf.xacro is called
+    $(arg name), and declares the argument below. And an argument may be declared without a default,
+    which makes it a required one.
     """
     xacro.init_stacks(file)
     document = xacro.parse(None, file)
@@ -280,6 +311,11 @@ def parse_file(file: str) -> xml.dom.minidom.Document:
             attribute.setAttribute("name", name)
             attribute.setAttribute("value", value)
             root.appendChild(attribute)
+
+    for declaration in list(document.getElementsByTagName("xacro:arg")):
+        if declaration.hasAttribute("name") and not declaration.hasAttribute("default"):
+            arguments.require(declaration.getAttribute("name"))
+            declaration.parentNode.removeChild(declaration)
     return document
 
 
@@ -301,7 +337,7 @@ def answer(request: bytes) -> bytes:
         with reads.active(True), warnings.catch_warnings():
             # xacro uses parts of the XML library that are deprecated.
             warnings.simplefilter("ignore")
-            document = parse_file(fields["file"])
+            document = parse_file(fields["file"], arguments)
             xacro.process_doc(document, mappings=arguments)
             urdf = document.toprettyxml(indent=" ")
     except MemoryError:
@@ -309,12 +345,13 @@ def answer(request: bytes) -> bytes:
     except BaseException as error:  # whatever a file's expressions bring about
         if _is_memory(error):
             raise MemoryError from None
-        refusal = {**_refusal(error, missing, reads), "declared": arguments.declared}
+        refusal = {**_refusal(error, missing, reads), **arguments.facts(reads)}
         return json.dumps(refusal).encode()
     if missing or reads.refused or reads.forbidden:
         # It was swallowed, such as that of an include that is optional.
-        return json.dumps(_refusal(None, missing, reads)).encode()
-    expansion = {"urdf": urdf, "declared": arguments.declared}
+        refusal = {**_refusal(None, missing, reads), **arguments.facts(reads)}
+        return json.dumps(refusal).encode()
+    expansion = {"urdf": urdf, **arguments.facts(reads)}
     return json.dumps(expansion, ensure_ascii=False).encode()
 
 

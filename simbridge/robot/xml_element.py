@@ -158,8 +158,9 @@ def read_xml(path: Path, packages: Packages, arguments: Mapping[str, str] | None
     if is_xacro:
         text = expand_xacro(path, text, packages, arguments)
     elif arguments:
-        reason = "this is no xacro file: it has no arguments (--xacro-arg)"
-        raise InputFileError(path, reason, field=next(iter(arguments)))
+        flags = " ".join(f"--xacro-arg {name}={value}" for name, value in arguments.items())
+        reason = f"this is a URDF, not a xacro file, so it has no arguments: omit {flags}"
+        raise InputFileError(path, reason)
 
     parser = xml.parsers.expat.ParserCreate()
     document = Element(path, "", {}, 0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simbridge import load_robot
+from simbridge.errors import InputFileError
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeat_command import repeat_command
 
@@ -137,7 +138,7 @@ def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, form) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("speeed=1",), "it has no argument 'speeed' for --xacro-arg; it declares: name, speed"),
+        (("speeed=1",), "it has no argument 'speeed' for --xacro-arg (did you mean 'speed'?)"),
         (("speed",), "The xacro argument is speed; it must be NAME=VALUE"),
         (("speed=1", "speed=2"), "the only one that is called speed"),
         (("speed=fast",), "'fast' is not a finite number"),
@@ -160,4 +161,71 @@ def test_a_file_without_arguments_takes_none(tmp_path, cli) -> None:
     answer = cli("check", "circle", "--robot", path, "--xacro-arg", "name=arm")
 
     assert answer.status == 2
-    assert "this is no xacro file: it has no arguments" in " ".join(answer.err.split())
+    message = " ".join(answer.err.split())
+    assert "not a xacro file, so it has no arguments: omit --xacro-arg name=arm" in message
+
+
+def required_arguments(folder: Path) -> Path:
+    """Write a xacro file with two arguments that have no default, and one that has."""
+    path = folder / "arm.urdf.xacro"
+    links = arm_links(limit='velocity="$(arg speed)" effort="${$(arg strength) * 10}"')
+    path.write_text(
+        '<robot xmlns:xacro="http://wiki.ros.org/xacro" name="arm">'
+        '<xacro:arg name="speed" default="2"/><xacro:arg name="strength"/>'
+        f"{links.replace('0 0 0.2', '0 0 $(arg height)')}</robot>"
+    )
+    return path
+
+
+def test_arguments_without_a_value_are_all_named(tmp_path) -> None:
+    pytest.importorskip("xacro")
+
+    with pytest.raises(InputFileError) as caught:
+        load_robot(required_arguments(tmp_path), xacro_args=["stregth=3"])
+
+    assert caught.value.reason == (
+        "it has no argument 'stregth' for --xacro-arg (did you mean 'strength'?); the arguments "
+        "strength and height have no value: add --xacro-arg strength=VALUE --xacro-arg "
+        "height=VALUE. Its arguments with defaults (--xacro-arg NAME=VALUE): speed=2"
+    )
+
+
+def test_required_arguments_are_used(tmp_path) -> None:
+    pytest.importorskip("xacro")
+    path = required_arguments(tmp_path)
+
+    robot = load_robot(path, xacro_args=["strength:=3", "height=0.5"])
+
+    assert [joint.max_effort for joint in robot.joints] == [30.0, 30.0, 30.0]
+    assert robot.placements[0, 2, 3] == 0.5
+
+
+def test_missing_values_explain_a_failed_expansion(tmp_path) -> None:
+    pytest.importorskip("xacro")
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(
+        '<robot xmlns:xacro="http://wiki.ros.org/xacro" name="arm">'
+        '<xacro:include filename="$(arg model).xacro"/><link name="$(arg prefix)base"/></robot>'
+    )
+
+    with pytest.raises(InputFileError) as caught:
+        load_robot(path)
+
+    assert caught.value.reason == (
+        "the arguments model and prefix have no value: add --xacro-arg model=VALUE --xacro-arg "
+        "prefix=VALUE"
+    )
+
+
+def test_ross_form_of_arguments_names_the_flag(cli) -> None:
+    answer = cli("check", "circle", "--robot", "./arm.urdf.xacro", "reach:=0.9")
+
+    assert answer.status == 2
+    assert "given as --xacro-arg reach=0.9" in " ".join(answer.err.split())
+
+
+def test_flags_of_a_urdf_are_refused_by_name(cli) -> None:
+    answer = cli("check", "circle", "--robot", "ur5e", "--xacro-arg", "reach=1")
+
+    assert answer.status == 2
+    assert "a xacro file with --xacro-arg reach=1" in " ".join(answer.err.split())
