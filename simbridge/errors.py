@@ -546,6 +546,7 @@ class PlanRefused(Refusal, ValueError):
         value: What would happen, in SI units.
         limit: What is allowed, in SI units.
         joint: The joint's name, or None when no single joint is meant.
+        remedy: The sentence at the end of the message that says what helps; "" without one.
     """
 
     def __init__(
@@ -557,13 +558,20 @@ class PlanRefused(Refusal, ValueError):
         value: float,
         limit: float,
         joint: str | None = None,
+        remedy: str = "",
     ) -> None:
         self.sample = sample
         self.time = time
         self.value = value
         self.limit = limit
         self.joint = joint
+        self.remedy = remedy
         super().__init__(message)
+
+    @property
+    def reason(self) -> str:
+        """The message without what helps."""
+        return str(self).removesuffix(self.remedy).rstrip()
 
 
 class TargetOutOfReach(PlanRefused):

@@ -63,18 +63,20 @@ class Peaks:
 
 
 class Remedies(NamedTuple):
-    """Facts of a plan that decide which advice helps against setpoints that are too fast.
+    """Facts of a plan that decide which advice helps against setpoints past a limit.
 
     Attributes:
         held: Whether the targets are steps of a sampled source, which a lower speed does not make
             smaller.
         limited: Whether setpoints are limited already.
         replayed: Whether the setpoints are those of an earlier run or session.
+        range_advice: What helps where a joint would leave its range, as a sentence.
     """
 
     held: bool = False
     limited: bool = False
     replayed: bool = False
+    range_advice: str = "Move the trajectory."
 
     def advice(self, slower: str, *alternatives: str) -> str:
         """Return what to do, as a sentence; a lower speed is advised only where it helps.
@@ -182,7 +184,7 @@ def check_setpoints(
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
     """
-    check_positions(robot, setpoints, period)
+    check_positions(robot, setpoints, period, remedies)
 
     rates = _measure_rates(robot, setpoints, period)
     slower = _advise_speed(robot, rates, max_tool_speed)
@@ -205,13 +207,19 @@ def check_setpoints(
     )
 
 
-def check_positions(robot: Robot, joints: Array, period: float) -> None:
+def check_positions(
+    robot: Robot,
+    joints: Array,
+    period: float,
+    remedies: Remedies = Remedies(),  # noqa: B008 (immutable)
+) -> None:
     """Refuse setpoints or commands that are not finite, or outside of the joint range.
 
     Args:
         robot: The arm.
         joints: Joint positions (T, n), rad (m for sliding joints), one a period.
         period: Control period, s.
+        remedies: Facts that decide what the refusal advises.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
@@ -239,7 +247,7 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
             "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of "
             "{limit:.3f} rad{limit_degrees}"
         ),
-        remedy="Move the trajectory.",
+        remedy=remedies.range_advice,
     )
     _refuse_first(robot, period, out_of_range)
 
@@ -461,6 +469,7 @@ def _refuse_first(robot: Robot, period: float, check: LimitCheck) -> None:
         value=value,
         limit=limit,
         joint=None if joint is None else robot.joint_names[joint],
+        remedy=check.remedy,
     )
 
 

@@ -27,24 +27,41 @@ PERIOD_ROUNDING_S = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """The start of a plan that does not begin on home's branch.
+    """The start of a plan that does not begin where home's branch does.
 
     Attributes:
         joints: Joint positions that attain the first target (n,), rad.
-        reason: Why home's branch was refused.
+        reason: Why the plan from home was refused.
+        is_other_turn: Whether it is the posture that is solved from home, with some joints begun
+            whole turns away; else it is on another branch of the inverse kinematics.
     """
 
     joints: Array
     reason: str
+    is_other_turn: bool = False
 
     @property
     def notice(self) -> str:
         """The start and its reason as they are printed."""
         reason = self.reason.removeprefix("The plan was refused: ")
-        return (
-            f"The plan begins on another branch, that of {home_flag(self.joints)}. Home's was "
-            f"refused: {reason}"
-        )
+        flag = home_flag(self.joints)
+        if self.is_other_turn:
+            return (
+                f"The plan begins in home's posture, but whole turns away: {flag}. Begun at home's "
+                f"own turns it was refused: {reason}"
+            )
+        return f"The plan begins on another branch, that of {flag}. Home's was refused: {reason}"
+
+    @property
+    def offer(self) -> str:
+        """The sentence that names the start where a plan from home is refused."""
+        flag = home_flag(self.joints)
+        if self.is_other_turn:
+            return (
+                f"The same posture begun whole turns away, at {flag} would pass: give that flag, "
+                "or --start auto."
+            )
+        return f"The branch at {flag} would pass: give that flag, or --start auto."
 
 
 def home_flag(joints: Array) -> str:
@@ -147,6 +164,7 @@ class Plan:
         if self.start is not None:
             arrays["start"] = self.start.joints
             arrays["start_reason"] = self.start.reason
+            arrays["start_is_other_turn"] = self.start.is_other_turn
         return arrays
 
     @staticmethod
@@ -177,7 +195,11 @@ class Plan:
             )
         start = None
         if "start" in arrays:
-            start = Start(arrays["start"], str(arrays["start_reason"]))
+            start = Start(
+                arrays["start"],
+                str(arrays["start_reason"]),
+                is_other_turn=bool(arrays.get("start_is_other_turn", False)),
+            )
 
         return Plan(
             checksum=str(arrays["checksum"]),

@@ -38,10 +38,11 @@ from simbridge.planning.placement import (
     find_placements,
     flag_of,
 )
-from simbridge.planning.plan import Plan, Start, home_flag
+from simbridge.planning.plan import Plan, Start
 from simbridge.planning.reach import check_reach, in_another_unit
 from simbridge.planning.scenario import Scenario
 from simbridge.planning.start import (
+    advise_range,
     alternative_starts,
     depends_on_start,
     find_home_start,
@@ -68,6 +69,11 @@ MAX_PLANNED_PLACEMENTS = 6
 # Whole turns by which the start of a branch is unwound, of all its joints together.
 MAX_UNWOUND_TURNS = 6
 
+# What helps where recorded joint positions are outside of the range of a joint.
+RECORDED_OUTSIDE = (
+    "These positions are followed as they were recorded: choose the arm that they are of (--robot)."
+)
+
 # Predicts the joint targets that the servo law makes of setpoints (T, n), rad.
 Prediction = Callable[[Array], JointMotion]
 
@@ -80,7 +86,8 @@ class PlanContext:
         robot: The arm.
         scenario: The scenario, with the sampling that the options choose.
         solver: A solver that is made for the same arm.
-        start: Branch that the plan begins on: home's, or another where home's is refused.
+        start: Where the plan begins: at what is solved from home, or (auto) elsewhere where that is
+            refused.
         speed_scale: Playback speed; 1 is the trajectory's own.
         hold: The target between two samples.
         period: Control period, s.
@@ -140,8 +147,8 @@ def make_plan(
             by default. With a sampling the target is held (zero-order) unless `hold` is given: a
             sampled source does not know its next sample.
         replay: An earlier plan for the same kinematics and period, which is only checked.
-        start: Branch that the plan begins on, unless the options say so: "home", or "auto" for
-            another one where home's is refused.
+        start: Where the plan begins, unless the options say so: "home", at what is solved from
+            home; or "auto", at other whole turns or on another branch where that is refused.
 
     Raises:
         PlanRefused: One of its subclasses names the limit, the sample and the value.
@@ -154,19 +161,16 @@ def make_plan(
         if is_fixed or not depends_on_start(refusal, solver):
             raise
 
-        # Another branch may keep what home's does not.
+        # Another start may keep what home's does not.
         alternative = _plan_alternative(context, refusal)
         if alternative is None:
             raise
-        branch, plan, peaks = alternative
+        start_used, plan, peaks = alternative
         if context.start == "auto":
-            warnings.warn(branch.notice, stacklevel=2)
+            warnings.warn(start_used.notice, stacklevel=2)
             return plan, peaks
 
-        flag = home_flag(branch.joints)
-        refusal.args = (
-            f"{refusal} The branch at {flag} would pass: choose it so, or by --start auto.",
-        )
+        refusal.args = (f"{refusal.reason} {start_used.offer}",)
         raise
 
 
@@ -279,31 +283,36 @@ def _make_context(
 
 
 def _plan_branch(
-    context: PlanContext, *, replay: Plan | None = None, branch: Start | None = None
+    context: PlanContext, *, replay: Plan | None = None, start: Start | None = None
 ) -> tuple[Plan, Peaks]:
     """Solve, limit, feed forward and check a plan from one start.
 
     Args:
         context: Everything that the plan is computed from.
         replay: An earlier plan, which is neither solved nor limited again.
-        branch: Branch that it begins on; home's by default.
+        start: Where it begins; by default at what is solved from home.
     """
     if replay is not None:
         plan = replay
     else:
-        plan = _solve(context, branch)
+        plan = _solve(context, start)
         if context.is_limited:
             plan = _limit(context, plan)
+    range_advice = RECORDED_OUTSIDE
+    if context.scenario.trajectory.joints is None:
+        range_advice = advise_range(context.robot, plan.solution)
+    remedies = Remedies(
+        held=_is_held(context, plan),
+        limited=context.is_limited,
+        replayed=replay is not None,
+        range_advice=range_advice,
+    )
 
     commands = None
     if context.feeds_forward:
         # A replayed plan keeps its time.
         can_slow_down = context.is_limited and replay is None
-        plan, commands = _feed_forward(context, plan, can_slow_down=can_slow_down)
-
-    remedies = Remedies(
-        held=_is_held(context, plan), limited=context.is_limited, replayed=replay is not None
-    )
+        plan, commands = _feed_forward(context, plan, remedies, can_slow_down=can_slow_down)
     peaks = _check(context, plan, commands, remedies)
     return plan, peaks
 
@@ -311,63 +320,74 @@ def _plan_branch(
 def _plan_alternative(
     context: PlanContext, refusal: PlanRefused
 ) -> tuple[Start, Plan, Peaks] | None:
-    """Plan from the first start besides home's that is not refused; None if all are.
+    """Plan from the first start besides home's whose plan is not refused.
 
-    These are other turns of home's own posture, then other branches and their turns.
+    The posture that is solved from home is tried at other whole turns first; then postures on other
+    branches of the inverse kinematics, each of them likewise.
 
     Args:
         context: Everything that the plan is computed from.
-        refusal: Why home's branch was refused.
+        refusal: Why the plan from home was refused.
+
+    Returns:
+        The start, its plan and the peaks; None if every plan is refused.
     """
-    start = context.scenario.source.start
+    first_target = context.scenario.source.start
     solver = reaching_solver(context.solver)
-    home_start = solver.solve(start, context.robot.home).q
-    alternative = _plan_other_turns(context, home_start, refusal, reason=str(refusal))
+    home_joints = solver.solve(first_target, context.robot.home).q
+    home_start = Start(home_joints, reason=refusal.reason, is_other_turn=True)
+    alternative = _plan_other_turns(context, home_start, refusal)
     if alternative is not None:
         return alternative
 
-    for joints in alternative_starts(context.robot, start, solver):
-        branch = Start(joints, str(refusal))
+    for joints in alternative_starts(context.robot, first_target, solver):
+        start = Start(joints, reason=refusal.reason)
         try:
-            plan, peaks = _plan_branch(context, branch=branch)
-            return branch, plan, peaks
+            plan, peaks = _plan_branch(context, start=start)
+            return start, plan, peaks
         except PlanRefused as branch_refusal:
-            alternative = _plan_other_turns(context, joints, branch_refusal, reason=branch.reason)
+            alternative = _plan_other_turns(context, start, branch_refusal)
         if alternative is not None:
             return alternative
     return None
 
 
 def _plan_other_turns(
-    context: PlanContext, joints: Array, refusal: PlanRefused, *, reason: str
+    context: PlanContext, start: Start, refusal: PlanRefused
 ) -> tuple[Start, Plan, Peaks] | None:
-    """Plan from the same posture, with joints that left their ranges begun whole turns before.
+    """Plan from the posture of a start with joints begun whole turns away.
+
+    Each joint that leaves its range is begun one turn away from the limit that it exceeds, until a
+    plan passes, or no turn is left in its range.
 
     Args:
         context: Everything that the plan is computed from.
-        joints: Where a plan began that was refused (n,), rad.
+        start: Where a plan began that was refused.
         refusal: Why it was refused.
-        reason: Why home's branch was refused.
 
     Returns:
-        The start, its plan and peaks; None if every plan is refused.
+        The start, its plan and the peaks; None if every plan is refused.
     """
     for _ in range(MAX_UNWOUND_TURNS):
-        unwound = unwind_joint(context.robot, joints, refusal)
-        if unwound is None:
+        joints = unwind_joint(context.robot, start.joints, refusal)
+        if joints is None:
             return None
-        joints = unwound
-        branch = Start(joints, reason)
+        start = replace(start, joints=joints)
         try:
-            plan, peaks = _plan_branch(context, branch=branch)
-            return branch, plan, peaks
+            plan, peaks = _plan_branch(context, start=start)
+            return start, plan, peaks
         except PlanRefused as further_refusal:
             refusal = further_refusal
     return None
 
 
-def _solve(context: PlanContext, branch: Start | None) -> Plan:
-    """Solve a plan whose setpoints are the solution; it is neither limited nor checked yet."""
+def _solve(context: PlanContext, start: Start | None) -> Plan:
+    """Solve a plan whose setpoints are the solution; it is neither limited nor checked yet.
+
+    Args:
+        context: Everything that the plan is computed from.
+        start: Where it begins; None: at what is solved from home.
+    """
     robot = context.robot
     scenario = context.scenario.scale_speed(context.speed_scale)
     trajectory = scenario.trajectory
@@ -377,14 +397,17 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
 
     # The samples that the solver gets, and where it begins.
     source = scenario.source
-    start = find_home_start(robot, source, context.solver) if branch is None else branch.joints
+    if start is None:
+        first_joints = find_home_start(robot, source, context.solver)
+    else:
+        first_joints = start.joints
 
     # The last sample may be past the trajectory's end by less than a period: it belongs to the
     # end.
     times = np.minimum(np.arange(count) * context.period, trajectory.duration)
     targets = source.target(times, context.hold)
-    check_reach(reaching_solver(context.solver), source, targets, times=times, start=start)
-    solution = context.solver.track(targets, start)
+    check_reach(reaching_solver(context.solver), source, targets, times=times, start=first_joints)
+    solution = context.solver.track(targets, first_joints)
 
     return Plan(
         checksum=robot.checksum,
@@ -396,7 +419,7 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
         setpoints=solution,
         limited=np.zeros(count, dtype=bool),
         source_samples=None if source is trajectory else source,
-        start=branch,
+        start=start,
     )
 
 
@@ -497,12 +520,15 @@ def _limit_velocity(context: PlanContext, plan: Plan, max_velocity: Array) -> Ti
     )
 
 
-def _feed_forward(context: PlanContext, plan: Plan, *, can_slow_down: bool) -> tuple[Plan, Array]:
+def _feed_forward(
+    context: PlanContext, plan: Plan, remedies: Remedies, *, can_slow_down: bool
+) -> tuple[Plan, Array]:
     """Compute the commands with which the arm follows the setpoints without lag.
 
     Args:
         context: Everything that the plan is computed from.
         plan: The plan, without feedforward.
+        remedies: Facts that decide what a refusal advises.
         can_slow_down: Whether the whole motion may be slowed down to keep a limit.
 
     Returns:
@@ -517,7 +543,7 @@ def _feed_forward(context: PlanContext, plan: Plan, *, can_slow_down: bool) -> t
         corner_tolerance=context.corner_tolerance,
         slow_down=can_slow_down,
     )
-    check_positions(context.robot, ahead.commands, context.period)
+    check_positions(context.robot, ahead.commands, context.period, remedies)
     return replace(_add_rest(plan, ahead), joint_targets=ahead.joint_targets), ahead.commands
 
 

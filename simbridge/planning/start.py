@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +31,9 @@ SEED_POSTURES = 24
 MAX_BRANCHES = 8
 # Two postures belong to the same branch if no joint of them differs by more, rad.
 BRANCH_DISTANCE = 0.05
+# What may help where a joint would leave its range.
+MOVE_IT = "Move the trajectory."
+TURN = 2.0 * math.pi
 
 
 def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
@@ -138,9 +142,61 @@ def unwind_joint(robot: Robot, joints: Array, refusal: PlanRefused) -> Array | N
         return None
 
     unwound = joints.copy()
-    unwound[joint] -= np.copysign(2.0 * np.pi, refusal.value - refusal.limit)
+    unwound[joint] -= np.copysign(TURN, refusal.value - refusal.limit)
     is_within = robot.position_min[joint] <= unwound[joint] <= robot.position_max[joint]
     return unwound if is_within else None
+
+
+def advise_range(robot: Robot, solution: Array) -> str:
+    """Return what helps where a joint of a plan would leave its range, as a sentence.
+
+    From another turn, a joint moves in the same way. So the plan shows whether some turn is in its
+    range over the whole motion.
+
+    Args:
+        robot: The arm.
+        solution: Joint positions of the plan (T, n), rad or m.
+    """
+    lowest = solution.min(axis=0)
+    highest = solution.max(axis=0)
+    # How far each joint may be shifted down and up so that it is in its range all the time.
+    min_shift = robot.position_min - lowest
+    max_shift = robot.position_max - highest
+
+    # Most important is a joint that moves farther than its range is wide.
+    excess = np.where(min_shift > max_shift, min_shift - max_shift, 0.0)
+    if excess.any():
+        joint = int(np.argmax(excess))
+        travel = _format_position(robot, joint, highest[joint] - lowest[joint])
+        width = robot.position_max[joint] - robot.position_min[joint]
+        return (
+            f"No start on this branch fits: {robot.joint_names[joint]} moves over {travel}, and "
+            f"its range is {_format_position(robot, joint, width)} wide. Divide the motion, or let "
+            "it turn back."
+        )
+
+    # Then one that fits its range, but not at a whole turn from here.
+    outside = np.flatnonzero((min_shift > 0.0) | (max_shift < 0.0))
+    for joint in outside.tolist():
+        has_turn = np.floor(max_shift[joint] / TURN) >= np.ceil(min_shift[joint] / TURN)
+        if has_turn or robot.prismatic[joint]:
+            continue
+        travel = _format_position(robot, joint, highest[joint] - lowest[joint])
+        first = _format_position(robot, joint, solution[0, joint] + min_shift[joint])
+        last = _format_position(robot, joint, solution[0, joint] + max_shift[joint])
+        return (
+            f"Other whole turns do not help: {robot.joint_names[joint]} moves over {travel}, and "
+            f"must begin between {first} and {last} to stay in its range. Rotate or move the "
+            "trajectory so that it does."
+        )
+    return MOVE_IT
+
+
+def _format_position(robot: Robot, joint: int, position: float) -> str:
+    """Return a position or distance of a joint with its unit, degrees or m."""
+    if robot.prismatic[joint]:
+        return f"{position:.3f} m"
+    return f"{math.degrees(position):.1f} degrees"
 
 
 def _search_branches(robot: Robot, target: Array, solver: Solver) -> list[Array]:
@@ -173,9 +229,10 @@ def _explain_unattained_start(robot: Robot, solution: Solution) -> TargetOutOfRe
         reason = f"the first target can only be attained outside of the joint limits ({positions})"
 
     return TargetOutOfReach(
-        f"The plan was refused: {reason}. Move the trajectory.",
+        f"The plan was refused: {reason}. {MOVE_IT}",
         sample=0,
         time=0.0,
         distance=solution.distance,
         angle=solution.angle,
+        remedy=MOVE_IT,
     )

@@ -432,5 +432,11 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
     instant = f"at sample {sample} ({time:.3f} s)"
     message = f"The plan was refused: {instant} {clearance.description}. {remedy}"
     return PlannedCollision(
-        message, kind, (link, obstacle), value=clearance.distance, sample=sample, time=time
+        message,
+        kind,
+        (link, obstacle),
+        value=clearance.distance,
+        sample=sample,
+        time=time,
+        remedy=remedy,
     )

@@ -65,11 +65,7 @@ def load_robot(
     suffix = path.suffix.lower()
 
     if suffix == ".toml":
-        flags = [f"--base {base}"] if base else []
-        flags += [f"--tip {tip}"] if tip else []
-        flags += [f"--package {package}" for package in packages]
-        flags += [f"--xacro-arg {argument}" for argument in xacro_args]
-        _refuse_urdf_flags(text, flags)
+        _refuse_urdf_flags(text, base=base, tip=tip, packages=packages, xacro_args=xacro_args)
         arm = read_toml(path, lengths)
     elif suffix in URDF_SUFFIXES or os.sep in text or text.endswith("_description"):
         if lengths is not None:
@@ -93,16 +89,29 @@ def load_robot(
     return replace(arm, home=_check_home(arm, home), file_home=arm.home)
 
 
-def _refuse_urdf_flags(robot: str, flags: list[str]) -> None:
+def _refuse_urdf_flags(
+    robot: str,
+    *,
+    base: str | None,
+    tip: str | None,
+    packages: Sequence[str],
+    xacro_args: Sequence[str],
+) -> None:
     """Refuse flags that only a URDF or xacro file has, with a robot's TOML.
 
     Args:
         robot: The name or path of the TOML.
-        flags: The flags with their values.
+        base: The value of --base; None without it.
+        tip: The value of --tip; None without it.
+        packages: The values of --package.
+        xacro_args: The values of --xacro-arg.
     """
+    flags = [f"--base {base}"] if base else []
+    flags += [f"--tip {tip}"] if tip else []
+    flags += [f"--package {package}" for package in packages]
+    flags += [f"--xacro-arg {argument}" for argument in xacro_args]
     if flags:
-        kind = "xacro file" if flags[0].startswith("--xacro-arg") else "URDF or xacro file"
-        needed = f"a {kind} with {join_words(flags)}; {robot} is defined by a TOML"
+        needed = f"a URDF or xacro file with {join_words(flags)}; {robot} is defined by a TOML"
         raise InvalidParameter("robot", robot, needed)
 
 

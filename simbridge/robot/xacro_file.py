@@ -124,15 +124,16 @@ def _argument_faults(
     unset = list(uses.unset)
     if unset and not is_expanded:
         unset += _unset_in_text(text, {*arguments, *uses.defaults, *unset})
-    unknown = [name for name in arguments if name not in uses.known]
-    if not is_expanded:
-        # What was not expanded may declare the others.
-        unknown = [name for name in unknown if nearest_names(name, [*uses.known, *unset])]
+    names_in_file = [*uses.known, *unset]
 
-    for name in unknown:
-        near = " or ".join(map(quoted, nearest_names(name, [*uses.known, *unset], MOST_NEAR)))
-        question = f" (did you mean {near}?)" if near else ""
+    for name in arguments:
+        near = nearest_names(name, names_in_file, MOST_NEAR)
+        # What was not expanded may declare a name that is not like any of those seen.
+        if name in uses.known or not (near or is_expanded):
+            continue
+        question = f" (did you mean {' or '.join(map(quoted, near))}?)" if near else ""
         yield f"it has no argument {quoted(name)} for --xacro-arg{question}"
+
     if unset:
         flags = [f"--xacro-arg {name}={uses.defaults.get(name, 'VALUE')}" for name in unset]
         subject = f"the argument {unset[0]} has"

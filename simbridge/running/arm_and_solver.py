@@ -137,15 +137,16 @@ def _check_arm_of_solver(solver: Solver, arm: Robot, *, is_object: bool) -> None
         )
 
 
-def check_recorded_joints(options: Options, *, chosen_solver: str) -> None:
-    """Refuse what a plan of recorded joint positions does not have: a solver and its targets.
+def check_recorded_joints(robot: Robot, options: Options, *, chosen_solver: str) -> None:
+    """Refuse what a plan of recorded joint positions does not have: a solver, targets and a start.
 
     Args:
+        robot: The arm.
         options: Those of the plan.
         chosen_solver: The name of the user's solver, or its settings; "" if there is none.
 
     Raises:
-        InvalidParameter: A solver, a sampling or a hold is chosen.
+        InvalidParameter: A solver, a sampling, a hold, a start or a home is chosen.
     """
     if chosen_solver:
         needed = (
@@ -156,6 +157,13 @@ def check_recorded_joints(options: Options, *, chosen_solver: str) -> None:
     if options.sampling or options.hold:
         needed = "left out: recorded joint positions are followed as they are, by no solver"
         raise InvalidParameter("sampling or hold of targets", "chosen", needed)
+
+    begins_as_recorded = "left out: recorded joint positions begin where they were recorded"
+    if options.start is not None:
+        raise InvalidParameter("start", options.start, begins_as_recorded)
+    if robot.file_home is not None:
+        home = " ".join(f"{q:g}" for q in robot.home)
+        raise InvalidParameter("home", home, f"{begins_as_recorded} (--home)")
 
 
 def recorded_joints_solver(robot: Robot) -> Solver:

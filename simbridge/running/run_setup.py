@@ -220,7 +220,7 @@ def prepare_scenario(
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, options.reading)
     if scenario.trajectory.joints is not None:
-        check_recorded_joints(options, chosen_solver=choice.description(solver))
+        check_recorded_joints(arm, options, chosen_solver=choice.description(solver))
         solver = recorded_joints_solver(arm)
     elif solver is None:
         solver = choose_solver(scenario, arm, choice.name, choice.changes)

@@ -112,9 +112,12 @@ def test_other_turns_of_homes_posture_are_tried():
     scenario = Scenario(turn_of_tool(1.5))
     home_start = solver.solve(scenario.trajectory.start, robot.home).q
 
-    with pytest.warns(UserWarning, match="wrist_3_joint would be at"):
+    with pytest.warns(UserWarning, match="whole turns away.*wrist_3_joint would be at") as notes:
         plan, _ = make_plan(robot, scenario, solver, Options(start="auto"))
 
+    (note,) = [str(note.message) for note in notes if "The plan begins" in str(note.message)]
+    assert "branch" not in note
+    assert "Move the trajectory" not in note
     # The same posture, with the last joint begun a turn before.
     difference = plan.start.joints - home_start
     assert np.allclose(difference[:5], 0.0, atol=1e-6)
@@ -137,14 +140,23 @@ def test_a_refused_turn_names_the_home_that_passes():
     assert make_plan(other, Scenario(turn_of_tool(1.5)), solver)[0].start is None
 
 
-def test_too_many_turns_have_no_advice():
+@pytest.mark.parametrize(
+    ("turns", "advice"),
+    [
+        (2.4, "wrist_3_joint moves over 864.0 degrees, and its range is 720.0 degrees wide"),
+        (1.95, "moves over 702.0 degrees, and must begin between 342.0 degrees and 360.0 degrees"),
+    ],
+)
+def test_turns_that_no_start_fits_say_so(turns, advice):
     robot = load_robot("ur5e")
     solver = ForwardDynamicsParameters().build(robot)
 
     with pytest.raises(LimitExceeded) as caught:
-        make_plan(robot, Scenario(turn_of_tool(2.5)), solver, Options(start="auto"))
+        make_plan(robot, Scenario(turn_of_tool(turns)), solver, Options(start="auto"))
 
+    assert advice in str(caught.value)
     assert "--home" not in str(caught.value)
+    assert "Move the trajectory." not in str(caught.value)
 
 
 def test_what_no_branch_reaches_is_refused_as_before():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -80,7 +81,14 @@ def test_a_solver_is_refused(recording, options):
 
 
 @pytest.mark.parametrize(
-    "flags", [["--sample-rate", "20"], ["--hold", "zero-order"], ["--anchor", "start"]]
+    "flags",
+    [
+        ["--sample-rate", "20"],
+        ["--hold", "zero-order"],
+        ["--anchor", "start"],
+        ["--start", "auto"],
+        ["--home", "0", "-1.57", "1.57", "-1.57", "-1.57", "0"],
+    ],
 )
 def test_what_only_targets_have_is_refused(cli, recording, flags):
     answer = cli("check", recording, "--from", "actual_q", "--robot", "ur10e", *flags)
@@ -94,6 +102,19 @@ def test_joints_of_another_arm_are_refused(cli, recording):
 
     assert answer.status == 2
     assert "its 6 joints are not those of planar3r" in " ".join(answer.err.split())
+
+
+def test_joints_out_of_range_name_no_move(recording, options):
+    far = simbridge.load_robot("ur10e")
+    joints = list(far.joints)
+    joints[5] = dataclasses.replace(joints[5], position_min=-3.0)
+    narrow = dataclasses.replace(far, joints=tuple(joints))
+
+    with pytest.raises(PlanRefused, match="wrist_3_joint would be at") as refusal:
+        prepare(str(recording), robot=narrow, options=options)
+
+    assert "Move the trajectory" not in str(refusal.value)
+    assert "--robot" in str(refusal.value)
 
 
 def test_a_motion_too_fast_is_refused(recording):

@@ -228,4 +228,6 @@ def test_flags_of_a_urdf_are_refused_by_name(cli) -> None:
     answer = cli("check", "circle", "--robot", "ur5e", "--xacro-arg", "reach=1")
 
     assert answer.status == 2
-    assert "a xacro file with --xacro-arg reach=1" in " ".join(answer.err.split())
+    assert "a URDF or xacro file with --xacro-arg reach=1; ur5e is defined by a TOML" in " ".join(
+        answer.err.split()
+    )
