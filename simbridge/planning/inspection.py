@@ -60,8 +60,8 @@ class TrajectoryFacts:
         unknown_frame: The frame of a file's poses that nothing relates to base_link; extent and
             reach are as if it were base_link. "" where the poses are in base_link.
         frame_flags: Flags of which one may relate that frame to base_link.
-        placement: Where the arm attains none of a file: the transform that brings it in reach (7,),
-            m and quaternion.
+        placement: Where the arm attains none of a file: a transform that brings it in reach (7,), m
+            and quaternion. It is a guess, which knows nothing of the cell.
     """
 
     source: str

@@ -78,8 +78,8 @@ class Bag:
         """Iterate over the messages of a topic, or of some types, in the order of the file.
 
         Args:
-            topic: Its name.
-            kinds: The types.
+            topic: Name of the topic; "" for none.
+            kinds: Types of messages that are read from every topic.
 
         Yields:
             Topic, number on it from 1, time of recording (ns) and content of each message.

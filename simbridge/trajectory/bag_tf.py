@@ -83,12 +83,12 @@ class BagTransforms:
         """The poses of each transform, in the order of their messages."""
         recorded: dict[TfName, Poses] = {}
         count = 0
-        for topic, number, when, message in self._bag.messages(kinds=TF_TYPES):
+        for topic, number, recording_time, message in self._bag.messages(kinds=TF_TYPES):
             for stamped in stamped_poses(message):
                 name = TfName(topic, bare_name(stamped.header.frame_id), stamped.child)
                 if name not in recorded:
                     recorded[name] = Poses(self.path, str(name))
-                recorded[name].add(number, when, stamped)
+                recorded[name].add(number, recording_time, stamped)
                 count += 1
                 if count > MAX_POSES:
                     reason = f"it has more than {MAX_POSES:,} transforms; split the bag"
@@ -110,7 +110,7 @@ class BagTransforms:
         return [name for name in self.frames if self.find_path(frame, name)]
 
     def find_path(self, parent: str, child: str) -> list[ChainStep] | None:
-        """Return the transforms on the way from one frame to another; None without one."""
+        """Return the transforms on the path from one frame to another; None without one."""
         return find_path(self.keys, parent, child)
 
     def is_static_between(self, parent: str, child: str) -> bool:
@@ -181,7 +181,7 @@ class BagTransforms:
 def chain_frames(transforms: BagTransforms, parent: str, child: str) -> SortedSamples:
     """Return the poses of a frame of tf in another.
 
-    The instants are those of the moving transform on the way with the most samples; the others are
+    The instants are those of the moving transform on the path with the most samples; the others are
     interpolated there, and instants at which one of them is not known are left out.
 
     Args:
@@ -213,7 +213,7 @@ class Placed(NamedTuple):
 
     Attributes:
         samples: The poses, in the arm's base.
-        moves: Whether a transform on the way moves.
+        moves: Whether a transform on the path moves.
     """
 
     samples: SortedSamples
@@ -244,7 +244,7 @@ def place_in_base(
 
 
 class _RecordedStep(NamedTuple):
-    """A transform on a way between two frames, and what was left out of it."""
+    """A transform on a path between two frames, and what was left out of it."""
 
     step: ChainStep
     transform: Transform
@@ -252,7 +252,7 @@ class _RecordedStep(NamedTuple):
 
 
 def _recorded_steps(transforms: BagTransforms, parent: str, child: str) -> list[_RecordedStep]:
-    """Return the transforms on the way between two frames that are connected."""
+    """Return the transforms on the path between two frames that are connected."""
     path = transforms.find_path(parent, child) or []
     return [_RecordedStep(step, *transforms.transform(step.key)) for step in path]
 
@@ -260,7 +260,7 @@ def _recorded_steps(transforms: BagTransforms, parent: str, child: str) -> list[
 def _chain_at(
     transforms: BagTransforms, samples: SortedSamples, steps: Sequence[_RecordedStep]
 ) -> tuple[Array, Flags, list[DroppedRows | str]]:
-    """Return what the transforms on a way are together at the instants of samples.
+    """Return what the transforms on a path are together at the instants of samples.
 
     Returns:
         Poses (T, 7), of no meaning where a transform is not known; where all are known (T,); and

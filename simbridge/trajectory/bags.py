@@ -95,11 +95,11 @@ def _related_base(transforms: BagTransforms, frame: str, bases: Sequence[str]) -
 
 
 def _choose_times(poses: Poses, rate: float | None) -> None:
-    """Give poses without stamps those of a rate, or refuse a rate where there are stamps.
+    """Stamp poses evenly at a rate, or refuse a rate for poses that have stamps.
 
     Args:
         poses: As they were recorded.
-        rate: Samples per s, if one is given.
+        rate: Samples per s; None for the stamps of the messages.
     """
     stamps = np.array(poses.stamps, dtype=np.int64)
     is_stampless = poses.one_message and bool((stamps == stamps[0]).all())

@@ -16,12 +16,12 @@ class DroppedRows:
     """Rows that are left out for one reason.
 
     Attributes:
-        count: How many.
-        noun: What they are, in the singular: "repeated row".
-        detail: What follows the noun: "without a pose"; "" for nothing.
-        first: The line, row or message of the first, counted from 1.
-        last: That of the last.
-        unit: What is counted: "line", "row" or "message".
+        count: Number of the rows.
+        noun: The kind of the rows, in the singular: "repeated row".
+        detail: Words that follow the noun: "with the stamp of the row before"; "" for none.
+        first: Place of the first row, counted from 1.
+        last: Place of the last row.
+        unit: The unit of places: "line", "row" or "message".
     """
 
     count: int
@@ -32,7 +32,7 @@ class DroppedRows:
     unit: str
 
     def __str__(self) -> str:
-        """Return the report: "3 rows without a pose left out (lines 7 to 9)"."""
+        """Return the report: "3 lost samples left out (lines 7 to 9)"."""
         what = " ".join(filter(None, (counted(self.count, self.noun), self.detail)))
         place = _place(self.unit, self.count, self.first, self.last)
         return f"{what} left out ({place})"
@@ -47,7 +47,7 @@ def dropped_rows(
         noun: See `DroppedRows`.
         places: Lines, rows or messages, counted from 1, in order.
         detail: See `DroppedRows`.
-        unit: What the places are.
+        unit: See `DroppedRows`.
     """
     if not len(places):
         return []
@@ -61,7 +61,7 @@ def lost_samples(places: Sequence[int] | Counts, *, unit: str = "line") -> list[
 
     Args:
         places: See `dropped_rows`.
-        unit: What the places are.
+        unit: See `DroppedRows`.
     """
     return dropped_rows("lost sample", places, unit=unit)
 
@@ -70,7 +70,7 @@ def late_rows(unit: str, places: Sequence[int] | Counts) -> list[str]:
     """Return the report of rows that came after later ones; nothing where there are none.
 
     Args:
-        unit: What the places are: "message".
+        unit: See `DroppedRows`.
         places: See `dropped_rows`.
     """
     if not len(places):

@@ -68,7 +68,7 @@ class Fault:
 
 
 def find_gaps(trajectory: Trajectory, periods: float = GAP_PERIODS) -> list[Fault]:
-    """Find the steps of more than so many median steps; none where there is too little data."""
+    """Find the steps longer than a multiple of the median step; none in too little data."""
     steps = np.diff(trajectory.elapsed)
     if trajectory.duration < MIN_DURATION or len(trajectory.times) < MIN_SAMPLES:
         return []
@@ -99,7 +99,7 @@ def find_jumps(trajectory: Trajectory) -> list[Fault]:
 def _faults(
     trajectory: Trajectory, sizes: Array, samples: NDArray[np.intp], unit: str
 ) -> list[Fault]:
-    """Return the faults behind samples, with their places and sizes."""
+    """Return a fault behind each of some samples, with its place and size."""
     return [
         Fault(int(sample), float(trajectory.elapsed[sample]), float(sizes[sample]), unit)
         for sample in samples

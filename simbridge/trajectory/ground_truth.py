@@ -8,7 +8,7 @@ import numpy as np
 
 from simbridge.errors import InputFileError
 from simbridge.quoting import quoted
-from simbridge.text import join_words, significant
+from simbridge.text import join_words, plain, significant
 from simbridge.trajectory.tables.unit_rules import DATES
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -100,7 +100,7 @@ def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, offset
         return
 
     lack = "all" if is_apart else join_words(missing)
-    shift = f" with --reference-offset {offset:g}" if offset else ""
+    shift = f" with --reference-offset {plain(offset)}" if offset else ""
     raise InputFileError(
         truth.source,
         f"as --reference it must cover the time of the targets: it lacks {lack} of them. "

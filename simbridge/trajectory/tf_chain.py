@@ -1,4 +1,4 @@
-"""Frames of tf: the transforms on the way from one to another, and what they are at an instant."""
+"""Frames of tf: the transforms on the path from one to another, and what they are at an instant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FrameNames = tuple[str, str]
 
 
 class ChainStep(NamedTuple):
-    """A transform on the way from one frame to another.
+    """A transform on the path from one frame to another.
 
     Attributes:
         key: Its frames.
@@ -106,7 +106,7 @@ def look_up(transform: Transform, stamps: Counts) -> TransformLookup:
 
 
 def find_path(keys: Collection[FrameNames], parent: str, child: str) -> list[ChainStep] | None:
-    """Return the transforms on the shortest way from one frame to another; None without one."""
+    """Return the transforms on the shortest path from one frame to another; None without one."""
     # What each frame is connected to.
     neighbours: dict[str, list[tuple[str, ChainStep]]] = {}
     for key in keys:
@@ -128,7 +128,7 @@ def find_path(keys: Collection[FrameNames], parent: str, child: str) -> list[Cha
 def has_another_path(keys: Collection[FrameNames], path: list[ChainStep]) -> bool:
     """Return whether a path's ends are connected without one of its transforms, too.
 
-    Then tf contradicts itself: in a tree of frames there is one way.
+    Then tf contradicts itself: in a tree of frames there is one path.
     """
     first = path[0]
     last = path[-1]
@@ -138,10 +138,10 @@ def has_another_path(keys: Collection[FrameNames], path: list[ChainStep]) -> boo
 
 
 def chain(transforms: Sequence[Array], directions: Sequence[bool]) -> Array:
-    """Return the poses (K, 7) of the last frame of a way in the first.
+    """Return the poses (K, 7) of the last frame of a path in the first.
 
     Args:
-        transforms: Poses (K, 7) of each transform on the way, of the child in the parent.
+        transforms: Poses (K, 7) of each transform on the path, of the child in the parent.
         directions: Whether each is used from parent to child.
     """
     poses = np.tile(pose.IDENTITY, (len(transforms[0]), 1))

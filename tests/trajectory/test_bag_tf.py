@@ -88,6 +88,37 @@ def test_moving_tf_is_used_at_the_time_of_each_pose(tmp_path) -> None:
     assert recording.trajectory.read_as.endswith("placed from world in base_link by moving tf")
 
 
+@pytest.mark.parametrize("ros1", [True, False])
+@pytest.mark.parametrize("base_is_parent", [True, False])
+def test_still_and_moving_tf_are_chained(tmp_path, ros1: bool, base_is_parent: bool) -> None:
+    make = Maker(ros1)
+
+    def rail(seconds: float) -> pin.SE3:
+        """The rail in world: it turns and slides evenly, so that interpolation is exact."""
+        return pin.SE3(pin.exp3(np.array([0, 0, 0.4 * seconds])), np.array([0, 0.3 * seconds, 0]))
+
+    mount = pin.SE3(pin.Quaternion(np.array(QUARTER)).matrix(), np.array([0.2, 0.0, 0.5]))
+    names = ("base_link", "rail") if base_is_parent else ("rail", "base_link")
+    still = make.transforms((0, *names, tuple(pin.SE3ToXYZQUAT(mount).tolist())))
+    moving = []
+    for k in range(60):
+        values = tuple(pin.SE3ToXYZQUAT(rail(0.035 * k)).tolist())
+        link = (EPOCH + 35_000_000 * k, "world", "rail", values)
+        moving.append(("/tf", make.transforms(link)))
+    messages = [("/tf_static", still), *moving, *tool_in("world", make)]
+
+    recording = read(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+
+    assert len(recording.trajectory.times) == COUNT
+    for k, values in enumerate(recording.trajectory.poses):
+        base = rail(0.02 * k) * (mount.inverse() if base_is_parent else mount)
+        expected = base.inverse() * pin.SE3(np.eye(3), np.array([0.01 * k, 0.1, 0.3]))
+        np.testing.assert_allclose(values[:3], expected.translation, atol=1e-9)
+        np.testing.assert_allclose(
+            pin.Quaternion(values[3:]).matrix(), expected.rotation, atol=1e-9
+        )
+
+
 def test_poses_without_a_transform_are_left_out(tmp_path) -> None:
     make = Maker()
     known = [*range(5, 30), *range(55, 96)]
