@@ -1,12 +1,12 @@
 """`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded
 memory.
 
-First the tests marked `soak`, and expensive properties with more examples than in `make test`; then
-a stream at the controller's rate for a tenth of the time, random inputs of a live session (live.py)
-for a quarter of it, dragging in the studio's page (studio.py) for half an hour, or a quarter of
-less than an hour, and random faults (campaign.py) until the time is over. `--only faults --seed 1
---count 100` repeats these faults, and `--only live` these streams of inputs; `--table FILE...` sums
-up the results of several campaigns.
+First the tests marked `soak`, and expensive properties with more examples than in `make test`, for
+at most half of the time; then a stream at the controller's rate for a tenth of it, random inputs of
+a live session (live.py) for an eighth, dragging in the studio's page (studio.py) for an eighth, but
+at most half an hour, and random faults (campaign.py) until the time is over. `--only faults
+--seed 1 --count 100` repeats these faults, and `--only live` these streams of inputs; `--table
+FILE...` sums up the results of several campaigns.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ PARTS = ("tests", "stream", "live", "studio", "faults")
 
 
 def _tests(seconds: float) -> list[str]:
-    """Run the marked tests, and properties with many examples; what must not be."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "soak or property",
-        "--hypothesis-profile",
-        "soak",
-    ]
+    """Run the marked tests, and properties with many examples.
+
+    Args:
+        seconds: Time after which they are interrupted, s.
+
+    Returns:
+        A sentence if a test failed, or if they had to be interrupted; else nothing.
+    """
+    marked = ["-m", "soak or property", "--hypothesis-profile", "soak"]
+    command = [sys.executable, "-m", "pytest", "-n", "auto", *marked]
     with subprocess.Popen(command) as tests:
         try:
             status = tests.wait(seconds)
@@ -53,12 +53,9 @@ def _tests(seconds: float) -> list[str]:
                 tests.wait(_END_TIMEOUT)
             except subprocess.TimeoutExpired:
                 tests.kill()
-            print(
-                f"The tests marked soak were ended after {seconds / 60.0:.1f} minutes; "
-                "the rest was not run."
-            )
-            return []
-    return [] if status == 0 else [f"the tests marked soak: status {status}"]
+            return [f"The tests marked soak did not end within {seconds / 60.0:.1f} minutes."]
+
+    return [] if status == 0 else [f"The tests marked soak ended with status {status}."]
 
 
 def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
@@ -124,15 +121,15 @@ def main() -> int:
         if left <= 0.0:
             print(f"No time was left for: {part}.")
         elif part == "tests":
-            violations += _tests(left)
+            violations += _tests(left if given.only else min(left, 30.0 * given.minutes))
         elif part == "faults":
             violations += _faults(given, left)
         elif part == "live":
             seeds = range(given.seed, given.seed + given.count)
-            length = left if given.only else min(left, 15.0 * given.minutes)
+            length = left if given.only else min(left, 7.5 * given.minutes)
             violations += run_streams(seeds, given.host, given.robot, given.results, length)
         elif part == "studio":
-            length = LONGEST if given.minutes >= 60.0 else 15.0 * given.minutes
+            length = min(LONGEST, 7.5 * given.minutes)
             violations += drag(left if given.only else min(left, length))
         else:
             violations += stream(
