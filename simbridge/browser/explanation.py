@@ -12,11 +12,18 @@ MAX_ANGLE_AT_GOAL_RAD = 1e-3
 # Kind of a session's cause -> the sentence that explains it to a user.
 EXPLANATIONS = {
     "joint_velocity": "{subject} is at its velocity limit ({number} of the arm's).",
+    "acceleration": "The joints accelerate within their limit (now {number}).",
     "joint_limit": "{subject} is at the end of its range ({number} left).",
     "tool_speed": "The tool is at its speed limit ({number}).",
     "singularity": "Slowed near a singularity of {subject} (smallest singular value {number}).",
     "obstacle": "Slowed near an obstacle or the arm itself ({subject}, {number} apart).",
     "reach": "The goal is out of reach by {number}.",
+    "reach_turn": "The goal is out of reach by a rotation of {number}.",
+    "solver_lag": "The solver is still {number} from the goal.",
+    "solver_lag_turn": "The solver is still turned {number} from the goal.",
+    "catching_up": "Goals had stopped coming: the arm catches up at {number} of its limits.",
+    "engage_again": "After a pause the goal came back {number} away: engage again.",
+    "engage_again_turn": "After a pause the goal came back turned by {number}: engage again.",
     "stale": "No goal received for {number}.",
     "max_jump": "The goal jumped too far ({number}).",
     "max_turn": "The goal turned too far ({number}).",

@@ -130,6 +130,16 @@ class Limiter:
         )
 
     @property
+    def position_min(self) -> Array:
+        """Lowest position of each joint (n,), rad, with the margin."""
+        return self._low.copy()
+
+    @property
+    def position_max(self) -> Array:
+        """Highest position of each joint (n,), rad, with the margin."""
+        return self._high.copy()
+
+    @property
     def velocity(self) -> Array:
         """Velocity (n,), rad/s, of the last setpoint."""
         return self._velocity.copy()

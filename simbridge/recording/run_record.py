@@ -396,6 +396,7 @@ class LiveRecord(Struct, kw_only=True):
         hold: The reference between two poses: "continue" or "zero-order".
         timeout: Without an input for this long the arm brakes, s; None for the input's kind's own.
         max_jump: A pose further from the last one is rejected: m and rad.
+        catch_up: Fraction of the limits that was used after a stall until the arm had caught up.
         filter: "none", "one-euro" or "butterworth".
         filter_cutoff: Hz.
         lead: Whether the inverse of the servo law was sent.
@@ -406,6 +407,7 @@ class LiveRecord(Struct, kw_only=True):
     hold: str
     timeout: Number | None = None
     max_jump: Annotated[list[float], Meta(min_length=2, max_length=2)]
+    catch_up: Number
     filter: str
     filter_cutoff: Number
     lead: bool

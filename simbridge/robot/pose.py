@@ -44,6 +44,18 @@ def normalize(quaternions: ArrayLike) -> Array:
     return np.where(np.abs(norm - 1.0) <= ROUNDING, q, q / norm)
 
 
+def align_quaternion(pose: Array, like: Array) -> Array:
+    """Return a pose (7,) with that of its two quaternions, q or -q, that is nearer to another's.
+
+    Args:
+        pose: The pose.
+        like: The other pose (7,), such as the one before it.
+    """
+    if float(pose[3:] @ like[3:]) >= 0.0:
+        return pose
+    return np.concatenate([pose[:3], -pose[3:]])
+
+
 def snap_right_angles(matrix: ArrayLike) -> Array:
     """Return a rotation matrix whose entries within 1e-9 of 0 and +-1 are exactly 0 and +-1.
 

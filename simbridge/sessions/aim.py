@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, align_quaternion
 from simbridge.sessions.between_inputs import Chunk, HeldInput
 from simbridge.sessions.filters import InputFilter
 from simbridge.sessions.inputs import Input, TwistFrame
@@ -98,8 +98,8 @@ class Aim:
         """
         return solution
 
-    def out_of_reach(self) -> float | None:
-        """Return how far the nearest solution is from a target that is out of reach, m.
+    def out_of_reach(self) -> tuple[float, float] | None:
+        """Return how far the nearest solution is from a target out of reach, m and rad.
 
         None where the target is not known to be out of reach.
         """
@@ -142,13 +142,14 @@ class _Followed(Aim):
         self._filter.next(self._last)
 
     def _value(self, item: Input) -> Array:
-        """Return the value of an input, or of a chunk's first row, in the space."""
-        if item.is_chunk:
-            return item.values[0, 1:]
-        if not item.relative:
-            return item.values
-        absolute: Array = pin.SE3ToXYZQUAT(self._engaged_at * pin.XYZQUATToSE3(item.values))
-        return absolute
+        """Return the value of an input, or of a chunk's first row, in the space.
+
+        Of the two quaternions of a pose it has the one that is nearer to the last value's.
+        """
+        value = item.values[0, 1:] if item.is_chunk else item.values
+        if item.relative:
+            value = pin.SE3ToXYZQUAT(self._engaged_at * pin.XYZQUATToSE3(value))
+        return value if self.in_joints else align_quaternion(value, self._last)
 
     def jump(self, item: Input) -> tuple[float, float]:
         begin = self._last if self._chunk is None else self._newest
@@ -187,7 +188,7 @@ class _Followed(Aim):
     def settle(self, now: float, solution: Array, residual: tuple[float, float]) -> Array:
         return self._watch.follow(now, solution, residual)
 
-    def out_of_reach(self) -> float | None:
+    def out_of_reach(self) -> tuple[float, float] | None:
         return self._watch.out_of_reach()
 
 

@@ -32,9 +32,9 @@ SLIDING_FRACTION = 0.02
 # proportion to the height.
 SLIDING_HEIGHT = 1e-3
 # A danger that shortens the step below this factor is named, ...
-NAMED_FACTOR = 0.98
+NAMED_FACTOR = 0.9999
 # ... until it shortens it to no less than this one: the name must not flicker.
-UNNAMED_FACTOR = 0.995
+UNNAMED_FACTOR = 1.0
 # A number changes by up to this through rounding alone: an arm at a floor is free to move along it.
 ROUNDING = 1e-9
 

@@ -26,6 +26,8 @@ class Quantity(NamedTuple):
 QUANTITIES: dict[str, Quantity | None] = {
     # Fraction of the joint's limit.
     "joint_velocity": Quantity("", "{:.2f}"),
+    # Largest acceleration of a joint.
+    "acceleration": Quantity("rad/s^2", "{:.1f} rad/s²"),
     # Room to the end of the joint's range.
     "joint_limit": Quantity("rad", "{:.3f} rad"),
     "tool_speed": Quantity("m/s", "{:.2f} m/s"),
@@ -35,8 +37,17 @@ QUANTITIES: dict[str, Quantity | None] = {
     "obstacle": Quantity("m", "{:.0f} mm", 1e3),
     # Distance of the target from the nearest pose in reach.
     "reach": Quantity("m", "{:.0f} mm", 1e3),
+    "reach_turn": Quantity("rad", "{:.2f} rad"),
+    # Distance of the target from the solver's solution, which still comes nearer.
+    "solver_lag": Quantity("m", "{:.0f} mm", 1e3),
+    "solver_lag_turn": Quantity("rad", "{:.2f} rad"),
+    # Fraction of the limits that is used after a stall until the arm has caught up.
+    "catching_up": Quantity("", "{:.2f}"),
     # Time since the newest input.
     "stale": Quantity("s", "{:.2f} s"),
+    # Distance and angle from the arm of a source that came back after a stall.
+    "engage_again": Quantity("m", "{:.0f} mm", 1e3),
+    "engage_again_turn": Quantity("rad", "{:.2f} rad"),
     # Distance and angle of a rejected input from the one before.
     "max_jump": Quantity("m", "{:.0f} mm", 1e3),
     "max_turn": Quantity("rad", "{:.2f} rad"),
@@ -62,9 +73,18 @@ NUMBERS_PER_CAUSE = 3
 # The row that stands for no cause.
 NO_CAUSE = (-1.0, -1.0, 0.0)
 # Causes for which the arm brakes or stands; the others slow it down, or refuse an input.
-STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
+STOPS = (
+    "solver",
+    "loop",
+    "stale",
+    "engage_again",
+    "engage_again_turn",
+    "halted",
+    "disengaged",
+    "paused",
+)
 # Causes that refuse an input.
-REFUSALS = ("not_engaged", "max_jump", "max_turn")
+REFUSALS = ("not_engaged", "max_jump", "max_turn", "engage_again", "engage_again_turn")
 # A loop that has not begun a period for this long, s, stands still: on a controller, the script's
 # watchdog then ends the script.
 STANDSTILL = 0.1

@@ -67,6 +67,16 @@ class Input(NamedTuple):
         """True if the values are rows with stamps ahead."""
         return self.kind in ("follow", "follow_joints")
 
+    @property
+    def is_velocity(self) -> bool:
+        """True if the values are velocities."""
+        return self.kind in ("twist", "jog")
+
+    @property
+    def in_joints(self) -> bool:
+        """True if the values concern the joints, not the TCP."""
+        return self.kind in ("jog", "joints", "follow_joints")
+
     def row(self) -> Array:
         """Return the input as numbers, for the mailbox: a head, and the values row by row."""
         head = [

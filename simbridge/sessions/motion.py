@@ -20,21 +20,24 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.targets import adopt_free_components
 from simbridge.planning.limiter import Limiter
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, align_quaternion
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.sessions.aim import Aim, make_aim
 from simbridge.sessions.approach import ApproachLimit
+from simbridge.sessions.catch_up import CatchUp
 from simbridge.sessions.causes import LingeringCauses, LiveCause
+from simbridge.sessions.filters import filter_delay
 from simbridge.sessions.inputs import Fate, Input
 from simbridge.sessions.limits import ServoModel, setpoint_limits
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Happening, LivePhase, Order, next_phase
+from simbridge.sessions.settling import REACHED_ANGLE, REACHED_DISTANCE
 from simbridge.sessions.spaces import POSES
 
 # Room at the end of a range, as a factor of the overshoot after steady braking: other ways to rest
 # overshoot by more.
 OVERSHOOT_FACTOR = 1.25
-# How long the refusal of an input is named, s, unless another is accepted.
+# How long the refusal of an input to an arm that stands is named, s, unless another is accepted.
 REFUSAL_SHOWN_S = 0.5
 # At a fraction of full speed below this the arm holds.
 MIN_RATE = 1e-3
@@ -52,8 +55,16 @@ BRAKING_DISTANCES = 1.2
 END_TOLERANCE = 1e-3
 # Fraction of the limit from which a joint or the tool counts as being at it.
 AT_LIMIT = 0.98
+# From this fraction on, the speed counts as full: controllers report it with some noise.
+FULL_RATE = 0.999
 # A joint step smaller than this, rad, counts as no motion.
 NO_STEP = 1e-12
+# A setpoint that differs from the wanted joint positions by no more than this, rad, is not limited.
+ROUNDING = 1e-6
+# While the target moves, the solver lags behind it in any case. Its lag is named from this
+# distance, m, and from this angle, rad, on.
+NAMED_LAG_DISTANCE = 5e-3
+NAMED_LAG_ANGLE = 0.05
 # Order that stops the arm -> what it does to the phase, and the name of the cause.
 STOPPING_ORDERS = {
     Order.HALT: (Happening.STOP, "halted"),
@@ -61,6 +72,9 @@ STOPPING_ORDERS = {
     Order.TOO_SLOW: (Happening.DISENGAGE, "solver"),
     Order.PAUSE: (Happening.PAUSE, "paused"),
 }
+# Kind of the cause for an input that is too far away -> the cause after a stall, where only a new
+# engagement lets the arm follow its source again.
+CAUSES_OF_FAR_RETURN = {"max_jump": "engage_again", "max_turn": "engage_again_turn"}
 
 
 class MotionStep(NamedTuple):
@@ -167,6 +181,9 @@ class LiveMotion:
             task=solver.task,
             braking_time=braking_time,
         )
+        self._catch_up = CatchUp(
+            options.catch_up, filter_delay(options.filter, options.filter_cutoff)
+        )
         # Pinocchio's working memory, and its number of the TCP's frame.
         self._data = robot.model.createData()
         self._tcp = robot.model.getFrameId("tcp")
@@ -182,6 +199,8 @@ class LiveMotion:
         self._refusal: tuple[float, LiveCause] | None = None
         # Why the arm brakes or stands; None while it tracks.
         self._stopped_by: LiveCause | None = None
+        # The target (7,) of the last period, with the sign of its quaternion.
+        self._shown_target: Array | None = None
         self.rest_at(robot.home)
 
     @property
@@ -201,6 +220,7 @@ class LiveMotion:
         self._limiter.reset(self._setpoint)
         # Fraction of full speed in the last period.
         self._rate = 1.0
+        self._catch_up.reset()
         self._begin_here()
 
     def _begin_here(self) -> None:
@@ -208,6 +228,8 @@ class LiveMotion:
         self._solver.reset(self._setpoint)
         self._solution = self._setpoint
         self._target = self._pose(self._setpoint)
+        # How far the solution is from the target, m and rad.
+        self._lag = (0.0, 0.0)
 
         # The input in force; None before the first.
         self._input: Input | None = None
@@ -277,10 +299,11 @@ class LiveMotion:
             self._limiter.scale_speed(rate / self._rate)
         self._rate = rate
 
-        # Inputs: the newest is taken or refused, and the one in force may have grown stale.
+        # Inputs: the one in force may have grown stale, and the newest is taken or refused. In this
+        # order, an input that follows a stall is seen as one, even if it comes in the same period.
+        self._stop_if_stale(now)
         answer = self._take(now, newest)
         refusal = self._shown_refusal(now, answer)
-        self._stop_if_stale(now)
 
         # The setpoint, and what slows the arm down or holds it. It rests in all other phases.
         causes: tuple[LiveCause, ...] = ()
@@ -294,10 +317,15 @@ class LiveMotion:
         if refusal is not None:
             causes = (refusal, *causes)
 
+        # Each rotation has two quaternions: keep to the one that the last period had.
+        if self._shown_target is None:
+            self._shown_target = self._target
+        self._shown_target = align_quaternion(self._target, self._shown_target)
+
         return MotionStep(
             setpoint=self._setpoint,
             solution=self._solution,
-            target=self._target,
+            target=self._shown_target,
             phase=self.phase,
             causes=causes,
             speed=speed,
@@ -328,16 +356,19 @@ class LiveMotion:
 
         # Refuse an input that is too far from the one before.
         distance, angle = aim.jump(newest)
-        max_distance, max_angle = self._options.max_jump
-        if distance > max_distance:
-            return InputAnswer(number, Fate.TOO_FAR, LiveCause.of("max_jump", "", distance))
-        if angle > max_angle:
-            return InputAnswer(number, Fate.TOO_FAR, LiveCause.of("max_turn", "", angle))
+        too_far = self._excess_jump(distance, angle)
+        if too_far is not None:
+            came_back = not goes_on and self._is_stalled
+            return self._refuse_far_input(number, too_far, came_back=came_back)
 
         # Accept it.
         is_late = self._input is not None and self._is_stale(now, self._input)
         if aim is not self._aim:
             self._solver.reset(self._setpoint)
+            is_other_kind = self._input is not None and self._input.kind != newest.kind
+            self._catch_up.begin(
+                now, newest, distance=distance, angle=angle, is_other_kind=is_other_kind
+            )
         aim.take(now, newest)
         self._aim = aim
         self._input = newest
@@ -348,8 +379,41 @@ class LiveMotion:
         self._change_phase(Happening.INPUT)
         return InputAnswer(number, Fate.LATE if is_late else Fate.ACCEPTED, None)
 
+    def _refuse_far_input(self, number: int, refusal: LiveCause, *, came_back: bool) -> InputAnswer:
+        """Refuse an input that is too far away; after a stall, end the engagement, too.
+
+        Args:
+            number: Number of the input.
+            refusal: How far away it is.
+            came_back: Whether it is the first input of a source that had stalled. It may have gone
+                anywhere meanwhile, and the arm must not go there by itself.
+        """
+        if not came_back:
+            return InputAnswer(number, Fate.TOO_FAR, refusal)
+        kind = CAUSES_OF_FAR_RETURN[refusal.kind]
+        self._stopped_by = refusal._replace(kind=kind)
+        self._change_phase(Happening.DISENGAGE)
+        return InputAnswer(number, Fate.TOO_FAR, None)
+
+    @property
+    def _is_stalled(self) -> bool:
+        """True if the arm brakes or stands because no input came."""
+        return self._stopped_by is not None and self._stopped_by.kind == "stale"
+
+    def _excess_jump(self, distance: float, angle: float) -> LiveCause | None:
+        """Return the cause that refuses an input so far away, m and rad; None if it is near."""
+        max_distance, max_angle = self._options.max_jump
+        if distance > max_distance:
+            return LiveCause.of("max_jump", "", distance)
+        if angle > max_angle:
+            return LiveCause.of("max_turn", "", angle)
+        return None
+
     def _shown_refusal(self, now: float, answer: InputAnswer) -> LiveCause | None:
-        """Return the last refusal, for long enough that whoever gives the inputs can see it."""
+        """Return the last refusal, as long as it lasts or whoever gives the inputs needs to see it.
+
+        While the arm tracks, the refused input is not followed until another one is accepted.
+        """
         if answer.refusal is not None:
             self._refusal = now, answer.refusal
         elif answer.number:
@@ -359,7 +423,8 @@ class LiveMotion:
         if self._refusal is None:
             return None
         refused_at, refusal = self._refusal
-        return refusal if now - refused_at < REFUSAL_SHOWN_S else None
+        lasts = self.phase is LivePhase.TRACKING or now - refused_at < REFUSAL_SHOWN_S
+        return refusal if lasts else None
 
     def _is_stale(self, now: float, item: Input) -> bool:
         """Return whether the input in force has passed the timeout of its kind."""
@@ -371,6 +436,7 @@ class LiveMotion:
             return
         if self._is_stale(now, self._input):
             self._stopped_by = LiveCause.of("stale", "", now - self._input_end)
+            self._catch_up.note_stall()
             self._change_phase(Happening.STOP)
 
     def _track(
@@ -389,8 +455,12 @@ class LiveMotion:
             return 0.0, (LiveCause.of(rate_cause, "", rate),)
 
         desired_joints = self._solve(aim, self._input, now, rate)
+        velocity_before = self._limiter.velocity
 
-        # Bring the wanted joint positions within the limits; the approach to dangers is one.
+        # Bring the wanted joint positions within the limits; the approach to dangers is one. After
+        # a stall, only a fraction of the limits of velocity may be used.
+        catch_up_fraction = self._catch_up.fraction
+        limit_rate = rate * catch_up_fraction
         if desired_joints is self._blocked:
             self._setpoint = self._limiter.brake()
             limited = True
@@ -398,7 +468,7 @@ class LiveMotion:
             self._slow_causes = ()
             self._slow_factor = 1.0
             self._setpoint, limited = self._limiter.next(
-                desired_joints, rate, self._approach_factor
+                desired_joints, limit_rate, self._approach_factor
             )
             # Let the arm rest from the next period on if a danger holds it before the final
             # solution. Otherwise it might slide on along an obstacle, or along singular postures,
@@ -413,22 +483,26 @@ class LiveMotion:
             if begins_anew:
                 self._solver.reset(self._setpoint)
 
-        # The fraction of the wanted step that was made, by the joints that move most.
-        step = float(np.abs(desired_joints - before).max())
-        speed = 1.0
-        if step >= NO_STEP:
-            speed = min(1.0, float(np.abs(self._setpoint - before).max()) / step)
+        speed = _step_fraction(desired_joints - before, self._setpoint - before)
 
-        # What slowed it down.
+        # What slowed it down, and whether the arm has caught up.
+        is_held_back = float(np.abs(desired_joints - self._setpoint).max()) > ROUNDING
         causes = list(self._slow_causes)
-        if limited:
-            causes += self._limit_causes(desired_joints, rate)
-        remaining = aim.out_of_reach()
-        if remaining is not None:
-            causes.append(LiveCause.of("reach", "", remaining))
-        if rate < AT_LIMIT:
+        if is_held_back:
+            causes += self._limit_causes(desired_joints, limit_rate)
+            causes = causes or [self._acceleration_cause(velocity_before)]
+        causes += self._solver_causes(aim, is_held_back=is_held_back)
+        if rate < FULL_RATE:
             causes.append(LiveCause.of(rate_cause, "", rate))
-        return speed, self._lingering.update(now, causes)
+        named_causes = self._lingering.update(now, causes)
+        if catch_up_fraction < 1.0:
+            named_causes = (LiveCause.of("catching_up", "", catch_up_fraction), *named_causes)
+
+        distance, angle = self._lag
+        self._catch_up.update(
+            now, self._input, limited=is_held_back, distance=distance, angle=angle
+        )
+        return speed, named_causes
 
     def _solve(self, aim: Aim, item: Input, now: float, rate: float) -> Array:
         """Return the joint positions (n,), rad, that are wanted in this period."""
@@ -440,6 +514,7 @@ class LiveMotion:
         if desired_joints is not None:
             self._solution = desired_joints
             self._target = self._pose(desired_joints)
+            self._lag = (0.0, 0.0)
             return desired_joints
 
         self._target = aim.target(time, rate, timeout)
@@ -462,7 +537,10 @@ class LiveMotion:
         # Step it. Once the solutions come no nearer to the target, the nearest one holds, from
         # which the solver goes on when the target moves.
         solution = self._step_solver()
-        desired_joints = aim.settle(now, solution, self._residual(solution, self._target))
+        self._lag = self._residual(solution, self._target)
+        desired_joints = aim.settle(now, solution, self._lag)
+        if desired_joints is not solution:
+            self._lag = self._residual(desired_joints, self._target)
         if aim.final_solution is not None:
             self._solver.reset(desired_joints)
         return desired_joints
@@ -511,16 +589,59 @@ class LiveMotion:
             causes.append(LiveCause.of("tool_speed", "", tool_speed))
         return causes
 
+    def _acceleration_cause(self, velocity_before: Array) -> LiveCause:
+        """Return the cause that says how hard the joints accelerate, at most.
+
+        Args:
+            velocity_before: Velocity of the joints (n,), rad/s, in the period before.
+        """
+        change = float(np.abs(self._limiter.velocity - velocity_before).max())
+        return LiveCause.of("acceleration", "", change / self._period)
+
+    def _solver_causes(self, aim: Aim, *, is_held_back: bool) -> list[LiveCause]:
+        """Return the cause that names how far the solver's solution is from the target, if it is.
+
+        Args:
+            aim: The present aim.
+            is_held_back: Whether limits keep the setpoint from the solution.
+        """
+        # No solution is nearer.
+        unreachable = aim.out_of_reach()
+        if unreachable is not None:
+            distance, angle = unreachable
+            if distance > REACHED_DISTANCE:
+                return [LiveCause.of("reach", "", distance)]
+            return [LiveCause.of("reach_turn", "", angle)]
+
+        # While limits hold the arm, they are to blame.
+        if is_held_back:
+            return []
+
+        # The solver is still on its way.
+        distance, angle = self._lag
+        is_moving = aim.has_changed or aim.is_twist
+        if distance > (NAMED_LAG_DISTANCE if is_moving else REACHED_DISTANCE):
+            return [LiveCause.of("solver_lag", "", distance)]
+        if angle > (NAMED_LAG_ANGLE if is_moving else REACHED_ANGLE):
+            return [LiveCause.of("solver_lag_turn", "", angle)]
+        return []
+
     def _range_causes(self, desired_joints: Array) -> list[LiveCause]:
         """Return the joints that are wanted beyond their range, and are at its end or brake for it.
 
         Args:
             desired_joints: The wanted joint positions (n,), rad.
         """
+        # The ends that setpoints keep to leave room for the servo law's overshoot.
         q = self._setpoint
-        low = self._robot.position_min
-        high = self._robot.position_max
+        low = self._limiter.position_min
+        high = self._limiter.position_max
+
+        # A jog wants to go on in its direction, the others to the wanted joint positions.
         is_beyond = np.maximum(low - desired_joints, desired_joints - high) > 0.0
+        if self._input is not None and self._input.kind == "jog":
+            to_nearer_end = np.where(high - q < q - low, 1.0, -1.0)
+            is_beyond |= to_nearer_end * self._input.values > 0.0
 
         # The room to the nearer end, and in how much of it a joint counts as braking, rad: its
         # braking distance v^2 / (2 a), and some more.
@@ -528,9 +649,11 @@ class LiveMotion:
         braking = BRAKING_DISTANCES * 0.5 * self._limiter.velocity**2 / self._limits.acceleration
         is_near_end = room <= braking + END_TOLERANCE
 
+        # The room that is named is that to the end of the joint's range.
         names = self._robot.joint_names
+        named_room = np.minimum(q - self._robot.position_min, self._robot.position_max - q)
         joints = np.flatnonzero(is_beyond & is_near_end).tolist()
-        return [LiveCause.of("joint_limit", names[j], float(room[j])) for j in joints]
+        return [LiveCause.of("joint_limit", names[j], float(named_room[j])) for j in joints]
 
     def _brake(self, now: float) -> tuple[LiveCause, ...]:
         """Make the next setpoint on the way to rest; return why the arm brakes."""
@@ -572,3 +695,16 @@ class LiveMotion:
         goal = pin.XYZQUATToSE3(adopt_free_components(self._solver.task, target, pose))
         angle = float(np.linalg.norm(pin.log3(goal.rotation @ tool.rotation.T)))
         return float(np.linalg.norm(goal.translation - tool.translation)), angle
+
+
+def _step_fraction(wanted_step: Array, step: Array) -> float:
+    """Return the fraction of a wanted joint step (n,) that was made, by the joints that move most.
+
+    Args:
+        wanted_step: The wanted step (n,), rad.
+        step: The step that was made (n,), rad.
+    """
+    wanted_size = float(np.abs(wanted_step).max())
+    if wanted_size < NO_STEP:
+        return 1.0
+    return min(1.0, float(np.abs(step).max()) / wanted_size)

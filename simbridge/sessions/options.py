@@ -84,6 +84,12 @@ class LiveOptions:
         "joint).",
         "M RAD",
     )
+    catch_up: float = teleop_option(
+        0.25,
+        "Fraction of the limits of velocity and tool speed at which inputs are followed after a "
+        "stall, until the arm has caught up.",
+        "SHARE",
+    )
     filter: Filter = teleop_option(
         "none", "Filter of poses and joint positions: one-euro or butterworth (second order)."
     )
@@ -104,6 +110,8 @@ class LiveOptions:
 
         if self.timeout is not None and not 0.0 < self.timeout <= 10.0:
             raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")
+        if not 0.0 < self.catch_up <= 1.0:
+            raise InvalidParameter("catch-up speed", self.catch_up, "more than 0 and at most 1")
         if not 0.1 <= self.filter_cutoff <= 100.0:
             raise InvalidParameter(
                 "filter cutoff", f"{self.filter_cutoff} Hz", "from 0.1 to 100 Hz"

@@ -339,8 +339,10 @@ def _is_placed(log: LogColumns, k: int, order: Order) -> bool:
     if order is not Order.ENGAGE:
         return False
 
-    # An engagement goes on from where the one before left the arm, unless a stop moved it.
-    return k == 0 or not np.array_equal(log.setpoint[k], log.setpoint[k - 1])
+    # A loop begins with the arm placed where it is. Within a loop, an engagement goes on from where
+    # the one before left the arm, unless a stop moved it.
+    begins_loop = k == 0 or log.live["period"][k] < log.live["period"][k - 1]
+    return bool(begins_loop) or not np.array_equal(log.setpoint[k], log.setpoint[k - 1])
 
 
 def _plan_of_steps(
@@ -436,6 +438,7 @@ def _live_options(record: LiveRecord) -> LiveOptions:
         hold=cast(LiveHold, record.hold),
         timeout=record.timeout,
         max_jump=(record.max_jump[0], record.max_jump[1]),
+        catch_up=record.catch_up,
         filter=cast(Filter, record.filter),
         filter_cutoff=record.filter_cutoff,
         lead=record.lead,

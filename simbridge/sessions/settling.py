@@ -47,8 +47,8 @@ class SolutionWatch:
         self._nearest_time = 0.0
         # How far it is from the target, m, angles counted by their lever.
         self._distance = np.inf
-        # How far it is from the target without the angle, m.
-        self._translation = 0.0
+        # How far it is from the target, m and rad.
+        self._residual = (0.0, 0.0)
         # How far it is in units of what counts as reached, by distance or by angle, whichever is
         # more: the target is reached up to 1.
         self._unreached = 0.0
@@ -81,7 +81,7 @@ class SolutionWatch:
             self._nearest = solution
             self._distance = distance
             self._nearest_time = now
-            self._translation = translation
+            self._residual = residual
             self._unreached = max(translation / REACHED_DISTANCE, angle / REACHED_ANGLE)
 
         # Measure the approach at intervals; once it is slow, give the target up.
@@ -98,9 +98,9 @@ class SolutionWatch:
         self._is_stuck = self.final is not None or now - self._nearest_time > PATIENCE_S
         return self._nearest if self._is_stuck else solution
 
-    def out_of_reach(self) -> float | None:
-        """Return how far the nearest solution is from a target that is out of reach, m.
+    def out_of_reach(self) -> tuple[float, float] | None:
+        """Return how far the nearest solution is from a target out of reach, m and rad.
 
         None where the target is not known to be out of reach.
         """
-        return self._translation if self._is_stuck and self._unreached > 1.0 else None
+        return self._residual if self._is_stuck and self._unreached > 1.0 else None

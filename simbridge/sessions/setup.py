@@ -78,9 +78,9 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
             does so later.
         ask: Displays facts and asks for confirmation before a real arm moves; without it, only a
             cell file can confirm.
-        choices: Fields of `LiveOptions` (hold, timeout, max_jump, filter, lead) and of `Options`
-            that do not concern a scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1.
-            feedforward="on" applies to chunks alone.
+        choices: Fields of `LiveOptions` (hold, timeout, max_jump, catch_up, filter, lead) and of
+            `Options` that do not concern a scenario: host="192.168.1.10", cell=...,
+            max_tool_speed=0.1. feedforward="on" applies to chunks alone.
 
     Raises:
         UnknownName: A backend, robot, solver or option is not known.
@@ -257,6 +257,7 @@ def _record_live(setup: MotionSetup) -> LiveRecord:
         hold=live.hold,
         timeout=live.timeout,
         max_jump=list(live.max_jump),
+        catch_up=live.catch_up,
         filter=live.filter,
         filter_cutoff=live.filter_cutoff,
         lead=live.lead,

@@ -1,0 +1,199 @@
+"""Whenever the arm does something else than what was asked for, there is a cause."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.robot.obstacles import Box, CollisionScene
+from simbridge.sessions.phases import LivePhase, Order
+from tests.properties import few_examples
+from tests.sessions.trial import (
+    ROBOT,
+    TimedInput,
+    TimedOrder,
+    engage_motion,
+    pose_of,
+    repeat_input,
+    run,
+    shift_pose,
+)
+
+HOME = pose_of(ROBOT.home)
+SECONDS = 1.5
+# Differences that rounding and solvers make, rad and m.
+NOISE = 1e-6
+MAX_LAG_DISTANCE = 5e-3
+MAX_LAG_ANGLE = 0.05
+
+
+def without_cause(trace):
+    """Return the indices of the steps in which the arm tracks and nothing is said to hinder it."""
+    return [
+        k
+        for k, step in enumerate(trace.steps)
+        if step.phase is LivePhase.TRACKING and not step.causes
+    ]
+
+
+def assert_followed(trace, kind, values):
+    """Assert that the arm did what was asked for in all steps without a cause."""
+    for k in without_cause(trace):
+        step = trace.steps[k]
+        assert np.abs(step.solution - step.setpoint).max() <= NOISE
+        if kind == "jog" and k > 0:
+            assert trace.velocity[k] == pytest.approx(values, abs=NOISE / trace.period)
+        if kind == "joints":
+            assert step.setpoint == pytest.approx(values, abs=NOISE)
+        if kind in ("pose", "twist"):
+            tool = pose_of(step.setpoint)
+            turn = pin.Quaternion(step.target[3:]).matrix() @ pin.Quaternion(tool[3:]).matrix().T
+            assert np.linalg.norm(step.target[:3] - tool[:3]) <= MAX_LAG_DISTANCE
+            assert np.linalg.norm(pin.log3(turn)) <= MAX_LAG_ANGLE
+
+    # An arm that brakes or stands has a cause in any case.
+    for step in trace.steps:
+        if step.phase not in (LivePhase.TRACKING, LivePhase.ENGAGED):
+            assert step.causes
+
+
+def numbers(largest, count=6):
+    """Strategy for that many numbers up to a size."""
+    return st.tuples(*[st.floats(-largest, largest)] * count).map(np.array)
+
+
+WALL = CollisionScene(boxes=(Box("wall", (1.3, 0.0, 0.5), (0.02, 2.0, 1.0)),))
+facts_of_a_motion = st.fixed_dictionaries(
+    {
+        "slider": st.sampled_from((1.0, 0.99, 0.4, 0.0)),
+        "max_tool_speed": st.sampled_from((0.05, 1.0)),
+        "scene": st.sampled_from((None, WALL)),
+        "start": numbers(0.8).map(lambda offset: ROBOT.home + offset),
+        "name": st.sampled_from(("forward-dynamics", "damped-least-squares")),
+    }
+)
+
+
+def trace_of(kind, values, facts):
+    """Return the trace of an input that is repeated; the arm is halted at the end."""
+    facts = dict(facts)
+    slider = facts.pop("slider")
+    script = [
+        *repeat_input(kind, values, 0.0, SECONDS - 0.3, 0.05),
+        TimedOrder(SECONDS - 0.3, Order.HALT),
+    ]
+    return run(engage_motion(**facts), script, SECONDS, slider=lambda now: slider)
+
+
+@few_examples(8)
+@given(values=numbers(4.0), facts=facts_of_a_motion)
+def test_every_hindrance_of_a_jog_has_a_cause(values, facts):
+    assert_followed(trace_of("jog", values, facts), "jog", values)
+
+
+@few_examples(8)
+@given(offset=numbers(3.0), facts=facts_of_a_motion)
+def test_every_hindrance_of_joints_has_a_cause(offset, facts):
+    values = facts["start"] + offset
+    facts = {**facts, "max_jump": (10.0, 10.0), "hold": "zero-order"}
+
+    assert_followed(trace_of("joints", values, facts), "joints", values)
+
+
+@few_examples(8)
+@given(values=numbers(1.5), facts=facts_of_a_motion)
+def test_every_hindrance_of_a_twist_has_a_cause(values, facts):
+    assert_followed(trace_of("twist", values, facts), "twist", values)
+
+
+@few_examples(8)
+@given(offset=numbers(0.6, 3), facts=facts_of_a_motion)
+def test_every_hindrance_of_a_pose_has_a_cause(offset, facts):
+    values = shift_pose(pose_of(facts["start"]), *offset)
+    facts = {**facts, "max_jump": (10.0, 10.0)}
+
+    assert_followed(trace_of("pose", values, facts), "pose", values)
+
+
+@pytest.mark.parametrize("joint", range(6))
+@pytest.mark.parametrize("speed", [0.05, 1.0, -2.5])
+def test_a_jog_into_the_end_of_a_range_is_named(joint, speed):
+    start = ROBOT.home.copy()
+    limits = ROBOT.position_max if speed > 0.0 else ROBOT.position_min
+    start[joint] = limits[joint] - np.sign(speed) * 0.03
+    velocity = np.zeros(6)
+    velocity[joint] = speed
+    free = CollisionScene(floor=None)
+    trace = run(
+        engage_motion(start=start, scene=free), repeat_input("jog", velocity, 0.0, 1.2), 1.2
+    )
+    held = np.abs(trace.velocity[:, joint]) < 0.9 * abs(speed)
+
+    # Held by itself where the joint is in the arm's way; but never without a cause.
+    for k in np.flatnonzero(held).tolist():
+        assert trace.steps[k].causes
+    kinds = {cause.kind for cause in trace.steps[-1].causes}
+    assert kinds == {"joint_limit"} or kinds == {"obstacle"}
+
+
+def test_a_refused_input_is_named_while_it_is_not_followed():
+    # Long after the moment for which a refusal is shown otherwise.
+    far = shift_pose(HOME, 0.0, 0.3, 0.0)
+    script = [TimedInput(0.0, "pose", HOME), TimedInput(0.1, "pose", far)]
+    trace = run(engage_motion(timeout=3.0), script, 2.0)
+
+    assert trace.steps[-1].phase is LivePhase.TRACKING
+    assert trace.cause_names(-1) == [("max_jump", "")]
+
+
+def test_a_slightly_lowered_speed_is_named():
+    script = repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0)
+    trace = run(engage_motion(), script, 1.0, slider=lambda now: 0.99)
+
+    assert trace.cause_names(-1) == [("speed_slider", "")]
+
+
+def test_a_rotation_out_of_reach_is_named_in_rad():
+    # The position is reached, but a wrist at its end cannot turn on.
+    start = ROBOT.home.copy()
+    start[5] = ROBOT.position_max[5] - 0.1
+    pose = pose_of(start)
+    axis = pin.Quaternion(pose[3:]).matrix()[:, 2]
+    turned = pin.exp3(0.3 * axis) @ pin.Quaternion(pose[3:]).matrix()
+    goal = np.concatenate([pose[:3], pin.Quaternion(turned).coeffs()])
+    trace = run(engage_motion(start=start), repeat_input("pose", goal, 0.0, 6.0, 0.2), 6.0)
+
+    assert trace.steps[-1].causes
+
+
+def test_a_quaternion_keeps_its_sign():
+    # A whole turn of the tool about its z axis: the quaternion would change its sign on the way.
+    start = ROBOT.home.copy()
+    start[5] = -3.0
+    script = repeat_input("twist", [0, 0, 0, 0, 0, 2.5], 0.0, 2.6, 0.05, frame="tool")
+    trace = run(engage_motion(start=start), script, 2.6)
+    targets = np.array([step.target for step in trace.steps])
+
+    assert np.abs(np.diff(targets[:, 3:], axis=0)).max() < 0.1
+    assert trace.setpoints[-1, 5] - start[5] > 2.0 * np.pi - 1.0
+
+
+def test_both_quaternions_of_a_pose_move_alike():
+    def trace_with(sign):
+        goals = [shift_pose(HOME, 0.0, 0.01 * k, 0.0) for k in range(5)]
+        script = [
+            TimedInput(0.1 * k, "pose", np.concatenate([goal[:3], sign[k] * goal[3:]]))
+            for k, goal in enumerate(goals)
+        ]
+        return run(engage_motion(filter="butterworth"), script, 0.8)
+
+    same = trace_with([1, 1, 1, 1, 1])
+    mixed = trace_with([1, -1, -1, 1, -1])
+
+    assert mixed.setpoints == pytest.approx(same.setpoints, abs=1e-12)
+    assert [step.target for step in mixed.steps] == [
+        pytest.approx(step.target, abs=1e-12) for step in same.steps
+    ]
