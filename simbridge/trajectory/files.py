@@ -91,9 +91,9 @@ def read_recording(
     choice = replace(reading.choice, arm=arm, asks_for_joints=reading.column == "joints")
 
     if file.suffix.lower() in ARRAY_SUFFIXES:
-        if reading.topic is not None or reading.frames:
-            raise InputFileError(file, "a table has no topics; omit --topic and --frames")
-        table = read_array_table(file, choice, reading.rate)
+        if reading.frames:
+            raise InputFileError(file, "a table has no tf; omit --frames")
+        table = read_array_table(file, choice, reading.rate, matrices_name=reading.topic)
         return recording_of(file, table, reading.rate, arm)
 
     if reading.frames:

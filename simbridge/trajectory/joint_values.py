@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.errors import InputFileError
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Flags
 from simbridge.text import significant
 from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.tables.table import Table
+from simbridge.trajectory.tables.unit_comments import commented_unit
 from simbridge.trajectory.tables.units import ANGLE_UNITS, LENGTH_UNITS, UNITS
 
 # Positions without a unit beyond it, a little more than a turn, are most likely in degrees, rad.
@@ -35,21 +36,32 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
             one of the joint.
     """
     columns = table.columns
+    is_turning = ~np.array(arm.prismatic, dtype=bool)
+    commented = ""
+    if not any(columns.units):
+        commented = _commented_unit(path, table, is_turning)
     units = []
     for name, stated, is_prismatic in zip(columns.names, columns.units, arm.prismatic, strict=True):
         possible = LENGTH_UNITS if is_prismatic else ANGLE_UNITS
-        unit = stated or possible[0]
+        unit = stated or (commented if not is_prismatic else "") or possible[0]
         if unit not in possible:
             kind = "moves along its axis" if is_prismatic else "turns"
             reason = f"its unit is {unit}, but this joint of {arm.arm} {kind}"
             raise InputFileError(path, reason, field=name)
         units.append(unit)
 
-    if not any(columns.units):
-        turning = table.values[:, ~np.array(arm.prismatic, dtype=bool)]
-        check_turns(path, turning)
+    if not any(columns.units) and not commented:
+        check_turns(path, table.values[:, is_turning])
     joints = table.values / np.array([UNITS[unit] for unit in units])
     return joints, " and ".join(dict.fromkeys(units))
+
+
+def _commented_unit(path: str | Path, table: Table, is_turning: Flags) -> str:
+    """Return the unit of joint angles that a comment states; "" if none does."""
+    largest = float(np.abs(table.values[:, is_turning]).max(initial=0.0))
+    implausible = ["deg"] if largest <= MAX_PLAUSIBLE_POSITION else ["rad"]
+    stated = table.columns.commented_units.get("angle")
+    return commented_unit(path, stated, "j1", implausible=implausible)
 
 
 def check_turns(path: str | Path, joints: Array) -> None:

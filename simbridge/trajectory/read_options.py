@@ -34,7 +34,8 @@ class ReadOptions:
         anchor: "start" moves the whole motion so that its first pose is a given one, such as the
             arm's home.
         topic: Which topic of a bag; `/tf:child` names the moving frame of a tf topic, `/poses:2`
-            one of a PoseArray. Of motion capture the rigid body.
+            one of a PoseArray. Of motion capture the rigid body, of an npz file the array of pose
+            matrices.
         frames: Parent and child in a bag's tf: the child's poses in the parent, transforms between
             them chained.
         column: What of a controller's recording (see `rtde_recording.py`), actual_TCP_pose by

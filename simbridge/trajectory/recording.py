@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.quoting import quoted_list
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.dropped_rows import dropped_rows, warn_of
@@ -116,8 +118,26 @@ def _check_units(path: str | Path, table: Table) -> None:
         units = columns.units[part]
         has_units = columns.are_joints or len(units) == 3
         if has_units and any(units) and not all(units):
-            names = ", ".join(columns.names[part])
-            raise InputFileError(path, f"some of these have a unit, others none: {names}")
+            names = quoted_list(columns.names[part])
+            flags = _flags_of_units(columns.roles[part], units)
+            reason = (
+                f"some of these columns have a unit, others have none: {names}. State the unit of "
+                f"all: {flags}"
+            )
+            raise InputFileError(path, reason)
+
+
+def _flags_of_units(roles: Sequence[str], units: Sequence[str]) -> str:
+    """Return the flags that give the components without a unit one of the units of the others."""
+    flags = []
+    for unit in dict.fromkeys(filter(None, units)):
+        completed = [stated or unit for stated in units]
+        parts = [f"{role}[{stated}]" for role, stated in zip(roles, completed, strict=True)]
+        if len(set(completed)) == 1:
+            # The unit of one is that of all.
+            parts = parts[:1]
+        flags.append(f"--columns {','.join(parts)}")
+    return " or ".join(flags)
 
 
 def _poses(path: str | Path, table: Table, metres_by: str) -> tuple[Array, str]:
@@ -132,7 +152,8 @@ def _positions(path: str | Path, table: Table, metres_by: str) -> tuple[Array, s
     values = table.values[:, :3]
     units = table.columns.units[:3]
     if not any(units):
-        units = (length_unit(path, values, metres_by),) * 3
+        stated = table.columns.commented_units.get("length")
+        units = (length_unit(path, values, metres_by, stated),) * 3
     positions = values / np.array([UNITS[unit] for unit in units])
     names = dict.fromkeys(LENGTH_NAMES[unit] for unit in units)
     return positions, ", ".join(names)

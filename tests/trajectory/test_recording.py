@@ -12,11 +12,11 @@ from tests.trajectory.tables.motions import NS, POSES, TURNS, assert_same, refus
 def test_a_partial_unit_is_refused(write_table) -> None:
     message = refusal(write_table(rows(NS / 1e9), "t,x_mm,y,z,qx,qy,qz,qw"))
 
-    assert "some of these have a unit, others none: x_mm, y, z" in message
+    assert "State the unit of all: --columns x[mm]" in message
 
     table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], TURNS, strict=True)]
 
-    assert "others none: rx_deg, ry, rz" in refusal(write_table(table, "t,x,y,z,rx_deg,ry,rz"))
+    assert "--columns rx[deg]" in refusal(write_table(table, "t,x,y,z,rx_deg,ry,rz"))
 
 
 def test_a_repeated_row_is_left_out(write_table) -> None:

@@ -103,6 +103,29 @@ VECTORS = {
     "rotationvector": VectorAlias(ROTATION_VECTOR, IN_BRACKETS),
 }
 
+# The real part of a quaternion whose other components are i, j and k.
+REAL_PARTS = ("w", "r", "real", "scalar")
+# Words of names that are those of other vectors than a pose's.
+OTHER_VECTORS = (
+    "v",
+    "twist",
+    "linear",
+    "angular",
+    "wrench",
+    "gyro",
+    "omega",
+    "magnetic",
+    "mag",
+    "roll",
+    "pitch",
+    "yaw",
+    "rpy",
+    "euler",
+    "scale",
+    "size",
+    "normal",
+)
+
 # Times word by word, in order of preference: the stamp of the measurement, the time of a row, and
 # what counts seconds where nothing else is a time and no rate is given.
 STAMP = "header stamp"
@@ -145,6 +168,12 @@ UNCLEAR_TIMES = (
     "sim time",
     "sim timestamp",
     "sim time stamp",
+    "rel time",
+    "time rel",
+    "t rel",
+    "time from start",
+    "time since begin",
+    "time since beginning",
     "relative time",
     "relative timestamp",
     "relative time stamp",
@@ -152,18 +181,22 @@ UNCLEAR_TIMES = (
     "index timestamp",
     "index time stamp",
 )
-# The last word of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec".
-SECONDS = ("sec", "secs", "second", "seconds")
+# Words of names that count rows, or name something, beside a time.
+NO_TIMES = ("index", "idx", "id", "frame", "seq", "row", "count", "counter", "name", "label", "no")
+# The last words of a stamp in two columns, "header.stamp.sec" and "header.stamp.nanosec": those of
+# the whole seconds, and those of their fraction with its unit.
+SECONDS = ("s", "sec", "secs", "second", "seconds")
 NANOSECONDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanosecond", "nanoseconds")
-# Parts of a second: beside a column of whole seconds they may be its fraction.
-FRACTIONS = (
-    *(f"{prefix}s" for prefix in ("m", "u", "n")),
-    *(
-        f"{prefix}{word}"
-        for prefix in ("m", "u", "n", "milli", "micro", "nano")
-        for word in ("sec", "secs", "second", "seconds")
-    ),
-)
+FRACTION_UNITS = {
+    f"{prefix}{word}": unit
+    for unit, prefixes, words in (
+        ("ms", ("m", "milli"), SECONDS),
+        ("us", ("u", "micro"), SECONDS),
+        ("ns", ("n", "nano"), SECONDS),
+    )
+    for prefix in prefixes
+    for word in words
+}
 # The frame of the poses. That of what moves is another column.
 FRAME_ID = "frame id"
 CHILD_FRAME_ID = "child frame id"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,15 +18,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted, shell_quoted
 from simbridge.robot.pose import Array, Flags
 from simbridge.text import counted
 from simbridge.trajectory.dropped_rows import lost_samples
 from simbridge.trajectory.tables.array_files import NamedArrays, read_arrays
-from simbridge.trajectory.tables.choice import Choice, columns_flag
+from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.column_roles import find_roles
-from simbridge.trajectory.tables.named_columns import Header, pose_columns_of
+from simbridge.trajectory.tables.header import Header
+from simbridge.trajectory.tables.joint_columns import ArmJoints
+from simbridge.trajectory.tables.named_columns import pose_columns_of
 from simbridge.trajectory.tables.named_joints import are_joints, columns_of
-from simbridge.trajectory.tables.roles import MATRIX, POSITION, QUATERNION, ROTATION_VECTOR
+from simbridge.trajectory.tables.pose_advice import (
+    MAX_FLAGS,
+    KnownColumns,
+    Part,
+    complete_readings,
+    join_readings,
+)
+from simbridge.trajectory.tables.roles import (
+    MATRIX,
+    POSITION,
+    QUATERNION,
+    ROTATION_VECTOR,
+    joint_roles,
+)
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table, check_column_count
 
 # Columns of an array that is taken apart into columns, at most.
@@ -39,9 +55,12 @@ MATRIX_ENDS = ("mat", "mats", "matrix", "matrices")
 # Where pandas writes an index that has no name, and what it is called here.
 UNNAMED_INDEX = "__index_level_0__"
 INDEX_TIME = "index time"
-# Numbers of a whole pose: position and quaternion, without and with the time.
-POSE_WIDTH = 7
-TIMED_POSE_WIDTH = 8
+# What an array of whole poses may have in a row, by how many numbers that is.
+WHOLE_POSES = {
+    6: ((*POSITION, *ROTATION_VECTOR),),
+    7: ((*POSITION, *QUATERNION), (*POSITION, "qw", *QUATERNION[:3])),
+    8: (("t", *POSITION, *QUATERNION), ("t", *POSITION, "qw", *QUATERNION[:3])),
+}
 
 # Arrays of 7 numbers a row that are joint positions, not poses.
 _JOINTS = re.compile(r"(?:.*[._])?q[a-z]{0,3}(?:[._].*)?|.*joint.*", re.IGNORECASE)
@@ -71,13 +90,16 @@ class ArrayColumns:
         return find_roles(list(self.columns)).named | choice.columns.keys()
 
 
-def read_array_table(path: Path, choice: Choice, rate: float | None = None) -> Table:
+def read_array_table(
+    path: Path, choice: Choice, rate: float | None = None, *, matrices_name: str | None = None
+) -> Table:
     """Read a table of poses from arrays.
 
     Args:
         path: An npz or Parquet file.
         choice: Which columns are used.
         rate: Samples per s, if the table has no time.
+        matrices_name: The array of pose matrices that is read; None for the only one.
 
     Raises:
         InputFileError: It cannot be read, or is no table of poses; with the row and column.
@@ -91,9 +113,9 @@ def read_array_table(path: Path, choice: Choice, rate: float | None = None) -> T
         columns = columns_of(header, choice, rate)
         return _table(table, columns, _pick(table, columns.indices))
 
-    matrices = _pose_matrices(arrays)
-    if matrices and not choice.columns:
-        return _table_of_matrices(_with_positions_of(table, matrices[0]), matrices[0], choice, rate)
+    matrices = _choose_matrices(path, _pose_matrices(arrays), matrices_name)
+    if matrices is not None and not choice.columns.keys() - {"t"}:
+        return _table_of_matrices(_with_positions_of(table, matrices), matrices, choice, rate)
 
     rotations = _rotation_matrices(table)
     has_rotation = bool(table.named_roles(choice) & {*QUATERNION, *ROTATION_VECTOR})
@@ -174,6 +196,29 @@ def _further_times(
 def _pose_matrices(arrays: NamedArrays) -> list[str]:
     """Return the names of arrays that hold the matrices of poses."""
     return [name for name, array in arrays.items() if array.shape[1:] in POSE_MATRICES]
+
+
+def _choose_matrices(path: Path, names: Sequence[str], chosen: str | None) -> str | None:
+    """Return the array of pose matrices that is read; None if there is none.
+
+    Args:
+        path: The file, for messages.
+        names: The arrays of pose matrices.
+        chosen: The name of the chosen one; None for the only one.
+    """
+    if chosen is None and len(names) <= 1:
+        return names[0] if names else None
+    if chosen in names:
+        return chosen
+    if not names:
+        reason = f"a table without arrays of pose matrices has no topic {quoted(chosen)}"
+        raise InputFileError(path, f"{reason}; omit --topic", field="topic")
+    fault = f"it has {len(names)} arrays of pose matrices"
+    if chosen is not None:
+        fault = f"there is no array of pose matrices {quoted(chosen)}"
+    flags = " or ".join(f"--topic {shell_quoted(name)}" for name in names[:MAX_FLAGS])
+    more = f" ({len(names) - MAX_FLAGS} more)" if len(names) > MAX_FLAGS else ""
+    raise InputFileError(path, f"{fault}. Choose one: {flags}{more}", field="topic")
 
 
 def _rotation_matrices(table: ArrayColumns) -> list[str]:
@@ -280,30 +325,39 @@ def _stamps(
 
 
 def _refuse_whole_poses(table: ArrayColumns, choice: Choice, rate: float | None) -> None:
-    """Refuse an array of whole poses, where nothing else is a pose: it has two readings."""
+    """Refuse an array of whole poses, where nothing else is a pose: it has several readings."""
     names = list(table.columns)
-    roles = find_roles(names).named
-    if choice.columns or roles - {"t"}:
+    roles = find_roles(names, has_rate=rate is not None).columns
+    if choice.columns or roles.keys() - {"t"}:
         return
 
     widths = Counter(name.rpartition("[")[0] for name in names)
-    for name, width in widths.items():
-        if width in (POSE_WIDTH, TIMED_POSE_WIDTH) and not _JOINTS.fullmatch(name):
-            _refuse_order(table, name, width, has_time=bool(rate) or "t" in roles)
-
-
-def _refuse_order(table: ArrayColumns, name: str, width: int, *, has_time: bool) -> NoReturn:
-    """Refuse an array of whole poses, with the flags of both readings."""
-    names = [f"{name}[{i}]" for i in range(width)]
-    indices = [list(table.columns).index(element) for element in names]
-    time = ("t",) if width == TIMED_POSE_WIDTH else ()
-    w_last = columns_flag((*time, *POSITION, *QUATERNION), names, indices)
-    w_first = columns_flag((*time, *POSITION, "qw", *QUATERNION[:3]), names, indices)
-    without_time = ""
-    if width == POSE_WIDTH and not has_time:
-        without_time = "; without a time it needs --rate HZ, too"
-    reason = (
-        f"{name} has {width} numbers a row, and which of them is w is not stated. If they end in "
-        f"qx qy qz qw, add {w_last}; if in qw qx qy qz, {w_first}{without_time}"
+    times = roles.get("t", [])
+    known = KnownColumns(
+        columns={"t": times[0]} if len(times) == 1 else {},
+        chosen={},
+        candidates=times if len(times) > 1 else (),
+        has_time=len(times) == 1 or (rate is not None and not times),
     )
-    raise InputFileError(table.path, reason)
+    for name, width in widths.items():
+        if width in WHOLE_POSES and not _JOINTS.fullmatch(name):
+            _refuse_whole_pose(table, name, known, choice.arm)
+
+
+def _refuse_whole_pose(
+    table: ArrayColumns, name: str, known: KnownColumns, arm: ArmJoints | None
+) -> NoReturn:
+    """Refuse an array of whole poses, with the flags of all readings."""
+    header = Header(table.path, list(table.columns), "table")
+    indices = [i for i, column in enumerate(header.names) if column.rpartition("[")[0] == name]
+    layouts = list(WHOLE_POSES[len(indices)])
+    if arm is not None and len(arm.names) == len(indices):
+        layouts.append(joint_roles(len(indices)))
+
+    parts = [Part(" ".join(roles), dict(zip(roles, indices, strict=True))) for roles in layouts]
+    readings = complete_readings(header, known, parts)
+    lead = "Choose one:" if len(readings) > 1 else f"If they are {parts[0].label}, add"
+    header.refuse(
+        f"{name} has {len(indices)} numbers a row, and what they are is not stated. {lead} "
+        f"{join_readings(readings)}"
+    )

@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from simbridge.trajectory.tables.aliases import (
     CHILD_FRAME_ID,
-    FRACTIONS,
+    FRACTION_UNITS,
     FRAME_ID,
     NANOSECONDS,
+    REAL_PARTS,
     SECONDS,
     STAMP,
     TIMES,
     UNCLEAR_TIMES,
+    VECTORS,
     Numbering,
     VectorAlias,
     VectorKind,
@@ -27,6 +29,8 @@ from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VEC
 AXES = ("x", "y", "z", "w")
 # The ends of a quaternion's name that say the order of numbered components.
 QUATERNION_ORDERS = ("xyzw", "wxyz")
+# The axes of a quaternion's imaginary parts, and the components that they are.
+IMAGINARY_AXES = {"i": "x", "j": "y", "k": "z"}
 
 
 class Component(NamedTuple):
@@ -80,7 +84,7 @@ class ColumnRoles:
 
     Attributes:
         columns: Indices by role; several where the names leave it open.
-        stamp_pair: The columns of a stamp's seconds and nanoseconds; empty if there are none.
+        stamp_pair: The columns of a stamp's seconds and of their fraction; empty if there are none.
         numbered_quaternion: The numbered components of a quaternion whose order is not known; empty
             if there is none.
         frame: The column that names the poses' frame; None if there is none.
@@ -110,7 +114,8 @@ def find_roles(names: Sequence[str], *, has_rate: bool = False) -> ColumnRoles:
         has_rate: Whether the rate of the samples is known: then only a clear name is a time.
     """
     parsed = [parse_column_name(name) for name in names]
-    vectors = _find_vectors(parsed)
+    imaginary = _find_imaginary_vectors(parsed)
+    vectors = [*_find_vectors(parsed, imaginary), *imaginary]
     positions = [vector for vector in vectors if vector.alias.kind is VectorKind.POSITION]
     rotations = [vector for vector in vectors if vector.alias.kind is not VectorKind.POSITION]
 
@@ -124,16 +129,21 @@ def find_roles(names: Sequence[str], *, has_rate: bool = False) -> ColumnRoles:
     frames = [i for i, name in enumerate(parsed) if _is_frame(name)]
     return ColumnRoles(
         columns,
-        stamp_pair=_find_stamp_pair(names),
+        stamp_pair=_find_stamp_pair(names, times),
         numbered_quaternion=_numbered_quaternion(columns, rotations),
         frame=frames[0] if len(frames) == 1 else None,
     )
 
 
-def _find_vectors(parsed: Sequence[ColumnName]) -> list[NamedVector]:
-    """Collect the columns that are components of vectors with a known name."""
+def _find_vectors(parsed: Sequence[ColumnName], others: Sequence[NamedVector]) -> list[NamedVector]:
+    """Collect the columns that are components of vectors with a known name, and not of others."""
+    columns_of_others = {
+        index for vector in others for indices in vector.columns.values() for index in indices
+    }
     vectors: dict[tuple[object, ...], NamedVector] = {}
     for index, name in enumerate(parsed):
+        if index in columns_of_others:
+            continue
         for component in _possible_components(name):
             alias, order = _meaning(component)
             if alias is None or not _is_component(component, alias):
@@ -147,6 +157,43 @@ def _find_vectors(parsed: Sequence[ColumnName]) -> list[NamedVector]:
             vector.has_unit = vector.has_unit or bool(name.unit)
             break
     return [vector for vector in vectors.values() if _is_whole(vector)]
+
+
+def _find_imaginary_vectors(parsed: Sequence[ColumnName]) -> list[NamedVector]:
+    """Collect the quaternions whose components are i, j, k and the real part, all four of them."""
+    quaternions: dict[tuple[str, ...], NamedVector] = {}
+    for index, name in enumerate(parsed):
+        component = _imaginary_component(name.words)
+        if component is None:
+            continue
+        alias = VECTORS["q"]
+        vector = quaternions.setdefault(component.vector, NamedVector(alias, False, "", False))
+        vector.columns.setdefault(component.axis, []).append(index)
+    return [
+        vector for vector in quaternions.values() if {*IMAGINARY_AXES, "w"} == set(vector.columns)
+    ]
+
+
+def _imaginary_component(words: tuple[str, ...]) -> Component | None:
+    """Return a name as that of i, j, k or the real part of a quaternion; None if it is not one.
+
+    The axis may be a word, as in `quat_i` and `k`, or the end of one, as in `qi` and `quatReal`.
+    """
+    if not words:
+        return None
+    for axis in (*IMAGINARY_AXES, *REAL_PARTS):
+        stem = words[-1].removesuffix(axis)
+        if stem == words[-1]:
+            continue
+        vector = (*words[:-1], stem) if stem else words[:-1]
+        alias = find_vector_alias(vector)
+        is_quaternion = alias is not None and alias.kind in (
+            VectorKind.QUATERNION,
+            VectorKind.ORIENTATION,
+        )
+        if is_quaternion or (not vector and axis != "r"):
+            return Component(vector, axis if axis in IMAGINARY_AXES else "w")
+    return None
 
 
 def _possible_components(name: ColumnName) -> Iterator[Component]:
@@ -186,15 +233,24 @@ def _meaning(component: Component) -> tuple[VectorAlias | None, str]:
     if component.axis in AXES:
         return find_vector_alias(words), ""
 
-    order = ""
-    if words and words[-1] in QUATERNION_ORDERS:
-        order = words[-1]
-        words = words[:-1]
+    words, order = without_order(words)
     alias = find_vector_alias(words) if words else None
     if alias is None and words and len(words[-1]) > 1:
         # A vector of numbered components may be in the plural.
         alias = find_vector_alias((*words[:-1], words[-1].removesuffix("s")))
     return alias, order
+
+
+def without_order(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return a vector's name without the order of a quaternion, and that order; "" without one.
+
+    The order may be a word, as in `quat_wxyz`, or the end of one, as in `qwxyz`.
+    """
+    for order in QUATERNION_ORDERS:
+        if words and words[-1].endswith(order):
+            stem = words[-1].removesuffix(order)
+            return (*words[:-1], stem) if stem else words[:-1], order
+    return words, ""
 
 
 def _is_component(component: Component, alias: VectorAlias) -> bool:
@@ -250,6 +306,7 @@ def _role_of(vector: NamedVector, axis: str) -> str | None:
         # As in Vicon's RX RY RZ RW.
         is_quaternion = "w" in vector.columns and not vector.has_unit
 
+    axis = IMAGINARY_AXES.get(axis, axis)
     if axis in AXES:
         prefix = "q" if is_quaternion else "r"
         return axis if kind is VectorKind.POSITION else f"{prefix}{axis}"
@@ -293,21 +350,39 @@ def _find_times(parsed: Sequence[ColumnName], *, has_rate: bool) -> list[int]:
     if not unclear:
         return []
     # Beside seconds, microseconds may be their fraction: then both are candidates.
-    return unclear + [i for i, name in enumerate(parsed) if " ".join(name.words) in FRACTIONS]
+    return unclear + [i for i, name in enumerate(parsed) if " ".join(name.words) in FRACTION_UNITS]
 
 
-def _find_stamp_pair(names: Sequence[str]) -> tuple[int, ...]:
-    """Return the columns of a stamp's seconds and nanoseconds; empty if there are none."""
+def _find_stamp_pair(names: Sequence[str], times: Sequence[int]) -> tuple[int, ...]:
+    """Return the columns of a stamp's seconds and their fraction; empty if there are none.
+
+    Names as ROS has them, seconds and nanoseconds, are a stamp beside any other time; further ones,
+    such as `t_s` and `t_ns`, are one where no other column may be the time.
+
+    Args:
+        names: The names of the columns.
+        times: The columns that may be the time, each by itself.
+    """
+    pairs = []
     words_of_names = [_all_words(name) for name in names]
-    nanoseconds = {
-        words[:-1]: i
-        for i, words in enumerate(words_of_names)
-        if words and words[-1] in NANOSECONDS
+    seconds = {
+        words[:-1]: index
+        for index, words in reversed(list(enumerate(words_of_names)))
+        if words and words[-1] in SECONDS
     }
-    for i, words in enumerate(words_of_names):
-        if words and words[-1] in SECONDS and words[:-1] in nanoseconds:
-            return i, nanoseconds[words[:-1]]
-    return ()
+    for index, words in enumerate(words_of_names):
+        if words and words[-1] in FRACTION_UNITS and words[:-1] in seconds:
+            pairs.append((seconds[words[:-1]], index))
+
+    plain = [pair for pair in pairs if words_of_names[pair[1]][-1] in NANOSECONDS]
+    if plain:
+        return plain[0]
+    return pairs[0] if len(pairs) == 1 and set(times) <= set(pairs[0]) else ()
+
+
+def fraction_unit(name: str) -> str:
+    """Return the unit of a stamp's second column, by its name: "nanosec" is in ns."""
+    return FRACTION_UNITS[_all_words(name)[-1]]
 
 
 def _all_words(name: str) -> tuple[str, ...]:

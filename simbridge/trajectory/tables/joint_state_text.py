@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simbridge.trajectory.tables.column_names import bare, parse_column_name
+from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.joint_columns import numbered_component
-from simbridge.trajectory.tables.named_columns import Header
 from simbridge.trajectory.tables.text_dialects import FirstLine
 
 # The columns of the stamp and the frame, as `ros2 topic echo --csv` prints them.

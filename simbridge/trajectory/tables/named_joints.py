@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
 
 from simbridge.quoting import quoted_list
-from simbridge.trajectory.tables.choice import Choice, columns_flag
+from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.column_roles import find_roles
+from simbridge.trajectory.tables.header import Header
+from simbridge.trajectory.tables.joint_advice import advise_joints, readings_of_sets
 from simbridge.trajectory.tables.joint_columns import (
     ArmJoints,
     find_foreign_joints,
     find_joint_vectors,
 )
-from simbridge.trajectory.tables.named_columns import (
-    Header,
-    chosen_column,
-    pose_columns_of,
-    refuse_repeated,
-    time_columns,
-    unit_of,
+from simbridge.trajectory.tables.named_columns import pose_columns_of, time_columns, unit_of
+from simbridge.trajectory.tables.pose_advice import (
+    KnownColumns,
+    Reading,
+    join_readings,
+    time_parts,
 )
 from simbridge.trajectory.tables.roles import (
     POSITION,
@@ -30,9 +30,7 @@ from simbridge.trajectory.tables.roles import (
     joint_roles,
 )
 from simbridge.trajectory.tables.table import Columns, check_column_count
-
-# The sets of joint positions for which a refusal has a flag, at most.
-MAX_FLAGS = 3
+from simbridge.trajectory.tables.time_candidates import NO_TIME_FLAG
 
 
 def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Columns:
@@ -83,8 +81,8 @@ def _joint_columns_of(
 ) -> Columns:
     """Return the columns of an arm's joints in a table with these names."""
     roles = joint_roles(len(arm.names))
-    indices = _joint_indices(header, choice, arm)
-    time_indices = _time_indices(header, choice, rate)
+    indices = _joint_indices(header, choice, arm, rate)
+    time_indices = _time_indices(header, choice, rate, indices)
     time_unit = ""
     if len(time_indices) == 1:
         time_unit = unit_of(header, "t", header.names[time_indices[0]], choice)
@@ -108,33 +106,35 @@ def _joint_columns_of(
     )
 
 
-def _joint_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int, ...]:
+def _joint_indices(
+    header: Header, choice: Choice, arm: ArmJoints, rate: float | None
+) -> tuple[int, ...]:
     """Return the columns of an arm's joints: as chosen, else by their names."""
     if any(map(is_joint_role, choice.columns)):
         return _chosen_indices(header, choice, arm)
 
     vectors = find_joint_vectors(header.names, arm)
+    known = _known_columns(header, choice, rate)
     if not vectors:
-        _refuse_other_joints(header, arm)
-    flags = [_flag(header, vector.columns) for vector in vectors[:MAX_FLAGS]]
+        header.refuse(advise_joints(header, arm, known))
+    if len(vectors) == 1 and vectors[0].has_known_order:
+        return vectors[0].columns
+
+    readings = readings_of_sets(header, known, [vector.columns for vector in vectors])
     if len(vectors) > 1:
-        first_names = quoted_list(bare(header.names[vector.columns[0]]) for vector in vectors)
         header.refuse(
-            f"it has {len(vectors)} sets of joint positions, which begin with {first_names}. "
-            f"Choose one: {' or '.join(flags)}"
+            f"it has {len(vectors)} sets of joint positions. Choose one: {join_readings(readings)}"
         )
-    if not vectors[0].has_known_order:
-        header.refuse(
-            "the numbers of its joint positions are places in a JointState, whose joints may be in "
-            f"any order: that of its field name. If it is that of {arm}, add {flags[0]}"
-        )
-    return vectors[0].columns
+    header.refuse(
+        "the numbers of its joint positions are places in a JointState, whose joints may be in any "
+        f"order: that of its field name. If it is that of {arm}, add {join_readings(readings)}"
+    )
 
 
 def _chosen_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int, ...]:
     """Return the columns of an arm's joints that `--columns` chooses."""
     chosen = {
-        role: chosen_column(header, name)
+        role: header.find_column(name)
         for role, name in choice.columns.items()
         if is_joint_role(role)
     }
@@ -145,44 +145,57 @@ def _chosen_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int
     return tuple(chosen[role] for role in roles)
 
 
-def _flag(header: Header, indices: Sequence[int]) -> str:
-    """Return the flag that chooses columns as the joints from the base."""
-    names = [bare(header.names[index]) for index in indices]
-    return columns_flag(joint_roles(len(indices)), names, indices)
-
-
-def _refuse_other_joints(header: Header, arm: ArmJoints) -> NoReturn:
-    """Refuse a table that lacks joints of the arm, with the joints that it has."""
-    foreign = [header.names[index].strip() for index in find_foreign_joints(header.names)]
-    flag = "--columns " + ",".join(f"{role}=NAME" for role in joint_roles(len(arm.names)))
-    if foreign:
-        header.refuse(
-            f"its {len(foreign)} joints are {quoted_list(foreign)}; they are not those of {arm}. "
-            f"Choose another --robot, or the columns: {flag}"
-        )
-    header.refuse(
-        f"its columns, {quoted_list(header.names)}, name no joints of {arm}. Choose them by their "
-        f"names, or by their numbers from 1: {flag}"
+def _known_columns(header: Header, choice: Choice, rate: float | None) -> KnownColumns:
+    """Return what is known of a table's time; its joints are not known."""
+    roles_found = find_roles(header.names, has_rate=rate is not None)
+    times = list(roles_found.columns.get("t", ()))
+    chosen = {}
+    if "t" in choice.columns:
+        times = [header.find_column(choice.columns["t"])]
+        chosen = {"t": times[0]}
+    has_two_columns = bool(time_columns(header, choice, roles_found))
+    return KnownColumns(
+        columns={"t": times[0]} if len(times) == 1 else {},
+        chosen=chosen,
+        candidates=times if len(times) > 1 else (),
+        has_time=has_two_columns or len(times) == 1 or (rate is not None and not times),
     )
 
 
-def _time_indices(header: Header, choice: Choice, rate: float | None) -> tuple[int, ...]:
-    """Return the columns of time; none where the rate is known."""
+def _time_indices(
+    header: Header, choice: Choice, rate: float | None, joints: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the columns of time; none where the rate is known.
+
+    Args:
+        header: The names of the table.
+        choice: What is asked of the table.
+        rate: Samples per s, for a table without time.
+        joints: The columns of the joints, which are not the time.
+    """
     roles_found = find_roles(header.names, has_rate=rate is not None)
     indices = time_columns(header, choice, roles_found)
     if indices:
         return indices
 
-    columns = {"t": roles_found.columns.get("t", [])}
-    if "t" in choice.columns:
-        columns["t"] = [chosen_column(header, choice.columns["t"])]
-    refuse_repeated(header, ["t"], columns)
-    if not columns["t"] and rate is None:
-        header.refuse(
-            f"it has joint positions, but no time, among {quoted_list(header.names)}: add --rate "
-            "HZ, or choose a column by its name or number, as --columns t=1"
-        )
-    return tuple(columns["t"])
+    known = _known_columns(header, choice, rate)
+    if known.has_time:
+        return tuple(known.columns.values())
+
+    # The time alone is chosen, beside joints that the names, or `--columns`, say.
+    times = [part for part in time_parts(header, known, joints) if part.columns]
+    chosen = {}
+    if choice.names_joints:
+        chosen = dict(zip(joint_roles(len(joints)), joints, strict=True))
+    flags = [Reading(time.label, header.flag({**time.columns, **chosen})) for time in times]
+    names = quoted_list(name.strip() for name in header.names)
+    if not flags:
+        header.refuse(f"it has joint positions, but no time, among {names}: add {NO_TIME_FLAG}")
+    lead = "choose one" if len(flags) > 1 else "if it is this column, add"
+    header.refuse(
+        f"it has joint positions, but which column is the time is not clear, among {names}: "
+        f"{lead}: {join_readings(flags)}"
+    )
 
 
 def _is_stamp(header: Header, indices: tuple[int, ...]) -> bool:

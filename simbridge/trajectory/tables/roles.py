@@ -20,14 +20,15 @@ NEEDED = (
     "'t x y z qx qy qz qw' or 't x y z rx ry rz' (s, m, unit quaternion or rotation vector in rad)"
 )
 NO_ROTATION = (
-    "Rotations are read as quaternions or rotation vectors, and as matrices in KITTI's files and "
-    "npz: convert roll, pitch and yaw first (with scipy: "
-    "Rotation.from_euler('xyz', angles).as_quat()), and give positions alone a constant quaternion"
+    "A pose needs a rotation, as a quaternion or a rotation vector (in KITTI's files and npz also "
+    "as a matrix). Convert roll, pitch and yaw first (with scipy: Rotation.from_euler('xyz', "
+    "angles).as_quat(), with the convention of the file). To positions alone, add a constant "
+    "quaternion to the file, as four columns qx, qy, qz, qw: 1, 0, 0, 0 is a tool that points down"
 )
 
 
 def joint_roles(count: int) -> tuple[str, ...]:
-    """Return the roles of so many joints: j1, j2, ..."""
+    """Return the roles of the joints of an arm with `count` joints: j1, j2, ..."""
     return tuple(f"j{number}" for number in range(1, count + 1))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from simbridge.errors import InputFileError
 from simbridge.robot.pose import Array
 from simbridge.trajectory.dropped_rows import DroppedRows
 from simbridge.trajectory.tables.roles import is_joint_role
+from simbridge.trajectory.tables.unit_comments import CommentedUnit
 
 MAX_COLUMNS = 10_000
 # Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns.
@@ -45,6 +46,8 @@ class Columns:
             base.
         constant_indices: Columns whose words must be those of the first row in every row.
         metres_by: The format that defines seconds and metres; "" where the numbers decide.
+        commented_units: The units that comments state, by the kind of quantity; see
+            `find_commented_units`.
     """
 
     roles: tuple[str, ...]
@@ -63,6 +66,7 @@ class Columns:
     rate: float | None = None
     is_in_pendant_base: bool = False
     metres_by: str = ""
+    commented_units: Mapping[str, CommentedUnit] = field(default_factory=dict)
     constant_indices: tuple[int, ...] = ()
 
     @property

@@ -13,6 +13,7 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.tables.roles import QUATERNION, ROTATION_VECTOR
 from simbridge.trajectory.tables.table import Table
+from simbridge.trajectory.tables.unit_comments import commented_unit
 from simbridge.trajectory.tables.units import UNITS
 
 # A rotation vector longer than a full turn, by more than rounding, is in degrees.
@@ -38,8 +39,15 @@ def quaternions_of(path: str | Path, table: Table) -> tuple[Array, str]:
 
 def _of_rotation_vectors(path: str | Path, table: Table) -> tuple[Array, str]:
     """Return the quaternions of rotation vectors."""
-    units = [unit or "rad" for unit in table.columns.units[3:]]
-    vectors = table.values[:, 3:] / np.array([UNITS[unit] for unit in units])
+    numbers = table.values[:, 3:]
+    units = list(table.columns.units[3:])
+    if not any(units):
+        is_turn = np.linalg.norm(numbers, axis=1).max(initial=0.0) <= MAX_ANGLE
+        stated = table.columns.commented_units.get("angle")
+        implausible = ["deg"] if is_turn else ["rad"]
+        unit = commented_unit(path, stated, "rx", implausible=implausible) or "rad"
+        units = [unit] * len(units)
+    vectors = numbers / np.array([UNITS[unit] for unit in units])
     angles = np.linalg.norm(vectors, axis=1)
     too_long = np.flatnonzero(angles > MAX_ANGLE)
     if len(too_long):

@@ -11,8 +11,11 @@ from simbridge.errors import InputFileError
 from simbridge.quoting import quoted
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import plain
+from simbridge.trajectory.tables.choice import columns_flag
+from simbridge.trajectory.tables.column_roles import fraction_unit
 from simbridge.trajectory.tables.table import Table
-from simbridge.trajectory.tables.unit_rules import check_stated_unit, time_unit
+from simbridge.trajectory.tables.unit_comments import commented_unit
+from simbridge.trajectory.tables.unit_rules import check_stated_unit, implausible_times, time_unit
 from simbridge.trajectory.tables.units import UNITS
 from simbridge.trajectory.tables.wall_clock import (
     NANOSECONDS_PER_SECOND,
@@ -58,7 +61,9 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
     numbers = table.stamps.astype(float)
     if columns.rate is not None:
         return TableTimes(numbers / columns.rate, 0, f"frames at {plain(columns.rate)} Hz")
-    unit = columns.time_unit
+    unit = columns.time_unit or commented_unit(
+        path, columns.commented_units.get("time"), "t", implausible=implausible_times(numbers)
+    )
     if unit:
         check_stated_unit(path, numbers, unit)
     else:
@@ -94,11 +99,14 @@ def _nanoseconds_of_words(path: str | Path, table: Table, unit: str) -> tuple[Co
     """Return the stamps of words (T,) in ns, and the clock in words."""
     nanoseconds = []
     clock = ""
+    fraction = ""
+    if len(table.columns.times) == 2 and not table.columns.is_date_and_time:
+        fraction = fraction_unit(table.columns.times[1])
     for row, words in enumerate(table.stamps):
         try:
             if len(words) == 2 and not table.columns.is_date_and_time:
-                nanoseconds.append(int(words[0]) * NANOSECONDS_PER_SECOND + int(words[1]))
-                clock = clock or "ROS stamps"
+                nanoseconds.append(_join_stamp(words[0], words[1], fraction))
+                clock = clock or ("ROS stamps" if fraction == "ns" else f"time in s and {fraction}")
             elif len(words) == 1 and words[0].isdecimal():
                 unit_nanoseconds = round(NANOSECONDS_PER_SECOND / UNITS[unit])
                 nanoseconds.append(int(words[0]) * unit_nanoseconds)
@@ -116,16 +124,58 @@ def _nanoseconds_of_words(path: str | Path, table: Table, unit: str) -> tuple[Co
         raise InputFileError(path, reason) from None
 
 
+def _join_stamp(seconds: str, fraction: str, unit: str) -> int:
+    """Return the ns of a stamp in two columns.
+
+    Args:
+        seconds: The whole seconds.
+        fraction: The rest, which is less than a second.
+        unit: The unit of the rest: "ms", "us" or "ns".
+
+    Raises:
+        ValueError: One of them is not a whole number, or the rest is a second or more.
+    """
+    per_second = round(UNITS[unit])
+    rest = _whole_number(fraction)
+    if not 0 <= rest < per_second:
+        raise ValueError(fraction)
+    return _whole_number(seconds) * NANOSECONDS_PER_SECOND + rest * (
+        NANOSECONDS_PER_SECOND // per_second
+    )
+
+
+def _whole_number(word: str) -> int:
+    """Return a whole number, also where it is written as "5.0"."""
+    if word.lstrip("-").isdecimal():
+        return int(word)
+    number = float(word)
+    if not number.is_integer():
+        raise ValueError(word)
+    return int(number)
+
+
 def _refuse_stamp(path: str | Path, table: Table, row: int) -> NoReturn:
     """Refuse the stamp of a row that is not a time, or not of the first one's kind."""
+    columns = table.columns
     stamp = " ".join(table.stamps[row])
+    line = table.line(row)
+    if len(columns.times) == 2 and not columns.is_date_and_time:
+        flags = " or ".join(
+            columns_flag(["t"], [name], [index])
+            for name, index in zip(columns.times, columns.time_indices, strict=True)
+        )
+        reason = (
+            f"{quoted(stamp)} is not a stamp in whole seconds and a fraction of less than a "
+            f"second. If one of the columns is the time by itself, choose it: {flags}"
+        )
+        raise InputFileError(path, reason, line=line, field=columns.times[0]) from None
+
     expected = f"; {TIMES_OF_DAY}"
     if row:
         expected = f" as in the first row, {quoted(' '.join(table.stamps[0]))}"
     seconds = ""
-    if table.columns.is_date_and_time:
-        name = table.columns.times[-1]
+    if columns.is_date_and_time:
+        name = columns.times[-1]
         seconds = f"; if {name} counts seconds: --columns t={name}"
     reason = f"{quoted(stamp)} is not a time{expected}{seconds}"
-    line = table.line(row)
-    raise InputFileError(path, reason, line=line, field=table.columns.times[0]) from None
+    raise InputFileError(path, reason, line=line, field=columns.times[0]) from None

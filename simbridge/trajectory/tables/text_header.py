@@ -15,10 +15,12 @@ from simbridge.reading_progress import with_progress
 from simbridge.trajectory.tables.choice import Choice, columns_flag
 from simbridge.trajectory.tables.column_names import bare
 from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
+from simbridge.trajectory.tables.header import Header
+from simbridge.trajectory.tables.joint_advice import look_like_joints
 from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.tables.joint_state_text import find_joint_state
-from simbridge.trajectory.tables.named_columns import Header
 from simbridge.trajectory.tables.named_joints import columns_of, name_joints
+from simbridge.trajectory.tables.pose_candidates import find_pose_candidates
 from simbridge.trajectory.tables.roles import NEEDED, POSITION, QUATERNION, ROTATION_VECTOR
 from simbridge.trajectory.tables.table import MAX_COLUMNS, Columns
 from simbridge.trajectory.tables.text_dialects import (
@@ -38,6 +40,8 @@ from simbridge.trajectory.tables.text_lines import (
     find_separator,
     looks_like_number,
 )
+from simbridge.trajectory.tables.unit_comments import find_commented_units
+from simbridge.trajectory.tables.units import UNIT_SPELLINGS
 
 # The comments before the numbers that are kept: the last ones.
 MAX_COMMENTS = 1000
@@ -45,6 +49,8 @@ MAX_COMMENTS = 1000
 MAX_COMMENT_WORDS = 20_000
 # Names that are looked at in a comment between rows, at most.
 MAX_LATER_NAMES = 100
+# Words of a column's name in a comment that is not a sentence, at most.
+MAX_NAME_WORDS = 3
 # Names of a table of poses with nothing else: with a rotation vector, and with a quaternion.
 POSE_NAME_COUNTS = (7, 8)
 # Characters of a comment in which the order of a quaternion is looked for.
@@ -129,6 +135,12 @@ def find_columns(
     """
     beginning = _read_beginning(path, lines)
     columns = _decide_columns(beginning, choice, rate)
+    remarks = [
+        (number, comment)
+        for number, comment in reversed(beginning.comments)
+        if _is_remark(comment, beginning.first_line.count)
+    ]
+    columns = replace(columns, commented_units=find_commented_units(remarks))
     first = beginning.first_line.number - 1
     if not choice.columns:
         _refuse_later_names(path, lines[first:], first, columns)
@@ -150,6 +162,9 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
 
         separator = find_separator(content)
         fields = content.split(separator)
+        if header is not None and _are_units(fields, header):
+            header = _with_units(header, fields)
+            continue
         if header is None and not any(map(looks_like_number, fields)):
             header = Header(path, fields, "header", number)
             is_indented = line.startswith("\t")
@@ -162,6 +177,22 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
         # What is wrong with its names is of more use than that there are no samples.
         columns_of(header, Choice.parse(None), rate=1.0)
     raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
+
+
+def _are_units(fields: Sequence[str], header: Header) -> bool:
+    """Return whether a line below a header states the units of its columns, and nothing else."""
+    units = [bare(field).strip("[]()").lower() for field in fields]
+    is_empty_or_unit = all(unit in ("", "-") or unit in UNIT_SPELLINGS for unit in units)
+    return len(fields) == len(header.names) and is_empty_or_unit and any(units)
+
+
+def _with_units(header: Header, units: Sequence[str]) -> Header:
+    """Return a header whose names have the units of the line below it: "x [mm]"."""
+    names = []
+    for name, unit in zip(header.names, units, strict=True):
+        spelling = bare(unit).strip("[]()-")
+        names.append(f"{name.strip()} [{spelling}]" if spelling else name)
+    return replace(header, names=names)
 
 
 def _fitted(header: Header | None, line: FirstLine, *, is_indented: bool) -> Header | None:
@@ -212,6 +243,13 @@ def _decide_columns(beginning: Beginning, choice: Choice, rate: float | None) ->
     return dialect_columns(line, dialect, choice, rate)
 
 
+def _is_remark(comment: str, column_count: int) -> bool:
+    """Return whether a comment is a sentence, not the names of as many columns."""
+    words = comment.lower().split()
+    is_sentence = "in" in words or any("unit" in word for word in words)
+    return is_sentence or len(_split_names(comment)) != column_count
+
+
 def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
     """Return the comment that names the columns; None if none does.
 
@@ -226,7 +264,7 @@ def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
         if has_all_names or (_are_nothing_else(comment) and not choice.columns):
             headers.append(comment)
     if not headers:
-        return None
+        return _unknown_header(beginning, choice.arm)
 
     # The comment nearest to the numbers.
     nearest = headers[0]
@@ -236,6 +274,30 @@ def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
         if comment.roles != nearest.roles and not choice.columns:
             _refuse_two_comments(line, comment, nearest)
     return Header(line.path, nearest.names, "comment", nearest.number)
+
+
+def _unknown_header(beginning: Beginning, arm: ArmJoints | None) -> Header | None:
+    """Return the comment above the numbers if it names columns, but none of a known pose.
+
+    It has a name for each column, between the separators of the rows, or names that look like a
+    pose of a body or like joints. A sentence has neither.
+    """
+    line = beginning.first_line
+    if not beginning.comments:
+        return None
+    number, comment = beginning.comments[0]
+    names = [name.strip() for name in _names_in(comment, line.count)]
+    if len(names) != line.count or len(names) > MAX_LATER_NAMES:
+        return None
+    is_list = line.separator in (",", ";") and find_separator(comment) == line.separator
+    are_short = all(name and len(name.split()) <= MAX_NAME_WORDS for name in names)
+    are_different = len(set(names)) == len(names)
+    candidates = find_pose_candidates(names)
+    has_pose = bool(candidates.positions and candidates.rotations)
+    is_header = (is_list and are_short and are_different) or has_pose
+    if is_header or look_like_joints(names, arm):
+        return Header(line.path, names, "comment", number)
+    return None
 
 
 def _refuse_later_names(

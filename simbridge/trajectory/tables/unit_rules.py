@@ -25,6 +25,7 @@ from simbridge.errors import InputFileError
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant
+from simbridge.trajectory.tables.unit_comments import CommentedUnit, commented_unit
 from simbridge.trajectory.tables.units import ROLE_UNITS, UNITS
 
 # Positions up to here are in metres, and from there on in millimetres.
@@ -57,18 +58,30 @@ SPEEDS = Bounds(2e-3, 10.0)
 TURN_RATES = Bounds(math.radians(2.0), math.radians(1000.0))
 
 
-def length_unit(path: str | Path, positions: Array, metres_by: str) -> str:
+def length_unit(
+    path: str | Path, positions: Array, metres_by: str, stated: CommentedUnit | None = None
+) -> str:
     """Return the unit of positions (T, 3) that nothing states.
 
     Args:
         path: The file, for messages.
         positions: As they are in the file.
         metres_by: Name of the format that defines metres; "" if none does.
+        stated: What comments state; None if they state nothing.
 
     Raises:
         InputFileError: They may be metres or millimetres.
     """
     farthest = float(np.abs(positions).max(initial=0.0))
+    commented = commented_unit(path, stated, "x", implausible=_implausible_lengths(farthest))
+    if commented and commented != "m" and metres_by:
+        reason = (
+            f"the comment states {commented}, but {metres_by} is in metres. Say which is right: "
+            f"--columns x[{commented}] or --columns x[m]"
+        )
+        raise InputFileError(path, reason, field="position")
+    if commented and not metres_by:
+        return commented
     if metres_by:
         if farthest >= MIN_MILLIMETRES:
             warnings.warn(
@@ -88,6 +101,13 @@ def length_unit(path: str | Path, positions: Array, metres_by: str) -> str:
         "x[m] or --columns x[mm]"
     )
     raise InputFileError(path, reason, field="position")
+
+
+def _implausible_lengths(farthest: float) -> list[str]:
+    """Return the units that positions are hardly in, by the farthest one."""
+    if farthest <= MAX_METRES:
+        return ["cm", "mm"]
+    return ["m"] if farthest >= MIN_MILLIMETRES else []
 
 
 def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) -> str:
@@ -126,6 +146,16 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
         f"which: {' or '.join(flags)}"
     )
     raise InputFileError(path, reason, field="time")
+
+
+def implausible_times(stamps: Array) -> list[str]:
+    """Return the units that stamps (T,) are hardly in: less than 1 apart they are in seconds."""
+    if len(stamps) < MIN_SAMPLES:
+        return []
+    period = float(np.median(np.diff(stamps)))
+    if period < 1.0:
+        return [unit for unit in TIME_UNITS if unit != "s"]
+    return [unit for unit in TIME_UNITS if not PERIODS.contain(period / UNITS[unit])]
 
 
 def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:

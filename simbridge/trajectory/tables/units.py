@@ -35,6 +35,12 @@ UNIT_SPELLINGS = {
 
 LENGTH_UNITS = ("m", "cm", "mm")
 ANGLE_UNITS = ("rad", "deg")
+# The kind of quantity that each unit is of.
+UNIT_KINDS = {
+    **dict.fromkeys(("s", "ms", "us", "ns"), "time"),
+    **dict.fromkeys(LENGTH_UNITS, "length"),
+    **dict.fromkeys(ANGLE_UNITS, "angle"),
+}
 # The units that a role of a pose, or the time, may have; those of other roles have none.
 ROLE_UNITS = {
     "t": ("s", "ms", "us", "ns"),

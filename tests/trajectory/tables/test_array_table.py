@@ -71,7 +71,7 @@ def test_joints_are_not_whole_poses(tmp_path) -> None:
     message = refusal(tmp_path / "a.npz")
 
     assert "numbers a row" not in message
-    assert "a table without time needs --rate HZ" in message
+    assert "A table without time needs --rate HZ" in message
     assert_same(read_trajectory(tmp_path / "a.npz", rate=50.0))
 
     for joints in ("q", "q_actual", "joints", "joint_positions"):
@@ -85,9 +85,7 @@ def test_whole_poses_without_times_need_the_rate_too(tmp_path) -> None:
 
     message = refusal(tmp_path / "a.npz")
 
-    assert "without a time it needs --rate HZ, too" in message
-
-    xyzw = re.findall(r"--columns (\S+?)(?=;|$)", message)[0]
+    xyzw = re.findall(r"--columns (\S+) --rate HZ", message)[0]
 
     assert_same(read_trajectory(tmp_path / "a.npz", columns=xyzw, rate=50.0))
 
@@ -136,7 +134,7 @@ def test_beside_matrices_a_position_needs_its_name(tmp_path, name: str) -> None:
 
     message = refusal(tmp_path / "a.npz")
 
-    assert "a table with the matrices R but it does not name x, y, z;" in message
+    assert "the table with the matrices R does not name x, y, z" in message
 
     np.savez(tmp_path / "b.npz", t=NS / 1e9, R=turns, position=POSES[:, :3], **vectors)
 
@@ -158,7 +156,7 @@ def test_a_covariance_beside_positions_is_no_rotation(tmp_path) -> None:
         covariance=np.tile(np.eye(3), (COUNT, 1, 1)),
     )
 
-    assert "does not name qx, qy, qz, qw;" in refusal(tmp_path / "a.npz")
+    assert "does not name qx, qy, qz, qw" in refusal(tmp_path / "a.npz")
 
 
 def test_an_arrays_unit_holds_for_its_columns(tmp_path) -> None:
@@ -200,7 +198,7 @@ def test_one_structured_array_can_be_chosen(tmp_path) -> None:
 
     message = refusal(tmp_path / "a.npz")
 
-    assert "does not name t, x, y, z;" in message
+    assert "does not name t, x, y, z" in message
     assert "target.t, target.x" in message
     assert "actual.t, actual.x" in message
 
@@ -240,7 +238,7 @@ def test_a_structured_array_replaces_no_columns(tmp_path) -> None:
     ):
         np.savez(tmp_path / "d.npz", actual=structured(0.0), **others)
 
-        assert "does not name t, x, y, z;" in refusal(
+        assert "does not name t, x, y, z" in refusal(
             tmp_path / "d.npz"
         ) or "poses has 7" in refusal(tmp_path / "d.npz")
 
@@ -251,7 +249,7 @@ def test_a_structured_array_replaces_no_columns(tmp_path) -> None:
     # Of two times one may be another clock's.
     np.savez(tmp_path / "c.npz", t=NS / 5e8, actual=structured(0.0))
 
-    assert "does not name x, y, z, qx, qy, qz, qw;" in refusal(tmp_path / "c.npz")
+    assert "does not name x, y, z, qx, qy, qz, qw" in refusal(tmp_path / "c.npz")
 
 
 def test_npz_with_objects_is_refused(tmp_path) -> None:
@@ -406,7 +404,7 @@ def test_an_index_beside_a_time_is_ambiguous(tmp_path) -> None:
 
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
 
-    assert "more than one column is t: sec, index time" in refusal(tmp_path / "a.parquet")
+    assert "more than one column may be t: sec, index time" in refusal(tmp_path / "a.parquet")
 
     del columns["__index_level_0__"]
     columns["elapsed"] = pyarrow.array(NS, pyarrow.duration("ns"))

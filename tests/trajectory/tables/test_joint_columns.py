@@ -129,8 +129,12 @@ def test_turns_with_a_unit_are_read(write):
 
 
 def test_a_unit_of_only_some_is_refused(write):
-    with pytest.raises(InputFileError, match="some of these have a unit, others none"):
-        read(write([f"{NAMES[0]} [rad]", *NAMES[1:]]))
+    path = write([f"{NAMES[0]} [rad]", *NAMES[1:]])
+
+    with pytest.raises(InputFileError, match=r"State the unit of all: --columns j1\[rad\]"):
+        read(path)
+
+    assert np.array_equal(read(path, columns="j1[rad]").joints, JOINTS)
 
 
 def test_columns_choose_joints(write):

@@ -223,11 +223,11 @@ def test_another_number_of_columns_needs_a_header(write_text, count: int) -> Non
 @pytest.mark.parametrize(
     ("header", "missing"),
     [
-        ("t,x,y,qx,qy,qz,qw,label", "does not name z;"),
-        ("t,x,y,z,roll,pitch,yaw", "does not name qx, qy, qz, qw;"),
-        ("t,x,y,z,rx,ry,angle", "does not name rz;"),
-        ("moment x y z qx qy qz qw", "does not name t;"),
-        ("My first trajectory", "does not name t, x, y, z, qx, qy, qz, qw;"),
+        ("t,x,y,qx,qy,qz,qw,label", "does not name z"),
+        ("t,x,y,z,roll,pitch,yaw", "does not name qx, qy, qz, qw"),
+        ("t,x,y,z,rx,ry,angle", "does not name rz"),
+        ("moment x y z qx qy qz qw", "does not name t"),
+        ("My first trajectory", "does not name t, x, y, z, qx, qy, qz, qw"),
     ],
 )
 def test_a_missing_column_is_listed(write_text, header: str, missing: str) -> None:
@@ -235,14 +235,13 @@ def test_a_missing_column_is_listed(write_text, header: str, missing: str) -> No
 
     assert fault.line == 2
     assert missing in str(fault)
-    assert "'t x y z qx qy qz qw' or 't x y z rx ry rz'" in str(fault)
 
 
 def test_a_repeated_column_is_refused(write_text) -> None:
     fault = refused(write_text("t,x,px,y,z,rx,ry,rz\n0,0,0,0,0,0,0,0\n"))
 
     assert fault.line == 1
-    assert "more than one column is x: x, px" in str(fault)
+    assert "more than one column may be x: x, px" in str(fault)
 
 
 @pytest.mark.parametrize(

@@ -173,12 +173,13 @@ def test_a_fault_names_the_headers_column(write_text) -> None:
     assert fault.field == "pos_y"
 
 
-def test_a_line_of_units_is_refused(write_text) -> None:
-    fault = refused(write_text("t,x,y,z,rx,ry,rz\ns,m,m,m,rad,rad,rad\n0,0,0,0,0,0,0\n"))
+def test_a_line_of_units_is_read(write_text) -> None:
+    content = "t,x,y,z,rx,ry,rz\nms,mm,mm,mm,deg,deg,deg\n0,1,2,3,0,0,180\n20,1,2,3,0,0,180\n"
 
-    assert fault.line == 2
-    assert fault.field == "t"
-    assert "'s' is not a number" in str(fault)
+    read = read_trajectory(write_text(content))
+
+    assert read.times == pytest.approx([0.0, 0.02])
+    assert read.poses[0] == pytest.approx([1e-3, 2e-3, 3e-3, 0.0, 0.0, 1.0, 0.0], abs=1e-12)
 
 
 def test_a_decimal_comma_is_refused_with_the_remedy(write_text) -> None:

@@ -1,0 +1,220 @@
+"""The flags that a refused table of poses gets: each reads it at once, with nothing to fill in.
+
+The names leave one or several readings: of which body, in which order of a quaternion, by which
+time. Each of them is one `--columns`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from simbridge.quoting import quoted, quoted_list
+from simbridge.trajectory.tables.column_names import bare
+from simbridge.trajectory.tables.header import Header
+from simbridge.trajectory.tables.pose_candidates import CandidateColumns, find_pose_candidates
+from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
+from simbridge.trajectory.tables.time_candidates import NO_TIME_FLAG, find_time_candidates
+
+# The readings of which a refusal has the flag, at most.
+MAX_FLAGS = 6
+# The names of further readings, at most.
+MAX_FURTHER_NAMES = 20
+
+
+class Reading(NamedTuple):
+    """A way to read a table.
+
+    Attributes:
+        label: What tells it from the others, for messages: "hand, w last"; "" if nothing does.
+        flag: The flags that read the table so.
+    """
+
+    label: str
+    flag: str
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """What the names of a table, and `--columns`, say without doubt.
+
+    Attributes:
+        columns: The index of each role's column, for roles of which there is one column.
+        chosen: The roles that `--columns` chooses.
+        candidates: The columns that may be the time, by their names; empty if none may.
+        has_time: Whether the time is known: from one column, from two, or from a rate.
+    """
+
+    columns: Mapping[str, int]
+    chosen: Mapping[str, int]
+    candidates: Sequence[int]
+    has_time: bool
+
+
+class Part(NamedTuple):
+    """A part of a reading: of the position and rotation, or of the time.
+
+    Attributes:
+        label: What tells it from its alternatives.
+        columns: The index of each role's column that the flag has to choose.
+    """
+
+    label: str
+    columns: dict[str, int]
+
+
+def find_readings(header: Header, known: KnownColumns) -> list[Reading]:
+    """Find the ways in which a table of poses may be read; none if its names show no whole pose.
+
+    Args:
+        header: The names of the table.
+        known: What is known of its columns.
+    """
+    poses = _pose_parts(header, known)
+    if not poses:
+        return []
+
+    # What is chosen stays chosen: the new flag replaces the old one.
+    whole = [Part(part.label, _in_order({**known.chosen, **part.columns})) for part in poses]
+    return complete_readings(header, known, whole)
+
+
+def complete_readings(header: Header, known: KnownColumns, parts: Sequence[Part]) -> list[Reading]:
+    """Return the flags of alternatives, each with the time if that is not known.
+
+    Args:
+        header: The names of the table.
+        known: What is known of its columns.
+        parts: The alternatives, without or with the time.
+    """
+    in_use = set(known.columns.values())
+    for part in parts:
+        in_use.update(part.columns.values())
+    times = time_parts(header, known, in_use)
+
+    readings = []
+    for part in parts:
+        missing = [Part("", {})] if "t" in part.columns else times
+        for time in missing:
+            labels = [part.label] if len(parts) > 1 else []
+            if len(missing) > 1:
+                labels.append(time.label)
+            flags = _flags_of(header, known, {**time.columns, **part.columns})
+            readings.append(Reading(", ".join(labels), flags))
+    return readings
+
+
+def _flags_of(header: Header, known: KnownColumns, columns: Mapping[str, int]) -> str:
+    """Return the flags that choose columns, with the rate of a table without time."""
+    flags = [header.flag(columns)] if columns else []
+    if "t" not in columns and not known.has_time:
+        flags.append(NO_TIME_FLAG)
+    return " ".join(flags)
+
+
+def _in_order(columns: Mapping[str, int]) -> dict[str, int]:
+    """Return columns in the order of their roles, those of a quaternion as they are in the file."""
+    quaternion = sorted((role for role in QUATERNION if role in columns), key=columns.__getitem__)
+    roles = ("t", *POSITION, *quaternion, *ROTATION_VECTOR)
+    return {role: columns[role] for role in roles if role in columns}
+
+
+def join_readings(readings: Sequence[Reading]) -> str:
+    """Return the flags of readings in a sentence, and how many more there are."""
+    if len(readings) == 1:
+        return readings[0].flag
+    parts = [f"{label}: {flag}" if label else flag for label, flag in readings[:MAX_FLAGS]]
+    text = "; ".join(parts)
+    further = readings[MAX_FLAGS:]
+    if further:
+        names = quoted_list([label for label, _ in further if label], MAX_FURTHER_NAMES)
+        text += f"; and {len(further)} more{f' in the same way: {names}' if names else ''}"
+    return text
+
+
+def _pose_parts(header: Header, known: KnownColumns) -> list[Part]:
+    """Return what the position and the rotation may be, together."""
+    candidates = find_pose_candidates(header.names)
+    positions = _alternatives(candidates.positions, [POSITION], known)
+    rotations = _alternatives(candidates.rotations, [QUATERNION, ROTATION_VECTOR], known)
+    pairs = [
+        (position, rotation)
+        for position in positions
+        for rotation in rotations
+        if position.body == rotation.body
+    ]
+    # Names that belong to no body in common may belong together all the same.
+    pairs = pairs or list(itertools.product(positions, rotations))
+
+    parts = []
+    for position, rotation in pairs:
+        columns = {**position.columns, **rotation.columns}
+        uncertain = {
+            role: index for role, index in columns.items() if known.columns.get(role) != index
+        }
+        bodies = [_describe_body(position.body)]
+        if rotation.body != position.body:
+            bodies.append(_describe_body(rotation.body))
+        label = ", ".join(filter(None, (*bodies, rotation.order)))
+        if not label and uncertain:
+            label = _first_name(header, uncertain)
+        parts.append(Part(label, uncertain))
+    return _without_repetition(parts)
+
+
+def _alternatives(
+    candidates: Sequence[CandidateColumns],
+    vectors: Sequence[Sequence[str]],
+    known: KnownColumns,
+) -> list[CandidateColumns]:
+    """Return what a vector may be: the one that is known, or else all candidates.
+
+    Args:
+        candidates: The candidates that the names show.
+        vectors: The roles of the vector, in one or several forms.
+        known: What is known of the columns.
+    """
+    for roles in vectors:
+        if not all(role in known.columns for role in roles):
+            continue
+        columns = {role: known.columns[role] for role in roles}
+        same = [candidate for candidate in candidates if candidate.columns == columns]
+        if same:
+            return same[:1]
+        if set(roles) <= known.chosen.keys():
+            return [CandidateColumns((), columns)]
+    return list(candidates)
+
+
+def _without_repetition(parts: Sequence[Part]) -> list[Part]:
+    """Return parts without those whose columns are those of one before."""
+    different: list[Part] = []
+    for part in parts:
+        if all(part.columns != other.columns for other in different):
+            different.append(part)
+    return different
+
+
+def _describe_body(body: Sequence[str]) -> str:
+    """Return the words of a body as a name."""
+    return " ".join(body)
+
+
+def _first_name(header: Header, columns: Mapping[str, int]) -> str:
+    """Return the name of the first column of a reading, to tell it from others."""
+    return bare(header.names[min(columns.values())])
+
+
+def time_parts(header: Header, known: KnownColumns, in_use: Collection[int]) -> list[Part]:
+    """Return what the time may be; one part without columns if it is known, or is not there."""
+    if known.has_time:
+        return [Part("", {})]
+    candidates = [index for index in known.candidates if index not in in_use]
+    candidates = candidates or find_time_candidates(header.names, in_use)
+    parts = [
+        Part(f"time {quoted(bare(header.names[index]) or index + 1)}", {"t": index})
+        for index in candidates
+    ]
+    return parts or [Part("", {})]

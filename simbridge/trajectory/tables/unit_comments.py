@@ -1,0 +1,107 @@
+"""Units that the comments of a text file state in words: "# units: mm, deg", "# positions in mm".
+
+A comment is evidence where neither the names nor `--columns` state a unit. Numbers that speak
+against it, and two comments with different units, are a refusal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from simbridge.errors import InputFileError
+from simbridge.text import join_words
+from simbridge.trajectory.tables.units import UNIT_KINDS, UNIT_SPELLINGS
+
+# Characters of a comment in which a unit is looked for.
+MAX_COMMENT_LENGTH = 1000
+# What separates the words of a comment; not "/", since mm/s is not a length.
+_SEPARATORS = re.compile(r"[\s,;:=()\[\]]+")
+_IN_BRACKETS = re.compile(r"[\[(]\s*([^\s\[\]()]+)\s*[\])]")
+
+
+class CommentedUnit(NamedTuple):
+    """The unit of a quantity that the comments of a file state.
+
+    Attributes:
+        units: The units; several where the comments contradict each other.
+        line: The line of the first comment that states one, counted from 1.
+    """
+
+    units: tuple[str, ...]
+    line: int
+
+
+def find_commented_units(comments: Iterable[tuple[int, str]]) -> dict[str, CommentedUnit]:
+    """Find the units of lengths, angles and times in comments.
+
+    Args:
+        comments: The line and the text of each comment, without those that name the columns.
+
+    Returns:
+        The unit by the kind of quantity: "length", "angle" and "time".
+    """
+    stated: dict[str, CommentedUnit] = {}
+    for line, comment in comments:
+        for unit in _units_in(comment[:MAX_COMMENT_LENGTH]):
+            kind = UNIT_KINDS[unit]
+            known = stated.get(kind, CommentedUnit((), line))
+            if unit not in known.units:
+                stated[kind] = CommentedUnit((*known.units, unit), min(line, known.line))
+    return stated
+
+
+def _units_in(comment: str) -> list[str]:
+    """Return the units that a comment states: behind "units", behind "in", and in brackets."""
+    words = [word.strip(".'\"").lower() for word in _SEPARATORS.split(comment)]
+    if any("unit" in word for word in words):
+        candidates = words
+    else:
+        candidates = [word for before, word in itertools.pairwise(words) if before == "in"]
+        candidates += [match.lower() for match in _IN_BRACKETS.findall(comment)]
+    return [UNIT_SPELLINGS[word] for word in candidates if word in UNIT_SPELLINGS]
+
+
+def commented_unit(
+    path: str | Path, stated: CommentedUnit | None, role: str, *, implausible: Iterable[str]
+) -> str:
+    """Return the unit of a quantity that a comment states; "" if none does.
+
+    Args:
+        path: The file, for messages.
+        stated: What the comments state of the quantity; None if they state nothing.
+        role: A role of the quantity, for the flag that states its unit.
+        implausible: Units that the numbers speak against.
+
+    Raises:
+        InputFileError: The comments state two units, or one that the numbers speak against.
+    """
+    if stated is None:
+        return ""
+    if len(stated.units) > 1:
+        units = join_words(list(stated.units))
+        _refuse(path, stated, role, f"the comments state several units, {units}", stated.units)
+    unit = stated.units[0]
+    against = list(implausible)
+    if unit in against:
+        kind = UNIT_KINDS[unit]
+        others = [other for other in _units_of_kind(kind) if other not in against]
+        fault = f"the comment states {unit}, but the numbers do not look like {unit}"
+        _refuse(path, stated, role, fault, (unit, *others))
+    return unit
+
+
+def _units_of_kind(kind: str) -> list[str]:
+    """Return the units of a kind of quantity."""
+    return [unit for unit, of_kind in UNIT_KINDS.items() if of_kind == kind]
+
+
+def _refuse(
+    path: str | Path, stated: CommentedUnit, role: str, fault: str, units: Iterable[str]
+) -> NoReturn:
+    """Refuse a file for a unit in its comments, with a flag for each unit that it may be."""
+    flags = " or ".join(f"--columns {role}[{unit}]" for unit in units)
+    raise InputFileError(path, f"{fault}. Say which unit is right: {flags}", line=stated.line)
