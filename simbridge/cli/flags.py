@@ -243,7 +243,8 @@ class EvaluateFlags:
         ),
     ]
     topic: Annotated[str | None, optional_arg("NAME", "the only one")] = None
-    """Topic of a ROS bag (/tf:child for a frame of tf), or rigid body of motion capture."""
+    """Topic of a ROS bag (/tf:child for a frame of tf), rigid body of motion capture, or array of
+    pose matrices in an npz file."""
     columns: Annotated[str | None, optional_arg("ROLE[UNIT]=NAME,...", "by their names")] = None
     """Columns and units of a table, as for `run`."""
     rate: Annotated[float | None, optional_arg("HZ", "none")] = None

@@ -100,8 +100,8 @@ class Options:
     )
     topic: str | None = planned_option(
         None,
-        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or "
-        "rigid body of motion capture.",
+        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), "
+        "rigid body of motion capture, or array of pose matrices in an npz file.",
         "NAME",
         "the only one",
     )

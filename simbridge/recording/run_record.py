@@ -75,7 +75,7 @@ class ScenarioRecord(Struct, kw_only=True):
         base_frame: What the file calls the arm's base.
         transform: From that frame to base_link: x y z, m, and a quaternion.
         anchor: "start" where the motion was moved to the tool's pose at home.
-        topic: Topic of a ROS bag, or rigid body of motion capture.
+        topic: Topic of a ROS bag, rigid body of motion capture, or array of pose matrices (npz).
         frames: Parent and child of a chain of transforms.
         columns: Columns and units of a table.
         rate: Samples per second of a file without times, Hz.

@@ -143,7 +143,7 @@ class Poses:
         )
 
     def put_at_rate(self, rate: float) -> None:
-        """Give the poses even stamps, so many per s."""
+        """Give the poses even stamps, at a rate in samples per s."""
         instants = np.arange(len(self.stamps)) * NANOSECONDS_PER_SECOND / rate
         self.stamps = array("q", instants.round().astype(np.int64).tolist())
         self.recorded = self.stamps

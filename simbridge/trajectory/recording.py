@@ -167,7 +167,7 @@ def _refuse_sample(
     rows: NDArray[np.intp],
     times: Array,
 ) -> NoReturn:
-    """Refuse the file for a sample that is none, with its line.
+    """Refuse the file for a sample that is not valid, with its line.
 
     Args:
         path: The file.

@@ -43,7 +43,7 @@ class VectorAlias(NamedTuple):
         kind: Of the vector.
         numbering: Of its components.
         alone: Whether other words before the name make it another one: `tcp_x` is a position,
-            `force_tcp_x` is none.
+            `force_tcp_x` is not.
         is_clear: Whether the name says what it is. Others count where no clear name is.
         may_be_torque: Whether the name may be that of a torque: `tx`. Beside it others count, too.
     """

@@ -60,7 +60,7 @@ class Choice:
             role, unit, name = match.groups() if match else ("", None, None)
             if not _is_choice(role, unit, name):
                 roles = f"{', '.join(ROLES)} and j1, j2, ... for joints"
-                known = f"known are {roles}, and the units {', '.join(UNITS)}"
+                known = f"the roles are {roles}; the units are {', '.join(UNITS)}"
                 needed = f"like t[ns]=stamp,x=px or x[mm]; {known}"
                 raise InvalidParameter("choice of columns", text, needed)
 

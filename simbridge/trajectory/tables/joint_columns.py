@@ -191,7 +191,7 @@ class NumberedName(NamedTuple):
 
 
 def numbered_component(name: ColumnName) -> NumberedName | None:
-    """Return the name of a numbered component, taken apart; None if it is none."""
+    """Return the name of a numbered component, taken apart; None if it is not one."""
     words = name.words
     if len(words) > MAX_WORDS or set(words) & set(OTHER_QUANTITIES):
         return None

@@ -34,7 +34,7 @@ class JointStateText(NamedTuple):
 
 
 def find_joint_state(header: Header | None, line: FirstLine) -> JointStateText | None:
-    """Return the columns of a file of JointState; None if it is none.
+    """Return the columns of a file of JointState; None if it is not one.
 
     Args:
         header: Of the file; None if it has none.

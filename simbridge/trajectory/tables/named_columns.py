@@ -118,9 +118,9 @@ def unit_of(header: Header, role: str, name: str, choice: Choice) -> str:
 
     allowed = units_of(role)
     if unit not in allowed:
-        known = f"{role} has none"
+        known = f"{role} has no unit"
         if allowed:
             stated = " or ".join(f"--columns {role}[{unit}]" for unit in allowed)
-            known = f"known for {role} are {', '.join(allowed)}: {stated}"
+            known = f"state one of {', '.join(allowed)}: {stated}"
         header.refuse(f"{quoted(name.strip())} has the unit {unquoted(unit)}; {known}")
     return unit

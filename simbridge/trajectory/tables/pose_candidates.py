@@ -175,7 +175,7 @@ def _components_at(words: Words, place: int) -> Iterator[LooseComponent]:
 
 
 def _axis_word(word: str, before: Words) -> str:
-    """Return the axis that a whole word is, behind these words; "" if it is none."""
+    """Return the axis that a whole word is, behind these words; "" if it is not one."""
     if word in AXES:
         return word
     if word in IMAGINARY_AXES and (not before or _is_quaternion_name(before)):
@@ -224,7 +224,7 @@ def _name_vector(component: LooseComponent) -> LooseVector:
 
 
 def _as_positions(vector: LooseVector, columns: dict[str, int]) -> list[CandidateColumns]:
-    """Return a vector's columns as a position; nothing if they are none."""
+    """Return a vector's columns as a position; nothing if they are not one."""
     if vector.kind not in (None, VectorKind.POSITION):
         return []
     axes = set(columns)
@@ -245,7 +245,7 @@ def _as_rotations(vector: LooseVector, columns: dict[str, int]) -> list[Candidat
 
 
 def _as_rotation_vector(vector: LooseVector, columns: dict[str, int]) -> list[CandidateColumns]:
-    """Return a vector's columns as a rotation vector; nothing if they are none."""
+    """Return a vector's columns as a rotation vector; nothing if they are not one."""
     axes = set(columns)
     if set(POSITION) <= axes:
         pairs = zip(ROTATION_VECTOR, POSITION, strict=True)

@@ -20,6 +20,9 @@ from simbridge.trajectory.tables.pose_candidates import find_pose_candidates
 from simbridge.trajectory.tables.roles import NEEDED, NO_ROTATION, POSITION, QUATERNION
 from simbridge.trajectory.tables.time_candidates import NO_TIME_FLAG
 
+# The columns that may be of one role and are named, at most.
+MAX_CANDIDATES = 4
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -109,10 +112,10 @@ def _describe_fault(header: Header, needs: Needs) -> str:
     if missing:
         faults.append(_describe_missing(header, missing))
     if needs.repeated:
-        candidates = [
-            f"{role}: {quoted_list(header.names[index].strip() for index in needs.columns[role])}"
-            for role in needs.repeated
-        ]
+        candidates = []
+        for role in needs.repeated:
+            names = [header.names[index].strip() for index in needs.columns[role]]
+            candidates.append(f"{role}: {quoted_list(names, MAX_CANDIDATES)}")
         faults.append(f"more than one column may be {'; '.join(candidates)}")
         if _has_fractions(header, needs):
             faults.append("join the times if they are parts of one")

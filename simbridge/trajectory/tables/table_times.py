@@ -28,9 +28,11 @@ class TableTimes(NamedTuple):
     """The instants of a table's rows.
 
     Attributes:
-        times: (T,), s.
-        epoch_ns: Their zero on the file's clock, ns.
-        clock: How they were read, in words: "time in ms".
+        times: Instants of the rows (T,), s: as the file counts them, or, where stamps are exact,
+            since the first one.
+        epoch_ns: The instant on the file's clock at which `times` is zero, ns: 0, or the first of
+            exact stamps.
+        clock: How the times were read, in words: "time in ms".
     """
 
     times: Array
@@ -41,14 +43,18 @@ class TableTimes(NamedTuple):
 def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> TableTimes:
     """Return the instants of a table's rows.
 
+    They follow from the rate, from frame numbers and the rate, from dates, from exact stamps, or
+    from numbers. The unit of numbers is that of their name, of `--columns` or of a comment; else
+    the one in which the tool moves at a plausible speed.
+
     Args:
         path: The file, for messages.
-        table: As it was read.
-        poses: (T, 7), m and quaternions, by whose speed the unit is judged.
+        table: The numbers and stamps of the file.
+        poses: Poses of the rows (T, 7), m and unit quaternions, for the speed of the tool.
         seconds_by: Name of the format that defines seconds; "" if none does.
 
     Raises:
-        InputFileError: A stamp is no time, or the unit is ambiguous.
+        InputFileError: A stamp is not a time, or the unit is ambiguous.
     """
     columns = table.columns
     if columns.rate is not None and not columns.time_indices:

@@ -120,7 +120,7 @@ class FirstLine:
 
 
 def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
-    """Return the dialect of a file without a header; None if it is none of them.
+    """Return the dialect of a file without a header; None if it is in none of them.
 
     Args:
         line: Its first line.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,30 @@ def test_stamps_in_two_columns_are_exact(write_table, header: str) -> None:
 
     assert_same(read)
     assert read.epoch_ns == EPOCH
+
+
+@pytest.mark.parametrize(
+    ("names", "per_second"),
+    [("t_s,t_ns", 10**9), ("tv_sec,tv_usec", 10**6), ("sec,msec", 10**3), ("s,ns", 10**9)],
+)
+def test_seconds_and_a_fraction_are_one_stamp(write_table, names: str, per_second: int) -> None:
+    lines = [
+        [*divmod(int(t) * per_second // 10**9, per_second), *row]
+        for t, row in zip(NS, POSES, strict=True)
+    ]
+
+    assert_same(read_trajectory(write_table(lines, f"{names},x,y,z,qx,qy,qz,qw")))
+
+
+def test_one_time_in_two_units_gets_a_flag_for_each(write_table) -> None:
+    lines = [[t / 1e9, t, *row] for t, row in zip(NS.tolist(), POSES, strict=True)]
+    path = write_table(lines, "t_s,t_ns,x,y,z,qx,qy,qz,qw")
+
+    flags = re.findall(r"--columns (\S+)", refusal(path))
+
+    assert flags == ["t=t_s", "t=t_ns"]
+    for flag in flags:
+        assert_same(read_trajectory(path, columns=flag))
 
 
 def test_date_and_time_are_one_time(write_table) -> None:

@@ -156,7 +156,7 @@ def test_an_unknown_unit_is_refused(write_text) -> None:
     fault = refused(write_text("t [min],x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n"))
 
     assert fault.line == 1
-    assert "'t [min]' has the unit min; known for t are s, ms, us, ns" in str(fault)
+    assert "'t [min]' has the unit min; state one of s, ms, us, ns" in str(fault)
 
 
 @pytest.mark.parametrize("name", ["t [ns]", "timestamp_ns", "t[us]"])
