@@ -4,6 +4,7 @@ from .browser.studio import Studio as Studio
 from .browser.studio import studio as studio
 from .cli.command_line import run_as_script as run_as_script
 from .errors import SimbridgeError as SimbridgeError
+from .evaluation.evaluation import Evaluation as Evaluation
 from .ik.callable_solver import CallableSolver as CallableSolver
 from .ik.closed_form import ClosedForm as ClosedForm
 from .ik.constrained import Constrained as Constrained

@@ -12,7 +12,7 @@ import difflib
 import errno
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ LONGEST_VALUE = 300
 LONGEST_PATH = 1000
 # How alike a known name must be to be suggested, 0 to 1.
 MIN_LIKENESS = 0.5
+NO_SYNONYMS: Mapping[str, str] = {}
 
 Cause = Literal[
     "completed",
@@ -125,12 +126,51 @@ def nearest_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
     return difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=MIN_LIKENESS)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that names the nearest known name and lists the known ones."""
+def suggest(name: str, known: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS) -> str:
+    """Return sentences that name the nearest known name and list the known ones.
+
+    Args:
+        name: As the user gave it.
+        known: The known names.
+        synonyms: Other names of known ones, in lower case without dashes.
+    """
     names = sorted(known)
-    nearest = nearest_names(name, names)
-    question = f"Did you mean {quoted(nearest[0])}? " if nearest else ""
+    nearest = find_nearest(name, names, synonyms)
+    question = f"Did you mean {quoted(nearest)}? " if nearest else ""
     return f"{question}Known: {quoted_list(names, MOST_KNOWN)}."
+
+
+def find_nearest(
+    name: str, known: Sequence[str], synonyms: Mapping[str, str] = NO_SYNONYMS
+) -> str | None:
+    """Return the known name that a user most likely means; None if none is like it.
+
+    It is the one that is spelled alike but for capitals and dashes, or that the name stands for by
+    its initials (dls for damped-least-squares) or as a synonym; else the one most alike.
+
+    Args:
+        name: As the user gave it.
+        known: The known names.
+        synonyms: Other names of known ones, in lower case without dashes.
+    """
+    plain_name = _plain_spelling(name)
+    for candidate in known:
+        if _plain_spelling(candidate) == plain_name:
+            return candidate
+    if plain_name in synonyms:
+        return synonyms[plain_name]
+    for candidate in known:
+        words = candidate.replace("_", "-").split("-")
+        if len(words) > 1 and "".join(word[:1] for word in words) == plain_name:
+            return candidate
+
+    nearest = nearest_names(name, known)
+    return nearest[0] if nearest else None
+
+
+def _plain_spelling(name: str) -> str:
+    """Return a name in lower case, without dashes, underscores and blanks."""
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
 class UnknownName(Refusal, LookupError):
@@ -143,7 +183,14 @@ class UnknownName(Refusal, LookupError):
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = ""
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        hint: str = "",
+        *,
+        where: str = "",
+        synonyms: Mapping[str, str] = NO_SYNONYMS,
     ) -> None:
         self.kind = kind
         self.name = name
@@ -151,7 +198,7 @@ class UnknownName(Refusal, LookupError):
         location = f" {where}" if where else ""
         unknown = f"There is no {kind} {quoted(name)}{location}."
         # A name that comes from a file need not be a text.
-        known_names = suggest(str(name), self.known) if self.known else ""
+        known_names = suggest(str(name), self.known, synonyms) if self.known else ""
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 

@@ -113,6 +113,9 @@ def test_a_command_that_only_looks_runs(line, cli, workplace, monkeypatch):
 def assumed_names(robot):
     """Return the names that the examples of a page use: arm, solver, targets, a custom library."""
     solver = simbridge.ForwardDynamics(robot)
+    user_solver = SimpleNamespace(
+        ik=lambda matrix, q: solver.track(pin.SE3ToXYZQUAT(pin.SE3(matrix))[None], q)[0]
+    )
     return {
         "__name__": "example",
         "simbridge": simbridge,
@@ -120,7 +123,8 @@ def assumed_names(robot):
         "solver": solver,
         "targets": np.repeat(tool_path(robot, robot.home[None]), 20, axis=0),
         "my_library": SimpleNamespace(
-            ik=lambda matrix, q: solver.track(pin.SE3ToXYZQUAT(pin.SE3(matrix))[None], q)[0]
+            ik=user_solver.ik,
+            load=lambda urdf: user_solver,
         ),
     }
 

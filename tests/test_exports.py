@@ -16,7 +16,7 @@ from simbridge.emulator import errors, handle
 
 PUBLIC = """
 CallableSolver Cell ClosedForm Constrained ConstrainedParameters DampedLeastSquares
-DampedLeastSquaresParameters FeedbackIK FeedbackParameters ForwardDynamics
+DampedLeastSquaresParameters Evaluation FeedbackIK FeedbackParameters ForwardDynamics
 ForwardDynamicsParameters JacobianTranspose JacobianTransposeParameters LiveCause LiveOptions
 LiveSession LiveStatus Options Pseudoinverse PseudoinverseParameters Robot Rows Run Scenario
 SelectivelyDamped SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Studio Sweep

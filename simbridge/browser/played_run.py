@@ -58,7 +58,7 @@ class PlayedRun:
         prepared = prepare(
             scenario,
             robot=setup.bare_arm,
-            solver_name=setup.solver,
+            solver=setup.solver,
             solver_changes=setup.solver_values,
             options=setup.options,
         )

@@ -520,9 +520,9 @@ def studio(
 
     Args:
         scenario: The scenario that *Play* runs: a name, a script, or a file of samples.
-        backend: A name in `LIVE_BACKENDS`.
+        backend: "pybullet", "ursim" or "real".
         robot: A name or a file; the cell's, or else ur10, by default.
-        solver: A name in `SOLVERS`.
+        solver: The name of a solver.
         options: As of a run.
         listen: The page's address.
         port: The page's.

@@ -42,7 +42,9 @@ from simbridge.errors import (
     ScenarioError,
     SimbridgeError,
     UnforeseenError,
+    UnknownName,
 )
+from simbridge.experiments import EXPERIMENTS
 from simbridge.running.signals import end_on_signals, signal_number
 
 # The system's reasons why nothing more can be written.
@@ -105,6 +107,7 @@ def _carry_out(arguments: list[str]) -> int:
     with end_on_signals():
         try:
             _refuse_bare_xacro_arguments(arguments)
+            _check_command(arguments)
             flags = _parse(command_type(arguments), arguments or ["--help"])
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
@@ -136,6 +139,19 @@ def _refuse_bare_xacro_arguments(arguments: Sequence[str]) -> None:
         if assignment and name.isidentifier() and not flag.startswith("--"):
             needed = f"given as --xacro-arg {name}={value}, if it is for a xacro file"
             raise InvalidParameter("argument", argument, needed)
+
+
+def _check_command(arguments: Sequence[str]) -> None:
+    """Refuse a command, or an experiment, that does not exist, and name the nearest one.
+
+    Raises:
+        UnknownName: It does not exist.
+    """
+    words = [word for word in arguments[:2] if not word.startswith("-")]
+    if len(words) > 0 and words[0] == arguments[0] and words[0] not in COMMANDS:
+        raise UnknownName("command", words[0], COMMANDS)
+    if len(words) > 1 and words[0] == "experiment" and words[1] not in EXPERIMENTS:
+        raise UnknownName("experiment", words[1], EXPERIMENTS)
 
 
 def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = None) -> int:

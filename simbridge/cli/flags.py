@@ -57,8 +57,8 @@ class PlanFlags:
         optional_arg(
             "NAME",
             "the scenario's",
-            help="Inverse-kinematics solver, or a custom one as module:function; --solver NAME "
-            "--help lists its settings.",
+            help="Inverse-kinematics solver, or yours as module:function: (q, target) -> q, or "
+            "(robot) -> such a function. --solver NAME --help lists its settings.",
         ),
     ] = ""
     home: Annotated[tuple[float, ...], optional_arg("RAD ...", "the robot's")] = ()

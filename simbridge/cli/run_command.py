@@ -114,7 +114,7 @@ def _prepare(flags: PlanFlags, backend: str) -> Prepared:
     return prepare(
         flags.scenario,
         robot=arm,
-        solver_name=flags.solver,
+        solver=flags.solver or None,
         solver_changes=flags.solver_settings,
         options=options,
         backend=backend,

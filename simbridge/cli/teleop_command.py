@@ -15,6 +15,7 @@ from simbridge.cli.option_flags import options_from_flags
 from simbridge.cli.status_line import StatusLine, status_line
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import load_function
+from simbridge.ik.settings import check_solver
 from simbridge.planning.options import Options
 from simbridge.running.signals import signal_number
 from simbridge.sessions.options import LIVE, LiveOptions
@@ -34,6 +35,8 @@ def teleop(flags: TeleopFlags) -> int:
         The exit status, 0.
     """
     values = vars(flags)
+    if flags.solver is not None:
+        check_solver(flags.solver)
     options = TeleopOptions(**options_from_flags(values, TeleopOptions))
     on_button = None
     if options.on_button is not None:

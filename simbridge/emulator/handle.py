@@ -44,7 +44,7 @@ class Emulator:
 
     It runs until the block ends. It is a separate process because ur_rtde holds Python's lock while
     it waits for an answer. Arguments that are not described here are the flags of `simbridge
-    emulate` (`EmulatorOptions`).
+    emulate`, which `simbridge emulate --help` explains.
 
     Args:
         robot: Name or file, as for `load_robot`.

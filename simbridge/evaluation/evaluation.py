@@ -33,6 +33,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import KinematicsRecord, Record, SessionRecord
 from simbridge.recording.sample_table import ALL, RunSamples
 from simbridge.recording.samples import LogColumns
+from simbridge.resources import AnyPath
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
@@ -101,13 +102,17 @@ class Evaluation:
     log: LogColumns
 
     @staticmethod
-    def of(directory: RunDirectory) -> Evaluation:
+    def of(run: RunDirectory | AnyPath) -> Evaluation:
         """Read a run.
+
+        Args:
+            run: The run's directory: its path, or the object that stands for it.
 
         Raises:
             NotARun: A part is missing or broken.
             LogReadError: The log is broken.
         """
+        directory = run if isinstance(run, RunDirectory) else RunDirectory.open(Path(run))
         settings = directory.settings()
         log = directory.log()
         if isinstance(settings, SessionRecord):
@@ -125,7 +130,7 @@ class Evaluation:
             LogReadError: The log is broken.
             SimbridgeError: The run has no sample.
         """
-        evaluation = Evaluation.of(RunDirectory.open(path))
+        evaluation = Evaluation.of(path)
         if not evaluation.has_samples:
             reason = "the run ended before the arm reached the start of its plan"
             if isinstance(evaluation.settings, SessionRecord):
@@ -178,7 +183,7 @@ class Evaluation:
 
     @property
     def outcome(self) -> str:
-        """The outcome of the run, as far as its directory shows it: see `RunDirectory.outcome`."""
+        """The outcome of the run, as far as its directory shows it: "completed", or why it ended."""
         plan_time = self.log.plan_time
         end = self.plan.trajectory_times[-1]
         has_arrived = self.has_samples and bool(plan_time[-1] >= end - 0.5 * self.plan.period)

@@ -1,8 +1,13 @@
-"""Custom solvers: a function as a solver; solvers and functions by name, as at the command line."""
+"""Custom solvers: a user's function as a solver, by itself or by its name `module:function`.
+
+A function with two required parameters is a step, `(q, target) -> q`. A function with one is a
+factory: it receives the robot and returns a step or a `Solver`, so that it works with any arm.
+"""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from types import ModuleType
@@ -13,6 +18,7 @@ import pinocchio as pin
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.faults import check_answer, solver_failure
+from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
@@ -23,6 +29,12 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
+SolverFactory: TypeAlias = Callable[[Robot], StepFunction | Solver]
+SolverFunction: TypeAlias = StepFunction | SolverFactory
+UserSolver: TypeAlias = Solver | SolverParameters | SolverFunction | str
+"""What a user may name as the solver of a run, a session or a sweep."""
+
+NEEDED_FUNCTION = "a step (q, target) -> q, or a factory (robot) -> step"
 
 # Calls of a function for one try of `solve`.
 MAX_CALLS = 100
@@ -62,7 +74,7 @@ class CallableSolver(Solver):
             needed = "a Solver, or a function of joint positions and a target"
             raise InvalidParameter("solver", function, needed)
         self._function = function
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.name = name or name_of(function)
         self.task = task_of(robot, task)
 
     @property
@@ -100,6 +112,82 @@ class CallableSolver(Solver):
         return q, distance, angle, calls
 
 
+def is_factory(function: SolverFunction, name: str = "") -> bool:
+    """Return whether a user's function is a factory, by the number of its required parameters.
+
+    A compiled function that does not show its parameters counts as a step.
+
+    Args:
+        function: A step has two required parameters: joint positions and a target. A factory has
+            one: the robot. A class counts with the parameters of its constructor.
+        name: Its name in messages; its own by default.
+
+    Raises:
+        InvalidParameter: It cannot be called, or has another number of required parameters.
+    """
+    if not callable(function):
+        raise InvalidParameter("solver", function, f"a Solver, {NEEDED_FUNCTION}, or a name")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [item for item in parameters if item.default is item.empty]
+    count = sum(item.kind in by_position for item in required)
+    is_complete = not any(item.kind is inspect.Parameter.KEYWORD_ONLY for item in required)
+    if count not in (1, 2) or not is_complete:
+        shown = f"{name or name_of(function)}{inspect.signature(function)}"
+        needed = f"{NEEDED_FUNCTION}: two required parameters, or one"
+        raise InvalidParameter("solver", shown, needed)
+    return count == 1
+
+
+def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -> Solver:
+    """Return the solver of a user's step function, or the one that a user's factory makes.
+
+    Args:
+        robot: The arm.
+        function: A step or a factory: see `is_factory`.
+        name: Its name in the reports; the function's own by default. A `Solver` that a factory
+            returns keeps its own.
+
+    Raises:
+        InvalidParameter: It is neither, or the factory returns something else than a step or a
+            solver for this arm.
+        ForeignSolverError: The factory failed.
+    """
+    name = name or name_of(function)
+    if not is_factory(function, name):
+        return CallableSolver(robot, cast(StepFunction, function), name=name)
+
+    factory = cast(SolverFactory, function)
+    try:
+        product = factory(robot)
+    except (KeyboardInterrupt, SimbridgeError):
+        raise
+    except BaseException as error:  # also SystemExit, and what is not an Exception
+        failure = solver_failure(name, error)
+        reason = f"{failure.reason}, when it was called with the robot (it has one parameter)"
+        raise ForeignSolverError(name, reason) from error
+
+    if isinstance(product, Solver):
+        if product.robot.checksum != robot.checksum:
+            needed = f"made for the robot that the factory receives, {robot.name}"
+            raise InvalidParameter(f"solver of {name}", f"for {product.robot.name}", needed)
+        return product
+
+    if not callable(product) or is_factory(product, f"the answer of {name}"):
+        shown = type(product).__name__
+        raise InvalidParameter(f"answer of {name}", shown, "a step (q, target) -> q, or a Solver")
+    return CallableSolver(robot, product, name=name)
+
+
+def name_of(function: object) -> str:
+    """Return the name of a function or class; the class's of another object."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 # What stands for the name of a solver where recorded joint positions are the plan.
 RECORDED_JOINTS = "recorded joints"
 
@@ -126,7 +214,7 @@ def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
 
     Args:
         robot: The arm.
-        name: A name in `SOLVERS`, or `module:function`.
+        name: A name in `SOLVERS`, or `module:function` of a step or a factory.
         settings: Settings of a solver of that name, by their names.
 
     Raises:
@@ -135,7 +223,7 @@ def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     """
     check_solver(name)
     if is_function(name):
-        return CallableSolver(robot, load_function(name), name=name)
+        return make_custom_solver(robot, load_function(name), name)
     return SOLVERS[name](**settings or {}).build(robot)
 
 

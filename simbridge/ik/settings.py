@@ -31,6 +31,24 @@ SETTINGS = {
 }
 
 
+# Other names that the solvers have in the literature, in lower case without dashes.
+SYNONYMS = {
+    "lm": "damped-least-squares",
+    "levenbergmarquardt": "damped-least-squares",
+    "sdls": "selectively-damped",
+    "selectivelydampedleastsquares": "selectively-damped",
+    "pinv": "pseudoinverse",
+    "jacobianpseudoinverse": "pseudoinverse",
+    "newton": "pseudoinverse",
+    "transpose": "jacobian-transpose",
+    "fdc": "forward-dynamics",
+    "clik": "feedback",
+    "qp": "constrained",
+    "analytic": "closed-form",
+    "analytical": "closed-form",
+}
+
+
 class SolverRegistry(Mapping[str, type[SolverParameters]]):
     """The settings classes of all solvers by the solvers' names, imported where they are used."""
 
@@ -135,7 +153,8 @@ def check_solver(name: str) -> None:
         UnknownName: It is neither.
     """
     if name not in SOLVERS and not is_function(name):
-        raise UnknownName("solver", name, SOLVERS, "A custom function is given as module:function.")
+        hint = "A custom function is given as module:function."
+        raise UnknownName("solver", name, SOLVERS, hint, synonyms=SYNONYMS)
 
 
 def unknown_setting(solver: str, setting: str) -> UnknownName:

@@ -178,7 +178,7 @@ class Solver(ABC):
         return out
 
     def solve(self, target: Target, q0: Array | Sequence[float] | None = None) -> Solution:
-        """Find joint positions for one target, to `START_TOLERANCE`.
+        """Find joint positions for one target, to 1e-10 m and 1e-10 rad.
 
         Args:
             target: The pose.

@@ -7,8 +7,9 @@ settings.toml and its checks follow from the field; the code that uses the optio
 from __future__ import annotations
 
 import math
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, Literal, get_type_hints
@@ -305,6 +306,12 @@ class Options:
     )
 
     def __post_init__(self) -> None:
+        # A program may give a switch as True or False, and a cell by its file.
+        if isinstance(self.feedforward, bool):
+            object.__setattr__(self, "feedforward", "on" if self.feedforward else "off")
+        if isinstance(self.cell, (str, os.PathLike)):
+            object.__setattr__(self, "cell", load_cell(self.cell))
+
         for name, choices in _choices().items():
             value = getattr(self, name)
             if value is not None and value not in choices:
@@ -342,7 +349,7 @@ class Options:
 
     @property
     def kinematics_source(self) -> AnyPath | None:
-        """Source of the kinematics (see `with_kinematics`); None if neither option nor cell say."""
+        """Source of the kinematics, of the option or the cell; None if neither says."""
         if self.kinematics is not None:
             return self.kinematics
         return None if self.cell is None else self.cell.calibration
@@ -518,3 +525,21 @@ def _choices() -> dict[str, tuple[str, ...]]:
         if name != "floor" and literal_choices(kind):
             choices[name] = literal_choices(kind)
     return choices
+
+
+def options_by_name(options: Options | None, choices: Mapping[str, Any]) -> Options:
+    """Return options with some of them given by name, as keyword arguments of a public function.
+
+    Args:
+        options: The options to change; None for the defaults.
+        choices: Values by the names of the fields of `Options`.
+
+    Raises:
+        UnknownName: There is no such option.
+        InvalidParameter: A value is invalid.
+    """
+    known = [item.name for item in fields(Options)]
+    for name in choices:
+        if name not in known:
+            raise UnknownName("option", name, known, where="of a run")
+    return Options(**choices) if options is None else replace(options, **choices)

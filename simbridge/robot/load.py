@@ -45,9 +45,9 @@ def load_robot(
             found one of a URDF (see `simbridge.robot.home`).
         lengths: Link lengths of a planar arm (n,) in m, instead of the file's ("planar2r",
             "planar3r").
-        base: The link of a URDF where the arm begins; see `read_urdf`.
-        tip: The link of a URDF where the arm ends; see `read_urdf`.
-        packages: Directories of a URDF's packages, each as NAME=DIR; see `Packages`.
+        base: The link of a URDF where the arm begins; base_link, else the root, by default.
+        tip: The link of a URDF where the arm ends; tool0, else the only end, by default.
+        packages: Directories of a URDF's packages, each as NAME=DIR.
         xacro_args: Values of a xacro file's arguments, each as NAME=VALUE; the others have their
             defaults.
 

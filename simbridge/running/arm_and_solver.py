@@ -14,10 +14,10 @@ from simbridge.backends import backend_class
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import (
     RECORDED_JOINTS,
-    CallableSolver,
     RecordedSolver,
-    StepFunction,
+    SolverFunction,
     build_solver,
+    make_custom_solver,
 )
 from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.settings import SOLVERS, change_settings, check_solver, is_function
@@ -201,7 +201,7 @@ def choose_solver(
             )
         if name:
             return build_solver(robot, name)
-        return CallableSolver(robot, cast(StepFunction, settings))
+        return make_custom_solver(robot, cast(SolverFunction, settings))
 
     parameters = cast(SolverParameters, settings)
     return change_settings(type(parameters), parameters, changes or {}).build(robot)

@@ -12,7 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from simbridge.backends import SIMULATION, backend_class
-from simbridge.ik.callable_solver import CallableSolver, StepFunction
+from simbridge.errors import InvalidParameter
+from simbridge.ik.callable_solver import SolverFunction, UserSolver, is_factory, make_custom_solver
+from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.options import Options, StartChoice
@@ -126,15 +128,49 @@ class SolverChoice:
 
     Attributes:
         solver: A solver that was made for the robot.
-        function: A step function (see `CallableSolver`).
-        name: A name in `SOLVERS`, or module:function.
+        function: A step or a factory (see `make_custom_solver`).
+        settings: Settings of one of simbridge's solvers.
+        name: A name in `SOLVERS`, or module:function; with a function, its name in the reports.
         changes: Single settings that replace the scenario's.
     """
 
     solver: Solver | None = None
-    function: StepFunction | None = None
+    function: SolverFunction | None = None
+    settings: SolverParameters | None = None
     name: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, solver: UserSolver | None, function_name: str, changes: Mapping[str, Any]
+    ) -> SolverChoice:
+        """Return the choice of a user.
+
+        Args:
+            solver: What the user gives as the solver; None for the scenario's.
+            function_name: Name of a function in the reports; its own by default.
+            changes: Single settings that replace the scenario's or the named solver's.
+
+        Raises:
+            InvalidParameter: It cannot be a solver, or settings are given beside a solver that has
+                its own.
+        """
+        if solver is None or isinstance(solver, str):
+            return cls(name=solver or "", changes=changes)
+        if changes:
+            needed = "left out: the solver has its own"
+            raise InvalidParameter("solver's settings", ", ".join(changes), needed)
+        if isinstance(solver, Solver):
+            return cls(solver=solver)
+        if isinstance(solver, SolverParameters):
+            return cls(settings=solver)
+        is_factory(solver)
+        return cls(function=solver, name=function_name)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the choice brings a solver that no scenario is needed for."""
+        return bool(self.solver or self.function or self.settings or self.name)
 
     def description(self, own_solver: Solver | None) -> str:
         """Return the choice for messages; "" if nothing is chosen.
@@ -147,9 +183,11 @@ class SolverChoice:
         return self.name or ", ".join(f"solver.{setting}" for setting in self.changes)
 
     def custom_solver(self, robot: Robot) -> Solver | None:
-        """Return the user's own solver; None where a name, or the scenario, decides."""
+        """Return the solver that the user gives; None where a name, or the scenario, decides."""
         if self.function is not None:
-            return CallableSolver(robot, self.function)
+            return make_custom_solver(robot, self.function, self.name)
+        if self.settings is not None:
+            return self.settings.build(robot)
         return self.solver
 
 
@@ -157,7 +195,7 @@ def prepare(
     scenario: ScenarioChoice,
     *,
     robot: RobotChoice = None,
-    solver: Solver | StepFunction | None = None,
+    solver: UserSolver | None = None,
     solver_name: str = "",
     solver_changes: Mapping[str, Any] | None = None,
     options: Options | None = None,
@@ -172,11 +210,11 @@ def prepare(
             whose inputs are solved again with its own arm, solver and options where no others are
             given.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A solver that was made for the robot, or a function (see `CallableSolver`); the
-            scenario's by default.
-        solver_name: A name in `SOLVERS`, if no solver is given; the scenario's settings are used
-            only if they belong to that solver.
-        solver_changes: Single settings that replace the scenario's, if no solver is given.
+        solver: A name in `SOLVERS` (the scenario's settings are used if they belong to it), or
+            `module:function`; a step or a factory (see `make_custom_solver`); settings; or a solver
+            that was made for the robot. The scenario's by default.
+        solver_name: Name of a step or factory in the reports; its own by default.
+        solver_changes: Single settings that replace those of the scenario or the named solver.
         options: See `Options`.
         backend: A name in `BACKENDS`.
 
@@ -184,11 +222,7 @@ def prepare(
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
     options = options or Options()
-    changes = solver_changes or {}
-    if solver is None or isinstance(solver, Solver):
-        choice = SolverChoice(solver=solver, name=solver_name, changes=changes)
-    else:
-        choice = SolverChoice(function=solver, name=solver_name, changes=changes)
+    choice = SolverChoice.of(solver, solver_name, solver_changes or {})
 
     # A live session completes the options, and has an arm.
     session = None if isinstance(scenario, Scenario) else RecordedSession.at(scenario)
@@ -248,7 +282,7 @@ def prepare_session(
         options: The options of the run, completed from the session.
         backend: A name in `BACKENDS`.
     """
-    keeps_solver = choice.solver is None and not choice.name
+    keeps_solver = not choice.is_made
     scenario = session.scenario(solved=keeps_solver)
     name = choice.name
     if keeps_solver and isinstance(session.solver, str):
@@ -288,7 +322,7 @@ def prepare_replay(
         arm,
         options=options,
         solver=solver,
-        changes_solver=bool(choice.name or choice.changes),
+        changes_solver=(bool(choice.name) and solver is None) or bool(choice.changes),
     )
     plan, peaks = plan_or_suggestion(
         arm,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,9 @@ from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Backend, Ending, Facts
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import Summary
-from simbridge.ik.callable_solver import StepFunction
-from simbridge.ik.solver import Solver
+from simbridge.ik.callable_solver import UserSolver
 from simbridge.planning.check import Peaks
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, options_by_name
 from simbridge.planning.scenario import Scenario
 from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.recording.log_writer import LogWriter
@@ -37,7 +37,12 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_samples import PlanSamples, log_facts
 from simbridge.running.run_setup import Prepared, prepare
 from simbridge.running.signals import defer_signals, end_on_signals
-from simbridge.text import degrees
+from simbridge.text import degrees, millimetres
+
+if TYPE_CHECKING:  # only a type checker reads them
+    from typing_extensions import Unpack
+
+    from simbridge.planning.option_choices import OptionChoices
 
 # The log of a longer run, s, has no MCAP index, which would be a third of it.
 MAX_INDEXED_DURATION = 600.0
@@ -57,40 +62,64 @@ class Run:
     directory: Path
     summary: Summary
 
+    def __repr__(self) -> str:
+        summary = self.summary
+        error = summary["tracking_error"]
+        rms = "not evaluated"
+        if error is not None:
+            rms = f"{millimetres(error['position_m']['rms'])} mm RMS"
+        return (
+            f"<Run of {summary['scenario']} on {summary['robot']} with {summary['solver']}: "
+            f"{summary['outcome']}, {rms}, in {self.directory}>"
+        )
+
     def evaluation(self) -> Evaluation:
         """Return its arrays, read from the log."""
-        return Evaluation.of(RunDirectory.open(self.directory))
+        return Evaluation.of(self.directory)
 
 
 def run(  # noqa: PLR0913 (a public call, by keyword)
     scenario: Scenario | str | os.PathLike[str],
     *,
     robot: Robot | str | os.PathLike[str] | None = None,
-    solver: Solver | StepFunction | None = None,
+    solver: UserSolver | None = None,
     backend: str = SIMULATION,
     out: str | os.PathLike[str] | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
     ask: Ask | None = None,
+    **choices: Unpack[OptionChoices],
 ) -> Run:
     """Plan a scenario, execute it, record it, and evaluate it.
+
+        run("circle", robot="ur10e", solver="damped-least-squares", feedforward="on")
 
     Args:
         scenario: A `Scenario`, a name, a script or a file; or the directory of a live session.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A solver that was made for the robot, or a function (see `CallableSolver`); the
-            scenario's by default.
-        backend: A name in `BACKENDS`.
+        solver: The name of a solver, or `"my_ik:step"` for a function in my_ik.py; a step function
+            `(q, target) -> q`, or a factory `(robot) -> step`; settings, such as
+            `DampedLeastSquaresParameters(iterations=5)`; or a `Solver` that was made for the robot.
+            The scenario's by default.
+        backend: "pybullet", "ursim" or "real".
         out: The run directory to create; one under runs/ by default.
         options: See `Options`.
         progress: Function that is called with the arm's state once per period.
         ask: Function that displays facts and asks for confirmation before a real arm moves; without
             it, only a cell file can confirm.
+        choices: Options by name, in addition to `options`: plant="plant.toml", tolerance=(1e-3,
+            0.01). They are the fields of `Options`.
 
     Raises:
         SimbridgeError: One of its subclasses. What was logged until then remains readable.
     """
-    prepared = prepare(scenario, robot=robot, solver=solver, options=options, backend=backend)
+    prepared = prepare(
+        scenario,
+        robot=robot,
+        solver=solver,
+        options=options_by_name(options, choices),
+        backend=backend,
+    )
     return execute(prepared, out=out, progress=progress, ask=ask)
 
 

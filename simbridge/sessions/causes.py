@@ -116,7 +116,7 @@ class LiveCause(NamedTuple):
     It is shown as a kind, a subject and a number: `str(cause)` is "joint_limit elbow 0.001 rad".
 
     Attributes:
-        kind: One of `KINDS`, such as "joint_limit"; docs/live.md explains them.
+        kind: Its kind, such as "joint_limit"; docs/live.md explains all of them.
         subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
         value: Its value in SI units, such as the room that is left; None for a kind without one.
         unit: The unit of the value, such as "rad"; "" for a fraction or no value.
@@ -132,7 +132,7 @@ class LiveCause(NamedTuple):
         """Return a cause with the unit of its kind.
 
         Args:
-            kind: One of `KINDS`.
+            kind: Its kind, such as "joint_limit".
             subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
             value: Its value in SI units; of no meaning for a kind without one.
         """

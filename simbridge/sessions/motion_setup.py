@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.callable_solver import build_solver
+from simbridge.ik.callable_solver import (
+    SolverFunction,
+    build_solver,
+    make_custom_solver,
+    name_of,
+)
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
@@ -39,7 +44,8 @@ class MotionSetup:
 
     Attributes:
         robot: The arm.
-        solver: The solver, made for the arm, or the name `module:function` of a custom one.
+        solver: The solver, made for the arm; or a user's step or factory, or its name
+            `module:function`, of which the loop's process makes one.
         period: Control period, s.
         options: How inputs are treated.
         servo: How the arm follows setpoints; None for an ideal servo.
@@ -54,7 +60,7 @@ class MotionSetup:
     """
 
     robot: Robot
-    solver: Solver | str
+    solver: Solver | SolverFunction | str
     period: float
     options: LiveOptions
     servo: ServoModel | None
@@ -69,7 +75,9 @@ class MotionSetup:
     @property
     def solver_name(self) -> str:
         """The solver's name, as in messages."""
-        return self.solver if isinstance(self.solver, str) else self.solver.name
+        if isinstance(self.solver, str):
+            return self.solver
+        return self.solver.name if isinstance(self.solver, Solver) else name_of(self.solver)
 
     def to_bytes(self) -> bytes:
         """Return the setup as bytes for another process, which `unpickle_setup` reads.
@@ -81,10 +89,10 @@ class MotionSetup:
         # the other process: pickle would not notice. A custom solver's function counts, too.
         solver = self.solver
         class_module = "" if isinstance(solver, str) else type(solver).__module__
-        function = getattr(solver, "_function", None)
+        function = getattr(solver, "_function", solver)
         function_module = getattr(function, "__module__", "")
         if "__main__" in (class_module, function_module):
-            raise InvalidParameter("solver", getattr(solver, "name", solver), NEEDED_SOLVER)
+            raise InvalidParameter("solver", self.solver_name, NEEDED_SOLVER)
 
         # The setup is pickled by itself: to read it, its modules must be importable, for which the
         # other process needs the directories first.
@@ -93,13 +101,15 @@ class MotionSetup:
             return pickle.dumps((self.directory, self.paths, pickled_setup))
         except Exception as error:  # what cannot be pickled fails in many ways
             reason = f"{NEEDED_SOLVER} ({type(error).__name__}: {error})"
-            raise InvalidParameter("solver", getattr(solver, "name", solver), reason) from None
+            raise InvalidParameter("solver", self.solver_name, reason) from None
 
     def motion(self) -> LiveMotion:
         """Return the motion, compiled: its first period takes no longer than the others."""
         solver = self.solver
         if isinstance(solver, str):
             solver = build_solver(self.robot, solver)
+        elif not isinstance(solver, Solver):
+            solver = make_custom_solver(self.robot, solver)
 
         # A motion that is thrown away compiles everything that a motion calls, with an input for
         # poses, for twists and for joints.

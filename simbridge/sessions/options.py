@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.planning.option_choices import SharedChoices
 from simbridge.planning.option_field import teleop_option
 
 LiveHold = Literal["continue", "zero-order"]
@@ -55,6 +56,17 @@ SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime
 STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))
 # The fields that `simbridge.live` takes in addition: feedforward is for chunks alone.
 MORE = ("feedforward", "on_scaling", "on_pause")
+
+
+class LiveChoices(SharedChoices, total=False):
+    """The options that `simbridge.live` takes as keyword arguments, for type checkers."""
+
+    hold: LiveHold
+    timeout: float | None
+    max_jump: tuple[float, float]
+    filter: Filter
+    filter_cutoff: float
+    lead: bool
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +15,9 @@ from numpy.typing import ArrayLike
 from simbridge.backends import SIMULATION, check_live_backend, is_simulated
 from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
+from simbridge.ik.callable_solver import SolverFunction, UserSolver, is_factory
 from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
@@ -47,30 +50,36 @@ from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.filters import filter_delay
 from simbridge.sessions.limits import ServoModel
 from simbridge.sessions.motion_setup import MotionSetup
-from simbridge.sessions.options import LIVE, MORE, LiveOptions
+from simbridge.sessions.options import LIVE, MORE, LiveChoices, LiveOptions
 from simbridge.sessions.session import LiveSession
 from simbridge.ur.controller_facts import ControllerFacts
+
+if TYPE_CHECKING:  # only a type checker reads it
+    from typing_extensions import Unpack
 
 
 def live(  # noqa: PLR0913 (a public call, by keyword)
     backend: str = SIMULATION,
     *,
     robot: Robot | str | os.PathLike[str] | None = None,
-    solver: Solver | str | None = None,
+    solver: UserSolver | None = None,
     out: str | os.PathLike[str] | None = None,
     realtime: bool = True,
     start: ArrayLike | None = None,
     report: bool = True,
     ask: Ask | None = None,
-    **choices: Any,
+    **choices: Unpack[LiveChoices],
 ) -> LiveSession:
     """Return a live session, to be entered with `with`.
 
     Args:
-        backend: A name in `LIVE_BACKENDS`.
+        backend: "pybullet", "ursim" or "real".
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A name, `module:function`, or a solver made for the robot; the paper's by default.
-            Unless realtime is False, it must be one that pickle can send to another process.
+        solver: The name of a solver, or `"my_ik:step"` for a function in my_ik.py; a step function
+            `(q, target) -> q`, or a factory `(robot) -> step`; settings, such as
+            `DampedLeastSquaresParameters(iterations=5)`; or a `Solver` made for the robot.
+            "forward-dynamics" by default. Unless realtime is False, it must be one that pickle can
+            send to another process.
         out: The run directory to create; one under runs/ by default.
         realtime: Whether a simulation is paced by the wall clock; otherwise `wait` moves its clock.
         start: Joint positions (n,), rad, at which a simulated arm begins; home by default.
@@ -78,9 +87,10 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
             does so later.
         ask: Displays facts and asks for confirmation before a real arm moves; without it, only a
             cell file can confirm.
-        choices: Fields of `LiveOptions` (hold, timeout, max_jump, catch_up, filter, lead) and of
-            `Options` that do not concern a scenario: host="192.168.1.10", cell=...,
-            max_tool_speed=0.1. feedforward="on" applies to chunks alone.
+        choices: Options by name: the fields of `LiveOptions` (hold, timeout, max_jump, catch_up,
+            filter, lead), and those fields of `Options` that do not concern a scenario, such as
+            host="192.168.1.10", cell="lab.toml", max_tool_speed=0.1. feedforward="on" applies to
+            chunks alone.
 
     Raises:
         UnknownName: A backend, robot, solver or option is not known.
@@ -88,15 +98,15 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
             sessions.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
-    live_options = _take_live_options(choices)
+    live_options, run_choices = _split_choices(choices)
     check_live_backend(backend)
     if start is not None and not is_simulated(backend):
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
 
     # The arm, completed from the cell and by its controller, and a solver for it.
     ready_solver = solver if isinstance(solver, Solver) else None
-    controller, arm, options = resolve_arm(backend, robot, ready_solver, Options(**choices))
-    chosen_solver = ready_solver or _choose_solver(solver, arm)
+    controller, arm, options = resolve_arm(backend, robot, ready_solver, Options(**run_choices))
+    chosen_solver = _choose_solver(solver, arm)
     if live_options.lead and options.servo != "servoj":
         raise InvalidParameter(
             "lead", "on", "used with servoj: the ideal servo has no lag to compensate"
@@ -158,8 +168,8 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
     )
 
 
-def _take_live_options(choices: dict[str, Any]) -> LiveOptions:
-    """Take the options of a live session out of the caller's choices, and refuse unknown ones.
+def _split_choices(choices: Mapping[str, Any]) -> tuple[LiveOptions, dict[str, Any]]:
+    """Return the options of a live session, and the fields of `Options` that the caller chose.
 
     Raises:
         InvalidParameter: An option concerns a scenario, or has an invalid value.
@@ -167,27 +177,38 @@ def _take_live_options(choices: dict[str, Any]) -> LiveOptions:
     """
     live_names = {field.name for field in fields(LiveOptions)}
     run_names = {field.name for field in fields(Options)}
-    live_choices = {name: choices.pop(name) for name in list(choices) if name in live_names}
-    live_options = LiveOptions(**live_choices)
+    live_choices = {}
+    run_choices = {}
+    for name, value in choices.items():
+        if name in live_names:
+            live_choices[name] = value
+        elif name in {*LIVE, *MORE}:
+            run_choices[name] = value
+        elif name in run_names:
+            needed = "left out: it concerns a scenario, which a live session is not"
+            raise InvalidParameter(name, value, needed)
+        else:
+            known = {*live_names, *LIVE, *MORE}
+            raise UnknownName("option", name, known, where="of a live session")
+    return LiveOptions(**live_choices), run_choices
 
-    for name in choices.keys() - {*LIVE, *MORE}:
-        if name in run_names:
-            raise InvalidParameter(
-                name, choices[name], "left out: it concerns a scenario, which a live session is not"
-            )
-        raise UnknownName("option", name, {*live_names, *LIVE, *MORE}, where="of a live session")
-    return live_options
 
+def _choose_solver(solver: UserSolver | None, arm: Robot) -> Solver | SolverFunction | str:
+    """Return the solver that a user gives; forward dynamics without one.
 
-def _choose_solver(solver: Solver | str | None, arm: Robot) -> Solver | str:
-    """Return the solver of a name, or the paper's without one.
-
-    Of a function `module:function` only the name is returned: the loop's process imports it.
+    A step, a factory, or the name of one is returned as it is: the loop's process makes its solver.
     """
-    if not isinstance(solver, str):
+    if solver is None:
         return ForwardDynamics(arm)
-    check_solver(solver)
-    return solver if is_function(solver) else SOLVERS[solver]().build(arm)
+    if isinstance(solver, str):
+        check_solver(solver)
+        return solver if is_function(solver) else SOLVERS[solver]().build(arm)
+    if isinstance(solver, Solver):
+        return solver
+    if isinstance(solver, SolverParameters):
+        return solver.build(arm)
+    is_factory(solver)
+    return solver
 
 
 def session_record(
@@ -209,9 +230,9 @@ def session_record(
         controller: Facts of the controller; None in simulation.
         capabilities: Capabilities of the backend.
     """
-    # Of a function, which only the loop's process imports, no more than the name is known.
-    if isinstance(setup.solver, str):
-        solver = SolverRecord(name=setup.solver, task=robot.task, parameters={})
+    # Of a function, whose solver only the loop's process makes, no more than the name is known.
+    if not isinstance(setup.solver, Solver):
+        solver = SolverRecord(name=setup.solver_name, task=robot.task, parameters={})
     else:
         # A solver's notes are made for a path and a start: there is no path yet, so both are home.
         joint_path = robot.home[np.newaxis]

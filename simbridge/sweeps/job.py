@@ -55,6 +55,7 @@ class Job:
         context: The arm and the scenario, pickled: many points share them, and a worker unpickles
             them once.
         solver: A solver's name, "" for the scenario's; or a user's function.
+        solver_name: The name by which the user gave that function; "" for none.
         settings: Settings of the solver that differ from its defaults or the scenario's.
         options: Options of the run.
         plan_only: Whether to plan and check only, without a run.
@@ -63,6 +64,7 @@ class Job:
     identity: str
     context: bytes
     solver: str | Callable[..., Any]
+    solver_name: str
     settings: Mapping[str, Any]
     options: Options
     plan_only: bool
@@ -133,6 +135,7 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
         identity=identity,
         context=context.pickled,
         solver=solver,
+        solver_name=chosen.solver if is_function(chosen.solver) else "",
         settings=chosen.settings,
         options=options,
         plan_only=plan_only,

@@ -83,13 +83,11 @@ def _load_context(context: bytes) -> tuple[Robot, Scenario]:
 
 def _prepare(job: Job, robot: Robot, scenario: Scenario) -> Prepared:
     """Plan the run of a job."""
-    function = None if isinstance(job.solver, str) else job.solver
-    name = job.solver if isinstance(job.solver, str) else ""
     return prepare(
         scenario,
         robot=robot,
-        solver=function,
-        solver_name=name,
+        solver=job.solver or None,
+        solver_name=job.solver_name,
         solver_changes=job.settings,
         options=job.options,
     )

@@ -148,10 +148,9 @@ def read_bag(
     Args:
         path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
         topic: The topic; `/tf:child` (or `/tf:parent>child`) for one transform of a tf topic,
-            `/poses:2` for one pose of each PoseArray. None: the only one that may be meant (see
-            `BagTopics.meant`).
-        frames: Parent and child instead of a topic: the transforms of tf between them are chained
-            (see `chain_frames`).
+            `/poses:2` for one pose of each PoseArray. None: the only one with poses.
+        frames: Parent and child instead of a topic: the transforms of tf between them are
+            chained.
         rate: Samples per s of poses that have no stamps of their own.
 
     Returns:

@@ -79,7 +79,7 @@ def test_a_scenario_may_bring_its_function():
     scenario = simbridge.Scenario(SMALL, solver=newton)
 
     assert prepare(scenario).solver.name == "newton"
-    assert prepare(scenario, solver_name="pseudoinverse").solver.name == "pseudoinverse"
+    assert prepare(scenario, solver="pseudoinverse").solver.name == "pseudoinverse"
 
     with pytest.raises(InvalidParameter, match="function"):
         prepare(scenario, solver_changes={"iterations": 3})

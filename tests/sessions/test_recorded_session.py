@@ -128,7 +128,7 @@ def test_recorded_setpoints_are_replayed(live_run: Path) -> None:
 
 @pytest.mark.soak
 def test_a_session_solved_again_is_replayed(live_run: Path, tmp_path: Path) -> None:
-    first = execute(prepare(live_run, solver_name="damped-least-squares"), out=tmp_path / "first")
+    first = execute(prepare(live_run, solver="damped-least-squares"), out=tmp_path / "first")
     again = prepare(live_run, options=Options(plan=tmp_path / "first"))
 
     assert first.summary["outcome"] == "completed"
@@ -137,7 +137,7 @@ def test_a_session_solved_again_is_replayed(live_run: Path, tmp_path: Path) -> N
 
 
 def test_another_solver_is_given_the_same_inputs(live_run: Path) -> None:
-    plan = prepare(live_run, solver_name="damped-least-squares").plan
+    plan = prepare(live_run, solver="damped-least-squares").plan
     # It may need a period more to come to rest.
     difference = np.abs(plan.setpoints[:500] - log_of(live_run).setpoint[:500]).max()
 
@@ -236,7 +236,7 @@ def test_a_solver_object_has_to_be_passed_again(tmp_path: Path) -> None:
         InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"
     ):
         prepare(out)
-    assert prepare(out, solver_name="pseudoinverse").solver.name == "pseudoinverse"
+    assert prepare(out, solver="pseudoinverse").solver.name == "pseudoinverse"
     assert prepare(out, options=Options(plan=out)).plan.samples > 10
 
 

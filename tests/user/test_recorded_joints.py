@@ -74,7 +74,7 @@ def test_the_solvers_error_is_zero(cli, recording, tmp_path):
 
 def test_a_solver_is_refused(recording, options):
     with pytest.raises(InvalidParameter) as refusal:
-        prepare(str(recording), robot=ROBOT, options=options, solver_name="damped-least-squares")
+        prepare(str(recording), robot=ROBOT, options=options, solver="damped-least-squares")
 
     assert refusal.value.name == "solver"
     assert refusal.value.value == "damped-least-squares"
