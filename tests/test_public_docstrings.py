@@ -15,7 +15,7 @@ import simbridge.emulator
 import simbridge.trajectory
 
 PACKAGES = (simbridge, simbridge.trajectory, simbridge.emulator)
-# A name in single backquotes: `Options`, `Solver.track`, `out_dir`; not a word, as `real` or `with`.
+# A name in single backquotes: `Options`, `Solver.track`, `out_dir`; words as `real` are not names.
 REFERENCE = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(\))?`(?!`)")
 WORD = re.compile(r"[a-z]+")
 # Names of columns and fields in files.

@@ -183,7 +183,7 @@ class Evaluation:
 
     @property
     def outcome(self) -> str:
-        """The outcome of the run, as far as its directory shows it: "completed", or why it ended."""
+        """The outcome of the run, as its directory shows it: "completed", or why it ended."""
         plan_time = self.log.plan_time
         end = self.plan.trajectory_times[-1]
         has_arrived = self.has_samples and bool(plan_time[-1] >= end - 0.5 * self.plan.period)
