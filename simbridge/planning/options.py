@@ -7,7 +7,6 @@ settings.toml and its checks follow from the field; the code that uses the optio
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -309,7 +308,7 @@ class Options:
         # A program may give a switch as True or False, and a cell by its file.
         if isinstance(self.feedforward, bool):
             object.__setattr__(self, "feedforward", "on" if self.feedforward else "off")
-        if isinstance(self.cell, (str, os.PathLike)):
+        if self.cell is not None and not isinstance(self.cell, Cell):
             object.__setattr__(self, "cell", load_cell(self.cell))
 
         for name, choices in _choices().items():

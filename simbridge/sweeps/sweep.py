@@ -152,7 +152,7 @@ def sweep(  # noqa: PLR0913 (a public call, by keyword)
         cluster: Address of a Dask scheduler, whose workers run the points.
         out: The directory; a new one under runs/ by default.
         plan_only: Plan and check, without a simulation.
-        keep: Which runs to keep with their report: the ten with the smallest and the ten with the
+        keep: Which runs to keep with their report: the five with the smallest and the five with the
             largest error, all, or none.
         progress: Called after each point.
 
