@@ -64,6 +64,7 @@ class LiveChoices(SharedChoices, total=False):
     hold: LiveHold
     timeout: float | None
     max_jump: tuple[float, float]
+    catch_up: float
     filter: Filter
     filter_cutoff: float
     lead: bool
