@@ -133,7 +133,7 @@ def _attempt(
     rest = round(REST_S / law.cycle)
     padded = np.pad(setpoints, ((rest, rest), (0, 0)), mode="edge")
 
-    # Ahead by the lag, and smooth.
+    # The joint targets are the setpoints, taken ahead by the arm's lag and smoothed at corners.
     delay = plant.phase_lag(law.cycle)
     ahead = advance_setpoints(padded, law.cycle, plant.joint_lag + delay)
     joint_targets, excess = smooth_motion(law, ahead, delay)
@@ -149,12 +149,12 @@ def _attempt(
     # command rest.
     first = rest
     end = rest + len(setpoints)
-    departed = np.flatnonzero((joint_targets != joint_targets[0]).any(axis=1))
-    if len(departed):
-        first = min(int(departed[0]) - 1, rest)
-    moving = np.flatnonzero((joint_targets != joint_targets[-1]).any(axis=1))
-    if len(moving):
-        end = max(int(moving[-1]) + SETTLING_SAMPLES, end)
+    leaves_start = np.flatnonzero((joint_targets != joint_targets[0]).any(axis=1))
+    if len(leaves_start):
+        first = min(int(leaves_start[0]) - 1, rest)
+    not_at_end = np.flatnonzero((joint_targets != joint_targets[-1]).any(axis=1))
+    if len(not_at_end):
+        end = max(int(not_at_end[-1]) + SETTLING_SAMPLES, end)
 
     joint_targets = joint_targets[first:end]
     return Feedforward(

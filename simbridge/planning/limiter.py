@@ -72,26 +72,36 @@ class Limiter:
         margin: float = 0.0,
     ) -> None:
         velocity_limits = robot.max_velocity if max_velocity is None else max_velocity
-        acceleration = robot.max_acceleration if max_acceleration is None else max_acceleration
+        acceleration_limit = robot.max_acceleration
+        if max_acceleration is not None:
+            acceleration_limit = max_acceleration
 
         self._robot = robot
         self._period = period
+        # Largest speed of the TCP, m/s; None for no limit.
         self._max_tool_speed = max_tool_speed
+        # Distance that is kept from the ends of the joints' ranges, rad.
         self._margin = margin
+        # Largest velocity of each joint (n,), rad/s.
         self._max_velocity = velocity_limits * LIMIT_FRACTION
-        # Largest change of a joint's velocity within a period, rad/s.
-        self._max_change = acceleration * period * LIMIT_FRACTION
+        # Largest change of a joint's velocity from one period to the next, rad/s.
+        self._max_change = acceleration_limit * period * LIMIT_FRACTION
 
-        # Ruckig's profile towards the goal, and the acceleration (n,) on it, rad/s^2.
+        # Ruckig computes the profile that leads back to the desired motion, from its input to its
+        # output, which is the state one period later.
         self._profile = ruckig.Ruckig(robot.n, period)
         self._input = ruckig.InputParameter(robot.n)
         self._output = ruckig.OutputParameter(robot.n)
+        # Acceleration of each joint (n,) on that profile, rad/s^2.
         self._acceleration = [0.0] * robot.n
         self._input.max_velocity = self._max_velocity.tolist()
-        # A little less than the limit of the result, which would otherwise be clipped by rounding.
-        self._input.max_acceleration = [acceleration * LIMIT_FRACTION**2] * robot.n
+        # Ruckig's limit is below that of the setpoints (`_max_change`): rounding in its profile
+        # then never exceeds it.
+        self._input.max_acceleration = [acceleration_limit * LIMIT_FRACTION**2] * robot.n
+        # A jerk without limit: the acceleration may step.
         self._input.max_jerk = [np.inf] * robot.n
 
+        # The tool's speed is computed with pinocchio, at the frame of the TCP.
         self._data = robot.model.createData()
         self._tcp = robot.model.getFrameId("tcp")
         self.reset(robot.home)

@@ -44,8 +44,8 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
 
     Args:
         robot: The arm.
-        trajectory: What the solver is given, in base_link.
-        solver: The plan's.
+        trajectory: The samples that the solver is given, in base_link.
+        solver: The solver of the plan.
 
     Returns:
         Joint positions (n,), rad.

@@ -21,6 +21,7 @@ from simbridge.robot.mesh_files import (
     reading_meshes,
 )
 from simbridge.robot.parts import Mesh, Shape
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 # Triangles with which an arm is drawn; meshes that have more together are simplified.
@@ -139,7 +140,7 @@ def draw_arm(robot: Robot) -> ArmDrawing:
             for mesh in body_meshes:
                 if not mesh.drawn:
                     continue
-                drawn_mesh = _read_drawn(body, mesh, frame)
+                drawn_mesh = _read_drawn_mesh(body, mesh, frame)
                 if drawn_mesh is not None:
                     meshes.append(drawn_mesh)
 
@@ -160,11 +161,19 @@ def _simplify(mesh: DrawnMesh, total: int) -> DrawnMesh:
     return replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32))
 
 
-def _read_drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
-    """Read a mesh in its body's frame.
+def _read_drawn_mesh(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
+    """Read the triangles of a mesh for drawing.
+
+    The file was read with the arm, but may have changed or gone since: then the convex hull, which
+    is kept for collision checks, is drawn in its place.
+
+    Args:
+        body: Index of the body that the mesh belongs to.
+        mesh: The file, and how it is placed in its link.
+        frame: The link's frame in that of the body.
 
     Returns:
-        The mesh; its hull where the file cannot be read any more; None without a hull.
+        The mesh in its body's frame; None, with a warning, where there is neither file nor hull.
     """
     try:
         vertices, triangles = read_mesh(mesh.file)
@@ -176,12 +185,25 @@ def _read_drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
         if mesh.hull is None:
             warnings.warn(f"A mesh is not drawn. {error}.", stacklevel=2)
             return None
-
-        hull = coal_hull(mesh.hull)
-        vertices = place_vertices(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
-        corners = []
-        for k in range(hull.num_polygons):
-            polygon = hull.polygons(k)
-            corners.append([polygon[0], polygon[1], polygon[2]])
-        triangles = np.array(corners, np.int32)
+        vertices, triangles = _hull_triangles(mesh.hull, frame)
     return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)
+
+
+def _hull_triangles(points: Array, frame: pin.SE3) -> tuple[Array, Triangles]:
+    """Return the surface of a convex hull.
+
+    Args:
+        points: Corners of the hull in the link's frame, m; see `Mesh.hull`.
+        frame: The link's frame in that of the body.
+
+    Returns:
+        Vertices (V, 3) in the body's frame, m, and triangles (T, 3) of their indices.
+    """
+    hull = coal_hull(points)
+    vertices = place_vertices(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
+    triangles = []
+    for index in range(hull.num_polygons):
+        # Every polygon of coal's hulls is a triangle: three indices of vertices.
+        triangle = hull.polygons(index)
+        triangles.append([triangle[0], triangle[1], triangle[2]])
+    return vertices, np.array(triangles, np.int32)

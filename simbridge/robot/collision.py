@@ -114,8 +114,7 @@ class CollisionModel:
         self._add_arm()
         self._add_tool(collision_scene)
 
-        self._pairs = self._find_pairs()
-        self._create_buffers()
+        self._select_pairs()
         for request in self._buffers.distanceRequests:
             request.gjk_tolerance = DISTANCE_TOLERANCE
 
@@ -196,41 +195,60 @@ class CollisionModel:
         self._geometry.addGeometryObject(pin.GeometryObject(name, joint, placement, geometry))
         self._bodies.append(body)
 
-    def _find_pairs(self) -> list[tuple[_Body, _Body]]:
-        """Add the pairs to test to the geometry, and return their bodies.
+    def _select_pairs(self) -> None:
+        """Choose the pairs of bodies whose distance is tested in every posture.
 
-        In each, the second body moves relative to the first.
+        They are those that can move relative to each other, except parts of the arm that touch at
+        its home: these are meant to touch. In each pair the second body moves relative to the
+        first.
         """
-        # Bodies are in the order of their owners: obstacles, the base, the links.
+        # Pairs that move relative to each other, and their distances at home.
+        self._set_pairs(self._movable_pairs())
+        home = self.robot.home if self.robot.file_home is None else self.robot.file_home
+        distances_at_home = self.distances(home)
+
+        tested_pairs = []
+        for pair, distance in zip(self._index_pairs, distances_at_home, strict=True):
+            bodies = [self._bodies[index] for index in pair]
+            # A tool of a cell is not part of the arm: it must not touch anything, even at home.
+            are_parts_of_arm = all(
+                body.owner >= BASE_OWNER and body.name != TOOL for body in bodies
+            )
+            touch_at_home = distance <= MARGIN
+            if not (are_parts_of_arm and touch_at_home):
+                tested_pairs.append(pair)
+        self._set_pairs(tested_pairs)
+
+    def _movable_pairs(self) -> list[tuple[int, int]]:
+        """Return the indices of the pairs of bodies that can move relative to each other.
+
+        Neighbouring links are left out, because they touch where their joint is.
+        """
+        pairs = []
+        # Bodies are in the order of their owners: floor, boxes and planes, the base, the links.
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
             owner = self._bodies[first].owner
-            # Neighbouring links touch.
-            last_untested_owner = owner + 1
             if owner == FLOOR_OWNER:
-                # The base and the first link may touch the floor.
+                # The base and the first link, whose index is 0, may touch the floor.
                 last_untested_owner = 0
             elif owner == ZONE_OWNER:
-                # The base never moves.
+                # The base never moves relative to a box or plane.
                 last_untested_owner = BASE_OWNER
-            if self._bodies[second].owner > last_untested_owner:
-                self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+            else:
+                last_untested_owner = owner + 1
 
-        # Parts of the arm that touch at home are not tested either.
-        self._create_buffers()
-        home = self.robot.home if self.robot.file_home is None else self.robot.file_home
-        home_distances = self.distances(home)
-        candidates = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
-        self._geometry.removeAllCollisionPairs()
-        pairs = []
-        for (first, second), distance in zip(candidates, home_distances, strict=True):
-            body = self._bodies[first]
-            moving_body = self._bodies[second]
-            is_tool = TOOL in (body.name, moving_body.name)
-            are_parts_of_arm = body.owner >= BASE_OWNER and not is_tool
-            if distance > MARGIN or not are_parts_of_arm:
-                self._geometry.addCollisionPair(pin.CollisionPair(first, second))
-                pairs.append((body, moving_body))
+            if self._bodies[second].owner > last_untested_owner:
+                pairs.append((first, second))
         return pairs
+
+    def _set_pairs(self, pairs: list[tuple[int, int]]) -> None:
+        """Set the pairs of bodies whose distances are computed, by the indices of the bodies."""
+        self._geometry.removeAllCollisionPairs()
+        for first, second in pairs:
+            self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+        self._index_pairs = pairs
+        self._pairs = [(self._bodies[first], self._bodies[second]) for first, second in pairs]
+        self._create_buffers()
 
     @cached_property
     def _structural_pairs(self) -> NDArray[np.bool_]:
@@ -313,7 +331,7 @@ class CollisionModel:
 
         Args:
             setpoints: Joint positions (T, n), rad or m.
-            period: Between two of them, s.
+            period: Time from one posture to the next, s.
 
         Returns:
             The clearance; None when there is nothing to test.
@@ -331,7 +349,7 @@ class CollisionModel:
         while sample < len(setpoints):
             distances = self.distances(setpoints[sample])
             nearest = self._nearest(distances)
-            # Also where the distance is NaN.
+            # Written so that a distance that is NaN is refused, too.
             if not nearest.distance >= MARGIN:
                 raise _refusal(nearest, sample, sample * period)
             nearest = self._nearest(np.where(self._structural_pairs, np.inf, distances))
@@ -410,8 +428,8 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
 
     Args:
         clearance: Clearance of the posture.
-        sample: Its index.
-        time: Instant, s.
+        sample: Index of the posture in the plan.
+        time: Time of the posture since the start of the plan, s.
     """
     kind: CollisionKind
     link, obstacle = clearance.bodies

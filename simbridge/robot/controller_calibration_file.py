@@ -20,6 +20,7 @@ from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.calibration_file import ROWS
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
+from simbridge.text import join_words
 
 COLUMNS = ("theta", "a", "d", "alpha")
 # The meaning of `calibration_status`, as the file's own comment states it.
@@ -82,7 +83,12 @@ def read_controller_calibration(path: Path) -> ControllerCalibration:
 
     missing = [f"delta_{column}" for column in COLUMNS if f"delta_{column}" not in entries]
     if missing:
-        reason = f"this is not {WHAT_IT_IS}: {', '.join(missing)} is missing"
+        verb = "is" if len(missing) == 1 else "are"
+        names = f"{join_words(missing)} {verb} missing"
+        if len(missing) < len(COLUMNS):
+            reason = f"{names} in {WHAT_IT_IS}"
+        else:
+            reason = f"this is not {WHAT_IT_IS}: {names}"
         raise InputFileError(path, reason, field=missing[0])
 
     status = entries.get("calibration_status", str(LINEARISED))

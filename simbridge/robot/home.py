@@ -105,7 +105,7 @@ def with_found_home(robot: Robot) -> Robot:
         notes += (f"With {joints} it attains only part of each target: {TASK_WORDS[task]}.",)
     robot = replace(robot, task=task)
 
-    home = _search(robot)
+    home = _search_home(robot)
     if home is None:
         note = (
             "The file has no home, and none was found with room around it: home is the middle of "
@@ -126,34 +126,40 @@ def with_found_home(robot: Robot) -> Robot:
     return replace(robot, home=read_only(home.q), workspace=workspace, notes=(*notes, note))
 
 
-def _search(robot: Robot) -> Home | None:
-    """Find a home: first clear of the floor, then without regard to it."""
-    _, controlled = task_directions(robot, robot.task, slice(2))
-    if controlled < 2:
-        # No two directions of a position are controlled.
+def _search_home(robot: Robot) -> Home | None:
+    """Search workspaces around an arm for a home, the best places first.
+
+    All of them are searched for a home that keeps the arm above the floor. Only where there is none
+    are they searched again without regard to the floor: the base may be mounted high above it.
+
+    Returns:
+        The first home that is found; None if there is none, or if the arm does not control the
+        position of its tool in two directions, as an arm with a single joint.
+    """
+    position_x_and_y = slice(2)
+    _, controlled_directions = task_directions(robot, robot.task, position_x_and_y)
+    if controlled_directions < 2:
         return None
 
+    # The workspaces in front of the base come first, and the first of these is the best one. The
+    # farther down the list, the fewer postures a search begins from.
     workspaces = _workspaces(robot)
-    front = len(workspaces) // len(SIDES)
-    # Workspaces in the order in which they are tried, with the postures that the search in each
-    # begins from.
-    passes = [
+    count_in_front = len(workspaces) // len(SIDES)
+    searches = [
         (workspaces[:TOOL_TURNS], SEED_POSTURES),
-        (workspaces[TOOL_TURNS:front], SEED_POSTURES // 3),
-        (workspaces[front:], SEED_POSTURES // 6),
+        (workspaces[TOOL_TURNS:count_in_front], SEED_POSTURES // 3),
+        (workspaces[count_in_front:], SEED_POSTURES // 6),
+        (_workspaces_around_tool(robot), SEED_POSTURES // 6),
     ]
+
     model = CollisionModel(robot)
-    # In the last passes links may reach into the floor: the base may be high above it.
-    models: list[CollisionModel | None] = [model, None] if _floor_pairs(model) else [None]
-    for floor_model in models:
-        for candidates, seeds in passes:
+    # An arm without shapes has nothing to keep above the floor.
+    floor_models = [model, None] if _floor_pairs(model) else [None]
+    for floor_model in floor_models:
+        for candidates, seeds in searches:
             home = _find_home(robot, candidates, seeds=seeds, floor_model=floor_model)
             if home is not None:
                 return home
-        tool_workspaces = _workspaces_around_tool(robot)
-        home = _find_home(robot, tool_workspaces, seeds=SEED_POSTURES // 6, floor_model=floor_model)
-        if home is not None:
-            return home
     return None
 
 

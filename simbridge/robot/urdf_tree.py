@@ -265,8 +265,11 @@ class Tree:
         if end is not None and joints is not None and not is_missing_root:
             return UrdfChain(begin, end, joints, is_whole=True)
 
+        # There are faults already: joints that are not connected, or an unclear tip.
         if not self._is_one_tree or end is None:
             return UrdfChain(begin, end or begin, self._likely_chain(begin, end), is_whole=False)
+
+        # The file is a tree in which the tip is on another branch than the base.
         with self._faults.collect():
             self.robot.refuse(
                 f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others "

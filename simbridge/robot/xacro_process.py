@@ -348,7 +348,7 @@ def answer(request: bytes) -> bytes:
         refusal = {**_refusal(error, missing, reads), **arguments.facts(reads)}
         return json.dumps(refusal).encode()
     if missing or reads.refused or reads.forbidden:
-        # It was swallowed, such as that of an include that is optional.
+        # xacro went on without what was missing or refused, as it does after an optional include.
         refusal = {**_refusal(None, missing, reads), **arguments.facts(reads)}
         return json.dumps(refusal).encode()
     expansion = {"urdf": urdf, **arguments.facts(reads)}

@@ -182,22 +182,30 @@ def open_directory(path: Path) -> Iterator[Callable[[], Iterator[BagItem]]]:
 
 
 def _files_in(directory: Path, facts: dict[str, Any]) -> list[Path]:
-    """Return the files of a directory of ROS 2 in their order.
+    """Return the files of a ROS 2 bag, in the order of their recording.
+
+    The bag's metadata.yaml names them. It may come from anywhere, so names that lead out of the
+    bag's directory are refused.
 
     Args:
-        directory: The directory.
-        facts: Facts of its metadata.yaml.
+        directory: The directory of the bag.
+        facts: The content of metadata.yaml.
+
+    Raises:
+        InputFileError: A name is not that of a file in the directory, or is there twice.
     """
     metadata = directory / "metadata.yaml"
     files: list[Path] = []
     for text in facts["relative_file_paths"]:
         name = PurePath(str(text))
-        # Up to version 3 a name begins with that of the directory.
+        # Metadata up to version 3 names files as directory/file, later ones by the file alone.
+        is_one_or_two_parts = len(name.parts) in {1, 2}
         file = directory / name.name
-        is_elsewhere = name.is_absolute() or ".." in name.parts
-        if is_elsewhere or not 0 < len(name.parts) <= 2 or file.is_symlink():
+        leads_elsewhere = name.is_absolute() or ".." in name.parts or file.is_symlink()
+        if leads_elsewhere or not is_one_or_two_parts:
             reason = f"it names {quoted(name)}, which is not a file in its directory"
             raise InputFileError(metadata, reason)
+
         if file in files:
             raise InputFileError(metadata, f"it names {quoted(name)} twice")
         files.append(file)

@@ -144,26 +144,27 @@ def largest_cube(
     orientation: ArrayLike = TOOL_DOWN,
     tolerance: float = 0.005,
 ) -> IsoCube:
-    """Return the largest cube around a point all of whose corners can be attained.
+    """Return the largest cube around a point whose corners can all be attained.
 
-    Only reach counts, neither collisions nor the paths between the corners: check the plan.
+    The edge is found by bisection. Only the corners are solved: a motion between them may still
+    collide or leave a joint's range, which the plan check finds.
 
     Args:
-        solver: Decides what can be attained.
-        centre: Centre (3,) in base_link, m.
-        orientation: Orientation of the tool at every corner (4,).
-        tolerance: That of the edge, m.
+        solver: The solver that decides whether a corner can be attained.
+        centre: Centre of the cube (3,) in base_link, m.
+        orientation: Orientation of the tool at every corner, a quaternion (4,).
+        tolerance: How much longer the edge might be at most, m.
 
     Raises:
-        InvalidParameter: Not even a cube of the tolerance's size can be attained.
+        InvalidParameter: The corners of a cube with edges as long as the tolerance cannot be
+            attained.
     """
     x, y, z = vector("centre", centre, 3).tolist()
     check_positive(tolerance=tolerance)
 
     def is_attainable(edge: float) -> bool:
         corner_poses = with_orientation(IsoCube((x, y, z), edge).corners, orientation)
-        # One after the other: the first that cannot be attained, which takes the longest, is the
-        # last.
+        # A corner out of reach takes much longer to solve than others: the first one decides.
         for corner_pose in corner_poses:
             _, _, attained = solver.solve_each(corner_pose[None], solver.robot.home)
             if not attained[0]:
@@ -173,6 +174,8 @@ def largest_cube(
     if not is_attainable(tolerance):
         raise InvalidParameter("centre", (x, y, z), "within reach, with room around it")
 
+    # The edge of a cube that can be attained, and that of one that cannot, m: the edges of a cube
+    # within reach are shorter than twice the arm.
     attainable = tolerance
     too_large = 2.0 * solver.robot.arm_length
     while too_large - attainable > tolerance:

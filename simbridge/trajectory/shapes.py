@@ -44,16 +44,16 @@ def square(
 ) -> Trajectory:
     """Return a square in the xy plane at constant speed, densely sampled (paper, experiment D).
 
-    It starts at the corner with the smallest x and y and runs along +x, +y, -x and -y. Samples are
-    at k / rate; the last one is the start corner again at the instant the laps are complete, also
-    between two such instants. A corner between two samples is cut by the interpolation, by less
-    than speed / rate.
+    It starts at the corner with the smallest x and y and runs along +x, +y, -x and -y. Sample k is
+    at k / rate. The motion ends where it started, when the laps are complete: the last sample has
+    that instant, which need not be a multiple of 1 / rate. The samples are joined by straight
+    lines, so that a corner between two samples is cut off, by less than speed / rate.
 
     Args:
         side: Length of an edge, m.
         centre: Centre (3,) in base_link, m.
-        speed: Along the edges, m/s.
-        rate: The rate of the samples, Hz; at least one on every edge.
+        speed: Speed along the edges, m/s.
+        rate: Samples per second, Hz, so that every edge has at least one.
         laps: Number of laps.
         orientation: A unit quaternion (4,), constant.
         corner_radius: Radius of rounded corners, m. Then the square begins in the middle of the

@@ -85,7 +85,7 @@ def test_a_list_may_span_lines(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "line", "reason"),
     [
-        ({"delta_a": None}, "delta_a", None, "differences from the nominal table.*delta_a is"),
+        ({"delta_a": None}, "delta_a", None, "delta_a is missing in UR.s file of differences"),
         ({"delta_d": "[ 1, 2, 3]"}, "delta_d", 5, "not a list of 6 finite numbers"),
         ({"delta_d": "[ 1, 2, 3, 4, 5, nan]"}, "delta_d", 5, "not a list of 6 finite numbers"),
         ({"delta_d": "[ 1, 2, 3, 4, 5, 6"}, "delta_d", 5, "not a list of 6 finite numbers"),
