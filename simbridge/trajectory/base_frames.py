@@ -22,7 +22,9 @@ def place_pendant_base(recording: Recording, bases: Sequence[str]) -> Recording:
         recording: As it was read.
         bases: Names of the frames of the arm's base; all but the first are turned from base_link.
     """
-    if recording.frame != PENDANT_BASE_NAME or PENDANT_BASE_NAME not in bases[1:]:
+    # ROS 1 put a slash before the names of frames.
+    frame = recording.frame.lstrip("/")
+    if frame != PENDANT_BASE_NAME or frame not in bases[1:]:
         return recording
     motion = recording.trajectory
     motion = replace(motion, read_as=f"{motion.read_as}, {PENDANT_BASE_REMARK}")
@@ -39,7 +41,7 @@ def base_frame_flags(recording: Recording, base: str) -> tuple[str, ...]:
         base: Name of the arm's base. A frame may have this name, or that of UR's base frame, behind
             a prefix.
     """
-    names = sorted({recording.frame, *recording.related_frames})
+    names = sorted({recording.frame.lstrip("/"), *recording.related_frames})
     base_links = [name for name in names if _is_prefixed(name, base)]
     if base_links:
         return tuple(f"--base-frame {shell_quoted(name)}" for name in base_links)

@@ -78,7 +78,7 @@ def read_recording(
     file = Path(path)
     reading = reading or ReadOptions()
     if reading.base_frame is not None:
-        bases = (reading.base_frame,)
+        bases = (reading.base_frame.lstrip("/"),)
     elif reading.places:
         bases = ()
 
@@ -242,7 +242,7 @@ def unknown_frame(recording: Recording, reading: ReadOptions, base: str) -> str:
         base: Name of the arm's base.
     """
     frame = recording.frame.lstrip("/")
-    known = {"", reading.frame, reading.base_frame}
+    known = {"", reading.frame, (reading.base_frame or "").lstrip("/")}
     if reading.frame == "base_link":
         known.add(base)
     is_placed = bool(reading.transform) or reading.anchor is not None

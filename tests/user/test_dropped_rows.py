@@ -131,7 +131,7 @@ def test_chosen_poses_stay_in_the_pendants_base(cli, unstamped) -> None:
     chosen = cli("inspect", unstamped, "--rate", "50", "--columns", columns)
 
     assert "placed from base" in " ".join(chosen.out.split())
-    extent = "x 0.6500 to 0.7500 m y 0.1500 to 0.1500 m"
+    extent = "x 0.6500 to 0.7500, y 0.1500 to 0.1500"
     assert extent in " ".join(chosen.out.split())
     assert extent in " ".join(cli("inspect", unstamped, "--rate", "50").out.split())
 
