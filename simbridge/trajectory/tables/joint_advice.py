@@ -91,6 +91,9 @@ def advise_joints(header: Header, arm: ArmJoints | None, known: KnownColumns) ->
         )
 
     readings = joint_readings(header, arm, known)
+    if not readings and not columns:
+        listed = quoted_list(name.strip() for name in header.names)
+        return f"none of its columns, {listed}, is named like a joint of {arm}; omit --from joints"
     if not readings:
         return (
             f"its {len(columns)} joints are {names}; they are not those of {arm}. Choose another "

@@ -77,6 +77,14 @@ def test_joints_of_a_larger_arm_get_no_flag(tmp_path):
         read(path, simbridge.load_robot("planar2r"))
 
 
+def test_a_table_without_joints_has_none_to_choose(tmp_path):
+    names = ["t", "x", "y", "z", "qx", "qy", "qz", "qw"]
+    path = write_table(tmp_path / "poses.csv", names, [TIMES, JOINTS, JOINTS[:, :1]])
+
+    with pytest.raises(InputFileError, match=r"none of its columns, t, x, .* omit --from joints"):
+        read(path, column="joints")
+
+
 @pytest.mark.parametrize("pattern", ["q_{}", "A{}", "joint_position_{}"])
 def test_where_poses_are_needed_joints_are_named(tmp_path, pattern):
     """As in `simbridge evaluate`, which compares measured poses."""
