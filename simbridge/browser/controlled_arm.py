@@ -12,6 +12,7 @@ from simbridge.backends.backend import Ask
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.snapshot import Snapshot
 from simbridge.browser.studio_arm import MAX_JUMP, StudioArm
+from simbridge.ik.settings import is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual
 from simbridge.robot.kinematics import tool_frame
@@ -91,7 +92,7 @@ class ControlledArm(StudioArm):
         Raises:
             SimbridgeError: The setup makes no sense for this arm; the arm keeps the one before.
         """
-        setup.solver_settings.build(self.robot)
+        setup.make_solver(self.robot)
         self.end()
         self.setup = setup
 
@@ -213,11 +214,12 @@ def _make_session(setup: StudioSetup, ask: Ask) -> tuple[LiveSession, Solver]:
     """Return a session, not yet entered, and a solver for the arm that the controller describes."""
     options = {name: getattr(setup.options, name) for name in STUDIO}
     arm = resolve_arm(setup.backend, setup.bare_arm, None, setup.options)[1]
-    solver: Solver = setup.solver_settings.build(arm)
+    solver = setup.make_solver(arm)
     session = live(
         setup.backend,
         robot=arm,
-        solver=solver,
+        # A user's solver is made again in the loop's process.
+        solver=setup.solver if is_function(setup.solver) else solver,
         timeout=DEAD_MAN_S,
         max_jump=MAX_JUMP,
         ask=ask,

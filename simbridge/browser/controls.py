@@ -10,7 +10,7 @@ from simbridge.browser.field_texts import field_texts
 from simbridge.browser.iterate import IterateSettings
 from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
 from simbridge.errors import InvalidParameter
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import SOLVERS, is_function
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
@@ -128,7 +128,9 @@ def _lock(controls: list[PanelControl], is_locked: list[bool]) -> list[PanelCont
 
 
 def solver_controls(solver: str) -> list[PanelControl]:
-    """Return the controls of a solver's settings."""
+    """Return the controls of a solver's settings; a user's function has none."""
+    if is_function(solver):
+        return []
     return settings_controls(SOLVERS[solver], SOLVER)
 
 

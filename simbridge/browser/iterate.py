@@ -16,6 +16,7 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.ik.checks import POSITIVE, WHOLE, choice_of
 from simbridge.ik.diagnosis import Diagnosis
 from simbridge.ik.parameters import setting
+from simbridge.ik.settings import is_function
 from simbridge.ik.solver import Solver
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.pose import Array
@@ -69,6 +70,8 @@ class Iterate(NamedTuple):
 def single_step_solver(setup: StudioSetup) -> Solver:
     """Return the setup's solver, which makes one iteration a step."""
     settings = setup.solver_settings
+    if is_function(setup.solver):
+        return setup.make_solver(setup.arm)
     if any(item.name == "iterations" for item in fields(settings)):
         settings = replace(settings, iterations=1)
     solver: Solver = settings.build(setup.arm)

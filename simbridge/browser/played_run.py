@@ -15,7 +15,7 @@ from simbridge.browser.setup import SOLVER, StudioSetup
 from simbridge.browser.snapshot import Snapshot, limit_use
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import is_function
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import Record
 from simbridge.robot.pose import Array
@@ -173,19 +173,26 @@ def _setup_of_run(path: Path, record: Record, shown: StudioSetup) -> StudioSetup
     robot = record.robot
     solver = record.solver
     kinematics = record.kinematics
-    if solver.name not in SOLVERS:
-        needed = f"made with a solver of simbridge, not with {solver.name}"
+    if solver.name not in shown.solver_names:
+        needed = f"made with a solver of simbridge or of this studio, not with {solver.name}"
         raise InvalidParameter("run", path, needed)
 
     values: dict[str, Any] = {}
-    for name, value in solver.parameters.items():
+    settings = {} if is_function(solver.name) else solver.parameters
+    for name, value in settings.items():
         values[SOLVER + name] = tuple(value) if isinstance(value, list) else value
     is_same_arm = robot.name == shown.arm.name
     if is_same_arm and shown.arm.planar:
         chain = np.array(kinematics.placements).reshape(-1, 4, 4)
         values["link_lengths"] = tuple(chain[1:, 0, 3].tolist())
 
-    setup = StudioSetup(shown.robot, solver.name, values, shown.base)
+    setup = StudioSetup(
+        shown.robot,
+        solver.name,
+        custom_solvers=shown.custom_solvers,
+        values=values,
+        base=shown.base,
+    )
     if not is_same_arm or setup.arm.checksum != kinematics.checksum:
         needed = f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"
         raise InvalidParameter("run", f"{path}, made with {robot.name}", needed)

@@ -10,8 +10,15 @@ from functools import cached_property
 from typing import Any
 
 from simbridge.backends import SIMULATION, check_live_backend, is_simulated
-from simbridge.errors import UnknownName
-from simbridge.ik.settings import SOLVERS, change_settings
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.ik.callable_solver import build_solver, is_factory, load_function
+from simbridge.ik.settings import (
+    SOLVERS,
+    FunctionParameters,
+    change_settings,
+    check_solver,
+    is_function,
+)
 from simbridge.ik.solver import Solver
 from simbridge.planning.option_field import flag_name
 from simbridge.planning.options import Options
@@ -50,7 +57,9 @@ class StudioSetup:
 
     Attributes:
         robot: A name or a file.
-        solver: A name in `SOLVERS`.
+        solver: A name in `SOLVERS`, or one of the custom solvers.
+        custom_solvers: Solvers of the user's, as module:function, that may be chosen besides those
+            in `SOLVERS`. They are named where the studio is started; a page cannot add any.
         values: By the name of their control: "solver.kp", "servo_gain", "sample_rate",
             "link_lengths".
         base: The options that the page does not change: cell, host, TCP.
@@ -59,13 +68,19 @@ class StudioSetup:
 
     robot: str = "ur10"
     solver: str = "forward-dynamics"
+    custom_solvers: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     base: Options = field(default_factory=Options)
     backend: str = SIMULATION
 
     @staticmethod
     def from_options(
-        robot: str | None, solver: str, options: Options, backend: str = SIMULATION
+        robot: str | None,
+        solver: str,
+        options: Options,
+        backend: str = SIMULATION,
+        *,
+        second_solver: str = "",
     ) -> StudioSetup:
         """Return a setup with the options of a run.
 
@@ -73,17 +88,25 @@ class StudioSetup:
 
         Args:
             robot: A name or a file; None for the cell's, or else ur10.
-            solver: A name in `SOLVERS`.
+            solver: A name in `SOLVERS`, or module:function.
             options: Options of a run.
             backend: A name in `LIVE_BACKENDS`.
+            second_solver: The solver beside it, likewise; "" for none.
 
         Raises:
             UnknownName: There is no such solver or backend.
             InvalidParameter: The backend has no live sessions.
         """
-        if solver not in SOLVERS:
-            raise UnknownName("solver", solver, SOLVERS)
+        names = [name for name in (solver, second_solver) if name]
+        for name in names:
+            check_solver(name)
+            if is_function(name):
+                is_factory(load_function(name), name)
+        custom_solvers = tuple(dict.fromkeys(filter(is_function, names)))
         check_live_backend(backend)
+        if second_solver and not is_simulated(backend):
+            needed = "left out on a controller, whose one arm follows one solver"
+            raise InvalidParameter("second solver", second_solver, needed)
 
         defaults = Options(cell=options.cell)
         values = {}
@@ -95,7 +118,19 @@ class StudioSetup:
                 values[name] = value
                 unchanged[name] = default
         base = replace(options, **unchanged)
-        return StudioSetup(robot or options.robot, solver, values, base, backend)
+        return StudioSetup(
+            robot or options.robot,
+            solver,
+            custom_solvers=custom_solvers,
+            values=values,
+            base=base,
+            backend=backend,
+        )
+
+    @property
+    def solver_names(self) -> tuple[str, ...]:
+        """The solvers that may be chosen."""
+        return (*SOLVERS, *self.custom_solvers)
 
     @property
     def simulated(self) -> bool:
@@ -122,8 +157,11 @@ class StudioSetup:
         """Return a setup with another solver, at its defaults.
 
         Raises:
+            UnknownName: It is none of those that may be chosen.
             SimbridgeError: The options make no sense with it.
         """
+        if solver not in self.solver_names:
+            raise UnknownName("solver", solver, self.solver_names)
         values = {name: old for name, old in self.values.items() if not name.startswith(SOLVER)}
         setup = replace(self, solver=solver, values=values)
         setup.check()
@@ -173,9 +211,20 @@ class StudioSetup:
         Raises:
             SimbridgeError: The settings make no sense for this arm.
         """
-        solver: Solver = self.solver_settings.build(self.arm)
+        solver = self.make_solver(self.arm)
         solver.reset(self.arm.home)
         solver.step(tool_frame(self.arm, self.arm.home))
+        return solver
+
+    def make_solver(self, arm: Robot) -> Solver:
+        """Return the solver with its settings, made for an arm.
+
+        Raises:
+            SimbridgeError: The settings make no sense for this arm.
+        """
+        if is_function(self.solver):
+            return build_solver(arm, self.solver)
+        solver: Solver = self.solver_settings.build(arm)
         return solver
 
     @property
@@ -204,6 +253,8 @@ class StudioSetup:
         return shlex.join(arguments)
 
     def _build_solver_settings(self) -> Any:
+        if is_function(self.solver):
+            return FunctionParameters()
         return change_settings(SOLVERS[self.solver], None, self.solver_values)
 
     def _build_options(self) -> Options:

@@ -10,7 +10,6 @@ import pinocchio as pin
 from simbridge.browser.setup import TARGET_RATE, StudioSetup
 from simbridge.browser.studio_arm import MAX_JUMP, StudioArm
 from simbridge.errors import SimbridgeError
-from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
 from simbridge.sessions.options import SIMULATED
 from simbridge.sessions.phases import LivePhase
@@ -37,7 +36,7 @@ class SimulatedStudioArm(StudioArm):
     def __init__(self, setup: StudioSetup, out: Path, start: Array | None = None) -> None:
         options = setup.options
         rate = setup.values.get("sample_rate", TARGET_RATE)
-        solver: Solver = setup.solver_settings.build(setup.arm)
+        solver = setup.make_solver(setup.arm)
         session = live(
             robot=setup.bare_arm,
             solver=solver,

@@ -76,6 +76,7 @@ class Studio:
         listen: The page's address.
         port: The page's.
         scenario: What is chosen to be played.
+        second_solver: The solver beside that of the setup; "" for none.
 
     Attributes:
         url: URL of the page. Its path is the token without which nobody sees the page or acts.
@@ -94,6 +95,7 @@ class Studio:
         listen: str = "127.0.0.1",
         port: int = 8080,
         scenario: str = "circle",
+        second_solver: str = "",
     ) -> None:
         check_port(listen, port)
         # Refused now, and not when it is played.
@@ -106,6 +108,7 @@ class Studio:
             raise InvalidParameter("scenario", scenario, needed)
         self._setup = setup
         self._scenario = scenario
+        self._second_solver = second_solver
         self._listen = listen
         self._port = port
         self._gate = PageGate(any_host=not is_loopback(listen))
@@ -155,6 +158,8 @@ class Studio:
                 # Somebody took it meanwhile.
                 raise PortInUse(self._listen, self._port)
             self.workspace.show_in(self._server)
+            if self._second_solver:
+                self.workspace.choose_rival(self._second_solver)
             self._server.on_client_connect(self._send_opened)
             self._server.on_client_disconnect(self._send_closed)
             self._stack = stack.pop_all()
@@ -461,7 +466,7 @@ class Studio:
             height=float(arm.placements[0][2, 3]) if arm.planar else None,
             scale=FRAME_SIZE * min(arm.arm_length, 1.0),
             joints=arm.joint_names,
-            controlled=self.workspace.arms.controlled is not None,
+            setup=self._setup,
             scenario=self.workspace.playback.scenario,
         )
 
@@ -506,12 +511,13 @@ class Studio:
             self._show_in(page, partial(show, page))
 
 
-def studio(
+def studio(  # noqa: PLR0913 (a public call, by keyword)
     scenario: str = "circle",
     *,
     backend: str = SIMULATION,
     robot: str | None = None,
     solver: str = "forward-dynamics",
+    second_solver: str = "",
     options: Options | None = None,
     listen: str = "127.0.0.1",
     port: int = 8080,
@@ -522,7 +528,9 @@ def studio(
         scenario: The scenario that *Play* runs: a name, a script, or a file of samples.
         backend: "pybullet", "ursim" or "real".
         robot: A name or a file; the cell's, or else ur10, by default.
-        solver: The name of a solver.
+        solver: The name of a solver, or `"my_ik:step"` for a function in my_ik.py: a step
+            `(q, target) -> q`, or a factory `(robot) -> step`.
+        second_solver: A second solver on the same goal, likewise; "" for none.
         options: As of a run.
         listen: The page's address.
         port: The page's.
@@ -534,5 +542,8 @@ def studio(
         PortInUse: The port is in use.
         SimbridgeError: The arm or the solver cannot be made, or the controller cannot be used.
     """
-    setup = StudioSetup.from_options(robot, solver, options or Options(), backend)
-    return Studio(setup, listen=listen, port=port, scenario=scenario).serve_in_background()
+    setup = StudioSetup.from_options(
+        robot, solver, options or Options(), backend, second_solver=second_solver
+    )
+    page = Studio(setup, listen=listen, port=port, scenario=scenario, second_solver=second_solver)
+    return page.serve_in_background()

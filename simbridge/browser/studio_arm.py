@@ -106,7 +106,7 @@ class StudioArm:
         if iterations is not None:
             view.figures.append(("iterations a period", str(iterations)))
         options = self.setup.options
-        if options.servo == "servoj":
+        if options.servo_of(self.robot) == "servoj":
             # By so much the servo law trails a steady motion.
             delay = 1e3 * options.plant_model.lookahead
             view.figures.append(("servo delay", f"{delay:.0f} ms"))

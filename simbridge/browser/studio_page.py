@@ -25,9 +25,9 @@ from simbridge.browser.html_texts import STYLE, bold, table, text
 from simbridge.browser.inputs import PanelInputs
 from simbridge.browser.offers import EventRefused
 from simbridge.browser.plots import ErrorPlot, JointPlots
+from simbridge.browser.setup import StudioSetup
 from simbridge.browser.snapshot import SOURCES
 from simbridge.browser.view import NO_RIVAL, PageView
-from simbridge.ik.settings import SOLVERS
 from simbridge.resources import scenario_files
 from simbridge.robot.pose import Array
 
@@ -81,7 +81,8 @@ class Page:
             arms.
         scale: Size of the goal's frame, m.
         joints: Their names.
-        controlled: Whether a controller moves the arm.
+        setup: The studio's first settings: whether a controller moves the arm, and which solvers
+            may be chosen.
         scenario: The scenario that *Play* runs at first.
     """
 
@@ -93,14 +94,15 @@ class Page:
         height: float | None,
         scale: float,
         joints: Sequence[str],
-        controlled: bool,
+        setup: StudioSetup,
         scenario: str,
     ) -> None:
         self._client = client
+        self._solver_names = setup.solver_names
         self._gui = client.gui
         self._inputs = PanelInputs(client.client_id, self._gui, send)
         self._planar = height is not None
-        self._controlled = controlled
+        self._controlled = not setup.simulated
         self._drives = True
         # Whether a controller's arm moves.
         self._moving = False
@@ -121,7 +123,7 @@ class Page:
 
         tabs = self._gui.add_tab_group()
         with tabs.add_tab("Goal"):
-            if controlled:
+            if self._controlled:
                 self._add_engagement()
             self._add_goal_and_start()
             self._frame = GoalFrame(client, self._inputs, scale, height)
@@ -197,13 +199,13 @@ class Page:
 
     def _add_solvers(self) -> None:
         """Add the choice of the solver and of a second one."""
-        solver = self._gui.add_dropdown("solver", list(SOLVERS))
+        solver = self._gui.add_dropdown("solver", list(self._solver_names))
         self._solver = self._add_field(solver, "solver")
         self._settings.append(self._solver)
         self._solver_folder = self._gui.add_folder("Settings")
 
         hint = "Follows the same goal, in another colour, at its defaults."
-        rival = self._gui.add_dropdown("second solver", [NO_RIVAL, *SOLVERS], hint=hint)
+        rival = self._gui.add_dropdown("second solver", [NO_RIVAL, *self._solver_names], hint=hint)
         self._rival = self._add_field(rival, "rival")
         self._lock_on_controllers(self._rival)
         self._rivals = self._gui.add_html("")

@@ -25,9 +25,18 @@ def studio(flags: StudioFlags) -> int:
     """
     values = vars(flags)
     options = Options(**options_from_flags({name: values[name] for name in STUDIO}, Options))
-    setup = StudioSetup.from_options(flags.robot, flags.solver, options, flags.backend)
+    setup = StudioSetup.from_options(
+        flags.robot, flags.solver, options, flags.backend, second_solver=flags.second_solver
+    )
 
-    with Studio(setup, listen=flags.listen, port=flags.port, scenario=flags.scenario) as server:
+    studio_server = Studio(
+        setup,
+        listen=flags.listen,
+        port=flags.port,
+        scenario=flags.scenario,
+        second_solver=flags.second_solver,
+    )
+    with studio_server as server:
         print(f"Studio: {server.url}")
         print("Ctrl-C ends it.")
         print("Whoever has this address sees the studio and may act in it.")
