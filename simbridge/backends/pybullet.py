@@ -99,10 +99,11 @@ class SimulationSettings:
     is_paced: bool
 
     @staticmethod
-    def of(options: Options) -> SimulationSettings:
-        """Return the settings in the options of a run."""
+    def of(robot: Robot, options: Options) -> SimulationSettings:
+        """Return the settings in the options of a run of an arm."""
+        is_servoj = options.servo_of(robot) == "servoj"
         return SimulationSettings(
-            plant=options.plant_model if options.servo == "servoj" else None,
+            plant=options.plant_model if is_servoj else None,
             feedforward=options.feedforward == "on",
             unmodelled_payload=options.unmodelled_payload,
             gui=options.gui,
@@ -130,7 +131,7 @@ class PyBulletBackend(Backend):
         self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
     ) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
-        self._settings = SimulationSettings.of(options)
+        self._settings = SimulationSettings.of(robot, options)
         plant = self._settings.plant
 
         # Number of physics steps in a period.

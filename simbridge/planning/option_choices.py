@@ -34,7 +34,7 @@ class SharedChoices(TypedDict, total=False):
     floor: Floor | None
     gui: bool
     kinematics: AnyPath | None
-    servo: Servo
+    servo: Servo | None
     servo_gain: float | None
     servo_lookahead: float | None
     plant: AnyPath | None
@@ -54,6 +54,7 @@ class OptionChoices(SharedChoices, total=False):
     """All fields of `Options`."""
 
     frame: Frame
+    base_frame: str | None
     transform: tuple[float, ...]
     anchor: Anchor | None
     topic: str | None
@@ -62,6 +63,7 @@ class OptionChoices(SharedChoices, total=False):
     rate: float | None
     gaps: Gaps | None
     reference: AnyPath | None
+    reference_offset: float | None
     column: Column | None
     sampling: Sampling | None
     hold: Hold | None

@@ -5,9 +5,13 @@ The flag, its help text and the entry in settings.toml follow from that field.
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from dataclasses import Field, field, fields
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
+
+_Options = TypeVar("_Options")
 
 
 def option(
@@ -41,6 +45,24 @@ planned_option = partial(shared_option, table="scenario")
 
 teleop_option = partial(option, commands=("teleop",))
 """An option of teleoperation."""
+
+
+def describe_fields(kind: type[_Options]) -> type[_Options]:
+    """Add the help text of each field to the docstring of a class of options, for `help`.
+
+    Used as a decorator, above that of the dataclass.
+    """
+    head, raises, errors = inspect.cleandoc(kind.__doc__ or "").partition("\nRaises:")
+    lines = [head, "Attributes:"]
+    for option_field in fields(cast(Any, kind)):
+        facts = option_field.metadata
+        unset = facts["unset"] or repr(option_field.default)
+        # Flags may have units for people, a program has SI units.
+        unit = " In SI units." if "units" in facts else ""
+        entry = f"{option_field.name}: {facts['help']}{unit} (default: {unset})"
+        lines += textwrap.wrap(entry, 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    kind.__doc__ = "\n".join([*lines, raises + errors])
+    return kind
 
 
 def flag_name(option_field: Field[Any]) -> str:

@@ -19,6 +19,7 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_field import (
+    describe_fields,
     literal_choices,
     option,
     planned_option,
@@ -63,11 +64,10 @@ def read_floor(text: str) -> Floor:
         raise InvalidParameter("floor", text, "a height in m, or none") from None
 
 
+@describe_fields
 @dataclass(frozen=True)
 class Options:
     """The options of a run or a check, in SI units and radians.
-
-    The help text of each field describes it.
 
     The first fields are those of `ReadOptions`. A cell describes an installation: its values are
     used where an option is left out, and must not be contradicted.
@@ -181,7 +181,12 @@ class Options:
         "KG",
         table="backend",
     )
-    sampling: Sampling | None = option(None, prefix="sample_")
+    sampling: Sampling | None = option(
+        None,
+        "How a slow or noisy source samples the trajectory for the solver.",
+        unset="the scenario's",
+        prefix="sample_",
+    )
     period: float | None = option(None, "Control period.", "S", "the robot's")
     hold: Hold | None = option(
         None,
@@ -232,10 +237,12 @@ class Options:
         "nominal|FILE",
         "the cell's, else the controller's own; nominal in simulation",
     )
-    servo: Servo = shared_option(
-        "servoj",
+    servo: Servo | None = shared_option(
+        None,
         "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at "
-        "gain 300 (docs/validation.md), or by an ideal servo, for work on solvers.",
+        "gain 300 (docs/validation.md), or by an ideal servo, for other arms and for work on "
+        "solvers.",
+        unset="servoj for a UR arm or with options of servoj, else ideal",
     )
     servo_gain: float | None = shared_option(
         None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}"
@@ -381,6 +388,17 @@ class Options:
         check_tuning(plant.lookahead, plant.gain)
         return plant
 
+    def servo_of(self, robot: Robot) -> Servo:
+        """Return how a simulated arm follows commands.
+
+        As chosen; otherwise a UR arm, or one for which servoj is tuned or inverted, by servoj.
+        """
+        if self.servo is not None:
+            return self.servo
+        is_tuned = self.servo_gain is not None or self.servo_lookahead is not None
+        asks_for_servoj = is_tuned or self.plant is not None or self.feedforward == "on"
+        return "servoj" if robot.is_from_ur or asks_for_servoj else "ideal"
+
     @property
     def collision_scene(self) -> CollisionScene:
         """The obstacles that the arm must not touch."""
@@ -494,7 +512,7 @@ class Options:
 
     def _check_ideal_servo(self) -> None:
         """Refuse options of servoj with the ideal servo."""
-        if self.servo == "servoj":
+        if self.servo != "ideal":
             return
 
         flags = []

@@ -255,7 +255,7 @@ def _make_context(
     plant = options.plant_model
 
     predict: Prediction | None = None
-    if options.servo == "servoj":
+    if options.servo_of(robot) == "servoj":
         predict = partial(plant.law(cycle).follow, call=period, begin=plant.phase)
 
     corner_tolerance = options.corner_tolerance

@@ -119,7 +119,7 @@ def record_backend(
     )
 
     # A controller's servo is servoj; a simulated arm may have an ideal one.
-    if simulated_time and options.servo != "servoj":
+    if simulated_time and options.servo_of(robot) == "ideal":
         record.servo = "ideal"
     else:
         plant = options.plant_model

@@ -14,7 +14,7 @@ def describe_plant(backend: BackendRecord) -> str:
     """Return one line: "simulated arm: UR's servoj, gain 2000, lookahead 0.03 s; ..."."""
     if backend.servo != "servoj":
         if backend.simulated_time:
-            return "simulated arm: an ideal servo, not UR's"
+            return "simulated arm: an ideal servo"
         return "servo: the controller's, tuning unknown"
 
     tuning = f"servoj, gain {backend.servo_gain:g}, lookahead {backend.servo_lookahead:g} s"

@@ -25,6 +25,15 @@ from simbridge.robot.workspace import Workspace
 
 # Gravitational acceleration, m/s^2.
 G = 9.81
+# Names of a UR arm's joints in UR's own URDF, which may have a prefix.
+UR_JOINTS = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,16 @@ class Robot:
         for name, placement in (("tool0", self.tool0), ("tcp", self.tool0 * self.tcp)):
             model.addFrame(pin.Frame(name, parent, frame, placement, pin.FrameType.OP_FRAME))
         return model
+
+    @property
+    def is_from_ur(self) -> bool:
+        """Whether it is an arm of Universal Robots, by its series or the names of its joints."""
+        if self.series:
+            return True
+        if self.n != len(UR_JOINTS):
+            return False
+        pairs = zip(self.joint_names, UR_JOINTS, strict=True)
+        return all(name.endswith(ur_name) for name, ur_name in pairs)
 
     @cached_property
     def urdf(self) -> str:

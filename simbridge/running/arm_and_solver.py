@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any, cast
 
 from simbridge.backends import backend_class
@@ -53,7 +53,8 @@ def resolve_arm(
         ControllerError: One of its subclasses: the controller cannot be used.
     """
     kind = backend_class(backend)
-    if options.servo != "servoj" and not kind.capabilities.simulated_time:
+    is_simulated = kind.capabilities.simulated_time
+    if options.servo == "ideal" and not is_simulated:
         needed = (
             f"servoj, which the controller runs with --backend {backend}; the ideal servo is a "
             "simulated one"
@@ -61,6 +62,8 @@ def resolve_arm(
         raise InvalidParameter("servo", options.servo, needed)
 
     arm = equip_arm(robot, solver, options)
+    servo = options.servo_of(arm) if is_simulated else "servoj"
+    options = replace(options, servo=servo)
     controller, described_arm, options = kind.resolve(arm, options)
     if options.servo == "servoj":
         # Making the law refuses a tuning that is unstable at this controller's cycle.

@@ -9,7 +9,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_choices import SharedChoices
-from simbridge.planning.option_field import teleop_option
+from simbridge.planning.option_field import describe_fields, teleop_option
 
 LiveHold = Literal["continue", "zero-order"]
 Filter = Literal["none", "one-euro", "butterworth"]
@@ -70,11 +70,10 @@ class LiveChoices(SharedChoices, total=False):
     lead: bool
 
 
+@describe_fields
 @dataclass(frozen=True)
 class LiveOptions:
     """Options for the inputs of a live session, in SI units and radians.
-
-    The help text of each field describes it.
 
     Raises:
         InvalidParameter, UnknownName: A value is invalid.

@@ -103,6 +103,10 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
     if start is not None and not is_simulated(backend):
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
 
+    # To lead the arm is to invert servoj.
+    if live_options.lead and run_choices.get("servo") is None:
+        run_choices["servo"] = "servoj"
+
     # The arm, completed from the cell and by its controller, and a solver for it.
     ready_solver = solver if isinstance(solver, Solver) else None
     controller, arm, options = resolve_arm(backend, robot, ready_solver, Options(**run_choices))

@@ -346,4 +346,4 @@ def test_the_ideal_servo_hardly_trails(run, short):
 
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["servo_law_error"] is None
-    assert "an ideal servo, not UR's" in summary["plant_model"]
+    assert summary["plant_model"] == "simulated arm: an ideal servo"
