@@ -45,6 +45,7 @@ ALWAYS_DIFFERENT = (
     "kinematics.placements",
     "controller.kinematics_checksum",
     "solver.host_step_time_s",
+    "solver.notes",
 )
 """Beginnings of the names of settings that differ between any two runs."""
 

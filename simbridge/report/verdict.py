@@ -620,7 +620,7 @@ def _recorded_samples(evaluation: Evaluation, summary: Summary) -> str:
 def _cautions(evaluation: Evaluation, summary: Summary) -> list[str]:
     """Return sentences about limits to the meaning of the numbers."""
     is_session = summary["inputs"] is not None
-    cautions = list(summary["plant_notes"])
+    cautions = [*summary["plant_notes"], *summary["solver_notes"]]
 
     # In a session it is the limiter that leads from one input to the next.
     if not is_session and evaluation.log.limited.any():

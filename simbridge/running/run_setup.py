@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.errors import InvalidParameter
@@ -39,7 +39,7 @@ from simbridge.running.arm_and_solver import (
     resolve_arm,
 )
 from simbridge.running.replay import load_replay
-from simbridge.running.step_timing import measure_step_time
+from simbridge.running.step_timing import StepTimes, measure_step_times
 from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.ur.controller_facts import ControllerFacts
 
@@ -72,15 +72,24 @@ class Prepared:
 
     @property
     def solver_notes(self) -> tuple[str, ...]:
-        """Notes on how the solver treats this plan, as sentences (see `Solver.notes`)."""
-        return self.solver.notes(self.plan.targets, self.plan.solution[0])
+        """Notes on how the solver treats this plan, and on slow steps, as sentences."""
+        notes = self.solver.notes(self.plan.targets, self.plan.solution[0])
+        if self.step_times is None:
+            return notes
+        slow_note = self.step_times.note(f"The solver {self.solver.name}", self.plan.period)
+        return (*notes, slow_note) if slow_note else notes
 
     @cached_property
-    def host_step_time(self) -> float | None:
-        """Mean time of a solver's step on this computer, s; None where no solver was needed."""
+    def step_times(self) -> StepTimes | None:
+        """Times of a solver's steps on this computer; None where no solver was needed."""
         if self.options.plan is not None:
             return None
-        return measure_step_time(self.solver, self.plan)
+        return measure_step_times(self.solver, self.plan)
+
+    @property
+    def host_step_time(self) -> float | None:
+        """Mean time of a solver's step on this computer, s; None where no solver was needed."""
+        return None if self.step_times is None else self.step_times.mean
 
     @property
     def reported_kinematics(self) -> DhTable | None:
@@ -340,19 +349,87 @@ def _default_start(controller: ControllerFacts | None) -> StartChoice:
     return "auto" if controller is None else "home"
 
 
-def check_facts(prepared: Prepared) -> dict[str, Any]:
+class StartFacts(TypedDict):
+    """Where a plan begins, and why not at home."""
+
+    joints: list[float]
+    reason: str
+
+
+class ClearanceFacts(TypedDict):
+    """The smallest clearance of a plan, m, and between which bodies."""
+
+    distance_m: float
+    bodies: list[str]
+
+
+class CheckFacts(TypedDict):
+    """A plan and its peaks, as `simbridge check --json` prints them (SI units).
+
+    Attributes:
+        scenario: Name of the scenario.
+        read_as: How the file of targets was read; None where there is none.
+        reference_read_as: How the file of the reference was read; None where there is none.
+        robot: Name of the arm.
+        solver: Name of the solver.
+        period_s: Control period, s.
+        samples: Number of setpoints.
+        duration_s: Duration of the plan, s.
+        trajectory_duration_s: Duration of the trajectory, s.
+        limited_samples: Number of setpoints that the limiter changed.
+        predicted_lag_s: Lag of the solver, s; None where no formula is known.
+        kinematics: The kinematics of the plan.
+        plant_model: What follows the commands, in one line.
+        plant_notes: Remarks on what follows the commands, as sentences.
+        feedforward: Whether commands are sent ahead of the setpoints.
+        command_lead_rad: `{max}`: by how much commands lead the arm; None without feedforward.
+        solver_notes: Remarks on how the solver treats the plan, as sentences.
+        robot_notes: Decisions that were made when the arm was read, as sentences.
+        start: Where the plan begins, if not at home.
+        peak_joint_velocity: Largest velocity of each joint, rad/s.
+        peak_velocity_jump: Largest velocity jump of each joint, rad/s.
+        peak_tool_speed: Largest speed of the tool, m/s.
+        clearance: The smallest clearance; None for an arm without shapes.
+    """
+
+    scenario: str
+    read_as: str | None
+    reference_read_as: str | None
+    robot: str
+    solver: str
+    period_s: float
+    samples: int
+    duration_s: float
+    trajectory_duration_s: float
+    limited_samples: int
+    predicted_lag_s: float | None
+    kinematics: KinematicsSummary
+    plant_model: str
+    plant_notes: list[str]
+    feedforward: bool
+    command_lead_rad: dict[str, float] | None
+    solver_notes: list[str]
+    robot_notes: list[str]
+    start: StartFacts | None
+    peak_joint_velocity: list[float]
+    peak_velocity_jump: list[float]
+    peak_tool_speed: float
+    clearance: ClearanceFacts | None
+
+
+def check_facts(prepared: Prepared) -> CheckFacts:
     """Return a plan and its peaks as `simbridge check --json` prints them (SI units)."""
     robot = prepared.robot
     plan = prepared.plan
     peaks = prepared.peaks
 
-    start = None
+    start: StartFacts | None = None
     if plan.start is not None:
         start = {"joints": plan.start.joints.tolist(), "reason": plan.start.reason}
     reference_read_as = None
     if prepared.scenario.targets is not None:
         reference_read_as = prepared.scenario.trajectory.read_as or None
-    clearance = None
+    clearance: ClearanceFacts | None = None
     if peaks.clearance is not None:
         clearance = {
             "distance_m": peaks.clearance.distance,
