@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test docs bench soak urcl coverage test-lowest lint clean reinstall
+.PHONY: help run test docs bench soak urcl coverage test-lowest schemas lint clean reinstall
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,9 @@ coverage: $(VENV)/.installed-dev ## measure which lines the tests run, those of 
 
 test-lowest: ## run the tests on Python 3.10 with the oldest versions that pyproject.toml allows
 	$(MAKE) test VENV=$(VENV)-lowest PYTHON=$(or $(PYTHON),python3.10) RESOLUTION=lowest-direct
+
+schemas: $(VENV)/.installed ## write docs/schemas, the JSON schemas of what programs read
+	$(VENV)/bin/python -m simbridge.cli.json_schemas docs/schemas
 
 lint: $(VENV)/.installed-dev ## check style, formatting, complexity, types and imports
 	$(VENV)/bin/python -m ruff check .

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pkgutil
 from collections.abc import Mapping
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 from simbridge.bench import Part, Row
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
+from simbridge.json_output import print_json
 from simbridge.text import make_table
 
 # The parts, and the function that measures each and returns its rows.
@@ -51,7 +51,7 @@ def bench(
             rows += measure(**duration)
 
     if as_json:
-        print(json.dumps([dict(zip(KEYS, row, strict=True)) for row in rows], indent=2))
+        print_json({"figures": [dict(zip(KEYS, row, strict=True)) for row in rows]})
     else:
         console.print(make_table(COLUMNS, rows, left=("compared to",)))
     return 0

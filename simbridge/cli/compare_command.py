@@ -5,7 +5,6 @@ It shows tables of at most 60 columns, and writes compare.html.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.prediction import Deviations, PredictionError
 from simbridge.files.writing import write_file, writing
+from simbridge.json_output import print_json
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_columns import motion_columns
 from simbridge.report.compare_headline import comparison_headline
@@ -79,7 +79,7 @@ def compare(flags: CompareFlags) -> int:
         facts: dict[str, Any] = {"page": str(page), **comparison.as_dict()}
         if flags.figures is not None:
             facts["figures"] = [str(file) for file in figures]
-        print(json.dumps(facts, indent=2, allow_nan=False))
+        print_json(facts)
     else:
         _show_runs(comparison, page, verbose=flags.verbose)
         for file in figures:
@@ -112,7 +112,7 @@ def _compare_sweeps(paths: Sequence[Path], out: str | None, *, as_json: bool) ->
             "sweeps": list(comparison.names),
             "points": _point_facts(comparison),
         }
-        print(json.dumps(facts, indent=2))
+        print_json(facts)
     else:
         _show_sweeps(comparison, page)
     return 0

@@ -5,7 +5,6 @@ It shows tables of at most 60 columns, and writes evaluation.json.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +26,7 @@ from simbridge.evaluation.external_measurement import (
 )
 from simbridge.evaluation.repeats_summary import RepeatsSummary, common_summary
 from simbridge.evaluation.summary import what_ran
+from simbridge.json_output import print_json
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.repeats_page import mean_headline, write_repeats_page
 from simbridge.report.verdict import sentence, source_of
@@ -94,7 +94,7 @@ def _evaluate_run(
     evaluation.directory.write_evaluation(result)
 
     if as_json:
-        print(json.dumps(result, indent=2, allow_nan=False))
+        print_json(result)
         return
     facts = {**what_ran(evaluation.settings), "outcome": evaluation.outcome}
     _show_run(result, facts, find_marker=find_marker)
@@ -119,7 +119,7 @@ def _evaluate_repeats(
     write_repeats_page(directory, summary, result)
 
     if as_json:
-        print(json.dumps(result, indent=2, allow_nan=False))
+        print_json(result)
         return
     _show_repeats(result, {**summary}, find_marker=find_marker)
     print(f"Written: {directory.evaluation_file}")

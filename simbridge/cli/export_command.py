@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from simbridge.cli.flags import ExportFlags
 from simbridge.errors import UnknownName
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.json_output import print_json
 from simbridge.recording.export import EXPORTERS
 
 
@@ -29,7 +29,7 @@ def export(flags: ExportFlags) -> int:
 
     paths = [str(path) for path in files]
     if flags.as_json:
-        print(json.dumps({"written": paths}, indent=2))
+        print_json({"written": paths})
     else:
         print("\n".join(paths))
     return 0

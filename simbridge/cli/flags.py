@@ -298,7 +298,9 @@ class StudioFlags:
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
     backend: LiveArm = SIMULATION
     solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
-    """The inverse-kinematics solver at the beginning."""
+    """The inverse-kinematics solver at the beginning, or yours as module:function."""
+    second_solver: Annotated[str, optional_arg("NAME", "none")] = ""
+    """A second solver on the same goal, or yours as module:function; in simulation."""
     listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; beyond this computer there is no encryption (docs/studio.md)."""
     port: Annotated[int, arg(metavar="PORT")] = 8080

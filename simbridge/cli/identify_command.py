@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from simbridge.identification.data import (
     write_plant,
 )
 from simbridge.identification.identification import identify as identify_samples
+from simbridge.json_output import print_json
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics_source import with_kinematics
@@ -74,8 +74,7 @@ def identify(flags: IdentifyFlags) -> int:
     identification["notes"] += [f"{flags.commands}: {note}" for note in notes]
 
     if flags.as_json:
-        facts = {"recording": recording, **identification}
-        print(json.dumps(facts, indent=2, allow_nan=False))
+        print_json({"recording": recording, **identification})
     else:
         _show(recording, samples, identification)
     if flags.out is not None:

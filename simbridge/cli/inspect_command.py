@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from dataclasses import replace
@@ -14,6 +13,7 @@ from simbridge.cli import terminal
 from simbridge.cli.flags import InspectFlags
 from simbridge.cli.run_command import choose_options
 from simbridge.console import Terminal
+from simbridge.json_output import print_json
 from simbridge.planning.inspection import Spread, TrajectoryFacts
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.placement import PLACEMENT_IS_A_GUESS, flag_of
@@ -47,7 +47,7 @@ def inspect(flags: InspectFlags) -> int:
         facts = replace(facts, placement=None if placement is None else tuple(placement.tolist()))
 
     if flags.as_json:
-        print(json.dumps(facts.as_dict(), indent=2))
+        print_json(facts.as_dict())
     else:
         _show(facts, gaps_are_treated=options.gaps is not None, verbose=flags.verbose)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from simbridge.errors import Interrupted
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeats_summary import common_summary
 from simbridge.evaluation.summary import Summary, summarize
+from simbridge.json_output import print_json
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.recording.run_record import SessionRecord
@@ -94,7 +94,7 @@ def report(flags: ReportFlags) -> int:
         raise Interrupted(message, signal_number(error)) from None
 
     if flags.as_json:
-        print(json.dumps(rewritten.facts, indent=2))
+        print_json(rewritten.facts)
     else:
         print("\n".join(rewritten.files))
     return rewritten.status

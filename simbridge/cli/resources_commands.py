@@ -5,13 +5,12 @@ They read TOML and docstrings, so that they are quick.
 
 from __future__ import annotations
 
-import json
-
 from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli.flags import RobotsFlags, ScenariosFlags
 from simbridge.console import Terminal
+from simbridge.json_output import print_json
 from simbridge.resources import robot_files, scenario_description, scenario_files
 from simbridge.text import make_table
 
@@ -23,7 +22,7 @@ def robots(flags: RobotsFlags) -> int:
 
     facts = [robot_facts(path) for path in robot_files().values()]
     if flags.as_json:
-        print(json.dumps(facts, indent=2))
+        print_json({"robots": facts})
         return 0
 
     columns = ("robot", "title", "joints", "controller", "period", "arm length")
@@ -48,7 +47,7 @@ def scenarios(flags: ScenariosFlags) -> int:
     descriptions = {name: scenario_description(path) for name, path in scenario_files().items()}
     if flags.as_json:
         facts = [{"scenario": name, "description": text} for name, text in descriptions.items()]
-        print(json.dumps(facts, indent=2))
+        print_json({"scenarios": facts})
         return 0
 
     table = Table("scenario", "description", box=None, pad_edge=False)

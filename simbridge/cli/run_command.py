@@ -6,7 +6,6 @@ be refused.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from simbridge.cli.option_flags import options_from_flags
 from simbridge.cli.progress_line import ProgressLine, progress_line
 from simbridge.console import Terminal
 from simbridge.errors import Interrupted
+from simbridge.json_output import print_json
 from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.scenario import Scenario
@@ -63,8 +63,7 @@ def run(flags: RunFlags) -> int:
 
     try:
         if flags.as_json:
-            facts = {"run": str(finished.directory), **finished.summary}
-            print(json.dumps(facts, indent=2))
+            print_json({"run": str(finished.directory), **finished.summary})
         else:
             if isinstance(finished, runner.Run):
                 run_tables.show_run(finished.summary, finished.directory, verbose=flags.verbose)
@@ -90,7 +89,7 @@ def check(flags: CheckFlags) -> int:
     """
     prepared = _prepare(flags, SIMULATION)
     if flags.as_json:
-        print(json.dumps(check_facts(prepared), indent=2))
+        print_json(check_facts(prepared))
     else:
         _show_check(prepared, verbose=flags.verbose)
     return 0

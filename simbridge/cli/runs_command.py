@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from simbridge.cli.flags import NEWEST_RUN, RunsFlags
 from simbridge.cli.listed_runs import COLUMNS, NAMES, ListedRun, list_runs, settings_of_repeats
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter, NotARun, UnknownName
+from simbridge.json_output import print_json
 from simbridge.text import make_table
 
 # Where runs are made unless --out says otherwise.
@@ -51,7 +51,7 @@ def runs(flags: RunsFlags) -> int:
         entries = entries[: flags.limit]
 
     if flags.as_json:
-        print(json.dumps([run.as_dict() for run in entries], indent=2))
+        print_json({"runs": [run.as_dict() for run in entries]})
     elif entries:
         _show(entries)
     else:

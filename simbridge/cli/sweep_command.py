@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from simbridge.cli.flags import SweepFlags
 from simbridge.cli.terminal import NARROW_COLUMNS
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
+from simbridge.json_output import print_json_line
 from simbridge.sweeps.grid import Grid, read_grid, read_points, split_assignments
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
@@ -65,8 +65,7 @@ def sweep(flags: SweepFlags) -> int:
         )
 
     if flags.as_json:
-        facts = {"directory": str(finished.directory), "points": len(finished.identities)}
-        print(json.dumps(facts))
+        print_json_line({"directory": str(finished.directory), "points": len(finished.identities)})
     else:
         _show(finished, VERBOSE_POINTS if flags.verbose else SHOWN_POINTS)
     has_failures = any(row["outcome"] == FAILED for row in finished.rows("outcome"))
@@ -204,7 +203,7 @@ def _print_row(state: Progress) -> None:
         if text:
             value = number(state.last, name)
             facts[name] = text if name in FIXED or math.isnan(value) else value
-    print(json.dumps(facts), flush=True)
+    print_json_line(facts)
 
 
 def _counts(state: Progress) -> str:

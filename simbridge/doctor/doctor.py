@@ -20,6 +20,7 @@ from simbridge.doctor import (
 from simbridge.doctor.cell_start import start_cell
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter
+from simbridge.json_output import print_json
 from simbridge.kernels.cache import cache_directory
 from simbridge.recording.record_tables import installed
 from simbridge.robot.calibration_file import read_calibration
@@ -130,7 +131,7 @@ def _is_for_ursim(kind: type[Backend] | None, survey: Survey) -> bool:
 
 def _print(title: str, results: Sequence[Finding], *, as_json: bool) -> None:
     if as_json:
-        print(findings.as_json(title, results))
+        print_json(findings.as_facts(title, results))
     else:
         findings.show(title, results)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -70,16 +69,14 @@ def unknown(check: str, port: int) -> Finding:
     return failure(check, f"not known while port {port} does not answer", FIX_PORTS)
 
 
-def as_json(title: str, findings: Sequence[Finding]) -> str:
+def as_facts(title: str, findings: Sequence[Finding]) -> dict[str, Any]:
     """Return what `simbridge doctor --json` prints."""
-    facts = []
-    for finding in findings:
-        values = asdict(finding)
-        # Programs that read the JSON find the fix under "mend".
-        facts.append({"mend" if key == "fix" else key: values[key] for key in values})
-
     has_failures = any(finding.status == "fail" for finding in findings)
-    return json.dumps({"checked": title, "passed": not has_failures, "findings": facts}, indent=2)
+    return {
+        "checked": title,
+        "passed": not has_failures,
+        "findings": [asdict(finding) for finding in findings],
+    }
 
 
 def show(title: str, findings: Sequence[Finding], console: Terminal | None = None) -> None:

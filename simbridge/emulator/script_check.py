@@ -7,7 +7,6 @@ not fit their function, and variables that nothing sets, also in branches that n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.functions import Builtin
 from simbridge.errors import InputFileError
+from simbridge.json_output import print_json
 
 
 def check_files(files: tuple[str, ...], known: Mapping[str, Builtin], as_json: bool) -> int:
@@ -34,7 +34,7 @@ def check_files(files: tuple[str, ...], known: Mapping[str, Builtin], as_json: b
     """
     results = {file: check_source(_read(file), known) for file in files}
     if as_json:
-        print(json.dumps(results, indent=2))
+        print_json({"files": results})
     else:
         for file, result in results.items():
             print("\n".join(_lines(file, result)))

@@ -17,6 +17,7 @@ from simbridge.console import Terminal
 from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.experiments.outcome import Outcome, format_number
 from simbridge.files.writing import write_file
+from simbridge.json_output import print_json, versioned
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.text import make_table
 
@@ -55,7 +56,7 @@ def run_experiment(parameters: ExperimentParameters) -> int:
     results = _results(name, parameters, outcome)
     write_results(directory, results, outcome)
     if parameters.json:
-        print(json.dumps({"directory": str(directory), **results}, indent=2))
+        print_json({"directory": str(directory), **results})
     else:
         _show(Terminal(), outcome, directory)
     return 0
@@ -98,7 +99,8 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
 
 def write_results(directory: Path, results: Mapping[str, Any], outcome: Outcome) -> None:
     """Write results.json and the plots into a directory."""
-    write_file(directory / RESULTS, json.dumps(results).encode() + b"\n", follow_links=False)
+    text = json.dumps(versioned(results)) + "\n"
+    write_file(directory / RESULTS, text.encode(), follow_links=False)
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 

@@ -25,6 +25,7 @@ from simbridge.files.decompression import expansion
 from simbridge.files.reading import MIB, open_file, read_bytes, read_text
 from simbridge.files.toml_file import decode_toml
 from simbridge.files.writing import clear_name, replacing, write_file, writing
+from simbridge.json_output import versioned
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_record import Record
 from simbridge.recording.samples import LogColumns
@@ -216,7 +217,7 @@ class RunDirectory:
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
-        self._write_json(self.summary_file, summary)
+        self._write_json(self.summary_file, versioned(summary))
 
     def summary(self, kind: type | None = None) -> dict[str, Any]:
         """Read summary.json.
@@ -234,7 +235,7 @@ class RunDirectory:
 
     def write_evaluation(self, evaluation: dict[str, Any]) -> None:
         """Write evaluation.json: the external measurement."""
-        self._write_json(self.evaluation_file, evaluation)
+        self._write_json(self.evaluation_file, versioned(evaluation))
 
     def evaluation(self) -> dict[str, Any] | None:
         """Read evaluation.json; None without an external measurement."""

@@ -30,7 +30,7 @@ def test_rows_are_printed_as_a_table(quick_live, capsys):
 def test_rows_are_printed_as_json(quick_live, capsys):
     status = bench("live", as_json=True)
 
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capsys.readouterr().out)["figures"]
     assert status == 0
     assert tuple(row) == KEYS
     assert row["median"] == "0.5 min"

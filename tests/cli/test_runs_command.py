@@ -12,7 +12,7 @@ import pytest
 def listed(cli, *flags):
     answer = cli("runs", *flags, "--json")
     assert answer.status == 0, answer.err
-    return {run["run"].removeprefix("runs/"): run for run in json.loads(answer.out)}
+    return {run["run"].removeprefix("runs/"): run for run in json.loads(answer.out)["runs"]}
 
 
 def test_the_newest_of_every_kind_comes_first(cli, here, line_run):

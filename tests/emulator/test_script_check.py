@@ -31,7 +31,7 @@ def test_each_file_is_checked_by_itself(cli, tmp_path):
     answer = cli("emulate", "--json", "--check", good, unknown, broken)
 
     assert answer.status == 1
-    assert json.loads(answer.out) == {
+    assert json.loads(answer.out)["files"] == {
         good: {"compiles": True, "error": None, "unknown": [], "calls": {}, "faults": []},
         unknown: {
             "compiles": True,
@@ -86,7 +86,7 @@ def test_a_fault_has_its_reason(cli, tmp_path):
     [faulty] = files(tmp_path, faulty="set_tcp(p[0, 0, 0, 0, 0, 0], name=1)\n")
     answer = cli("emulate", "--json", "--check", faulty)
 
-    [fault] = json.loads(answer.out)[faulty]["faults"]
+    [fault] = json.loads(answer.out)["files"][faulty]["faults"]
 
     assert fault == {
         "line": 1,

@@ -17,12 +17,12 @@ def printed(answer):
 
 
 def test_robots_and_scenarios_are_listed_for_machines(cli):
-    robots = printed(cli("robots", "--json"))
+    robots = printed(cli("robots", "--json"))["robots"]
 
     assert [robot["robot"] for robot in robots] == list(robot_files())
     assert all(robot["period_s"] > 0.0 and robot["arm_length_m"] > 0.0 for robot in robots)
 
-    scenarios = printed(cli("scenarios", "--json"))
+    scenarios = printed(cli("scenarios", "--json"))["scenarios"]
     assert [scenario["scenario"] for scenario in scenarios] == list(scenario_files())
     assert all(scenario["description"] for scenario in scenarios)
 

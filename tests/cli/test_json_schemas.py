@@ -1,0 +1,111 @@
+"""What programs read is versioned, and follows the JSON schemas in docs/schemas."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simbridge.cli.json_schemas import OUTPUTS, schema_text
+from simbridge.json_output import SCHEMA_VERSION
+from tests.json_schema import faults
+
+pytestmark = pytest.mark.usefixtures("without_pages")
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+
+
+def check(text, name):
+    """Assert that a text is JSON by the schema of this name, without undeclared fields."""
+    value = json.loads(text)
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text())
+
+    assert faults(value, schema, schema) == []
+    assert set(value) <= set(schema["properties"])
+    return value
+
+
+def test_the_schemas_in_the_docs_are_those_of_the_types():
+    """`make schemas` writes them."""
+    files = {path.stem: path.read_text() for path in SCHEMAS.glob("*.json")}
+
+    assert files == {name: schema_text(name) for name in OUTPUTS}
+
+
+def test_each_schema_is_listed():
+    page = (SCHEMAS.parent / "json.md").read_text()
+
+    assert [name for name in OUTPUTS if f"schemas/{name}.json" not in page] == []
+
+
+def test_a_run_and_its_summary_follow_their_schemas(cli, line, tmp_path):
+    run = tmp_path / "run"
+
+    printed = check(cli("run", line, "--out", run, "--json").out, "run")
+    summary = check((run / "summary.json").read_text(), "summary")
+
+    assert printed == {**summary, "run": str(run)}
+    assert summary["schema_version"] == SCHEMA_VERSION
+    assert check(cli("export", run, "--to", "tum", "--json").out, "export")
+    assert check(cli("runs", tmp_path, "--json").out, "runs")
+
+
+def test_repeats_follow_their_schemas(cli, line, tmp_path):
+    answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "both", "--json")
+
+    check(answer.out, "run_repeats")
+    check((tmp_path / "both" / "summary.json").read_text(), "repeats_summary")
+
+
+@pytest.mark.parametrize("command", ["check", "inspect"])
+def test_commands_before_a_run_follow_their_schemas(cli, line, command):
+    check(cli(command, line, "--json").out, command)
+
+
+@pytest.mark.parametrize("command", ["robots", "scenarios"])
+def test_lists_follow_their_schemas(cli, command):
+    check(cli(command, "--json").out, command)
+
+
+def test_the_doctor_follows_its_schema(cli):
+    value = check(cli("doctor", "--backend", "pybullet", "--json").out, "doctor")
+
+    assert {"check", "status", "seen", "fix", "table"} == set(value["findings"][0])
+
+
+def test_a_script_check_follows_its_schema(cli, tmp_path):
+    (tmp_path / "a.script").write_text("movej([0,0,0,0,0,0])\nfoo()\n")
+
+    check(cli("emulate", "--check", tmp_path / "a.script", "--json").out, "emulate_check")
+
+
+def test_each_line_of_a_sweep_is_versioned(cli, line, tmp_path):
+    answer = cli(
+        "sweep", line, "--grid", "solver.kp=5,10", "--plan-only", "--jobs", 1,
+        "--out", tmp_path / "sweep", "--json",
+    )  # fmt: skip
+    *points, last = answer.out.splitlines()
+
+    assert len(points) == 2
+    assert {json.loads(point)["schema_version"] for point in points} == {SCHEMA_VERSION}
+    assert check(last, "sweep")["points"] == 2
+
+
+def test_a_comparison_follows_its_schema(cli, line, tmp_path):
+    for name in ("one", "two"):
+        cli("run", line, "--out", tmp_path / name)
+
+    answer = cli("compare", tmp_path / "one", tmp_path / "two", "--out", tmp_path, "--json")
+
+    check(answer.out, "compare")
+
+
+def test_an_experiment_follows_its_schema(cli, tmp_path):
+    answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json")
+    value = json.loads(answer.out)
+    schema = json.loads((SCHEMAS / "experiment.json").read_text())
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+
+    assert faults(value, schema, schema) == []
+    assert value == {**results, "directory": str(tmp_path / "out")}
