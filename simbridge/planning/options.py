@@ -312,12 +312,7 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        # A program may give a switch as True or False, and a cell by its file.
-        if isinstance(self.feedforward, bool):
-            object.__setattr__(self, "feedforward", "on" if self.feedforward else "off")
-        if self.cell is not None and not isinstance(self.cell, Cell):
-            object.__setattr__(self, "cell", load_cell(self.cell))
-
+        self._convert_values()
         for name, choices in _choices().items():
             value = getattr(self, name)
             if value is not None and value not in choices:
@@ -339,6 +334,13 @@ class Options:
             recommended = None if self.cell is None else self.cell.feedforward
             object.__setattr__(self, "feedforward", recommended or "off")
         self._check_ideal_servo()
+
+    def _convert_values(self) -> None:
+        """Convert what a program may give: a switch as True or False, and a cell by its file."""
+        if isinstance(self.feedforward, bool):
+            object.__setattr__(self, "feedforward", "on" if self.feedforward else "off")
+        if self.cell is not None and not isinstance(self.cell, Cell):
+            object.__setattr__(self, "cell", load_cell(self.cell))
 
     @property
     def reading(self) -> ReadOptions:
