@@ -13,7 +13,13 @@ from typing import Any, TypedDict
 
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.errors import InvalidParameter
-from simbridge.ik.callable_solver import SolverFunction, UserSolver, is_factory, make_custom_solver
+from simbridge.ik.callable_solver import (
+    RECORDED_JOINTS,
+    SolverFunction,
+    UserSolver,
+    is_factory,
+    make_custom_solver,
+)
 from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
@@ -38,6 +44,7 @@ from simbridge.running.arm_and_solver import (
     recorded_joints_solver,
     resolve_arm,
 )
+from simbridge.running.posture_drift import posture_note
 from simbridge.running.replay import load_replay
 from simbridge.running.step_timing import StepTimes, measure_step_times
 from simbridge.sessions.recorded_session import RecordedSession
@@ -72,12 +79,14 @@ class Prepared:
 
     @property
     def solver_notes(self) -> tuple[str, ...]:
-        """Notes on how the solver treats this plan, and on slow steps, as sentences."""
-        notes = self.solver.notes(self.plan.targets, self.plan.solution[0])
-        if self.step_times is None:
-            return notes
-        slow_note = self.step_times.note(f"The solver {self.solver.name}", self.plan.period)
-        return (*notes, slow_note) if slow_note else notes
+        """Notes on how the solver treats this plan, its slow steps and drift, as sentences."""
+        notes = list(self.solver.notes(self.plan.targets, self.plan.solution[0]))
+        if self.solver.name != RECORDED_JOINTS:
+            notes.append(posture_note(self.solver, self.plan))
+        if self.step_times is not None:
+            name = f"The solver {self.solver.name}"
+            notes.append(self.step_times.note(name, self.plan.period))
+        return tuple(note for note in notes if note)
 
     @cached_property
     def step_times(self) -> StepTimes | None:

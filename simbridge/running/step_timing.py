@@ -50,7 +50,7 @@ class StepTimes:
         return (
             f"{name} {often} longer than the control period on this computer: "
             f"{milliseconds(self.median)} ms median, {milliseconds(self.p99)} ms p99 of "
-            f"{self.count} steps; the period is {milliseconds(period)} ms. A run is solved in "
+            f"{self.count} steps; the period is {1e3 * period:g} ms. A run is solved in "
             "advance, but a live session with it falls behind."
         )
 

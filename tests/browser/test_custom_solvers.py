@@ -9,6 +9,7 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.errors import ForeignSolverError, InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
+from tests.ports import free_port
 from tests.user.test_solver_factories import MODULE
 
 
@@ -64,7 +65,9 @@ def test_a_controllers_studio_has_no_second_solver():
 
 
 def test_a_studio_begins_with_both_solvers(solver):
-    studio = simbridge.studio(robot="ur10", solver=solver, second_solver="pseudoinverse", port=0)
+    studio = simbridge.studio(
+        robot="ur10", solver=solver, second_solver="pseudoinverse", port=free_port()
+    )
     studio.close()
 
     assert studio.workspace.setup.solver == solver

@@ -16,7 +16,7 @@ from simbridge.trajectory import square
 pytestmark = pytest.mark.usefixtures("without_pages")
 
 UR5E = load_robot("ur5e")
-SMALL = simbridge.Scenario(square(side=0.05, laps=1), name="small")
+SMALL = simbridge.Scenario(square(side=0.05, laps=1), name="small", on_limits="limit")
 INNER = simbridge.Pseudoinverse(UR5E)
 
 
@@ -33,7 +33,7 @@ def test_a_slow_step_is_said_with_median_p99_and_period():
     note = StepTimes(mean=0.004, median=0.0041, p99=0.0062, count=50).note("my_ik:step", 0.002)
 
     assert note.startswith("my_ik:step takes longer than the control period on this computer: ")
-    assert "4.1 ms median, 6.2 ms p99 of 50 steps; the period is 2 ms" in note
+    assert "4.10 ms median, 6.20 ms p99 of 50 steps; the period is 2 ms" in note
 
 
 def test_a_step_that_is_slow_now_and_then_is_said():
@@ -46,7 +46,7 @@ def test_a_fast_solver_has_no_note():
 
 
 def test_plan_of_a_slow_solver_has_a_note():
-    prepared = prepare(SMALL, robot="ur5e", solver=slow, options=simbridge.Options(speed_scale=4.0))
+    prepared = prepare(SMALL, robot="ur5e", solver=slow)
 
     (note,) = prepared.solver_notes
 

@@ -1,0 +1,41 @@
+"""A redundant arm that does not return to its posture is said to drift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simbridge
+from simbridge.robot import load_robot
+from simbridge.running.posture_drift import posture_note
+from simbridge.running.run_setup import prepare
+
+PLANAR = load_robot("planar3r")
+
+
+def notes_of(solver, robot="planar3r", scenario="square_tracking"):
+    return prepare(scenario, robot=robot, solver=solver).solver_notes
+
+
+def test_a_redundant_arm_that_drifts_is_named_with_its_joint():
+    prepared = prepare("square_tracking", robot="planar3r", solver="pseudoinverse")
+    solution = prepared.plan.solution
+    drift = np.degrees(np.abs(solution[-1] - solution[0]))
+
+    note = posture_note(prepared.solver, prepared.plan)
+
+    assert note in prepared.solver_notes
+    assert "3 joints for 2 task coordinates" in note
+    assert f"joint_{np.argmax(drift) + 1} is " in note
+    shown = float(note.split(" is ")[-1].split("°")[0])
+    assert shown == pytest.approx(drift.max(), rel=0.01)
+
+
+def test_an_arm_that_holds_its_posture_has_no_note():
+    settings = simbridge.DampedLeastSquaresParameters(stiffness=(0.1,))
+
+    assert not any("redundant" in note for note in notes_of(settings))
+
+
+def test_an_arm_without_joints_to_spare_has_no_note():
+    assert notes_of("pseudoinverse", robot="ur10") == ()
