@@ -30,7 +30,7 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
     if survey.arm is None:
         return unknown("calibration", tables.PRIMARY)
 
-    kind = "nominal (URSim)" if is_ursim(survey.arm.checksum) else "calibrated"
+    kind = "nominal (URSim's checksum)" if is_ursim(survey.arm.checksum) else "calibrated"
     try:
         arm = calibrate(robot, survey.arm.kinematics)
     except InvalidParameter as error:

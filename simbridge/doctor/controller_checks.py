@@ -72,16 +72,24 @@ def check_software(survey: Survey) -> Finding:
 
 
 def check_kind(survey: Survey, *, ursim: bool) -> Finding:
-    """Check that it is URSim or a real arm, as chosen with --backend."""
+    """Check that it is URSim or a real arm, as chosen with --backend.
+
+    The emulator stands for the one or the other, by its kinematics.
+    """
     if survey.arm is None:
         return unknown("arm or URSim", tables.PRIMARY)
+
+    is_emulated = survey.kind == "emulator"
     if is_ursim(survey.arm.checksum):
-        seen = "URSim (kinematics checksum all ones)"
-        return warning("arm or URSim", seen, "For URSim use --backend ursim.", unless=ursim)
-    fix = (
-        "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
-    )
-    return failure("arm or URSim", "a real arm (it has its own calibration)", fix, unless=not ursim)
+        model = ", as URSim's" if is_emulated else ""
+        seen = f"{survey.kind} (kinematics checksum all ones{model})"
+        fix = f"For {'the emulator' if is_emulated else 'URSim'} use --backend ursim."
+        return warning("arm or URSim", seen, fix, unless=ursim)
+
+    model = ", as a real arm" if is_emulated else ""
+    seen = f"{survey.kind} (it has its own calibration{model})"
+    fix = "It is not URSim, so --backend ursim refuses to move it. Use --backend real."
+    return failure("arm or URSim", seen, fix, unless=not ursim)
 
 
 def check_remote_control(survey: Survey) -> Finding:
@@ -109,7 +117,7 @@ def check_robot_mode(survey: Survey, *, ursim: bool) -> Finding:
     mode = survey.state.robot_mode
     seen = tables.mode_label(mode, tables.RobotMode)
     if ursim and mode in POWERABLE_MODES:
-        return success("robot mode", f"{seen}; a run powers URSim on")
+        return success("robot mode", f"{seen}; a run powers it on")
     return failure("robot mode", seen, ArmNotReady.remedy, unless=mode == tables.RobotMode.RUNNING)
 
 

@@ -36,7 +36,7 @@ from simbridge.robot.postures import movable_directions
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.figures import CommandToArm, Inputs, Latency
 from simbridge.text import displayed
-from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
+from simbridge.ur.tables import is_emulator
 
 
 class SpeedScaling(TypedDict):
@@ -111,7 +111,7 @@ class WhatRan(TypedDict):
 def what_ran(record: Record) -> WhatRan:
     """Return a record in short."""
     controller = record.controller
-    is_emulated = controller is not None and controller.serial_number == EMULATOR_SERIAL_NUMBER
+    is_emulated = controller is not None and is_emulator(controller.serial_number)
 
     return {
         "label": record.label or "",

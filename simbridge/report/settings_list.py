@@ -18,7 +18,7 @@ from simbridge.recording.run_record import (
 from simbridge.recording.settings_file import as_table
 from simbridge.recording.settings_text import setting_text
 from simbridge.text import NO_BREAK, counted, plain
-from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
+from simbridge.ur.tables import controller_kind
 
 SHOWN_PACKAGES = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 """The packages whose versions are in the short list."""
@@ -97,12 +97,9 @@ def _reference(scenario: ScenarioRecord) -> str:
 
 def _controller(controller: ControllerRecord) -> str:
     """Return the controller's model, kind, version and address."""
-    serial_number = controller.serial_number or "unknown"
-    kind = f"serial number {serial_number}"
-    if controller.ursim:
-        kind = "URSim"
-    if serial_number == EMULATOR_SERIAL_NUMBER:
-        kind = "emulator"
+    kind = controller_kind(controller.serial_number, ursim=controller.ursim)
+    if kind == "real arm":
+        kind = f"serial number {controller.serial_number or 'unknown'}"
 
     model = controller.model or "unknown model"
     version = "unknown" if controller.polyscope is None else controller.polyscope

@@ -128,6 +128,13 @@ class Survey:
     arm: ArmDescription | None = None
 
     @property
+    def kind(self) -> str:
+        """What the controller is, as far as it could be read; see `tables.controller_kind`."""
+        serial_number = None if self.dashboard is None else self.dashboard.serial_number
+        ursim = self.arm is not None and is_ursim(self.arm.checksum)
+        return tables.controller_kind(serial_number, ursim=ursim)
+
+    @property
     def unsupported(self) -> UnsupportedController | None:
         """Why this software cannot be driven, or None."""
         error = self.lost.get(RTDE)

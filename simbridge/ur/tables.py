@@ -35,6 +35,23 @@ EMULATOR_SERIAL_NUMBER = "20261234567"
 URSIM_CHECKSUM = (0xFFFFFFFF,) * 6
 
 
+def is_emulator(serial_number: str | None) -> bool:
+    """Return whether a controller is the emulator's, by the serial number that it reports."""
+    return serial_number == EMULATOR_SERIAL_NUMBER
+
+
+def controller_kind(serial_number: str | None, *, ursim: bool) -> str:
+    """Return what a controller is, in the words of every message and page.
+
+    Args:
+        serial_number: The serial number that its dashboard reports; None if it reports none.
+        ursim: Whether its kinematics have URSim's checksum.
+    """
+    if is_emulator(serial_number):
+        return "emulator"
+    return "URSim" if ursim else "real arm"
+
+
 def series_and_period(major: int) -> tuple[str, float]:
     """Return the series and the control period of controllers with a major version.
 

@@ -68,6 +68,22 @@ def test_a_real_arm_behind_ursim_fails():
     assert_verdict(check_kind(READ, ursim=False), "warn", "--backend ursim")
 
 
+def test_the_emulator_has_its_own_name():
+    calibrated = with_arm(checksum=(1, 2, 3, 4, 5, 6))
+
+    assert check_kind(READ, ursim=True).seen.startswith("emulator (")
+    assert check_kind(calibrated, ursim=False).seen.startswith("emulator (")
+
+
+@pytest.mark.parametrize("serial_number", ["2019350123", None])
+def test_other_controllers_are_no_emulators(serial_number):
+    ursim = with_dashboard(serial_number=serial_number)
+    real = replace(with_arm(checksum=(1, 2, 3, 4, 5, 6)), dashboard=ursim.dashboard)
+
+    assert check_kind(ursim, ursim=True).seen == "URSim (kinematics checksum all ones)"
+    assert check_kind(real, ursim=False).seen == "real arm (it has its own calibration)"
+
+
 def test_another_model_is_named():
     # A UR12e has no robot type of its own.
     assert_verdict(check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
