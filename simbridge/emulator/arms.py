@@ -40,8 +40,8 @@ def emulate(*, check: tuple[str, ...], as_json: bool, **flags: Any) -> int:
         The exit status: that of the first arm to end by itself, or 1 if a check has failed; else 0.
 
     Raises:
-        InvalidParameter: So many arms are not possible, the host is not an address from which
-            others can be counted, or JSON is asked for without a check.
+        InvalidParameter: The number of arms is out of range, the host is not an address that can be
+            counted up from, or JSON is requested without a check.
     """
     options = EmulatorOptions(**flags)
     if as_json and not check:

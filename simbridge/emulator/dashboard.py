@@ -102,7 +102,10 @@ class Dashboard:
         return f"could not understand: '{line}'"
 
     def _table(self) -> dict[str, Command]:
-        """Return the commands, by their names in lower case."""
+        """Return the commands, by their names in lower case.
+
+        A pair of versions says since when a command exists: on an e-Series and on CB3.
+        """
         return {
             # Programs
             "load": Command(self._load, acts=True),

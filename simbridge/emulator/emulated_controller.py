@@ -257,6 +257,8 @@ class EmulatedController:
         state = self.state
         drive = self.drive
 
+        # The scaling of the limiter: of a program that was stopped it falls tick by tick, of one
+        # that has ended by itself at once.
         if state.runtime_state == RuntimeState.PLAYING:
             state.limiter_scaling = 1.0
         elif state.runtime_state == RuntimeState.STOPPED:
@@ -266,6 +268,7 @@ class EmulatedController:
         else:
             state.limiter_scaling = drive.rate
 
+        # The end of a stop: a program that was loaded meanwhile may start now.
         if state.runtime_state == RuntimeState.STOPPING and drive.at_rest:
             drive.motion = HoldMotion()
             drive.rate = 1.0

@@ -188,6 +188,7 @@ class Servers:
         if self._ports[REALTIME].clients:
             self._offer(REALTIME, realtime_package(self._controller))
 
+        # The robot state is due every `_state_divider` ticks.
         is_state_due = tick % self._state_divider < passed
         if is_state_due and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
             state = primary.robot_state(self._controller)
@@ -324,7 +325,8 @@ class Servers:
             sock.listen(MAX_BACKLOG)
         except OSError as error:
             sock.close()
-            # The number of a gaierror (a host name that is not known) is not one of the system's.
+            # An unknown host name (gaierror) has a number of another kind: it is reported as an
+            # address that is not available.
             is_unknown_host = isinstance(error, socket.gaierror)
             reason = errno.EADDRNOTAVAIL if is_unknown_host else error.errno or errno.EINVAL
             raise CannotListen(self._host, number, reason) from None

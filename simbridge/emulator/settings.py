@@ -63,7 +63,7 @@ class Settings:
         unlock_delay: Time from a protective stop until the dashboard unlocks it, s.
         servoj_follows_slider: Whether the speed slider slows servoj, as UR's description of its ROS
             driver says without a formula. By default servoj keeps to real time at any slider, as
-            the bridge reckons.
+            simbridge assumes.
         table: Height of a table that the tool can touch, m, in the pendant's base; None without
             one.
         tool_force_limit: The force on the tool that stops the arm, N. UR's default is not known;

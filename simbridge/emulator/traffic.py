@@ -147,7 +147,7 @@ class Traffic:
             self._error = self._error or error
 
     def _show_and_keep(self, exchange: Exchange) -> None:
-        """Show and keep an exchange; an end of the terminal or the disk ends nothing else."""
+        """Show and keep an exchange; a closed terminal or a full disk must not stop the rest."""
         try:
             if self._verbose:
                 self._show(exchange)

@@ -350,9 +350,12 @@ class _ProgramWriter:
                     self._write_statements(body.children, cost=1 + self._cost(condition))
             case "call", _:
                 self._put(self._expressions.call(statement))
-            case "keyed", [word, *values]:
-                self._write_keyed(word, "".join(map(self._expressions.expression, values)))
+            case "keyed", [word]:
+                self._write_keyed(word, "")
+            case "keyed", [word, value]:
+                self._write_keyed(word, self._expressions.expression(value))
             case _:
+                # What remains is a method of a value, or the start of a thread.
                 self._put(self._expressions.expression(statement))
 
     def _write_assignment(self, target: Node, value: Node) -> None:
