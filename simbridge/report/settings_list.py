@@ -97,7 +97,7 @@ def _reference(scenario: ScenarioRecord) -> str:
 
 def _controller(controller: ControllerRecord) -> str:
     """Return the controller's model, kind, version and address."""
-    kind = controller_kind(controller.serial_number, ursim=controller.ursim)
+    kind = controller_kind(controller.serial_number, ursim=bool(controller.ursim))
     if kind == "real arm":
         kind = f"serial number {controller.serial_number or 'unknown'}"
 
