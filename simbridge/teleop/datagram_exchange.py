@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.errors import SimbridgeError
+from simbridge.robot.pose import Array, align_quaternion
 from simbridge.teleop.device import MOVABLE, DeviceCommand, Reading, Request
 from simbridge.teleop.network_messages import (
     AnyMotion,
@@ -28,6 +28,7 @@ from simbridge.teleop.network_messages import (
     DisengageMessage,
     EngageMessage,
     HaltMessage,
+    InvalidMessage,
     MotionMessage,
     StatusMessage,
     command_of,
@@ -54,8 +55,8 @@ class Reply:
 
     Attributes:
         address: The client's address, as the socket gives it.
-        client: The client's name; "" where the datagram could not be read.
-        seq: The datagram's number.
+        client: The client's name; "" where that could not be read.
+        seq: The datagram's number; 0 where that could not be read.
         error: Why it was dropped or refused; "" if it was not.
         trusted: Whether it had the token, so that the state is told.
         engages: Whether it asks to drive.
@@ -97,6 +98,10 @@ class DatagramExchange:
         # The largest number of each client's datagrams.
         self._newest: dict[ClientIdentity, int] = {}
         self._buttons: frozenset[str] = frozenset()
+        # What ended the last engagement, in words; "" for a client, or before the first.
+        self._ended_by = ""
+        # The tool's pose (7,) in the last reply; None before the first.
+        self._shown_tool: Array | None = None
         # What was asked for since the last reading.
         self._requests: list[Request] = []
         self._commands: list[DeviceCommand] = []
@@ -115,7 +120,9 @@ class DatagramExchange:
         self._replies.append(reply)
         try:
             message = parse(data)
-        except InvalidParameter as error:
+        except InvalidMessage as error:
+            reply.client = error.client
+            reply.seq = error.seq
             self._drop("malformed", reply, str(error))
             return
         reply.client = message.client
@@ -157,6 +164,7 @@ class DatagramExchange:
             now: Present time on a monotonic clock, s.
         """
         self._last_engagement += 1
+        self._ended_by = ""
         self.engagement = self._last_engagement
         self._engaging = False
         self._heard = now
@@ -179,6 +187,8 @@ class DatagramExchange:
         """
         if session.status.state not in MOVABLE:
             # Something else ended the engagement, or it could not begin.
+            if self.engagement:
+                self._ended_by = ", ".join(map(str, session.status.causes))
             self._forget_driver()
 
         state = self._state_of(session) if any(reply.trusted for reply in self._replies) else {}
@@ -200,13 +210,20 @@ class DatagramExchange:
     def _state_of(self, session: LiveSession) -> dict[str, Any]:
         """Return what a client with the token is told of the session."""
         status = session.status
+
+        # Of both quaternions of the rotation, the one nearer to that of the last reply.
+        tool = pin.SE3ToXYZQUAT(session.tool)
+        if self._shown_tool is not None:
+            tool = align_quaternion(tool, self._shown_tool)
+        self._shown_tool = tool
+
         return {
             "state": status.state,
             "causes": [cause.record() for cause in status.causes],
             "speed_factor": status.speed_factor,
             "engagement": self.engagement,
             "driver": self._driver[0] if self._driver else "",
-            "tool": [float(value) for value in np.asarray(pin.SE3ToXYZQUAT(session.tool))],
+            "tool": [float(value) for value in tool],
             "dropped": dict(self.dropped),
         }
 
@@ -239,7 +256,8 @@ class DatagramExchange:
     def _handle_input(self, message: ClientMessage, reply: Reply, *, is_driver: bool) -> None:
         """Act on a motion, a button or the end of an engagement of a client that may drive."""
         if isinstance(message, MotionMessage) and not self._is_current(message):
-            error = "Dropped: it belongs to no present engagement; send engage first."
+            because = f" ({self._ended_by})" if self._ended_by else ""
+            error = f"Dropped: it belongs to no present engagement{because}; send engage first."
             self._drop("engagement", reply, error)
         elif isinstance(message, AnyMotion):
             self._commands.append(command_of(message))

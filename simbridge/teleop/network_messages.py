@@ -5,6 +5,7 @@ A datagram means exactly one thing, or is refused (table in docs/teleop.md).
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Annotated, TypeAlias
 
@@ -126,25 +127,77 @@ AnyMessage: TypeAlias = (
 DECODER: msgspec.json.Decoder[AnyMessage] = msgspec.json.Decoder(AnyMessage)
 
 
+# What is read of a datagram that is not a message.
+SENDER_DECODER: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(
+    dict[str, msgspec.Raw]
+)
+# The decoder's complaint about a field that is left out.
+MISSING_FIELD = "Object missing required field "
+
+
+class InvalidMessage(InvalidParameter):
+    """A datagram that is not a message.
+
+    Attributes:
+        reason: What is wrong with it, as a clause.
+        client: The name of its client; "" where that cannot be read.
+        seq: Its number; 0 where that cannot be read.
+    """
+
+    def __init__(self, reason: str, client: str = "", seq: int = 0) -> None:
+        super().__init__("datagram", reason, "one JSON object as in docs/teleop.md")
+        self.reason = reason
+        self.client = client
+        self.seq = seq
+        self.args = (f"Invalid message: {reason} (see docs/teleop.md).",)
+
+
 def parse(data: bytes) -> AnyMessage:
     """Decode a datagram.
 
     Raises:
-        InvalidParameter: It is not one of the messages, or has a number that is none.
+        InvalidMessage: It is not one of the messages, or a value in it is not finite.
     """
-    needed = "one JSON object as in docs/teleop.md"
     if len(data) > MAX_DATAGRAM_BYTES:
-        raise InvalidParameter("datagram", f"longer than {MAX_DATAGRAM_BYTES} bytes", needed)
+        raise InvalidMessage(f"longer than {MAX_DATAGRAM_BYTES} bytes")
 
     try:
         message = DECODER.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        reason = str(error)[:MAX_REASON_CHARACTERS]
-        raise InvalidParameter("datagram", f"not usable ({reason})", needed) from None
+        client, seq = _read_sender(data)
+        raise InvalidMessage(_describe(error), client, seq) from None
 
     if isinstance(message, AnyMotion) and not all(map(math.isfinite, message.values)):
-        raise InvalidParameter("datagram", "not usable (a value is not finite)", needed)
+        raise InvalidMessage("a value is not finite", message.client, message.seq)
     return message
+
+
+def _describe(error: Exception) -> str:
+    """Return what a decoder complains about, as a clause."""
+    reason = str(error)[:MAX_REASON_CHARACTERS]
+    if reason.startswith(MISSING_FIELD):
+        return f"field {reason.removeprefix(MISSING_FIELD)} is missing"
+    return reason[:1].lower() + reason[1:] if reason.startswith("Object") else reason
+
+
+def _read_sender(data: bytes) -> tuple[str, int]:
+    """Return client and number of a datagram that is not a message, as far as they can be read.
+
+    Returns:
+        The client's name, or ""; and the number, or 0.
+    """
+    try:
+        fields = SENDER_DECODER.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return "", 0
+
+    client = ""
+    seq = 0
+    with contextlib.suppress(KeyError, msgspec.MsgspecError, ValueError):
+        client = msgspec.json.decode(fields["client"], type=Name)
+    with contextlib.suppress(KeyError, msgspec.MsgspecError, ValueError):
+        seq = msgspec.json.decode(fields["seq"], type=Count)
+    return client, seq
 
 
 def command_of(message: AnyMotion) -> DeviceCommand:

@@ -423,7 +423,7 @@ def test_a_bad_datagram_is_answered(server, data):
     reply = client.reply()
 
     assert not reply["ok"]
-    assert reply["error"].startswith("The datagram is ")
+    assert reply["error"].startswith("Invalid message: ")
     assert set(reply) == {"ok", "client", "seq", "error"}
     assert server.dropped == {"malformed": 1}
     assert server.ask(client, "engage")["ok"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter
-from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, parse
+from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, InvalidMessage, parse
 
 TYPES = [
     "halt",
@@ -54,3 +54,41 @@ def test_a_datagram_is_a_message_or_refused(fields):
 def test_a_long_datagram_is_refused():
     with pytest.raises(InvalidParameter, match="longer than"):
         parse(b" " * (MAX_DATAGRAM_BYTES + 1))
+
+
+def refusal(data):
+    """Return the error that refuses a datagram."""
+    with pytest.raises(InvalidMessage) as raised:
+        parse(data)
+    return raised.value
+
+
+def test_a_missing_field_is_named():
+    error = refusal(b'{"type": "twist", "client": "vision", "seq": 7, "values": [0,0,0,0,0,0]}')
+
+    assert str(error) == "Invalid message: field `engagement` is missing (see docs/teleop.md)."
+
+
+@pytest.mark.parametrize(("fields", "client", "seq"), [
+    ('"client": "vision", "seq": 7', "vision", 7),
+    ('"client": "a b", "seq": 7', "", 7),
+    ('"client": "vision", "seq": -7', "vision", 0),
+    ('"client": 5, "seq": "x"', "", 0),
+])  # fmt: skip
+def test_a_refusal_names_its_sender(fields, client, seq):
+    error = refusal(f'{{"type": "pose", {fields}, "values": [1]}}'.encode())
+
+    assert (error.client, error.seq) == (client, seq)
+
+
+def test_a_value_that_is_not_finite_has_its_sender():
+    values = "[1e999,0,0,0,0,0]"
+    data = f'{{"type":"twist","client":"v","seq":3,"engagement":1,"values":{values}}}'.encode()
+
+    assert refusal(data).seq in (0, 3)
+
+
+def test_half_a_datagram_has_no_sender():
+    error = refusal(b'{"type": "pose", "client": "vision", "se')
+
+    assert (error.client, error.seq) == ("", 0)
