@@ -22,7 +22,8 @@ from simbridge.ik.settings import (
     is_function,
     unknown_setting,
 )
-from simbridge.planning.option_field import literal_choices
+from simbridge.planning.option_field import flag_name, literal_choices
+from simbridge.teleop import DEVICES
 
 # The solver whose settings are flags where none is named: the default of scenarios.
 DEFAULT_SOLVER = "forward-dynamics"
@@ -87,10 +88,12 @@ def _with_options(name: str, base: type, arguments: Sequence[str]) -> type:
     if name in ADDITIONAL_FIELDS:
         additional = pkgutil.resolve_name(ADDITIONAL_FIELDS[name])
 
+    device = _named_device(arguments) if name == "teleop" else ""
     flags: list[Any] = []
     for options in OPTIONS[name]:
         for option, kind in typed_fields(pkgutil.resolve_name(options)):
-            if name in option.metadata["commands"] or option.name in additional:
+            is_of_command = name in option.metadata["commands"] or option.name in additional
+            if is_of_command and _concerns_device(option, device, arguments):
                 flags += _option_flags(option, kind)
 
     if issubclass(base, PlanFlags):
@@ -100,6 +103,36 @@ def _with_options(name: str, base: type, arguments: Sequence[str]) -> type:
         flags.append(("parameters", parameters, field(default_factory=settings)))
 
     return make_dataclass(base.__name__, flags, bases=(base,), namespace={"__doc__": base.__doc__})
+
+
+def _named_device(arguments: Sequence[str]) -> str:
+    """Return the device of teleoperation that a command line names; "" for none."""
+    for word in arguments:
+        if word in DEVICES:
+            return word
+    return ""
+
+
+def _concerns_device(option: Field[Any], device: str, arguments: Sequence[str]) -> bool:
+    """Return whether an option is a flag of teleoperation by a device.
+
+    Args:
+        option: The field of the options.
+        device: Name of the device; "" where none is named, and the flags of all are shown.
+        arguments: The command line.
+
+    Raises:
+        InvalidParameter: The option is given, but concerns other devices.
+    """
+    devices = option.metadata.get("devices", ())
+    if not device or not devices or device in devices:
+        return True
+
+    flag = f"--{flag_name(option)}"
+    if any(word.partition("=")[0] == flag for word in arguments):
+        needed = f"left out for {device}: it is an option of {', '.join(devices)}"
+        raise InvalidParameter("option", flag, needed)
+    return False
 
 
 def _option_flags(option: Field[Any], kind: Any) -> list[tuple[str, Any, Any]]:

@@ -25,10 +25,10 @@ def option(
         metavar: Names of the flag's values, such as "MM DEG".
         unset: The effect of leaving the flag out, where the default does not show it.
         metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each
-            value; `read`, a function from the flag's text to the value; `flag`, its name where that
-            is not the field's; `prefix` of the flags of an option that is a dataclass; `table` of
-            settings.toml that records the option as given; `repeats`, whether the flag is repeated
-            for each of several values.
+            value; `read`, a function from the flag's text to the value; `devices` of teleoperation
+            that have it, where not all do; `flag`, its name where that is not the field's; `prefix`
+            of the flags of an option that is a dataclass; `table` of settings.toml that records the
+            option as given; `repeats`, whether the flag is repeated for each of several values.
     """
     shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
     return field(default=default, metadata={**shown, **metadata})

@@ -23,6 +23,10 @@ from simbridge.teleop.token_file import read_token
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 AXIS_GROUPS = {"translation": AXES[:3], "rotation": AXES[3:]}
 
+# The devices that an option concerns; all of them where an option names none.
+STICKS = ("spacemouse", "gamepad")
+AXIS_DEVICES = ("spacemouse", "gamepad", "keyboard")
+
 LOOPBACK = "127.0.0.1"
 PORT = 8321
 
@@ -62,18 +66,22 @@ class TeleopOptions:
     """
 
     dead_band: float = teleop_option(
-        0.08, "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.", "SHARE"
+        0.08,
+        "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.",
+        "SHARE",
+        devices=STICKS,
     )
     translation_speed: float = teleop_option(
-        0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S"
+        0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S", devices=AXIS_DEVICES
     )
     rotation_speed: float = teleop_option(
-        0.5, "Rotation at full deflection, or of a held key.", "RAD/S"
+        0.5, "Rotation at full deflection, or of a held key.", "RAD/S", devices=AXIS_DEVICES
     )
     frame: TwistFrame = teleop_option(
         "base_link",
         "Axes in which the device moves the TCP: base_link (x forward, as in ROS), "
         "base (as on the pendant), or tool.",
+        devices=AXIS_DEVICES,
     )
     lock: tuple[str, ...] = teleop_option(
         (),
@@ -81,23 +89,40 @@ class TeleopOptions:
         "AXIS,...",
         "none",
         read=read_lock,
+        devices=AXIS_DEVICES,
     )
     step: float = teleop_option(
-        0.005, "Step of a key press, where the terminal reports no release.", "MM", units=(1e-3,)
+        0.005,
+        "Step of a key press, where the terminal does not report key releases.",
+        "MM",
+        units=(1e-3,),
+        devices=("keyboard",),
     )
     step_angle: float = teleop_option(
-        math.radians(2.0), "The same, for rotations.", "DEG", units=(math.radians(1.0),)
+        math.radians(2.0),
+        "Step of a key press that turns the tool.",
+        "DEG",
+        units=(math.radians(1.0),),
+        devices=("keyboard",),
     )
     dead_man_button: int | None = teleop_option(
-        None, "Number of the button to hold while the arm moves.", "N", "spacemouse 1, gamepad 6"
+        None,
+        "Number of the button to hold while the arm moves.",
+        "N",
+        "spacemouse 1, gamepad 6",
+        devices=STICKS,
     )
     engage_button: int | None = teleop_option(
-        None, "Number of the button that engages and disengages.", "N", "spacemouse 2, gamepad 8"
+        None,
+        "Number of the button that engages and disengages.",
+        "N",
+        "spacemouse 2, gamepad 8",
+        devices=STICKS,
     )
     on_button: str | None = teleop_option(
         None,
         "Called as function(button, pressed) for each other button of the device: "
-        "a gripper is yours to drive.",
+        "use it to drive your gripper.",
         "MODULE:FUNCTION",
         "none",
     )
@@ -105,14 +130,16 @@ class TeleopOptions:
         LOOPBACK,
         "network: address to listen on; other than loopback needs --token-file.",
         "ADDRESS",
+        devices=("network",),
     )
-    port: int = teleop_option(PORT, "network: UDP port.", "PORT")
+    port: int = teleop_option(PORT, "network: UDP port.", "PORT", devices=("network",))
     # Not shown where options are printed.
     token: str = field(
         default="",
         repr=False,
         metadata={
             "commands": ("teleop",),
+            "devices": ("network",),
             "help": "network: file with the token that every datagram must carry "
             "(no encryption: docs/teleop.md).",
             "metavar": "FILE",
