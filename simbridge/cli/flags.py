@@ -286,6 +286,8 @@ class TeleopFlags:
     backend: LiveArm = SIMULATION
     out: OutDirectory = None
     """The run directory to create."""
+    view: bool = False
+    """Show the arm in the browser, in the scene of the studio."""
 
 
 @dataclass

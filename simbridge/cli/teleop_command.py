@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from simbridge.cli import terminal
 from simbridge.cli.flags import TeleopFlags
 from simbridge.cli.option_flags import options_from_flags
-from simbridge.cli.status_line import StatusLine, status_line
+from simbridge.cli.status_line import StatusLine, ToolWatch, status_line
+from simbridge.cli.view_command import has_desktop
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import load_function
 from simbridge.ik.settings import check_solver
@@ -25,7 +27,7 @@ from simbridge.teleop.drive import Driver
 from simbridge.teleop.options import TeleopOptions
 
 if TYPE_CHECKING:
-    from simbridge.sessions.session import LiveSession
+    from simbridge.sessions.session import LiveSession, LiveStatus
 
 
 def teleop(flags: TeleopFlags) -> int:
@@ -54,8 +56,15 @@ def teleop(flags: TeleopFlags) -> int:
             line.print(*device.guide)
 
             with session:
+                if flags.view:
+                    _open_view(resources, session, session_options, line)
+                watch = ToolWatch()
+
+                def show(status: LiveStatus) -> None:
+                    line.show(status, watch.look(session.tool.translation))
+
                 driver = Driver(
-                    session, device, options, on_button=on_button, show=line.show, report=line.note
+                    session, device, options, on_button=on_button, show=show, report=line.note
                 )
                 operator_ended = _drive(driver)
                 line.end()
@@ -119,6 +128,30 @@ def _make_session(
         ask=ask if sys.stdin.isatty() else None,
         **options,
     )
+
+
+def _open_view(
+    resources: contextlib.ExitStack,
+    session: LiveSession,
+    options: Mapping[str, Any],
+    line: StatusLine,
+) -> None:
+    """Show the arm of a session in the browser until the resources are closed.
+
+    Args:
+        resources: What is closed at the end.
+        session: The session, which has begun.
+        options: The options of the session, which say what is around the arm.
+        line: Prints the page's address.
+    """
+    # Viser: not without a view.
+    from simbridge.browser.session_view import SessionView  # noqa: PLC0415
+
+    run_options = Options(**{name: options[name] for name in LIVE if name in options})
+    view = resources.enter_context(SessionView(session, run_options.collision_scene))
+    line.print(f"View: {view.url}")
+    if has_desktop():
+        webbrowser.open(view.url)
 
 
 def _release(resources: contextlib.ExitStack) -> None:

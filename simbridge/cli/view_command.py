@@ -45,7 +45,7 @@ def view(flags: ViewFlags) -> int:
 
     page = _find_page(path)
     print(page)
-    if _has_desktop() and not flags.no_browser:
+    if has_desktop() and not flags.no_browser:
         webbrowser.open(page.resolve().as_uri())
     return 0
 
@@ -67,7 +67,7 @@ def _find_page(directory: Path) -> Path:
     raise NoPage(directory, reason)
 
 
-def _has_desktop() -> bool:
+def has_desktop() -> bool:
     """Return whether there is a screen: without one, Python would open a browser for terminals."""
     if sys.platform == "darwin":
         return True

@@ -13,18 +13,20 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 from rich.console import Console
 from rich.live import Live
 
-from simbridge.cli.status_line import status_text
+from simbridge.cli.status_line import StatusLine, ToolMotion, ToolWatch, status_text
+from simbridge.console import Terminal
 from simbridge.planning.options import Options
 from simbridge.sessions.causes import LiveCause
 from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import DEVICES, spacemouse
 from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, AnyMessage
 from simbridge.teleop.options import PORT, TeleopOptions
-from tests.teleop.fake_session import FakeStatus
+from tests.teleop.fake_session import Clock, FakeStatus
 from tests.teleop.test_spacemouse import FakeHid
 from tests.terminals import KITTY, ORDINARY
 
@@ -491,6 +493,70 @@ def test_the_line_is_cut_where_the_terminal_ends():
         pass
 
     assert plain(console.file.getvalue().encode()).split("tracking")[-1] == " speed 62 …"
+
+
+TOOL = ToolMotion(np.array([0.5, -0.1, 0.3]), 0.02)
+
+
+@pytest.mark.parametrize(("columns", "shown"), [
+    (80, "tracking  x 500 y -100 z 300 mm  20 mm/s  reach 38 mm"),
+    (40, "tracking  20 mm/s  reach 38 mm"),
+])  # fmt: skip
+def test_the_line_shows_the_tool_where_it_fits(columns, shown):
+    status = FakeStatus("tracking", (LiveCause.of("reach", "", 0.038),))
+
+    assert status_text(status, TOOL, columns).plain == shown
+
+
+def test_the_speed_is_measured_over_an_interval():
+    clock = Clock()
+    watch = ToolWatch(clock)
+    speeds = []
+    for k in range(30):
+        speeds.append(watch.look(np.array([0.002 * k, 0.0, 0.0])).speed)
+        clock.sleep(0.02)
+
+    assert speeds[0] == 0.0
+    assert speeds[-1] == pytest.approx(0.1)
+
+
+def test_in_a_pipe_a_line_comes_now_and_then():
+    clock = Clock()
+    shown = io.StringIO()
+    line = StatusLine(Terminal(file=shown), None, clock)
+    line.show(FakeStatus("idle"), TOOL)
+    for _ in range(120):
+        clock.sleep(0.1)
+        line.show(FakeStatus("tracking"), TOOL)
+
+    assert shown.getvalue().splitlines() == ["tracking  x 500 y -100 z 300 mm  20 mm/s"] * 2
+
+
+DEVICE_FLAGS = {
+    "spacemouse": {"dead-band", "translation-speed", "frame", "lock", "dead-man-button"},
+    "gamepad": {"dead-band", "translation-speed", "frame", "lock", "engage-button"},
+    "keyboard": {"step", "step-angle", "translation-speed", "frame", "lock"},
+    "network": {"listen", "port", "token-file"},
+}
+
+
+@pytest.mark.parametrize("device", DEVICE_FLAGS)
+def test_the_help_of_a_device_has_its_flags_only(cli, device):
+    shown = set(re.findall(r"--([a-z-]+)", cli("teleop", device, "--help").out))
+    others = set().union(*DEVICE_FLAGS.values()) - DEVICE_FLAGS[device]
+    if device in ("spacemouse", "gamepad"):
+        others -= {"dead-man-button", "engage-button"}
+
+    assert shown >= DEVICE_FLAGS[device] | {"on-button", "robot", "hold"}
+    assert not shown & others
+
+
+def test_a_flag_of_another_device_is_refused(cli):
+    answer = cli("teleop", "keyboard", "--port", "8321")
+
+    assert answer.status == 2
+    assert "--port" in answer.message
+    assert "network" in answer.message
 
 
 def test_the_page_names_every_key_and_field():
