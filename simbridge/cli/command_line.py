@@ -45,7 +45,7 @@ from simbridge.errors import (
     UnknownName,
 )
 from simbridge.experiments import EXPERIMENTS
-from simbridge.running.signals import end_on_signals, signal_number
+from simbridge.running.signals import end_on_signals, heed_interrupts, signal_number
 
 # The system's reasons why nothing more can be written.
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -205,8 +205,10 @@ def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
     # teleoperation Ctrl-Z ends the command, too.
     signals = []
     if isinstance(flags, TeleopFlags):
+        heed_interrupts()
         signals = [signal.SIGTSTP]
     if isinstance(flags, RunFlags) and not is_simulated(flags.backend):
+        heed_interrupts()
         signals = [signal.SIGTSTP]
 
     with end_on_signals(*signals), reading_line():

@@ -92,6 +92,17 @@ def defer_signals() -> Iterator[None]:
             raise SignalReceived(number)
 
 
+def heed_interrupts() -> None:
+    """Let SIGINT end the program even where it was started with SIGINT ignored.
+
+    A shell starts its background jobs (`simbridge teleop network &` in a script) like that. A
+    program that moves an arm must be stoppable: Python then gets its own handler back.
+    """
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if is_main_thread and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextlib.contextmanager
 def end_on_signals(*more: signal.Signals) -> Iterator[None]:
     """End the block by a `SignalReceived` on SIGINT, SIGTERM, SIGHUP and others.

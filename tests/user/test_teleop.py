@@ -77,14 +77,14 @@ finally:
 class Program:
     """`simbridge teleop` in a terminal."""
 
-    def __init__(self, console, file, *words, fails=False):
+    def __init__(self, console, file, *words, fails=False, launcher=()):
         self.console = console
         self.file = file
         environment = {**os.environ, "TERM": "xterm", "PYTHONUTF8": "1"}
         environment.pop("COLUMNS", None)
         environment.pop("LINES", None)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, file, "fails" if fails else "", *words],
+            [*launcher, sys.executable, "-c", PROGRAM, file, "fails" if fails else "", *words],
             stdin=console.theirs,
             stdout=console.theirs,
             stderr=console.theirs,
@@ -105,10 +105,10 @@ class Program:
 def start(terminal, tmp_path):
     started = []
 
-    def call(*words, answer=ORDINARY, fails=False, **size):
-        started.append(
-            Program(terminal(answer, **size), tmp_path / "calls.json", *words, fails=fails)
-        )
+    def call(*words, answer=ORDINARY, fails=False, launcher=(), **size):
+        console = terminal(answer, **size)
+        file = tmp_path / "calls.json"
+        started.append(Program(console, file, *words, fails=fails, launcher=launcher))
         return started[-1]
 
     yield call
@@ -197,6 +197,17 @@ def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
     assert program.console.modes == before
 
     program.console.wait_for(b"\x1b[<u")
+
+
+def test_a_background_job_ends_with_ctrl_c(start):
+    # As a shell starts it: with SIGINT ignored.
+    program = start("keyboard", launcher=("sh", "-c", 'trap "" INT; exec "$@"', "sh"))
+    program.console.wait_for(b"not engaged")
+    program.process.send_signal(signal.SIGINT)
+    status, calls = program.ended()
+
+    assert status == 0
+    assert calls[-1] == ["closed"]
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 12), (1, 1), (0, 0)])
