@@ -31,10 +31,9 @@ SLIDING_FRACTION = 0.02
 # Lower than this above the floor, m or units of the singular value, a step may lower it by less, in
 # proportion to the height.
 SLIDING_HEIGHT = 1e-3
-# A danger that shortens the step below this factor is named, ...
+# A danger that shortens the step below this factor is named, until it does not shorten it any more:
+# the name must not flicker.
 NAMED_FACTOR = 0.9999
-# ... until it shortens it to no less than this one: the name must not flicker.
-UNNAMED_FACTOR = 1.0
 # A number changes by up to this through rounding alone: an arm at a floor is free to move along it.
 ROUNDING = 1e-9
 
@@ -123,10 +122,9 @@ class ApproachLimit:
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(decrease > allowed + ROUNDING, allowed / decrease, 1.0)
 
-        # Name the dangers that shorten the step: below one factor, and up to another one those
-        # that were named before.
+        # Name the dangers that shorten the step; those that only just do if they were named before.
         named = set()
-        for i in np.flatnonzero(factors < UNNAMED_FACTOR).tolist():
+        for i in np.flatnonzero(factors < 1.0).tolist():
             if factors[i] < NAMED_FACTOR or i in self._named:
                 named.add(i)
         self._named = named

@@ -196,7 +196,8 @@ class Driver:
         if reading.steps != NO_STEP:
             self._add_step(reading.steps)
         if self._goal is not None:
-            # Again and again: two different poses in a row would be taken for a velocity.
+            # The goal is repeated in each reading: between two poses that differ the session goes
+            # on by the velocity between them.
             self._session.pose(self._goal)
             if self._clock() > self._goal_until:
                 self._goal = None

@@ -100,7 +100,8 @@ class Gamepad(Device):
             MissingPackage: pygame-ce is not installed.
             DeviceError: There is none, or it must not be read.
         """
-        # Read when pygame is imported: no window, no greeting, and Ctrl-C stays ours.
+        # Pygame reads these when it is imported. It then opens no window, prints no greeting, and
+        # leaves Ctrl-C to this program.
         os.environ.update(
             SDL_VIDEODRIVER="dummy",
             SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS="1",

@@ -1,8 +1,8 @@
 """The keyboard of a terminal: what its keys mean.
 
-An ordinary terminal reports no release of a key, so there each press is one bounded step, and a key
-that is held repeats it. A terminal with the kitty keyboard protocol reports presses, repeats and
-releases (see `key_terminal`): there a held key is a velocity.
+An ordinary terminal does not report key releases, so there each press is one bounded step, and a
+key that is held repeats it. A terminal with the kitty keyboard protocol reports presses, repeats
+and releases (see `key_terminal`): there a held key is a velocity.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Keyboard(Device):
             DeviceError: Standard input or output is no terminal.
         """
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            reason = "it is read from a terminal, and standard input or error is none."
+            reason = "standard input and standard error must both be a terminal."
             raise DeviceError(cls.name, reason)
         with KeyTerminal(sys.stdin.fileno(), sys.stderr.fileno()) as terminal:
             yield cls(
@@ -183,13 +183,13 @@ def _guide(options: TeleopOptions, releases: bool) -> tuple[str, ...]:
     """Return the lines of the first screen."""
     if releases:
         motion = (
-            "This terminal reports releases of keys: a held key moves the tool, at "
+            "This terminal reports key releases: a held key moves the tool, at "
             f"{options.translation_speed:g} m/s or {options.rotation_speed:g} rad/s; "
             "when it is released, the arm holds."
         )
     else:
         motion = (
-            "This terminal reports no release of a key: each press is one step of "
+            "This terminal does not report key releases: each press is one step of "
             f"{1e3 * options.step:g} mm or {math.degrees(options.step_angle):.6g} degrees."
         )
     return (
