@@ -100,7 +100,9 @@ class Keyboard(Device):
             DeviceError: Standard input or output is no terminal.
         """
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            reason = "standard input and standard error must both be a terminal."
+            reason = (
+                "it is read from a terminal: standard input and standard error must both be one."
+            )
             raise DeviceError(cls.name, reason)
         with KeyTerminal(sys.stdin.fileno(), sys.stderr.fileno()) as terminal:
             yield cls(
