@@ -56,8 +56,11 @@ DESCRIPTION = """How well does an arm track a sampled motion, and where does the
 
 simbridge replays a trajectory through a solver and measures the tracking error.
 
-A simulated UR arm follows UR's servoj at gain 2000, lookahead 0.03 s: a law that was verified
-on a real UR5e at gain 300 (docs/validation.md). Other arms have an ideal servo.
+A simulated UR arm follows UR's servoj: gain 2000, lookahead 0.03 s.
+
+The law was verified on a real UR5e at gain 300: docs/validation.md.
+
+Other arms have an ideal servo.
 
 Begin with: simbridge run square_tracking
 

@@ -300,8 +300,8 @@ def make_schema(name: str) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
-        "properties": {"schema_version": version, **schema["properties"]},
-        "required": ["schema_version", *required],
+        "properties": {**schema["properties"], "schema_version": version},
+        "required": sorted({"schema_version", *required}),
         "$defs": components,
     }
 

@@ -27,6 +27,7 @@ from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
+from simbridge.json_output import SCHEMA_VERSION
 from simbridge.recording.kinematics_record import KinematicsSummary, summarize_kinematics
 from simbridge.recording.run_record import Record, SessionRecord, ToleranceRecord
 from simbridge.recording.servo_description import describe_plant, name_servo, plant_notes
@@ -86,6 +87,7 @@ class WhatRan(TypedDict):
     """A run in short, by its settings.
 
     Attributes:
+        schema_version: Version of the schema of this object (docs/json.md).
         label: Of the user; "" without.
         scenario: Its name.
         robot: The arm's name.
@@ -97,6 +99,7 @@ class WhatRan(TypedDict):
         feedforward: Whether commands were sent ahead of the setpoints.
     """
 
+    schema_version: int
     label: str
     scenario: str
     robot: str
@@ -114,6 +117,7 @@ def what_ran(record: Record) -> WhatRan:
     is_emulated = controller is not None and is_emulator(controller.serial_number)
 
     return {
+        "schema_version": SCHEMA_VERSION,
         "label": record.label or "",
         "scenario": record.scenario.name,
         "robot": record.robot.name,

@@ -217,7 +217,7 @@ class RunDirectory:
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
-        self._write_json(self.summary_file, versioned(summary))
+        self._write_json(self.summary_file, summary)
 
     def summary(self, kind: type | None = None) -> dict[str, Any]:
         """Read summary.json.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.faults import is_custom
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual
 from simbridge.planning.plan import Plan
@@ -43,7 +45,7 @@ def posture_note(solver: Solver, plan: Plan) -> str:
     drifts = np.abs(plan.solution[-1] - plan.solution[0])
     joint = int(np.argmax(drifts))
     drift = float(drifts[joint])
-    if drift < LEAST_DRIFT:
+    if drift < LEAST_DRIFT or _settles(solver, plan):
         return ""
     shown = f"{millimetres(drift)} mm" if robot.prismatic[joint] else f"{degrees(drift)}°"
     return (
@@ -52,3 +54,16 @@ def posture_note(solver: Solver, plan: Plan) -> str:
         f"{shown} from where it began, and drifts on in every repetition. To return to one "
         "posture, use --solver damped-least-squares --solver.stiffness 0.1, or constrained."
     )
+
+
+def _settles(solver: Solver, plan: Plan) -> bool:
+    """Return whether a second time along the path ends where the first did.
+
+    A solver that pulls the arm to a posture gets there along the first. A user's solver, which may
+    be slow or have a memory, is not asked again.
+    """
+    if isinstance(solver, CallableSolver) or is_custom(solver):
+        return False
+    end = plan.solution[-1]
+    second_end = solver.track(plan.targets, end)[-1]
+    return bool((np.abs(second_end - end) < LEAST_DRIFT).all())

@@ -16,6 +16,7 @@ from simbridge.backends.backend import Backend, Ending, cause_of
 from simbridge.errors import Cause, Interrupted, SimbridgeError, UnforeseenError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import EndedBy, Summary, summarize
+from simbridge.json_output import versioned
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import ToleranceRecord
@@ -329,7 +330,8 @@ def record_end(
     }
     # A signal waits until the file is written as a whole.
     with directory.needed(), defer_signals():
-        directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
+        facts = {"outcome": outcome, "ended_by": ended_by, "loop": arm.loop}
+        directory.write_summary(versioned(facts))
     return ended_by
 
 

@@ -159,7 +159,8 @@ def measure_plan(prepared: Prepared) -> dict[str, float]:
 def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """Return the numbers of a tree of figures by their paths: "tracking_error.position_m.rms".
 
-    A list counts as its largest absolute value. What is true or false is a fact, not a figure.
+    A list counts as its largest absolute value. What is true or false is a fact, not a figure, and
+    so is the version of the schema.
 
     Args:
         tree: Numbers, lists and trees by name, as in summary.json.
@@ -168,6 +169,8 @@ def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     figures: dict[str, float] = {}
     for name, value in tree.items():
         path = prefix + name
+        if name == "schema_version":
+            continue
         if isinstance(value, Mapping):
             figures |= figures_of(value, f"{path}.")
         elif isinstance(value, (list, tuple)):
