@@ -182,7 +182,7 @@ def test_a_port_without_a_greeting_is_named(talk, reason):
 def test_silence_after_the_greeting_names_the_command():
     with (
         listening(FAKE, PORT, saying(b"Connected\n")),
-        DashboardClient(FAKE, timeout=0.2) as client,
+        DashboardClient(FAKE, timeout=2.0) as client,
         pytest.raises(ConnectionLost, match="no answer to 'robotmode' within"),
     ):
         client.robot_mode()

@@ -345,7 +345,8 @@ def test_a_late_description_lacks_its_limits() -> None:
         done.wait()
 
     with serving(once) as port:
-        arm = read_arm_description(HOST, timeout=0.3, port=port)
+        # Long enough for what the server sends at once.
+        arm = read_arm_description(HOST, timeout=2.0, port=port)
 
     assert arm.checksum == CHECKSUM
     assert arm.limits is None

@@ -21,6 +21,9 @@ from tests.ur.fake_ports import listening, saying
 
 FAKE = loopback(54)
 PORT = 30004
+# How long to wait for what comes, and for what does not, s. The machine may be busy.
+PATIENCE = 60.0
+SILENCE = 1.0
 ALL = ("timestamp", "actual_q", "runtime_state")
 TYPES = {"timestamp": "DOUBLE", "actual_q": "VECTOR6D", "runtime_state": "UINT32"}
 Q = (0.1, -0.2, 0.3, -0.4, 0.5, -0.6)
@@ -76,7 +79,7 @@ class Controller:
 
 
 @contextlib.contextmanager
-def reading(variables=ALL, timeout=2.0, **controller):
+def reading(variables=ALL, timeout=PATIENCE, **controller):
     with (
         listening(FAKE, PORT, Controller(**controller)),
         RtdeReader(FAKE, variables, timeout=timeout) as reader,
@@ -84,10 +87,10 @@ def reading(variables=ALL, timeout=2.0, **controller):
         yield reader
 
 
-def lost(talk=None, **controller):
+def lost(talk=None, timeout=PATIENCE, **controller):
     """Why entering ended."""
     server = listening(FAKE, PORT, talk or Controller(**controller))
-    with server, pytest.raises(ConnectionLost) as ended, RtdeReader(FAKE, ALL, timeout=0.4):
+    with server, pytest.raises(ConnectionLost) as ended, RtdeReader(FAKE, ALL, timeout=timeout):
         pass
     assert ended.value.host == FAKE
     assert ended.value.port == PORT
@@ -233,12 +236,14 @@ def test_a_host_where_nothing_listens_is_reported():
 
 @pytest.mark.parametrize("kind", "VvOS")
 def test_an_unanswered_request_times_out(kind):
-    assert f"no answer to request {kind}" in lost(answers={kind: b""})
+    assert f"no answer to request {kind}" in lost(timeout=SILENCE, answers={kind: b""})
 
 
 @pytest.mark.parametrize("kind", "VvOS")
 def test_half_an_answer_counts_as_none(kind):
-    assert f"no answer to request {kind}" in lost(answers={kind: frame(ord(kind), b"\x01" * 8)[:6]})
+    half = frame(ord(kind), b"\x01" * 8)[:6]
+
+    assert f"no answer to request {kind}" in lost(timeout=SILENCE, answers={kind: half})
 
 
 def test_messages_alone_time_out():
@@ -248,7 +253,7 @@ def test_messages_alone_time_out():
                 connection.sendall(frame(ord("M"), b"x" * 50))
                 time.sleep(0.001)
 
-    assert "no answer to request V" in lost(talk=chatter)
+    assert "no answer to request V" in lost(chatter, timeout=SILENCE)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +266,7 @@ def test_messages_alone_time_out():
     ],
 )
 def test_garbage_is_not_an_answer(garbage):
-    reason = lost(talk=saying(garbage))
+    reason = lost(saying(garbage), timeout=SILENCE)
 
     assert "no answer" in reason or "not RTDE" in reason
 
@@ -347,7 +352,7 @@ def test_the_end_follows_the_last_states():
         assert reader.first()["timestamp"] == 1.0
 
         with pytest.raises(ConnectionLost, match="ended the connection"):
-            reader.wait(5.0)
+            reader.wait(PATIENCE)
 
 
 def test_leaving_ends_the_connection():
@@ -361,7 +366,7 @@ def test_leaving_ends_the_connection():
         with RtdeReader(FAKE, ALL):
             pass
 
-        assert gone.wait(5.0)
+        assert gone.wait(PATIENCE)
 
 
 def test_a_failed_start_ends_the_connection():
@@ -375,7 +380,7 @@ def test_a_failed_start_ends_the_connection():
         with pytest.raises(ConnectionLost), RtdeReader(FAKE, ALL):
             pass
 
-        assert gone.wait(5.0)
+        assert gone.wait(PATIENCE)
 
 
 # ---- the emulator
