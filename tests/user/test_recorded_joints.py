@@ -62,6 +62,7 @@ def test_the_reference_is_the_tools_pose_at_them(recording, options):
     assert np.array_equal(plan.targets, tool_path(ROBOT, plan.solution))
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_the_solvers_error_is_zero(cli, recording, tmp_path):
     answer = cli(
         "run", recording, "--from", "actual_q", "--robot", "ur10e", "--out", tmp_path / "run"
@@ -133,6 +134,7 @@ def test_a_motion_too_fast_is_limited(recording):
     assert prepared.plan.setpoints[-1] == pytest.approx(START + MOTION, abs=1e-6)
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_the_plan_is_replayed(cli, recording, tmp_path):
     command = ["run", recording, "--from", "actual_q", "--robot", "ur10e"]
     first = cli(*command, "--out", tmp_path / "first")

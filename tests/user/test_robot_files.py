@@ -56,6 +56,7 @@ def written(folder: Path, links: str) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("without_pages")
 @pytest.mark.parametrize(
     ("body", "pad", "note"),
     [
@@ -114,6 +115,7 @@ def test_declared_defaults_hold_before_their_declaration(tmp_path) -> None:
     assert robot.max_velocity.tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.usefixtures("without_pages")
 @pytest.mark.parametrize("form", ["{}={}", "{}:={}"])
 def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, form) -> None:
     pytest.importorskip("xacro")
