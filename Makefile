@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test docs bench soak urcl coverage test-lowest schemas lint clean reinstall
+.PHONY: help run test quick docs bench soak urcl coverage test-lowest schemas lint clean reinstall
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -23,8 +23,12 @@ help: ## list the targets
 run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulation
 	$(VENV)/bin/simbridge run square_tracking
 
-test: $(VENV)/.installed-test ## run the tests
+test: $(VENV)/.installed-test ## run the tests: 8 minutes on two quiet cores, 15 on slow ones
+	@echo "The tests take about 8 minutes on two quiet cores, 15 on slow ones. Ctrl-C ends them and all that they started."
 	$(VENV)/bin/python -m pytest -n auto
+
+quick: $(VENV)/.installed-test ## run the tests without servers, threads, browsers or long computing: under a minute
+	$(VENV)/bin/python -m pytest -n auto -m "not (soak or real_time or shares_setup or slow)"
 
 docs: $(VENV)/.installed-docs ## build the documentation as a site, into build/docs
 	$(VENV)/bin/python -m sphinx -c docs -b html --fail-on-warning --keep-going --quiet . build/docs

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -43,19 +44,41 @@ LONGEST_STOLEN = 0.03
 longer, s.
 """
 KINDS = ("", "calibrated", "cb3", "e_series")
+USER_TESTS = Path(__file__).parent / "user"
+"""The tests there run whole commands: each of them is `slow`."""
+SLOW_FIXTURES = {
+    "browser", "cb3", "e_series", "line_run", "live_run", "simbridge_emulator", "square_run"
+}  # fmt: skip
+"""A test with one of these is `slow`."""
+
+
+def pytest_configure(config):
+    """Let SIGTERM end a run on several workers as Ctrl-C does.
+
+    Without it, the workers and what they started would outlive the run by some seconds.
+    """
+    is_worker = hasattr(config, "workerinput")
+    if config.getoption("numprocesses", None) and not is_worker:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Give the tests that keep real time to one worker of pytest-xdist, and let them come first.
+    """Mark tests by what they use, and sort them.
 
-    They take longest. They are sorted by the kind of controller, each of which takes two seconds to
+    The tests that keep real time run on one worker of pytest-xdist, and come first: they take
+    longest. They are sorted by the kind of controller, each of which takes two seconds to
     start. The tests of a file marked `shares_setup` run on one worker, too.
     """
     real_time = []
     others = []
     for item in items:
-        if "controllers" in item.fixturenames or item.get_closest_marker("real_time"):
+        if "controllers" in item.fixturenames:
+            item.add_marker(pytest.mark.real_time)
+        if SLOW_FIXTURES.intersection(item.fixturenames) or USER_TESTS in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+        if item.get_closest_marker("real_time"):
             item.add_marker(pytest.mark.xdist_group("controller"))
             item.add_marker(pytest.mark.flaky(reruns=3, condition=_host_took_the_cores))
             real_time.append(item)

@@ -46,6 +46,8 @@ from simbridge.trajectory import square, write_csv, write_tum
 from simbridge.ur import errors
 from tests.backends.controller_facts import FACTS
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 # What commands are run, if their inputs exist.

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[1]
 SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
 # They start processes, keep real time, or make several runs.

@@ -419,6 +419,7 @@ LONG = settings(
 CUT = st.just(1.0) | st.floats(0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 @SHORT
 @given(changes=CHANGES, cut=CUT)
@@ -440,6 +441,7 @@ def test_a_damaged_command_is_answered(control, command, changes, cut) -> None:
     check_command(control, damage(json.dumps(command).encode(), changes, cut))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["type"])
 @SHORT
 @given(changes=CHANGES, cut=CUT)

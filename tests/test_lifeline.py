@@ -17,9 +17,10 @@ import pytest
 
 from tests.controllers import loopback
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux has signals for broken pipes"
-)
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux has signals for broken pipes"),
+    pytest.mark.slow,
+]
 
 TIMEOUT = 60.0  # s; they end at once, but the machine may be busy
 

@@ -107,6 +107,7 @@ def test_a_paused_program_with_our_number_stays_ours():
         assert owners[-1] is owner
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

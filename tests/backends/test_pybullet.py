@@ -90,11 +90,13 @@ def gravity_torques(robot, q):
 # ---- tracking
 
 
+@pytest.mark.slow
 def test_the_square_is_tracked_to_a_millimetre(plan, states):
     assert plan.period == 0.008
     assert rms(plant_error(plan, states)) <= 1.0
 
 
+@pytest.mark.slow
 def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
     loaded = track(plan, unmodelled_payload=5.0)
 
@@ -103,12 +105,14 @@ def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
     assert mean_height_error(plan, loaded) < -1e-3
 
 
+@pytest.mark.slow
 def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
     known = track(plan, robot=UR10.with_payload(5.0))
 
     assert rms(plant_error(plan, known)) < 2.0 * rms(plant_error(plan, states))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mounting", ["ceiling", "wall"])
 def test_an_arm_on_ceiling_or_wall_tracks_as_well_as_on_the_floor(plan, states, mounting):
     hanging = track(plan, robot=UR10.with_gravity(Cell(mounting=mounting).gravity))
@@ -121,6 +125,7 @@ def test_an_arm_on_ceiling_or_wall_tracks_as_well_as_on_the_floor(plan, states, 
     assert np.abs(effort - hanging_effort).max() > 20.0
 
 
+@pytest.mark.slow
 def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
     with simulate(UR10) as arm:
         arm._bullet.setGravity(0.0, 0.0, 9.81, physicsClientId=arm._client)
@@ -140,6 +145,7 @@ def test_there_is_one_state_per_setpoint_at_its_due_instant(plan, states):
     assert np.array_equal(column(states, "command"), plan.setpoints)
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
     repeated = track(plan)
 
@@ -366,6 +372,7 @@ def swing_joints(robot, speed=1.0):
     return robot.home + begin**2 * (3.0 - 2.0 * begin) * swing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "payload", "residual"),
     [
@@ -392,6 +399,7 @@ def test_the_joints_trail_their_targets_by_half_a_millisecond(name, payload, res
     assert rms(target - attained - JOINT_LAG * velocity) <= residual
 
 
+@pytest.mark.slow
 def test_the_targets_follow_the_servo_law(plan):
     law = ServojLaw(plan.period, 1000.0, 0.05)
 

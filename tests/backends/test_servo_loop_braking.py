@@ -56,6 +56,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
     assert np.abs(bench.recorded("controller_target")[lag:] - PLAN[:-lag]).max() < 2e-3
 
 
+@pytest.mark.slow
 @few_examples(6)
 @given(
     changes=st.dictionaries(
@@ -102,6 +103,7 @@ def test_commands_that_come_late_do_not_bend_the_path():
     assert np.abs(bench.recorded("controller_target")[-1] - PLAN[-1]).max() < 1e-6
 
 
+@pytest.mark.slow
 @FEEDFORWARD
 @few_examples(30)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))

@@ -54,6 +54,7 @@ class Moving:
 # ---- bursts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [0.012, 0.014, 0.016, 0.018])
 def test_short_bursts_extend_a_replay_by_its_missed_periods(interval):
     bench = Bench(PERIOD, delay=in_bursts(interval))
@@ -94,6 +95,7 @@ def test_bursts_end_a_live_motion_by_name():
     assert error.fraction >= 0.5
 
 
+@pytest.mark.slow
 def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
     motion = Moving()
 

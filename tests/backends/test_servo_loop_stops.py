@@ -129,6 +129,7 @@ def test_where_a_pause_is_to_end_the_run_it_does():
     bench.run_until_error(ProgramPaused, PlanReplay(glide(400)))
 
 
+@pytest.mark.slow
 @few_examples(4)
 @given(
     period=st.sampled_from([0.008, 0.002]),

@@ -167,6 +167,7 @@ def test_the_counts_are_those_of_the_current_motion():
 # ---- time
 
 
+@pytest.mark.slow
 @PERIODS
 def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     chance = random.Random(4)
@@ -180,6 +181,7 @@ def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     assert bench.loop.missed_states == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", [5e-5, -5e-5])
 @pytest.mark.parametrize("slots", [10_000, pytest.param(100_000, marks=pytest.mark.soak)])
 def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
@@ -228,6 +230,7 @@ def test_missed_deadlines_are_counted_and_the_plan_does_not_jump(period, slept, 
     assert np.array_equal(bench.recorded("q"), plan)
 
 
+@pytest.mark.slow
 @PERIODS
 @few_examples(30)
 @given(st.floats(0.0, 0.09))

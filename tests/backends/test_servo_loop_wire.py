@@ -89,6 +89,7 @@ def check_wire(bench):
     assert (steps <= MAX_VELOCITY * bench.period * (1.0 + 1e-4)).all()
 
 
+@pytest.mark.slow
 @PERIODS
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=5),
@@ -130,6 +131,7 @@ def test_no_forbidden_setpoint_reaches_the_wire(
     check_wire(bench)
 
 
+@pytest.mark.slow
 @PERIODS
 @given(st.lists(STEPS, min_size=2, max_size=60), CONTROLLERS)
 def test_no_plan_sends_a_setpoint_that_the_guard_refuses(period, steps, controller):
@@ -177,6 +179,7 @@ def setpoints_with_jumps(jumps, period, fastest):
     return HOME + period * np.cumsum([*velocities, 0.0])[:, np.newaxis] * np.eye(6)[5]
 
 
+@pytest.mark.slow
 @PERIODS
 @few_examples(10)
 @given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
+import pytest
 
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.simulated_arm import SimulatedStudioArm
@@ -69,6 +70,7 @@ def test_errors_lead_from_goal_to_arm(tmp_path):
     assert snapshot.errors[2] > 0.1
 
 
+@pytest.mark.slow
 def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
     setup = StudioSetup(solver="damped-least-squares").with_value("servo_gain", 500.0)
     run = tmp_path / "run"
@@ -102,6 +104,7 @@ def test_noise_moves_targets_and_not_the_goal(tmp_path):
     assert not rests
 
 
+@pytest.mark.slow
 def test_at_a_lower_speed_it_takes_longer(tmp_path):
     def remaining(speed, out):
         with SimulatedStudioArm(StudioSetup(), tmp_path / out) as arm:

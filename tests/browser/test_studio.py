@@ -20,6 +20,8 @@ from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_frame
 from tests.ports import free_port
 
+pytestmark = pytest.mark.slow
+
 
 class TurnedStudio:
     """A studio whose loop is turned by hand."""

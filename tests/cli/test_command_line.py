@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # As bash does at the Tab key: words so far, the last of them unfinished.
 TAB = """
 tab() {

@@ -50,6 +50,7 @@ def test_a_bug_is_one_paragraph_and_a_file(cli, monkeypatch, tmp_path):
     assert "in broken" in file.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["stream", "read"])
 def test_a_bug_during_a_run_leaves_its_traceback_there(where, cli, monkeypatch, tmp_path):
     from simbridge.running import runner

@@ -13,6 +13,8 @@ import pytest
 
 from tests.identification.controller import Sender, recorded, wandering
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 
 

@@ -74,6 +74,7 @@ def shows_the_error(text: str) -> bool:
     return any(bar in part for part in lines for bar in BARS)
 
 
+@pytest.mark.slow
 def test_the_tracking_error_is_a_line_that_fits(line: Path, tmp_path: Path) -> None:
     assert shows_the_error(seen_on_a_terminal(line, "--out", tmp_path / "run"))
 

@@ -15,6 +15,7 @@ def listed(cli, *flags):
     return {run["run"].removeprefix("runs/"): run for run in json.loads(answer.out)["runs"]}
 
 
+@pytest.mark.slow
 def test_the_newest_of_every_kind_comes_first(cli, here, line_run):
     entries = listed(cli)
 
@@ -135,6 +136,7 @@ def test_last_is_the_run_that_began_last(cli, here):
     assert (here / "runs/hand/attained.tum").is_file()
 
 
+@pytest.mark.slow
 def test_every_command_takes_last(cli, here):
     run = "runs/2026-01-02_03-04-05_line"
     os.utime(here / run / "settings.toml")

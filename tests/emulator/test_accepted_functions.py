@@ -21,6 +21,7 @@ def test_an_idle_function_is_logged_once(caplog):
 SIX = "[0, 0, 0, 0, 0, 0]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call_text", "said"),
     [

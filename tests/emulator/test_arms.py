@@ -15,6 +15,8 @@ from simbridge.emulator.handle import READY
 from simbridge.emulator.traffic import read_traffic
 from tests.controllers import loopback
 
+pytestmark = pytest.mark.slow
+
 FIRST = loopback(80)
 SECOND = str(ipaddress.ip_address(FIRST) + 1)
 

@@ -22,6 +22,7 @@ def bench() -> Bench:
     return Bench().running()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "v"), [(1.4, 1.05), (2.0, 0.5), (1.0, 2.0)])
 def test_movej_is_a_trapezoid(bench, a, v):
     """Its speed and acceleration are those of the call."""

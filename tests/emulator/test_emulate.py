@@ -43,6 +43,7 @@ def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remed
     assert remedy in answer.message
 
 
+@pytest.mark.slow
 def test_the_emulator_starts_and_moves_without_numba_and_scipy():
     source = """
         import sys

@@ -204,6 +204,7 @@ def test_paused_blend_resumes(bench):
     assert places(bench)[-1] == pytest.approx(ACROSS, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0, 1])
 def test_movec_follows_the_circle(bench, mode):
     bench.load(
@@ -229,6 +230,7 @@ def test_acceleration_limits_speed_on_a_circle(bench):
     assert places(bench)[-1] == pytest.approx([0, 0.1, 0], abs=1e-8)
 
 
+@pytest.mark.slow
 def test_movec_blends_into_a_line(bench):
     bench.load(
         "p0 = get_target_tcp_pose()",
@@ -301,6 +303,7 @@ def test_attained_speed_returns_next_tick(bench, scaling):
     assert ticks * DT == pytest.approx(0.25 + 10 * DT, abs=2 * DT)
 
 
+@pytest.mark.slow
 def test_moving_trapezoid_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
         shape = SpeedProfile(0.7, 2.0, 0.6, begin=begin, through=through)

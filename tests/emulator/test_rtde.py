@@ -566,6 +566,7 @@ _FRAMES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_FRAMES, max_size=8))
 def test_any_bytes_do_not_accumulate(chunks: list[bytes]) -> None:

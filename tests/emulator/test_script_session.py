@@ -440,6 +440,7 @@ def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
     assert (np.max(speeds, axis=0) <= bench.controller.joint_speed_limits * (1.0 + 1e-6)).all()
 
 
+@pytest.mark.slow
 def test_an_optimovel_is_no_faster_than_the_joints(bench: Bench) -> None:
     turn = "p[0, 0, 0.1, 0, 0, 2.5]"
     bench.send(

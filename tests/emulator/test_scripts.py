@@ -76,6 +76,7 @@ def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
     assert caught.value.protocol == "script"
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

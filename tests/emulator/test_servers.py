@@ -528,6 +528,7 @@ def run(code: str) -> list[str]:
     return result.stdout.split("\n")[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("polyscope", "newer"),
     [("3.15", "getPayloadInertia"), ("5.12", "getFtRawWrench"), ("5.25", "getFtRawWrench")],

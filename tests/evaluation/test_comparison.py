@@ -29,6 +29,7 @@ def test_a_copy_has_no_separation(line_run, same):
     assert comparison.warnings == ()
 
 
+@pytest.mark.slow
 def test_the_slower_run_sets_the_instants(line_run, slower):
     fast_run = Evaluation.of(RunDirectory.open(line_run))
     slow_run = Evaluation.of(RunDirectory.open(slower))
@@ -58,6 +59,7 @@ def test_the_table_fits_80_columns(cli, line_run, slower, tmp_path, monkeypatch)
     assert "backend.period" in page
 
 
+@pytest.mark.slow
 def test_json_has_both_summaries_numbers(cli, line_run, slower, tmp_path):
     answer = cli("compare", line_run, slower, "--out", tmp_path / "out", "--json")
 
@@ -83,6 +85,7 @@ def test_different_scenarios_are_refused(cli, line_run, square_run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80])
 def test_what_differs_comes_first(cli, line_run, slower, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", f"{width}")
@@ -99,6 +102,7 @@ def test_what_differs_comes_first(cli, line_run, slower, tmp_path, monkeypatch, 
     assert max(len(line) for line in lines if not line.startswith("Page:")) <= width
 
 
+@pytest.mark.slow
 def test_another_speed_is_a_warning(cli, line, line_run, tmp_path):
     half = tmp_path / "half"
     assert cli("run", line, "--speed-scale", "0.5", "--out", half, "--json").status == 0
@@ -119,6 +123,7 @@ def test_a_comparison_needs_two_runs(cli, line_run, tmp_path, runs, reason):
     assert reason in answer.message
 
 
+@pytest.mark.slow
 def test_repeats_of_one_motion_have_iso_figures(
     cli, line_run, same, slower, tmp_path, replace_text
 ):
@@ -191,6 +196,7 @@ def test_drawings_name_their_units(cli, line_run, same, tmp_path):
     assert 'aria-label="Separation from the first run over time, in mm. ' in page
 
 
+@pytest.mark.slow
 def test_the_emulator_is_named(cli, measured, tmp_path, replace_text):
     replace_text(measured / "settings.toml", 'name = "pybullet"', 'name = "ursim"')
     emulated = shutil.copytree(measured, tmp_path / "emulated")

@@ -15,6 +15,8 @@ from simbridge.evaluation.summary import summarize
 from simbridge.files import mapped_arrays
 from simbridge.recording.run_directory import RunDirectory
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("full_disk", [False, True])
 def test_mapped_arrays_change_no_number(

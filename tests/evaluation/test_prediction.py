@@ -15,6 +15,7 @@ from simbridge.recording.run_directory import RunDirectory
 pytestmark = pytest.mark.usefixtures("without_pages")
 
 
+@pytest.mark.slow
 def test_simulated_and_measured_runs_have_it(cli, line_run, measured, slower, tmp_path):
     answer = cli("compare", line_run, measured, slower, "--out", tmp_path / "out", "--json")
 
@@ -25,6 +26,7 @@ def test_simulated_and_measured_runs_have_it(cli, line_run, measured, slower, tm
     assert errors[2] is None
 
 
+@pytest.mark.slow
 def test_the_table_and_the_page_show_it(cli, line_run, measured, tmp_path):
     answer = cli("compare", measured, line_run, "--out", tmp_path / "out")
 

@@ -27,6 +27,7 @@ def evo_statistics(metric: Any, reference: Any, attained: Any) -> Any:
     return metric.get_all_statistics()
 
 
+@pytest.mark.slow
 def test_evo_computes_the_same_errors(cli: Any, run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "run")
     assert cli("export", copy, "--to", "tum").status == 0

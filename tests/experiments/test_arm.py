@@ -75,6 +75,7 @@ def test_the_arms_in_robots_use_the_papers_layout(name):
     assert (layout.scale, *layout.centre) == (size.scale, *size.centre)
 
 
+@pytest.mark.slow
 def test_an_upright_arm_begins_in_another_posture():
     chosen = choose_arm(InterpolationParameters(robot=SEVEN))
     robot = chosen.robot
@@ -100,6 +101,7 @@ def test_a_urdf_follows_the_papers_square():
     assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(layout.centre, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_tool_keeps_its_only_orientation(scara):
     robot = choose_arm(InterpolationParameters(robot=scara)).robot
     layout = choose_layout(robot)
@@ -111,6 +113,7 @@ def test_a_tool_keeps_its_only_orientation(scara):
     assert_corners_within_reach(robot, layout)
 
 
+@pytest.mark.slow
 def test_few_joints_get_a_controllable_task():
     chosen = choose_arm(InterpolationParameters(robot=ODD))
 
@@ -125,6 +128,7 @@ def test_few_joints_get_a_controllable_task():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["interpolation", "tracking", "convergence"])
 def test_a_custom_arms_start_is_reported(cli, tmp_path, name):
     only = ("--solver", "forward-dynamics", *(("--kp", "50") if name == "tracking" else ()))
@@ -157,6 +161,7 @@ def test_an_arm_without_a_square_is_refused(cli, tmp_path):
     assert figures["poses"]["success"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_singular_home_is_reported(cli, tmp_path):
     home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
     answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")

@@ -14,6 +14,8 @@ from simbridge.experiments import convergence
 from simbridge.experiments.outcome import Plot, within
 from simbridge.robot import load_robot
 
+pytestmark = pytest.mark.slow
+
 QUICK = {
     "homogenization": ("--samples", "2000"),
     "convergence": (),

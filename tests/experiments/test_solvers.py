@@ -19,6 +19,7 @@ UR10 = load_robot("ur10")
 TARGETS = solvers.scenario_targets(UR10, "square_tracking")
 
 
+@pytest.mark.slow
 def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
     exact = ("--jacobian", "exact", "--samples", 2)
     answer = cli("experiment", "solvers", *exact, "--out", tmp_path / "out", "--json")
@@ -30,6 +31,7 @@ def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
         assert figures["trajectory"]["peak_speed"] < 1.0, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["damped-least-squares", pytest.param("", marks=pytest.mark.soak)])
 def test_solvers_with_a_jacobian_have_both(cli, tmp_path, name):
     chosen = ("--solver", "closed-form", name) if name else ()

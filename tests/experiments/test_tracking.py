@@ -64,6 +64,7 @@ def test_a_high_gain_needs_no_noise():
     assert exact.path_error < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_solver_compares_with_the_sweep(name):
     robot = load_robot(name)

@@ -114,6 +114,7 @@ def own_arm(robot: Robot) -> Robot:
     return calibrate(robot, replace(nominal, **changed))
 
 
+@pytest.mark.slow
 def test_kinematics_nominal_given_and_estimated():
     robot = arm("ur5e")
     _, q, _, _ = moving()
@@ -156,6 +157,7 @@ CALIBRATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALIBRATIONS)
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_an_estimated_tool_is_within_a_few_deviations(name, share):
@@ -193,6 +195,7 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
         )
 
 
+@pytest.mark.slow
 def test_a_short_motion_shows_no_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
     whole = of_recording(RECORDING)
@@ -274,6 +277,7 @@ def test_payload_and_friction():
     assert "servoj" in result["not_identified"]
 
 
+@pytest.mark.slow
 def test_foreign_currents_show_no_friction():
     time = moving()[0]
     rows = with_torques(arm("ur5e"), 1.5)
@@ -296,6 +300,7 @@ def test_foreign_currents_show_no_friction():
     assert "the recording is noise" in result["not_identified"]["friction"]
 
 
+@pytest.mark.slow
 def test_the_uncertainty_of_friction_covers_parts():
     """Real friction is not exactly these two terms."""
     whole = of_recording(RECORDING)
@@ -458,6 +463,7 @@ def test_noise_and_freedrive_have_nothing_to_show():
     assert "freedrive" in result["not_identified"]["joint_servo"]
 
 
+@pytest.mark.slow
 def test_positions_of_every_cycle_are_enough():
     """As in a run in simulation: a command in every cycle, on its edge."""
     samples = of_servoj(Sender(0.002, 0.0))

@@ -19,6 +19,8 @@ from simbridge.identification.servo_law import LawNotFound, find_servo_law
 from simbridge.servo.law import ServojLaw
 from tests.report.made_up_run import MadeUp
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float64]
 SOAK = pytest.mark.soak
 H = 0.002

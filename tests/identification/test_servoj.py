@@ -56,6 +56,7 @@ def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[C
     return find_calls(motion, commands, tuning, along(motion, tuning, commands)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", variants(CASES, "every cycle is split", "as the real UR5e", "CB3, split")
 )
@@ -78,6 +79,7 @@ def test_tuning_timing_and_prediction_with_the_commands(name):
     assert restarts == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in CASES if name not in ("25 Hz", "no multiple of the cycle")]
 )
@@ -117,6 +119,7 @@ def test_creeping_commands_are_not_held():
             fit_to_held_commands(TargetMotion(rows["timestamp"], *rounded, 0.002))
 
 
+@pytest.mark.slow
 def test_rounding_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("as the real UR5e")
     rounded = TargetMotion(
@@ -142,6 +145,7 @@ def test_prediction_begins_again_after_a_hole():
     assert np.sqrt(np.mean(errors**2)) < 2e-5
 
 
+@pytest.mark.slow
 def test_one_joint_needs_a_held_command():
     random = np.random.default_rng(3)
     sender = Sender(0.008, 0.0)

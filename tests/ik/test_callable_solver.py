@@ -157,6 +157,7 @@ def own_module(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["own_solver_for_tests:whole", "./own_solver_for_tests.py:whole"])
 def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
     answer = cli("run", line, "--solver", name, "--out", "run", "--json")

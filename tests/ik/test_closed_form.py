@@ -92,6 +92,7 @@ def shoulder_singular(q, ahead):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", variants(URS, "ur3e", "ur10", "ur30"))
 def test_every_branch_attains_the_target(name):
     robot = load_robot(name)
@@ -618,6 +619,7 @@ def test_it_has_neither_settings_nor_lag():
     assert (solver.iterations, solver.parameters, solver.lag(0.002)) == (1, {}, 0.0)
 
 
+@pytest.mark.slow
 def test_a_later_process_finds_the_machine_code():
     target = tool(UR10, UR10.home)[0].tolist()
     far = [2.0, 0.0, 0.3, 0.0, 1.0, 0.0, 0.0]
@@ -659,6 +661,7 @@ def ur_analytic_ik():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ur10", "ur5e"])
 def test_branches_are_those_of_ur_analytic_ik(name, ur_analytic_ik):
     solver = ClosedForm(load_robot(name))

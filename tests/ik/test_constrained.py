@@ -118,6 +118,7 @@ def test_strict_rows_always_hold(joint, motion):
         assert obeyed[:10].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", [UR10, PLANAR3R, PLANAR2R], ids=lambda robot: robot.name)
 @pytest.mark.parametrize("driven", [True, False])
 def test_strict_rows_win_over_a_contradicting_task(robot, driven):

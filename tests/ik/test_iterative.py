@@ -128,6 +128,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(list(FORMULAS)),
@@ -186,6 +187,7 @@ def test_the_transpose_lags_as_in_experiment_d(kp, rms):
     assert lag_of_the_square(kp) == pytest.approx(rms, rel=0.03)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ARMS), st.sampled_from(sorted(SOLVERS)))
 def test_a_near_target_is_attained_or_reported(seed, robot, name):
@@ -213,6 +215,7 @@ def test_a_reliable_solver_finds_reachable_poses(name):
     assert sum(made(name).solve(target).converged for target in poses) >= 39
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.sampled_from(list(TASK_ROWS)))
 def test_singular_postures_give_numbers_again_and_again(seed, name, task):
@@ -238,6 +241,7 @@ def settled(solver, target, start, targets):
     return joints[-1], float(np.abs(np.diff(joints[-20:], axis=0)).max())
 
 
+@pytest.mark.slow
 @few_examples(20)
 @given(
     st.sampled_from(ITERATIVE),
@@ -276,6 +280,7 @@ def test_without_clamps_the_arm_jitters(name):
     assert moving > 0.1
 
 
+@pytest.mark.slow
 @few_examples(4)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.floats(1.5, 5.0))
 def test_a_ur10_rests_out_of_reach(seed, name, far):
@@ -293,6 +298,7 @@ def test_a_ur10_rests_out_of_reach(seed, name, far):
     assert not solver.solve(target).converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stiffness", [0.05, 0.5, 0.9])
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=10)

@@ -15,6 +15,8 @@ from simbridge.errors import UncompilableCode
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.program import KernelProgram
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import numpy as np
 from simbridge.kernels.compile import kernel

@@ -15,6 +15,7 @@ from simbridge.robot.kinematics import tool_speeds
 UR10 = load_robot("ur10")
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**32 - 1),
     st.floats(1e-6, 0.1),

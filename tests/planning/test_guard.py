@@ -252,6 +252,7 @@ commands = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(commands)
 def test_only_good_setpoints_come_out(sequence):
     guard = Guard(ROBOT, PERIOD, lookahead=0.03)

@@ -62,6 +62,7 @@ def test_a_single_sample_has_no_rate(cli, tum, tmp_path, through):
     assert cli("inspect", file).status == 0
 
 
+@pytest.mark.slow
 def test_reach_is_shown(cli, tum, tmp_path, through):
     # 1.27 m is about as far as a UR10 gets with its tool down: of 0.8 to 1.7 m half and a bit is
     # within.
@@ -92,6 +93,7 @@ def test_the_table_fits_eighty_columns(cli, line, monkeypatch):
     assert "mean 0.100" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
 )
@@ -104,6 +106,7 @@ def test_the_suffix_decides_the_format(cli, line, tmp_path, suffix, begins):
     assert picture.read_bytes().startswith(begins)
 
 
+@pytest.mark.slow
 def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
     pictures = []
 
@@ -125,6 +128,7 @@ def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
     assert far > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("axis", "title"), [(0, "from the side"), (1, "from the front")])
 def test_a_picture_shows_the_motions_plane(cli, tum, tmp_path, through, axis, title):
     points = np.tile([0.7, 0.0, 0.3], (10, 1))

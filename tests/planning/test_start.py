@@ -48,6 +48,7 @@ def test_homes_branch_is_kept(name):
     assert "start" not in auto.as_arrays()
 
 
+@pytest.mark.slow
 def test_another_branch_is_stored(elbow_down):
     with pytest.warns(UserWarning, match="The plan begins on another branch, that of --home "):
         plan = planned(elbow_down)
@@ -76,6 +77,7 @@ def test_check_and_settings_name_the_branch(elbow_down):
     assert start == StartRecord(facts["joints"], facts["reason"])
 
 
+@pytest.mark.slow
 def test_the_refusal_names_branch_and_flag(elbow_down):
     with pytest.raises(
         PlannedCollision,
@@ -140,6 +142,7 @@ def test_a_refused_turn_names_the_home_that_passes():
     assert make_plan(other, Scenario(turn_of_tool(1.5)), solver)[0].start is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("turns", "advice"),
     [
@@ -169,6 +172,7 @@ def test_what_no_branch_reaches_is_refused_as_before():
     assert "--start" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_inevitable_floor_has_no_advice():
     with pytest.raises(PlannedCollision) as caught:
         planned(load_robot("ur10"), floor=0.45)

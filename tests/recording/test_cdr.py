@@ -48,6 +48,7 @@ def test_standard_messages_are_those_of_ros_2(ros):
         assert fields == official_fields, name
 
 
+@pytest.mark.slow
 @given(st.data(), TEXTS, NAMES, SECONDS)
 def test_joint_states_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
     numbers = [data.draw(vectors(len(names))) for _ in range(3)]

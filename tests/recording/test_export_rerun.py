@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.mark.slow
 def test_rerun_has_paths_tool_arm_errors_and_joints(cli, exported_run):
     pytest.importorskip("rerun")
 

@@ -55,6 +55,7 @@ def samples_of(joints):
     )
 
 
+@pytest.mark.slow
 @few_examples(40)
 @given(st.data(), st.integers(1, 12))
 def test_numbers_are_read_bit_for_bit(write_log, assert_same, data, joints):
@@ -70,6 +71,7 @@ def test_numbers_are_read_bit_for_bit(write_log, assert_same, data, joints):
     assert columns.complete
 
 
+@pytest.mark.slow
 def test_a_long_run_keeps_its_order(run_of, write_log, assert_same, tmp_path):
     samples = run_of(5000, period=0.002)
     path = write_log(tmp_path / "log.mcap", samples, period=0.002)
@@ -317,6 +319,7 @@ def test_a_log_of_other_tools_is_read(assert_same, finished, tmp_path, options):
     assert_same(columns, samples)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_cut_costs_one_unchunked_sample(assert_same, finished, tmp_path, data):
@@ -385,6 +388,7 @@ def compressed_chunk(content):
     return struct.pack("<BQ", 6, len(body)) + body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["zeros", "samples", "messages"])
 def test_a_decompression_bomb_is_refused(finished, tmp_path, monkeypatch, content):
     source, _ = finished

@@ -293,6 +293,7 @@ for k in range(100000):
 """
 
 
+@pytest.mark.slow
 def test_kill_9_costs_half_a_second(tmp_path):
     path = tmp_path / "log.mcap"
     command = [sys.executable, "-c", WRITER, str(path)]

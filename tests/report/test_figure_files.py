@@ -10,6 +10,8 @@ import pytest
 
 from simbridge.report.figure_files import write_figures
 
+pytestmark = pytest.mark.slow
+
 # Points of 88 mm, up to rounding to pixels.
 COLUMN_WIDTH = pytest.approx(249.4, abs=0.4)
 NAMES = ("errors", "contour", "map", "path-xy")

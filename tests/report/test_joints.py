@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import (
@@ -37,6 +38,7 @@ def test_joints_at_their_setpoints_contribute_nothing(tmp_path: Path) -> None:
     assert text == "Every joint was at its setpoint."
 
 
+@pytest.mark.slow
 def test_single_sample_peak_is_drawn(measured: Any) -> None:
     effort = np.zeros((30_000, 3))
     effort[12_345, 2] = 70.0

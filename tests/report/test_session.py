@@ -36,6 +36,7 @@ def test_each_cause_has_a_row(page):
     assert "share of the joint's limit" in part
 
 
+@pytest.mark.slow
 def test_time_line_has_two_widths(page):
     labels = [attributes["aria-label"] for tag, attributes in page.elements if tag == "svg"]
 
@@ -66,6 +67,7 @@ def test_never_engaged_session_shows_inputs(never_engaged):
     assert not page.has("budget")
 
 
+@pytest.mark.slow
 def test_killed_session_says_so(cli, killed_session, tmp_path):
     copy = shutil.copytree(killed_session, tmp_path / "killed")
 
@@ -87,6 +89,7 @@ def test_run_has_no_session_part(line_run):
     assert not read_page(line_run).has("session")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1366, 390])
 def test_page_fits_laptop_and_phone(browser, live_run, width):
     context = browser.new_context(viewport={"width": width, "height": 800})

@@ -35,6 +35,7 @@ def box(path, size=(0.1, 0.2, 0.3)):
     return path
 
 
+@pytest.mark.slow
 def test_a_lost_mesh_is_drawn_as_its_hull(tmp_path):
     file = box(tmp_path / "urdf" / "part.stl")
     robot = read_urdf(arm(tmp_path, "part.stl"))

@@ -204,6 +204,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("cells")
 
 
+@pytest.mark.slow
 @few_examples(35)
 @given(cell=cells())
 def test_any_cell_is_read_back_as_it_was(folder, cell):

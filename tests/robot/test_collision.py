@@ -300,6 +300,7 @@ def wandering(rng, start, samples, step):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 @few_examples(50)
 @given(

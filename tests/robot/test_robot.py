@@ -139,6 +139,7 @@ def test_the_tcp_is_given_in_tool0():
         np.testing.assert_allclose(tool_path(robot, [q])[0, :3], tcp.translation, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.floats(0.0, 20.0), st.integers(0, 2**32 - 1))
 def test_a_payload_is_a_point_mass(mass, seed):
     bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.05, 0.0, 0.2])))
@@ -156,6 +157,7 @@ def test_a_payload_is_a_point_mass(mass, seed):
     )
 
 
+@pytest.mark.slow
 @given(st.floats(0.1, 20.0), st.integers(0, 2**32 - 1))
 def test_an_offset_payload_acts_at_its_centre(mass, seed):
     """It adds its weight, mapped to the joints by the Jacobian of a frame at its centre."""

@@ -38,6 +38,7 @@ def box(path, size=(0.1, 0.2, 0.3)):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stl", "obj", "ply", "glb", "dae"])
 def test_meshes_of_these_kinds_are_read_in_metres(tmp_path, kind):
     vertices, triangles = read_mesh(box(tmp_path / f"part.{kind}"))
@@ -47,6 +48,7 @@ def test_meshes_of_these_kinds_are_read_in_metres(tmp_path, kind):
     assert len(triangles) == 12
 
 
+@pytest.mark.slow
 def test_the_unit_of_a_collada_file_counts(tmp_path):
     file = box(tmp_path / "part.dae", (100.0, 200.0, 300.0))
     text = file.read_text()
@@ -97,6 +99,7 @@ def test_a_missing_mesh_is_one_note(tmp_path):
     assert note.endswith(f"there is no such file in {tmp_path}, as --package says.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"), [("a.stl", b"solid nothing"), ("a.obj", b"v 0 0 0\n"), ("a.txt", b"")]
 )
@@ -110,6 +113,7 @@ def test_an_unreadable_mesh_is_a_note(tmp_path, name, content):
     assert f"The mesh {name} is neither drawn" in robot.notes[-1]
 
 
+@pytest.mark.slow
 def test_hulls_are_as_far_apart_as_meshes(tmp_path):
     box(tmp_path / "urdf" / "part.stl", (0.2, 0.2, 0.2))
     text = arm(tmp_path, "part.stl").read_text()

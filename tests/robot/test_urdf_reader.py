@@ -113,6 +113,7 @@ def test_joint_kinds_and_limits_are_read():
     assert list(robot.max_effort) == [80.0, 60.0, 200.0, 20.0, 10.0]
 
 
+@pytest.mark.slow
 def test_home_is_the_middle_by_default():
     assert list(read_urdf(URDF / "odd_axes.urdf").home) == [
         0.0,
@@ -231,6 +232,7 @@ def test_byte_order_marks_are_accepted(tmp_path):
     assert read_urdf(path).checksum == load_robot(URDF / "odd_axes.urdf").checksum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("home", "reason"),
     [
@@ -308,6 +310,7 @@ def serial_urdfs(draw):
     return "\n".join([*lines, "</robot>"]), f"link_{len(moving) - 1}"
 
 
+@pytest.mark.slow
 @few_examples(30)
 @given(serial_urdfs())
 def test_any_chain_is_read_as_by_pinocchio(tmp_path_factory, urdf):

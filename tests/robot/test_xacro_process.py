@@ -82,12 +82,14 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_never_ends_is_refused(name, arm, quick_limits):
     with pytest.raises(InputFileError, match=r"more than 1 s of computing time|MiB of memory"):
         expand(arm, ENDLESS[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_what_fills_memory_is_refused(name, arm, quick_limits):
     # Where the computer is slow, time ends first.
@@ -97,6 +99,7 @@ def test_what_fills_memory_is_refused(name, arm, quick_limits):
         expand(arm, LARGE[name])
 
 
+@pytest.mark.slow
 def test_yaml_of_nested_anchors_is_refused(arm, quick_limits):
     arm.parent.mkdir(parents=True)
     (arm.parent / "laughs.yaml").write_text(LAUGHS)

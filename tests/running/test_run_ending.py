@@ -23,6 +23,8 @@ from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.running.signals import SignalReceived
 
+pytestmark = pytest.mark.slow
+
 
 def interrupt(*_arguments, **_values):
     raise KeyboardInterrupt

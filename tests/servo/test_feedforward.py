@@ -39,6 +39,7 @@ def accelerations(q):
     return np.diff(q, 2, axis=0) / CYCLE**2
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_corners_are_smoothed_into_limits(speeds):
     q = corners(speeds)
@@ -52,6 +53,7 @@ def test_corners_are_smoothed_into_limits(speeds):
     assert wanted[-1] == pytest.approx(q[-1], abs=1e-12)
 
 
+@pytest.mark.slow
 @few_examples(12)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_a_speed_slider_keeps_the_acceleration(speeds, begin):
@@ -84,6 +86,7 @@ def test_a_delay_of_the_targets_counts_as_lead():
     assert np.abs(law.commands_for(wanted) - wanted + delay * velocity).max() <= MAX_LEAD
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
     q = corners(speeds)
@@ -102,6 +105,7 @@ def test_a_smooth_motion_stays_as_it_is():
     assert (wanted == q).all()
 
 
+@pytest.mark.slow
 def test_lead_from_speed_cannot_be_smoothed():
     law = ServojLaw(CYCLE, 300.0, 0.2)
     _, excess = smooth_motion(law, corners([0.9], samples=600))

@@ -74,6 +74,7 @@ def run_case(name):
     return run_there_and_back(ROBOT, *motion, **facts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
     (asked, end), facts, name = CASES[case]
@@ -96,6 +97,7 @@ def test_the_arm_comes_to_rest_and_is_free_to_leave(case):
     assert not trace.cause_names(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["floor", "wall", "itself"])
 def test_no_body_comes_nearer_than_the_margin(case):
     (_, end), facts, _ = CASES[case]
@@ -114,6 +116,7 @@ def test_no_body_comes_nearer_than_the_margin(case):
     assert cause.text == f"obstacle {cause.subject} {1e3 * cause.value:.0f} mm"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["elbow", "wrist"])
 def test_a_singularity_is_named_and_not_entered(case):
     start = ROBOT.home.copy()
@@ -165,6 +168,7 @@ def test_coal_alone_confirms_the_distance_to_a_wall():
     assert cause.value == pytest.approx(nearest, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tuning", [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2)])
 def test_the_arm_stays_clear_at_any_tuning(tuning):
     law = ServojLaw(ROBOT.period, *tuning)
@@ -178,6 +182,7 @@ def test_the_arm_stays_clear_at_any_tuning(tuning):
     assert min(AGAIN.distances(q).min() for q in arm.q) > 0.5 * MARGIN
 
 
+@pytest.mark.slow
 def test_along_the_floor_a_twist_is_free():
     script = repeat_input("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 2.0) + repeat_input(
         "twist", [0, -0.2, 0, 0, 0, 0], 2.0, 3.2

@@ -145,6 +145,7 @@ def check_limits(trace, law):
         assert np.abs(arm.qdd).max() <= robot.max_acceleration * ROUNDING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", [UR10, ROBOT], ids=lambda robot: robot.name)
 @given(seeds)
 @few_examples(5)
@@ -154,6 +155,7 @@ def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
     check_limits(trace, law)
 
 
+@pytest.mark.slow
 @given(seeds)
 @few_examples(5)
 def test_missed_periods_keep_what_the_guard_allows(seed):

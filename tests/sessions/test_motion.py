@@ -346,6 +346,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_twist_moves_along_its_frames_own_x(frame):
     trace = run(
@@ -400,6 +401,7 @@ def test_a_jogs_steady_speed_is_what_was_asked():
     assert (np.abs(trace.velocity) <= np.abs(wanted) + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_a_wrist_swing_stays_within_limits():
     # This twist once asked wrist_3 for 3.17 rad/s, until the controller stopped the arm.
     law = ServojLaw(0.002)
@@ -431,6 +433,7 @@ def test_the_slider_scales_a_twist():
     assert trace.steps[-1].causes[0].text == "speed_slider 0.30"
 
 
+@pytest.mark.slow
 def test_the_arm_holds_at_a_slider_of_zero():
     def slider(now):
         return 0.0 if 0.5 <= now < 1.2 else 1.0
@@ -449,6 +452,7 @@ def test_the_arm_holds_at_a_slider_of_zero():
     )
 
 
+@pytest.mark.slow
 def test_a_pose_is_followed_no_faster_than_the_slider_allows():
     goal = pose_of(UR10E.home) + np.array([0, 0.4, 0, 0, 0, 0, 0])
     script = [TimedInput(time, "pose", goal) for time in np.arange(0, 1.5, 0.1)]

@@ -23,6 +23,8 @@ from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.sessions.setup import live
 from tests.stepped_sessions import moved, stepped
 
+pytestmark = pytest.mark.slow
+
 
 def keep_joints(q: np.ndarray, target: object) -> np.ndarray:
     """Solve nothing: the arm never moves."""

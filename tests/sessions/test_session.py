@@ -32,7 +32,7 @@ from simbridge.ur.errors import StaleState
 from tests.backends.trial import process_ends
 
 # None of them looks at a page, which takes a second to draw.
-pytestmark = pytest.mark.usefixtures("short_pages")
+pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.slow]
 ROBOT = simbridge.load_robot("ur10e")
 
 

@@ -61,6 +61,7 @@ def find_fastest(name, goal, begin, seconds):
     return fastest_speed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ITERATIVE)
 @given(st.integers(0, 2**32 - 1))
 # A thousand targets in all: before, one of them in a thousand chattered.
@@ -108,6 +109,7 @@ def test_a_target_that_moves_again_is_followed():
     assert not trace.cause_names(-1)
 
 
+@pytest.mark.slow
 def test_a_far_target_is_followed_to_its_end():
     goal = shift_pose(HOME, 0.0, -0.9, 0.3)
     motion = engage_motion(ROBOT, max_jump=(9.0, 9.0), max_tool_speed=0.13)

@@ -31,6 +31,8 @@ from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.worker import figures_of, work
 from tests.sweeps.rows import compared, rows_of
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 
 

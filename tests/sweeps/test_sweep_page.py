@@ -48,6 +48,7 @@ def test_a_third_parameter_repeats_the_map():
     assert "Parallel coordinates" not in page
 
 
+@pytest.mark.slow
 def test_more_parameters_are_parallel_coordinates():
     rows = made_rows(
         lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16)

@@ -503,6 +503,7 @@ def test_the_client_in_python_drives(served, monkeypatch):
     assert_moved_up_and_down(served)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_the_client_in_cpp_drives(served, tmp_path):
     source = (DOCS / "client.cpp").read_text().replace("kSeconds = 4.0", "kSeconds = 0.3")

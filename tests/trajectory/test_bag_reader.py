@@ -151,6 +151,7 @@ def ros1_record(data: bytes, **fields: bytes) -> bytes:
     return struct.pack("<I", len(header)) + header + struct.pack("<I", len(data)) + data
 
 
+@pytest.mark.slow
 def test_a_ros_1_chunk_cannot_fill_memory(tmp_path) -> None:
     chunk = ros1_record(
         bz2.compress(ZEROS), op=b"\x05", compression=b"bz2", size=struct.pack("<I", len(ZEROS))

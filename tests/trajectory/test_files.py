@@ -40,6 +40,7 @@ def samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return times, np.column_stack([positions, pose.normalize(quaternions)])
 
 
+@pytest.mark.slow
 @same_directory
 @given(samples())
 def test_what_is_written_reads_back(tmp_path: Path, motion: tuple[np.ndarray, np.ndarray]) -> None:

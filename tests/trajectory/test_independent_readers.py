@@ -176,6 +176,7 @@ def read_npz(path: Path) -> pd.DataFrame:
         return pd.DataFrame({name: arrays[name] for name in arrays.files})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "write", "read_again"),
     [
@@ -201,6 +202,7 @@ def test_pandas_reads_the_same_by_names(
         assert_same_as_frame(read, read_again(path), names)
 
 
+@pytest.mark.slow
 def test_rosbags_reads_the_same_of_bags(tmp_path: Path, motions) -> None:
     for k, (generator, times, poses) in enumerate(motions):
         path = tmp_path / f"{k}{generator.choice(['.bag', '.mcap'])}"

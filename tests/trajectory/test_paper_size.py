@@ -53,6 +53,7 @@ def test_a_small_arm_shrinks_lengths_and_speeds(name, scale):
     assert size.centre == pytest.approx((0.75 * scale, 0.164 * scale, 0.30 * scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scale"), [("seven_joints", 0.5), ("ur10_from_ros", 1.0)])
 def test_a_found_home_places_the_paths(name, scale):
     robot = load_robot(URDFS / f"{name}.urdf")
@@ -82,6 +83,7 @@ def test_small_changes_keep_the_paths(name):
     assert paper_size(robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.1, 0.3])))) == nominal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario", [pytest.param("square_tracking", marks=pytest.mark.soak), "square_corners", "step"]
 )

@@ -72,6 +72,7 @@ def test_an_invalid_sampling_is_refused(given) -> None:
         Sampling(**given)
 
 
+@pytest.mark.slow
 def test_a_low_rate_shows_as_sampling_error(cli, tmp_path, line) -> None:
     flags = ("--sample-rate", 5, "--on-limits", "limit", "--json")
 

@@ -83,6 +83,7 @@ def test_new_built_in_functions_are_known(bench: Bench) -> None:
     assert bench.run("say(3)") == [1, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [HEAVY, "def f():\n" + "x = 1 " * 150_000 + "end\n", "x = " + "(" * 990_000],

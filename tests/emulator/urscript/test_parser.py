@@ -172,6 +172,7 @@ def test_a_script_of_a_million_is_refused() -> None:
     assert parse("#" * MAX_CHARACTERS).children == []
 
 
+@pytest.mark.slow
 def test_the_nesting_of_blocks_is_limited() -> None:
     def nested(depth: int) -> str:
         return "if True:\n" * depth + "x = 1\n" + "end\n" * depth

@@ -493,6 +493,7 @@ def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
     assert program.run(50) == [MAX_DEPTH - 1]
 
 
+@pytest.mark.slow
 def test_long_call_chain_is_at_worst_a_fault(script: Any) -> None:
     functions = "".join(f"def f{i}():\n return f{i + 1}() + 1\nend\n" for i in range(5000))
     program = script(f"{functions}def f5000():\n return 0\nend\nsay(f0())")
@@ -509,6 +510,7 @@ def test_a_string_does_not_grow_without_bound(script: Any, twice: str) -> None:
     assert "characters" in program.fault.reason
 
 
+@pytest.mark.slow
 def test_a_list_does_not_grow_without_bound(script: Any) -> None:
     row = ", ".join(["0"] * 1000)
     for statement in (

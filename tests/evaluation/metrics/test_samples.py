@@ -76,6 +76,7 @@ def test_the_sign_of_a_quaternion_does_not_matter() -> None:
     np.testing.assert_allclose(PoseError.between(poses, flipped).angle, 0.0, atol=1e-15)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-5, 1e-2, 0.5]))
 def test_absolute_pose_errors_equal_those_of_evo(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)

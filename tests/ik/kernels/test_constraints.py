@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from tests.ik.step_cases import (
 )
 
 
+@pytest.mark.slow
 @given(any_case, st.floats(0.0, 1.0))
 def test_strict_rows_hold_and_dependent_ones_are_counted(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)

@@ -264,6 +264,7 @@ def smallest_turn(one, other):
     return across / sine * math.atan2(sine, one @ other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASK_ROWS)
 @pytest.mark.parametrize("kinds", CHAINS)
 @few_examples(40)
@@ -351,6 +352,7 @@ short_of_half_a_turn = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, short, seed):

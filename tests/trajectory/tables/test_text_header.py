@@ -88,6 +88,7 @@ def test_a_comment_header_may_follow_blank_lines(tmp_path):
     assert trajectory.poses[0, 1] == 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
