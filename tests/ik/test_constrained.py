@@ -73,6 +73,7 @@ def test_custom_strict_rows_hold_together_with_the_task():
     assert q[1] - q[2] == pytest.approx(PLANAR3R.home[1] - PLANAR3R.home[2], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["position", "axis", "pose"])
 def test_an_iteration_solves_the_lectures_system(task):
     rng = np.random.default_rng(7)
@@ -145,6 +146,7 @@ def test_strict_rows_win_over_a_contradicting_task(robot, driven):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("motion", [0.0, 0.01])
 def test_rows_without_freedom_hold_exactly(motion):
     rng = np.random.default_rng(5)
@@ -243,6 +245,7 @@ def test_dependent_rows_are_counted():
     assert stepped(Constrained(PLANAR3R, iterations=10), stretched).dependent_rows == 1
 
 
+@pytest.mark.slow
 def test_the_solver_decides_what_is_dependent():
     singular = np.linalg.svd(
         task_jacobian(PLANAR2R, np.array([0.2, 0.01]), "position"), compute_uv=False

@@ -152,6 +152,7 @@ def test_alpha_is_that_of_the_paper():
     assert JacobianTranspose(UR10, alpha=0.5).parameters["alpha"] == 0.5
 
 
+@pytest.mark.slow
 def test_the_length_of_buss_and_kim_is_best():
     q = UR10.home
     target = tool_path(UR10, (q + 1e-5)[None])[0]
@@ -272,6 +273,7 @@ def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
     assert moving < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pseudoinverse", "constrained", "damped-least-squares"])
 def test_without_clamps_the_arm_jitters(name):
     target = np.array([2.0 * PLANAR2R.arm_length, 0.3, 0.0, 0.0, 0.0, 0.0, 1.0])
@@ -319,6 +321,7 @@ def test_joint_stiffness_costs_no_accuracy(stiffness, seed):
     assert residual("position", target[0], tool_path(PLANAR3R, ends[0][None])[0])[0] < 1e-9
 
 
+@pytest.mark.slow
 def test_the_printed_bias_never_becomes_nan():
     plain = {"stiffness": (0.3,), "bias_term": "printed", "step_clamp": math.inf, "iterations": 2}
     solver = made("damped-least-squares", PLANAR3R, **plain)
@@ -442,6 +445,7 @@ def test_the_notice_explains_a_solver_not_chosen():
     assert start == "selectively-damped solver (it also finds the start for other solvers)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.soak] * (n != "damped-least-squares")) for n in ITERATIVE],

@@ -236,6 +236,7 @@ def test_the_solver_is_as_good_when_calibrated(ur10e, direction) -> None:
     )
 
 
+@pytest.mark.slow
 def test_masses_in_table_frames_degrade_the_solver(ur10e) -> None:
     left = [left_after_a_step(with_dh(ur10e, PUBLISHED), direction) for direction in np.eye(3)]
 
