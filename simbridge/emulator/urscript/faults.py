@@ -12,7 +12,7 @@ from simbridge.emulator.urscript.syntax_tree import (
     first_word,
     walk,
 )
-from simbridge.emulator.urscript.variables import Variables, variables_of
+from simbridge.emulator.urscript.variables import variables_of
 
 
 class ScriptFault(NamedTuple):
@@ -43,32 +43,35 @@ def find_unset_variables(
         is_library: Whether the file runs nothing by itself: the file that uses it may set global
             variables, so only local ones are checked.
     """
-    others = [node for node in functions.values() if node is not main]
-    variables = {id(node): variables_of(definition_of(node)) for node in [*others, main]}
-    main_variables = variables[id(main)]
+    called = [node for node in functions.values() if node is not main]
+    main_variables = variables_of(definition_of(main))
+    main_globals = main_variables.assigned - main_variables.local
 
-    # Variables that all functions share, as the compiler has them.
-    shared = main_variables.assigned - main_variables.local
-    for function_variables in variables.values():
-        shared |= function_variables.shared
-    set_by_others = set().union(
-        *(variables[id(node)].assigned - _own(variables[id(node)], shared) for node in others)
-    )
-    set_anywhere = set_by_others | (main_variables.assigned - main_variables.local)
+    # Global variables, as the compiler has them; and those that functions and threads set.
+    global_names = main_globals | main_variables.shared
+    for node in called:
+        global_names |= variables_of(definition_of(node)).shared
+    set_by_functions: set[str] = set()
+    for node in called:
+        assigned = variables_of(definition_of(node)).assigned
+        set_by_functions |= assigned - _local_names(node, global_names)
 
+    # A function may run after the main program has set its variables; the main program itself
+    # begins without them.
     faults: list[ScriptFault] = []
-    for node in [*others, main]:
-        own = _own(variables[id(node)], shared)
-        shared_set = set_by_others if node is main else set_anywhere
-        check = _VariableCheck(own if is_library else None)
-        check.run(node, shared_set - own)
+    for node in [*called, main]:
+        set_before = set_by_functions if node is main else set_by_functions | main_globals
+        local_names = _local_names(node, global_names)
+        check = _VariableCheck(local_names if is_library else None)
+        check.run(node, set_before - local_names)
         faults += check.faults
     return faults
 
 
-def _own(variables: Variables, shared: set[str]) -> set[str]:
+def _local_names(node: Node, global_names: set[str]) -> set[str]:
     """Return the local variables of a function, as the compiler has them."""
-    return variables.local | (variables.assigned - shared)
+    variables = variables_of(definition_of(node))
+    return variables.local | (variables.assigned - global_names)
 
 
 class _VariableCheck:

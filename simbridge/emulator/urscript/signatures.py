@@ -60,8 +60,10 @@ class Signature:
 
     def _find(self, keyword: str) -> Parameter | None:
         """Return the parameter with a keyword; None if there is none."""
-        matches = [parameter for parameter in self.parameters if keyword in parameter.names]
-        return matches[0] if matches else None
+        for parameter in self.parameters:
+            if keyword in parameter.names:
+                return parameter
+        return None
 
     def call_error(self, positional_count: int, keywords: Sequence[str]) -> str:
         """Return why a call does not fit, as a clause; "" if it does.
