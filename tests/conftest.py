@@ -136,7 +136,7 @@ def _kind_of_controller(item):
     """A number for each kind of the shared controllers: 0 for a test that uses none, the last for
     one that kills it.
     """
-    if item.name.startswith("test_when_the_controller_is_killed"):
+    if item.name.startswith("test_a_killed_controllers_states_are_logged"):
         return len(KINDS)
     if "recording" in item.fixturenames:
         return KINDS.index("cb3" if "[CB3" in item.name else "e_series")

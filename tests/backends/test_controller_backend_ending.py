@@ -100,9 +100,7 @@ def check_nothing_moves(controller, seconds=0.3):
     "delay", [pytest.param(0.0, marks=SOAK), 0.05, pytest.param(0.15, marks=SOAK)]
 )
 @pytest.mark.parametrize(("stop", "cause"), STOPS)
-def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(
-    e_series, tmp_path, stop, cause, delay
-):
+def test_a_stop_at_the_start_leaves_no_script(e_series, tmp_path, stop, cause, delay):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_connecting()
         wait_until_playing(e_series)
@@ -117,7 +115,7 @@ def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(
 
 
 @SOAK
-def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path):
+def test_a_mute_dashboard_leaves_no_script(e_series, tmp_path):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_streaming()
 
@@ -133,7 +131,7 @@ def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path)
 
 
 @pytest.mark.parametrize("delay", [0.0, pytest.param(0.1, marks=SOAK)])
-def test_a_servo_process_killed_while_the_script_starts_leaves_no_script(e_series, tmp_path, delay):
+def test_a_process_killed_early_leaves_no_script(e_series, tmp_path, delay):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_connecting()
         wait_until_playing(e_series)
@@ -144,7 +142,7 @@ def test_a_servo_process_killed_while_the_script_starts_leaves_no_script(e_serie
         check_end(trial, "servo_process_lost")
 
 
-def test_remote_control_that_is_switched_off_before_the_script_runs_is_named(e_series, tmp_path):
+def test_losing_remote_control_early_is_named(e_series, tmp_path):
     begin = tick(e_series)
 
     with start_trial(e_series, tmp_path) as trial:
@@ -233,9 +231,7 @@ def run_statement(controller, statement, field, value):
         ("payload", "set_payload({})", "payload", 1.5),
     ],
 )
-def test_a_tool_set_after_the_plan_was_made_moves_nothing(
-    what, function, field, value, e_series, tmp_path
-):
+def test_a_tool_set_after_planning_moves_nothing(what, function, field, value, e_series, tmp_path):
     prepared = make_plan(e_series, tmp_path, "ursim")
     before = e_series.state()[field]
 
@@ -272,9 +268,7 @@ AFTER_THE_STOP = {
 @pytest.mark.parametrize(
     "then", [pytest.param(name, marks=() if name == "Ctrl-C" else SOAK) for name in AFTER_THE_STOP]
 )
-def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(
-    e_series, tmp_path, then, stop
-):
+def test_after_a_protective_stop_every_script_is_stopped(e_series, tmp_path, then, stop):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_streaming()
 
@@ -304,7 +298,7 @@ def start_another_program(controller):
 
 
 @pytest.mark.parametrize("delay", [pytest.param(delay, marks=SOAK) for delay in (0.01, 0.03, 0.1)])
-def test_a_program_that_replaced_ours_before_a_stop_is_left_alone(e_series, tmp_path, delay):
+def test_a_stop_leaves_a_replacing_program_alone(e_series, tmp_path, delay):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_streaming()
         start_another_program(e_series)
@@ -340,7 +334,7 @@ def test_another_program_paused_while_we_connect_is_left_alone(e_series, tmp_pat
         e_series.do("stop_program")
 
 
-def test_another_program_that_replaces_ours_is_named_and_left_alone(e_series, tmp_path):
+def test_a_replacing_program_is_named_and_left(e_series, tmp_path):
     with start_trial(e_series, tmp_path, duration=3.0) as trial:
         trial.wait_until_streaming()
         with socket.create_connection((e_series.host, SECONDARY)) as client:
@@ -359,7 +353,7 @@ def test_another_program_that_replaces_ours_is_named_and_left_alone(e_series, tm
 # ---- a pause
 
 
-def test_a_paused_program_is_waited_for_and_the_plan_goes_on_from_rest(e_series, tmp_path):
+def test_after_a_pause_the_plan_continues_from_rest(e_series, tmp_path):
     begin = tick(e_series)
 
     with start_trial(e_series, tmp_path) as trial:
@@ -403,7 +397,7 @@ def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
 
 
 @SOAK
-def test_what_a_halted_program_missed_is_logged_when_ctrl_c_ends_it(e_series, tmp_path):
+def test_ctrl_c_logs_what_a_halted_program_missed(e_series, tmp_path):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_streaming()
         trial.signal(signal.SIGSTOP)
@@ -443,7 +437,7 @@ def run_from_python(host, directory):
     ("number", "cause"),
     [(signal.SIGTERM, "terminated"), pytest.param(signal.SIGHUP, "hangup", marks=SOAK)],
 )
-def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path, number, cause):
+def test_signals_end_a_python_programs_run(e_series, tmp_path, number, cause):
     program = functools.partial(run_from_python, directory=tmp_path)
 
     with ProcessTrial(e_series, tmp_path, program=program) as trial:
@@ -457,7 +451,7 @@ def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path
         trial.check_rest(begin)
 
 
-def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, monkeypatch):
+def test_an_early_ctrl_c_ends_the_run(e_series, tmp_path, monkeypatch):
     begin = tick(e_series)
     servo_processes = []
 
@@ -476,9 +470,7 @@ def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, 
 
 
 @SOAK
-def test_states_that_came_while_the_program_was_held_up_are_no_silence(
-    e_series, tmp_path, monkeypatch
-):
+def test_states_of_a_held_up_program_count(e_series, tmp_path, monkeypatch):
     read = StateRing.new_states
     delays = iter([1.0])
 

@@ -119,9 +119,7 @@ def kill_servo_process(number):
         ),
     ],
 )
-def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
-    fault, outcome, message_part, e_series, tmp_path
-):
+def test_a_faults_error_ends_the_run_at_rest(fault, outcome, message_part, e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
 
@@ -147,9 +145,7 @@ def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
     ("call", "what"),
     [("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"), ("set_payload(2.5, [0, 0, 0.1])", "payload")],
 )
-def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
-    call, what, e_series, tmp_path
-):
+def test_a_secondary_programs_tool_ends_the_run(call, what, e_series, tmp_path):
     flags = (*ON_E_SERIES, "--payload", "1.0")
 
     with Trial(e_series, tmp_path, write_line(tmp_path), *flags) as trial:
@@ -164,7 +160,7 @@ def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
     assert trial.summary()["ended_by"]["cause"] == "tool_changed"
 
 
-def test_a_controller_frozen_for_long_ends_the_run_at_once(e_series, tmp_path):
+def test_a_long_frozen_controller_ends_the_run(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
         tick = trial.tick()
@@ -181,7 +177,7 @@ def test_a_controller_frozen_for_long_ends_the_run_at_once(e_series, tmp_path):
         trial.check_rest(tick)
 
 
-def test_when_the_controller_is_killed_the_log_keeps_what_it_had_sent(e_series, tmp_path):
+def test_a_killed_controllers_states_are_logged(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
 
@@ -196,7 +192,7 @@ def test_when_the_controller_is_killed_the_log_keeps_what_it_had_sent(e_series, 
         assert trial.summary()["outcome"].startswith("ConnectionLost: ")
 
 
-def test_when_the_parent_is_killed_the_servo_process_stops_the_arm(e_series, tmp_path):
+def test_a_killed_parents_arm_stops(e_series, tmp_path):
     with ProcessTrial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
 
@@ -278,7 +274,7 @@ def median_delay(error, log, scaling):
 
 
 @SOAK
-def test_the_plan_follows_the_speed_slider_down_and_up_again(e_series, tmp_path):
+def test_the_plan_follows_the_speed_slider(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
         for fraction in (0.3, 0.0, 1.0):
@@ -306,7 +302,7 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again(e_series, tmp_path)
     assert np.quantile(error[steady], 0.98) < 0.1 * (delay + 0.005)
 
 
-def test_a_run_that_requires_full_speed_is_stopped_by_the_speed_slider(cb3, tmp_path):
+def test_the_slider_stops_a_full_speed_run(cb3, tmp_path):
     with Trial(cb3, tmp_path, write_line(tmp_path), *ON_CB3, "--on-scaling", "stop") as trial:
         trial.wait_until_streaming()
 
@@ -340,7 +336,7 @@ def move_down(host):
     return 0
 
 
-def test_when_the_program_of_a_session_is_halted_the_arm_comes_to_rest(e_series, tmp_path):
+def test_a_halted_sessions_arm_comes_to_rest(e_series, tmp_path):
     with ProcessTrial(e_series, tmp_path, program=move_down) as trial:
         trial.wait_until_streaming()
         trial.signal(signal.SIGSTOP)

@@ -223,7 +223,7 @@ def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashb
     assert "no program could be sent in place of the control script: refused" in evidence
 
 
-def test_a_program_that_ran_before_ours_was_sent_has_not_replaced_it(controller):
+def test_an_earlier_program_has_not_replaced_ours(controller):
     controller(states=MANY, runtime_state=2, **{NUMBER_OUTPUT: OTHER_NUMBER})
     before_upload = FakeProcess(program=ProgramOwner.UNKNOWN, reached={SessionState.CONNECTING})
     after_upload = FakeProcess(program=ProgramOwner.OURS)

@@ -138,7 +138,7 @@ def test_a_tool_that_the_run_sets_may_have_changed():
 
 
 @pytest.mark.parametrize(("degrees", "refused"), [(179.0, False), (180.6, True), (-355.0, True)])
-def test_a_joint_more_than_half_a_turn_away_is_refused_with_its_angle(degrees, refused):
+def test_a_joint_half_a_turn_away_is_refused(degrees, refused):
     goal = UR10E.home
     begin = goal + np.radians(degrees) * np.eye(6)[5]
 

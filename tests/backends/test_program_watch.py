@@ -79,18 +79,18 @@ def find_owner(*parts, uploaded=False):
         ([(PAUSED, OURS, 0, 50)], ProgramOwner.UNKNOWN),
     ],
 )
-def test_a_program_with_our_number_and_a_counter_that_advances_is_ours(parts, owner):
+def test_our_number_and_an_advancing_counter_are_ours(parts, owner):
     assert find_owner(*parts) is owner
 
 
-def test_a_program_paused_before_its_first_cycle_is_ours_after_an_upload():
+def test_a_program_paused_after_an_upload_is_ours():
     parts = [(STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)]
 
     assert find_owner(*parts, uploaded=True) is ProgramOwner.OURS
     assert find_owner(*parts) is ProgramOwner.UNKNOWN
 
 
-def test_a_program_paused_after_another_number_is_not_ours_after_an_upload():
+def test_a_program_paused_after_another_is_not_ours():
     with_other_number = [(STOPPED, 0, 0, 5), (PLAYING, OTHER, 0, 100), (PAUSED, OTHER, 0, 50)]
     without_number = [(STOPPED, 0, 0, 5), (PLAYING, 0, 0, 5), (PAUSED, 0, 0, 50)]
 
@@ -128,7 +128,7 @@ def test_a_program_that_played_with_another_number_is_never_ours(parts, before):
 
 
 @given(st.lists(st.tuples(st.just(PLAYING), st.just(OTHER), st.integers(0, 1), st.integers(1, 40))))
-def test_a_program_that_plays_with_another_number_is_not_ours_after_an_upload(parts):
+def test_a_playing_programs_number_decides(parts):
     watch = ProgramWatch(OURS, uploaded=True)
 
     owners = follow(watch, *parts)

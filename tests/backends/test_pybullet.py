@@ -114,7 +114,7 @@ def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mounting", ["ceiling", "wall"])
-def test_an_arm_on_ceiling_or_wall_tracks_as_well_as_on_the_floor(plan, states, mounting):
+def test_arms_on_ceiling_and_wall_track_as_well(plan, states, mounting):
     hanging = track(plan, robot=UR10.with_gravity(Cell(mounting=mounting).gravity))
 
     assert rms(plant_error(plan, hanging)) <= 1.0
@@ -177,7 +177,7 @@ def test_the_e_series_arm_runs_at_its_own_2_ms():
 # ---- dynamics
 
 
-def test_a_payload_away_from_the_tcp_acts_at_its_centre_of_gravity(plan):
+def test_a_payload_acts_at_its_centre_of_gravity(plan):
     # Torques at rest are those of two loads: one that the servo knows, away from the TCP, and one
     # that it does not know, at the TCP.
     known = UR10.with_payload(4.0, cog=[0.15, 0.0, 0.05])
@@ -321,7 +321,7 @@ def test_closing_the_stream_stops_the_arm(plan):
         assert np.abs(arm.read().qd).max() < 1e-4
 
 
-def test_after_a_stream_that_ended_in_motion_the_next_begins_at_rest():
+def test_after_a_broken_stream_motion_begins_at_rest():
     speed = np.minimum(np.arange(30) * 0.1, 2.0)
     setpoints = UR10.home + np.cumsum(speed)[:, np.newaxis] * UR10.period * np.eye(6)[5]
 
@@ -337,12 +337,12 @@ def test_after_a_stream_that_ended_in_motion_the_next_begins_at_rest():
 
 
 @pytest.mark.parametrize("period", [0.0005, 0.0085, 0.0])
-def test_a_period_that_is_no_multiple_of_the_physics_step_is_refused(period):
+def test_a_period_between_physics_steps_is_refused(period):
     with pytest.raises(InvalidParameter, match="period"):
         simulate(UR10, period=period)
 
 
-def test_a_window_without_a_display_is_refused_before_anything_is_written(monkeypatch, tmp_path):
+def test_a_window_without_a_display_writes_nothing(monkeypatch, tmp_path):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     scenario = Scenario(square(side=0.05), name="small")
@@ -423,7 +423,7 @@ def test_at_a_period_of_several_cycles_the_commands_are_ramps():
 
 
 @pytest.mark.parametrize("feedforward", ["off", "on"])
-def test_a_stream_that_is_closed_in_motion_brakes_within_the_acceleration_limit(feedforward):
+def test_a_closed_stream_brakes_within_the_acceleration_limit(feedforward):
     robot = load_robot("ur10e")
     motion = swing_joints(robot)
     fastest = int(np.argmax(np.abs(np.diff(motion, axis=0)).max(axis=1)))

@@ -40,7 +40,7 @@ def test_a_sample_is_measured_one_period_after_its_setpoint(period):
     assert bench.loop.missed_deadlines == 0
 
 
-def test_the_last_setpoint_is_held_and_the_next_motion_starts_from_it():
+def test_the_next_motion_starts_from_the_held_setpoint():
     bench = Bench().run(PlanReplay(glide(50)))
 
     for _ in range(10):
@@ -86,7 +86,7 @@ def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
 
 @PERIODS
 @pytest.mark.parametrize("field", ["target_speed_fraction", "speed_scaling"])
-def test_after_a_stop_of_the_controller_the_plan_resumes_with_a_ramp(period, field):
+def test_after_a_controllers_stop_the_plan_ramps_up(period, field):
     stop = round(1.0 / period)
     resume = round(1.5 / period)
     plan = glide(round(3.0 / period), period=period)

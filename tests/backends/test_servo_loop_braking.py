@@ -41,7 +41,7 @@ def plan_at_samples(bench):
     return np.stack([np.interp(position, np.arange(len(PLAN)), joint) for joint in PLAN.T], axis=1)
 
 
-def test_with_feedforward_the_arm_is_at_each_setpoint_when_it_is_due():
+def test_feedforward_reaches_each_setpoint_in_time():
     bench = obedient_bench().run(PlanReplay(PLAN), feedforward=True)
 
     # Commands are single precision.
@@ -65,7 +65,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
         max_size=4,
     )
 )
-def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
+def test_feedforward_keeps_the_path_at_any_slider(changes):
     bench = obedient_bench(changes={**changes, 700: {"target_speed_fraction": 1.0}})
 
     bench.run(PlanReplay(PLAN), feedforward=True)
@@ -81,7 +81,7 @@ def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
         ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop),
     ],
 )
-def test_where_a_pause_or_a_stop_ends_feedforward_nothing_more_is_sent(changes, kind):
+def test_once_feedforward_ends_nothing_more_is_sent(changes, kind):
     bench = obedient_bench(changes={250: changes}, wait_in_pause=False)
 
     with pytest.raises(kind):
@@ -141,7 +141,7 @@ def test_a_stop_brakes_as_gently_with_a_long_lookahead(tuning, lag):
     assert np.abs(bench.link.motions[-1].qd).max() < 1e-3
 
 
-def test_a_corner_that_was_not_smoothed_is_refused_before_it_is_sent():
+def test_an_unsmoothed_corner_is_never_sent():
     plan = PLAN.copy()
     # From sample 300 on the first joint moves faster by 0.15 rad/s, for 30 samples.
     plan[300:, 0] += 0.0003 * np.arange(len(plan) - 300).clip(max=30)

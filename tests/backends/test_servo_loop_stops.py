@@ -74,7 +74,7 @@ def test_a_safety_stop_is_named_even_if_its_effects_come_first(first, later, kin
     ("changes", "kind"),
     [({"safety_mode": 3}, ProtectiveStop), ({"runtime_state": 1}, ProgramStopped)],
 )
-def test_a_refused_setpoint_is_the_last_and_later_states_give_the_cause(changes, kind):
+def test_states_after_a_refused_setpoint_give_the_cause(changes, kind):
     # The states show the stop 20 ms after the controller has stopped accepting setpoints.
     bench = Bench(0.002, delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: changes})
 
@@ -83,7 +83,7 @@ def test_a_refused_setpoint_is_the_last_and_later_states_give_the_cause(changes,
     assert [sent.tick for sent in bench.link.sent if sent.tick >= 100] == [100]
 
 
-def test_a_stop_that_is_over_in_the_next_state_is_still_a_stop():
+def test_a_stop_of_one_state_is_a_stop():
     # Three states arrive at once, and only the first of them shows it.
     bench = Bench(
         delay=lambda tick: 0.008 * (2 - tick % 3),

@@ -43,7 +43,7 @@ def test_setpoints_run_at_most_eight_milliseconds_ahead(period):
 
 
 @PERIODS
-def test_after_a_tenth_of_a_second_without_a_state_the_loop_gives_up(period):
+def test_a_tenth_of_a_second_of_silence_ends_it(period):
     bench = Bench(period, delay=silent_from(100))
 
     error = bench.run_until_error(StaleState, PlanReplay(glide(400, period=period)))
@@ -76,7 +76,7 @@ def test_a_controller_that_never_sends_a_state_is_stale():
 
 
 @PERIODS
-def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
+def test_after_a_standstill_the_plan_ramps_up(period):
     plan = glide(round(3.0 / period), period=period)
     bench = Bench(period, freezes={round(1.0 / period): FORGET_S + 0.05})
 

@@ -61,7 +61,7 @@ def test_an_inertia_of_the_scripts_payload_is_no_change():
     assert not watch.has_other_payload
 
 
-def test_a_tool_that_changes_before_the_first_compared_state_is_a_change():
+def test_an_early_change_of_the_tool_counts():
     watch = ToolWatch("arm", before=BARE)
 
     with pytest.raises(ToolChanged):

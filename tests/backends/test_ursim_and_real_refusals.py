@@ -112,9 +112,7 @@ def refused(cli, monkeypatch, tmp_path):
         ),
     ],
 )
-def test_what_prevents_a_run_is_reported_and_the_arm_has_not_moved(
-    fault, kind, message_part, e_series, refused
-):
+def test_what_prevents_a_run_moves_nothing(fault, kind, message_part, e_series, refused):
     begin = tick(e_series)
     fault(e_series)
 
@@ -164,7 +162,7 @@ def test_where_nothing_listens_the_error_says_how_to_start_ursim(refused):
 
 
 @pytest.mark.parametrize("port", [pytest.param(29999, marks=pytest.mark.soak), 30004])
-def test_a_port_that_falls_silent_before_the_first_motion_is_named(port, e_series, monkeypatch):
+def test_a_port_silent_before_the_motion_is_named(port, e_series, monkeypatch):
     monkeypatch.setattr(servo_client, "CONNECT_TIMEOUT_S", 3.0)
     begin = tick(e_series)
 
@@ -223,9 +221,7 @@ def test_a_real_arm_does_not_move_without_an_operator_to_ask(calibrated, refused
         ({"payload": "1.5"}, "payload"),
     ],
 )
-def test_a_cell_file_of_another_arm_tool_or_load_does_not_confirm(
-    changes, what, calibrated, refused, tmp_path
-):
+def test_a_cell_file_of_another_arm_confirms_nothing(changes, what, calibrated, refused, tmp_path):
     cell = write_cell(tmp_path, **changes)
     begin = tick(calibrated)
 
@@ -311,7 +307,7 @@ def stream_until_stopped(controller, arm, command):
             controller.do(command)
 
 
-def test_after_a_stop_a_real_arm_moves_again_only_after_confirmation(calibrated):
+def test_after_a_stop_a_real_arm_needs_confirmation(calibrated):
     operator = Operator(True, False, True)
 
     with RealBackend(ROBOT, make_options(calibrated), ask=operator) as arm:
@@ -341,7 +337,7 @@ def test_a_real_arm_is_never_unlocked_from_here(calibrated, setting):
     assert calibrated.state()["safety_mode"] == "PROTECTIVE_STOP"
 
 
-def test_a_program_started_while_the_operator_was_deciding_is_left_alone(calibrated):
+def test_a_program_started_during_confirmation_is_left_alone(calibrated):
     def start_program(shown, question):
         calibrated.do("run_script", source=BUSY)
         calibrated.wait_for("runtime_state", "PLAYING")

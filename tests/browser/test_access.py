@@ -35,7 +35,7 @@ def test_a_page_that_is_not_open_cannot_take_control(access):
     assert access.driver == 1
 
 
-def test_when_the_driver_leaves_nobody_drives_until_a_page_takes_control(access):
+def test_a_leaving_driver_frees_the_control(access):
     access.close_page(1)
     assert access.driver is None
     assert not access.admits(2)

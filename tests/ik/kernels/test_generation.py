@@ -355,7 +355,7 @@ short_of_half_a_turn = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=400)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
-def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, short, seed):
+def test_the_compiled_logarithm_is_exact_to_half_turns(axis, short, seed):
     """Its closed form: the rotation is made of an axis and an angle, and these are the expected
     result.
     """

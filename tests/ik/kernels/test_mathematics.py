@@ -83,7 +83,7 @@ def moved(move, placements, q, twin, target, kp):
         st.integers(-60_000, 60_000).map(lambda quarters: quarters * np.pi / 2),
     )
 )
-def test_cosine_and_sine_are_the_c_librarys_to_two_units_in_the_last_place(angle):
+def test_cosine_and_sine_are_the_c_librarys(angle):
     for ours, theirs in zip(
         mathematics.cosine_and_sine(angle), (np.cos(angle), np.sin(angle)), strict=True
     ):
