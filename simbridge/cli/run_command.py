@@ -230,10 +230,13 @@ def _clearance_sentence(prepared: Prepared) -> str:
 
 
 def _plan_remarks(prepared: Prepared) -> Iterator[str]:
-    """Yield sentences on what a user must know: plant, solver, slow-down and limiter."""
+    """Yield sentences on what a user must know: plant, kinematics, solver, slow-down, limiter."""
     plan = prepared.plan
     for note in prepared.plant_notes:
         yield f"Note: {note}"
+    kinematics = describe_kinematics(prepared.kinematics)
+    if kinematics != "nominal":
+        yield f"Kinematics: {kinematics}."
     yield from prepared.solver_notes
 
     planned = float(plan.trajectory_times[-1])
@@ -245,15 +248,11 @@ def _plan_remarks(prepared: Prepared) -> Iterator[str]:
 
 
 def _plan_sentences(prepared: Prepared) -> Iterator[str]:
-    """Yield sentences on what follows the commands, the kinematics, and the solver's lag."""
+    """Yield sentences on what follows the commands, and on the solver's lag."""
     yield f"{prepared.plant_model[:1].upper()}{prepared.plant_model[1:]}."
     command_lead = prepared.peaks.command_lead
     if command_lead is not None:
         yield f"Feedforward: commands lead the arm by at most {command_lead:.3f} rad."
-
-    kinematics = describe_kinematics(prepared.kinematics)
-    if kinematics != "nominal":
-        yield f"Kinematics: {kinematics}."
 
     lag = prepared.solver.lag(prepared.plan.period)
     if lag is not None:

@@ -86,9 +86,6 @@ def _show_more(console: Terminal, summary: Summary) -> None:
     metrics = [row[:3] for row in shown_metrics(summary)]
     console.print(make_table(("metric", "value", "unit"), metrics, left=("unit",)))
     console.print()
-    kinematics = describe_kinematics(summary["kinematics"])
-    if kinematics != "nominal":
-        say(console, f"Kinematics: {kinematics}.")
     _say_all(console, _period_sentences(summary))
 
 
@@ -162,9 +159,12 @@ def _error_sentences(summary: Summary) -> Iterator[str]:
 
 
 def _remarks(summary: Summary) -> Iterator[str]:
-    """Yield sentences on what a user must know: plant, solver, limits, a slower motion, pauses."""
+    """Yield sentences on what a user must know: plant, solver, limits, slow-down, pauses."""
     for note in summary["plant_notes"]:
         yield f"Note: {note}"
+    kinematics = describe_kinematics(summary["kinematics"])
+    if kinematics != "nominal":
+        yield f"Kinematics: {kinematics}."
     yield from summary["solver_notes"]
     if summary["limited_samples"]:
         yield f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints."

@@ -138,7 +138,13 @@ class Comparison:
     def differences(self) -> RunDifferences:
         """What differs between the runs, and their labels by it."""
         tables = [run.evaluation.directory.settings_tables() for run in self.runs]
-        return find_differences(tables, [run.name for run in self.runs])
+        return find_differences(tables, self._names())
+
+    def _names(self) -> list[str]:
+        """Return a name for each run: its label where the user gave one, else its directory's."""
+        names = [run.summary["label"] or run.name for run in self.runs]
+        is_distinct = len(set(names)) == len(names)
+        return names if is_distinct else [run.name for run in self.runs]
 
     @cached_property
     def main_part(self) -> ErrorPart:

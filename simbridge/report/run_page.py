@@ -123,6 +123,7 @@ def _error_budget(summary: Summary) -> dict[str, Any]:
         "largest": max(sizes),
         "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
         "advice": verdict.advice(summary),
+        "parts_cancel": verdict.PARTS_CANCEL if verdict.parts_cancel(summary) else "",
         "plant_model": verdict.plant_sentences(summary),
         "delay_sentences": verdict.delay_sentences(summary),
         "contour_sentence": verdict.contour_sentence(summary),
@@ -181,11 +182,12 @@ def _paths(evaluation: Evaluation) -> dict[str, Any]:
     ]
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
     shown_error = {f"tracking error|{NO_BREAK}mm": distance}
+    views = three_views(paths, stamps, shown_error, marks)
     return {
         "path_legend": _PATH_LEGEND,
-        "views": three_views(paths, stamps, shown_error, marks),
-        "worst": [
-            worst_sample(evaluation, reference, setpoint, attained=attained),
-            error_map(reference, distance, stamps),
-        ],
+        "views": [view for view in views if not view.notes],
+        # A path is flat in these: their axes magnify what is hardly there.
+        "magnified_views": [view for view in views if view.notes],
+        "error_map": error_map(reference, distance, stamps),
+        "worst": worst_sample(evaluation, reference, setpoint, attained=attained),
     }

@@ -158,7 +158,7 @@ def test_position_and_rotation_lose_their_own_delays(cli: Any, tmp_path: Path) -
     down = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
     write_tum(tmp_path / "weave.tum", t, np.hstack([positions, pose.multiply(turns, down)]))
     run = tmp_path / "run"
-    run_output = cli("run", tmp_path / "weave.tum", "--out", run).out
+    run_output = cli("run", tmp_path / "weave.tum", "--out", run, "--verbose").out
     evaluation = read_run(run)
     attained = evaluation.attained
     recorded = outside(attained[:, :3], attained[:, 3:])

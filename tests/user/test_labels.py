@@ -14,9 +14,9 @@ def test_a_label_is_shown_everywhere(cli, line, line_run, tmp_path):
     assert next(iter(json.loads(cli("runs", tmp_path, "--json").out)))["label"] == "stiff [gripper]"
     assert "stiff [gripper]" in cli("runs", tmp_path).out
     assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
-    assert "stiff [gripper], ur10, " in " ".join(
-        cli("compare", out, line_run, "--out", tmp_path / "page").out.split()
-    )
+    compared = cli("compare", out, line_run, "--out", tmp_path / "page", "--verbose").out
+    assert "\nstiff [gripper]  " in compared
+    assert ": stiff [gripper], ur10, " in " ".join(compared.split())
 
 
 def test_a_label_of_several_lines_is_refused(cli, line):
