@@ -157,7 +157,6 @@ def _show_runs(comparison: Comparison, page: Path, *, verbose: bool) -> None:
 
     console.print()
     console.print(_error_table(comparison))
-    console.print()
     console.print(_motion_table(comparison))
     _show_predictions(console, comparison)
     if verbose:

@@ -94,7 +94,7 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
         second: Directory of another sweep.
 
     Raises:
-        InputFileError: One is no sweep, or they have no point in common.
+        InputFileError: One is not a sweep's directory, or they have no point in common.
     """
     first_rows = _read_newest(first)
     second_rows = _read_newest(second)

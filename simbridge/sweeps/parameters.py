@@ -201,7 +201,7 @@ def parameter(name: str) -> Parameter:
 
     Raises:
         InvalidParameter: It is an option of a run that a sweep does not have.
-        UnknownName: There is none.
+        UnknownName: There is no parameter of this name.
     """
     name = name.replace("_", "-")
     reason = NOT_SWEPT.get(name)

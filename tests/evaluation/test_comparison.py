@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,13 @@ import pytest
 
 from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics.tracking import SOLVER_ERROR, TRACKING_ERROR
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.compare_columns import motion_columns
 from simbridge.report.compare_headline import comparison_headline
+from simbridge.text import millimetres
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
+from tests.report.pages import plain_spaces
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
@@ -186,6 +191,101 @@ def test_an_error_that_no_arm_keeps_is_no_number(line_run, same, first_rms, text
     headline = comparison_headline(replace(comparison, runs=tuple(runs)))
 
     assert headline == f"line, 2 runs that have the same settings: {text}."
+
+
+@pytest.fixture(scope="module")
+def other_solver(tmp_path_factory, run_without_page, line):
+    """`line` again, with another solver."""
+    out = tmp_path_factory.mktemp("run") / "damped"
+    assert run_without_page(line, "--solver", "damped-least-squares", "--out", out) == 0
+    return out
+
+
+def test_solvers_are_compared_by_their_own_error(line_run, other_solver):
+    comparison = compare_runs([line_run, other_solver])
+
+    headline = plain_spaces(comparison_headline(comparison))
+
+    assert comparison.main_part is SOLVER_ERROR
+    sizes = [
+        millimetres(run.summary["solver_error"]["position_m"]["rms"]) for run in comparison.runs
+    ]
+    assert headline.startswith(
+        f"line, 2 runs that differ in solver: RMS error of the solver {sizes[0]} mm "
+        f"(forward-dynamics) and {sizes[1]} mm (damped-least-squares). "
+    )
+    assert "the plant adds" in headline
+
+
+def test_solver_error_that_shows_leaves_the_tracking_error_first(line_run, other_solver):
+    comparison = compare_runs([line_run, other_solver])
+    runs = []
+    for run in comparison.runs:
+        error = {"position_m": run.summary["plant_error"]["position_m"]}
+        runs.append(replace(run, summary={**run.summary, "solver_error": error}))
+
+    assert replace(comparison, runs=tuple(runs)).main_part is TRACKING_ERROR
+
+
+def test_shares_of_limits_are_columns(line_run, other_solver):
+    runs = compare_runs([line_run, other_solver]).runs
+    robot = runs[0].evaluation.settings.robot
+
+    step, speed, acceleration, jerk = motion_columns(runs)
+
+    peaks = np.array(runs[0].summary["joint_effort"]["velocity"]["peak"])
+    fastest = (peaks / np.array(robot.max_velocity)).argmax()
+    assert float(speed.cells[0].value) == pytest.approx(np.degrees(peaks[fastest]), rel=5e-3)
+    share = 100.0 * peaks[fastest] / robot.max_velocity[fastest]
+    assert float(speed.cells[0].share.split()[0]) == pytest.approx(share, rel=0.05)
+    assert float(step.cells[0].value) > 0.0
+    assert acceleration.cells[0].share.endswith("%")
+    assert jerk.cells[0].share == ""
+    assert not speed.cells[0].exceeds
+
+
+def test_share_above_one_stands_out(cli, line_run, same, tmp_path, replace_text):
+    replace_text(same / "settings.toml", "max_acceleration = 20.0", "max_acceleration = 0.01")
+
+    cells = motion_columns(compare_runs([line_run, same]).runs)[2].cells
+    cli("compare", line_run, same, "--out", tmp_path)
+
+    assert [cell.exceeds for cell in cells] == [False, True]
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert re.search(f'<td class="near"[^>]*>{cells[1].share}</td>', page)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_result_is_a_dozen_lines(cli, line_run, other_solver, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", f"{width}")
+
+    lines = cli("compare", line_run, other_solver, "--out", tmp_path).out.splitlines()
+
+    # In a narrow terminal names and headings are broken into lines.
+    assert len(lines) <= 12 or width < 80
+    assert max(len(line) for line in lines if not line.startswith("Page:")) <= width
+
+
+def test_figures_of_runs_are_written(cli, line_run, other_solver, tmp_path):
+    folder = tmp_path / "figures"
+
+    answer = cli(
+        "compare", line_run, other_solver, "--out", tmp_path, "--figures", folder, "--json"
+    )
+
+    names = {Path(file).name for file in json.loads(answer.out)["figures"]}
+    assert {"errors.svg", "contour.svg", "separation.svg"} <= names
+    for name in names:
+        assert re.search(r'width="249\.\d+pt"', (folder / name).read_text())
+
+
+def test_an_unknown_format_of_figures_is_refused(cli, line_run, same, tmp_path):
+    flags = ("--out", tmp_path / "out", "--figures", tmp_path / "figures", "--format", "eps")
+
+    answer = cli("compare", line_run, same, *flags)
+
+    assert answer.status == 2
+    assert not (tmp_path / "out").exists()
 
 
 def test_drawings_name_their_units(cli, line_run, same, tmp_path):

@@ -124,10 +124,48 @@ def test_page_opens_from_disk(opened, name):
     assert view.requests_outside() == []
 
 
+def unfold(page):
+    """Open everything that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+
+
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
+def test_first_drawing_is_on_the_first_screen(browser, pages, size):
+    context = browser.new_context(viewport=size)
+    try:
+        page = context.new_page()
+        page.goto(pages["report"].as_uri())
+
+        (drawing,) = visible(page.locator("#time svg"))
+        box = drawing.bounding_box()
+    finally:
+        context.close()
+
+    assert box["y"] + box["height"] <= size["height"]
+
+
+def test_what_magnifies_micrometres_is_folded(browser, pages):
+    context = browser.new_context(viewport=LAPTOP)
+    try:
+        page = context.new_page()
+        page.goto(pages["report"].as_uri())
+
+        shown = {
+            section: len(visible(page.locator(f"{section} svg")))
+            for section in ("#path", "#worst", "#contour")
+        }
+    finally:
+        context.close()
+
+    # The line is flat from the side and from the front; the map beside it shows the error.
+    assert shown == {"#path": 2, "#worst": 0, "#contour": 0}
+
+
 def test_report_has_every_drawing(opened):
     page = opened("report").page
+    unfold(page)
 
-    counts = {"#path": 3, "#worst": 2, "#time": 1, "#contour": 1, "#joints": 6}
+    counts = {"#path": 4, "#worst": 1, "#time": 1, "#contour": 1, "#joints": 6}
     for section, count in counts.items():
         drawings = visible(page.locator(f"{section} svg"))
         assert len(drawings) == count
@@ -156,7 +194,9 @@ def test_timed_report_has_badge_and_loop(opened):
 
 
 def test_report_has_the_errors_of_evo(opened):
-    table = opened("report").page.locator("#budget table", has_text="APE")
+    page = opened("report").page
+    unfold(page)
+    table = page.locator("#budget table", has_text="APE")
 
     assert table.is_visible()
     assert "all pairs" in table.inner_text()
@@ -186,13 +226,13 @@ def test_pointer_shows_every_curve(opened):
     assert "plant:" in tip
     assert "mm" in tip
     # The same instant on the path.
-    assert page.locator("#worst .map .here").get_attribute("visibility") == "visible"
+    assert page.locator("#error-map .map .here").get_attribute("visibility") == "visible"
 
 
 def test_pointer_on_the_path_shows_the_error(opened):
     page = opened("report").page
-    page.locator("#worst .map").scroll_into_view_if_needed()
-    box = page.locator("#worst .map svg").bounding_box()
+    page.locator("#error-map .map").scroll_into_view_if_needed()
+    box = page.locator("#error-map .map svg").bounding_box()
 
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
@@ -278,6 +318,7 @@ def test_drawings_are_named_by_sentences(opened):
 def test_drawings_need_no_scripts(opened):
     page = opened("report", java_script_enabled=False).page
 
+    page.locator("#joints summary").click()
     assert len(visible(page.locator("#time .static svg"))) == 1
     assert len(visible(page.locator("#joints .static svg"))) == 6
 
@@ -289,7 +330,8 @@ def test_drawings_are_printed(opened, name):
     page.emulate_media(media="print")
     try:
         canvases = visible(page.locator(".canvas"))
-        drawings = page.locator("#time .static .wide svg, #time .broad svg").all()
+        # Those that are folded on the screen, too.
+        drawings = page.locator("#time .static .wide svg, #time .broad svg, #worst svg").all()
         hidden = [drawing for drawing in drawings if not drawing.is_visible()]
         printed = page.pdf()
     finally:
