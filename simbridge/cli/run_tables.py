@@ -63,7 +63,6 @@ def show_run(summary: Summary, directory: Path, *, verbose: bool = False) -> Non
 
     say(console, headline(summary), style="bold")
     say(console, advice(summary))
-    console.print()
     is_compact = not verbose or console.width < NARROW_COLUMNS
     console.print(_budget_table(summary, compact=is_compact))
     if verbose:
