@@ -182,12 +182,9 @@ def _paths(evaluation: Evaluation) -> dict[str, Any]:
     ]
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
     shown_error = {f"tracking error|{NO_BREAK}mm": distance}
-    views = three_views(paths, stamps, shown_error, marks)
     return {
         "path_legend": _PATH_LEGEND,
-        "views": [view for view in views if not view.notes],
-        # A path is flat in these: their axes magnify what is hardly there.
-        "magnified_views": [view for view in views if view.notes],
+        "views": three_views(paths, stamps, shown_error, marks),
         "error_map": error_map(reference, distance, stamps),
         "worst": worst_sample(evaluation, reference, setpoint, attained=attained),
     }

@@ -6,12 +6,13 @@ import math
 import statistics
 
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from simbridge.report.drawing import Drawing
 from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import CaptionedDrawing
 from simbridge.sweeps.ranked_points import RankedPoints
-from simbridge.sweeps.scales import scale_axis, widen_limits
+from simbridge.sweeps.scales import is_logarithmic, scale_axis, widen_limits
 from simbridge.text import counted, significant
 
 # Categories that are drawn at most: those with the smallest median.
@@ -25,6 +26,8 @@ CHARACTER_WIDTH = 6.5
 MAX_NAME_WIDTH = 220
 # Half the height over which the points of a category are spread, in categories.
 SPREAD = 0.28
+# Decades that are named on a logarithmic axis at most.
+MAX_DECADES = 7
 # Points next to each other in a category, one above the other.
 LANES = 5
 
@@ -58,6 +61,9 @@ def draw_categories(points: RankedPoints) -> CaptionedDrawing:
 
     everything = [value for family in shown for value in errors[family]]
     scale_axis(axes, points.error.title, everything)
+    if is_logarithmic(min(everything), max(everything)):
+        # Numbers beside each other need more room than above each other.
+        axes.xaxis.set_major_locator(LogLocator(numticks=MAX_DECADES))
     axes.set_xlim(widen_limits(axes.get_xlim()))
     axes.set_yticks(range(len(shown)), [_shortened(names[family], left) for family in shown])
     axes.set_ylim(len(shown) - 0.5, -0.5)

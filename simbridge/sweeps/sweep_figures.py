@@ -114,7 +114,9 @@ def _draw_points(points: RankedPoints) -> list[CaptionedDrawing]:
             for index, quantity in enumerate(known_quantities(points))
         ]
     if points.labels:
-        figures.append(draw_categories(points))
+        # Where not all families fit into the other figures, the one of all points comes first.
+        place = 0 if len(points.families()) > MAX_LINES else len(figures)
+        figures.insert(place, draw_categories(points))
     return figures
 
 

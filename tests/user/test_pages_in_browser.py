@@ -206,6 +206,7 @@ def test_report_has_the_errors_of_evo(opened):
 def test_comparison_has_every_drawing(opened):
     page = opened("compare").page
 
+    unfold(page)
     counts = {"#path": 3, "#time": 1, "#contour": 1, "#separation": 1}
     for section, count in counts.items():
         assert len(visible(page.locator(f"{section} svg"))) == count
