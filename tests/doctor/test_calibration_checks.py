@@ -23,7 +23,7 @@ from tests.doctor.surveys import CALIBRATION, READ, UR10, UR10E, assert_verdict,
 def test_nominal_kinematics_do_not_deviate():
     finding = check_calibration(READ, UR10E)
 
-    assert_verdict(finding, "pass", "emulator", "0 mm")
+    assert_verdict(finding, "pass", "URSim", "0 mm")
 
     assert finding.table == ()
 
