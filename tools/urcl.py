@@ -23,7 +23,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+from simbridge.emulator.handle import READY
 
 LATEST = "5.25"
 CONTROLLER = "192.168.56.101"
@@ -47,7 +51,8 @@ CONFIGURE = (
     "-DINTEGRATION_TESTS=ON",
     "-DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest",
 )
-NEEDED = {  # Debian's packages, by the commands and folders in them
+# Debian's packages, by the commands and folders in them.
+NEEDED = {
     "cmake": "cmake",
     "g++": "g++",
     "make": "make",
@@ -55,13 +60,55 @@ NEEDED = {  # Debian's packages, by the commands and folders in them
     "unshare": "util-linux",
     "ip": "iproute2",
 }
-LIMIT = 180.0  # s, of a test or an example
-START_LIMIT = 60.0  # s, of an emulator
-# What an emulator's log must not show in an example; the program bad_code is sent because it is
-# bad.
+# Longest duration of a test or an example, s.
+MAX_DURATION_S = 180.0
+# Exit status of a test or an example that took longer, as of the command timeout.
+TIMEOUT_STATUS = 124
+# Longest time that an emulator takes to start, s.
+MAX_START_S = 60.0
+# Longest time until a new process has its own network, s.
+MAX_NAMESPACE_S = 5.0
+# What an emulator's log must not show in an example. A fault in the program bad_code is no error:
+# the example sends it to see that fault.
 ERROR = re.compile(
     r"^(fault in (?!bad_code[ :])|C\d+A\d+: Protective stop|Traceback)", re.MULTILINE
 )
+
+
+class Networks(NamedTuple):
+    """The networks of the controller and of the client.
+
+    Attributes:
+        controller: What a command begins with to run in the controller's network.
+        client: What a command begins with to run in the client's network.
+    """
+
+    controller: list[str]
+    client: list[str]
+
+
+@dataclass
+class Results:
+    """What came of tests or examples.
+
+    Attributes:
+        count: How many there are.
+        passed: How many passed.
+        failed: A line for each that failed.
+        skipped: A line for each that skipped itself.
+    """
+
+    count: int = 0
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def add(self, results: Results) -> None:
+        """Add the results of more tests or examples."""
+        self.count += results.count
+        self.passed += results.passed
+        self.failed += results.failed
+        self.skipped += results.skipped
 
 
 def parse() -> argparse.Namespace:
@@ -113,8 +160,8 @@ def build(checkout: Path, log: Path) -> None:
 
 
 @contextmanager
-def namespaces() -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the words before a command that run it beside the controller, and the client."""
+def namespaces() -> Iterator[Networks]:
+    """Make two networks, joined by a cable, until the block ends."""
     with ExitStack() as stack:
         ids = []
         keepers = []
@@ -126,50 +173,39 @@ def namespaces() -> Iterator[tuple[list[str], list[str]]]:
             stack.callback(keeper.kill)
             ids.append(str(keeper.pid))
             keepers.append(keeper)
-        enter = [["nsenter", f"--net=/proc/{number}/ns/net"] for number in ids]
+        controller = ["nsenter", f"--net=/proc/{ids[0]}/ns/net"]
+        client = ["nsenter", f"--net=/proc/{ids[1]}/ns/net"]
         try:
             for keeper in keepers:
                 _await_namespace(keeper)
-            cable = [
-                "ip",
-                "link",
-                "add",
-                "end",
-                "netns",
-                ids[0],
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "end",
-                "netns",
-            ]
-            subprocess.run([*cable, ids[1]], check=True, capture_output=True)
-            for before, address in zip(enter, (CONTROLLER, CLIENT), strict=True):
+            # A pair of virtual interfaces, one in each network, both named "end".
+            cable = f"ip link add end netns {ids[0]} type veth peer name end netns {ids[1]}"
+            subprocess.run(cable.split(), check=True, capture_output=True)
+            for network, address in ((controller, CONTROLLER), (client, CLIENT)):
                 for command in (
-                    f"addr add {address}/24 dev end",
-                    "link set end up",
-                    "link set lo up",
+                    f"ip addr add {address}/24 dev end",
+                    "ip link set end up",
+                    "ip link set lo up",
                 ):
-                    subprocess.run(
-                        [*before, "ip", *command.split()], check=True, capture_output=True
-                    )
+                    subprocess.run([*network, *command.split()], check=True, capture_output=True)
         except (OSError, subprocess.SubprocessError, TimeoutError) as error:
-            said = getattr(error, "stderr", b"") or b"".join(
-                k.stderr.read() for k in keepers if k.poll() and k.stderr
-            )
-            reason = said.decode().splitlines()[0] if said else str(error)
+            output = b""
+            if isinstance(error, subprocess.CalledProcessError):
+                output = error.stderr
+            for keeper in keepers:
+                if keeper.poll() and keeper.stderr:
+                    output += keeper.stderr.read()
+            reason = output.decode().splitlines()[0] if output else str(error)
             raise SystemExit(
-                f"urcl: this system does not allow it to make two network namespaces ({reason}); "
-                "run it as root, where "
-                f"that is allowed."
+                f"urcl: two network namespaces cannot be made on this system ({reason}). Run it as "
+                "root, where that is allowed."
             ) from None
-        yield enter[0], enter[1]
+        yield Networks(controller, client)
 
 
-def _await_namespace(keeper: subprocess.Popen[bytes], limit: float = 5.0) -> None:
+def _await_namespace(keeper: subprocess.Popen[bytes]) -> None:
     """Wait until a process has a network of its own."""
-    deadline = time.monotonic() + limit
+    deadline = time.monotonic() + MAX_NAMESPACE_S
     while keeper.poll() is None and time.monotonic() < deadline:
         if os.readlink(f"/proc/{keeper.pid}/ns/net") != os.readlink("/proc/self/ns/net"):
             return
@@ -178,12 +214,18 @@ def _await_namespace(keeper: subprocess.Popen[bytes], limit: float = 5.0) -> Non
 
 
 @contextmanager
-def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Iterator[None]:
-    """A new emulated controller, powered off."""
+def emulator(network: list[str], options: argparse.Namespace, log: Path) -> Iterator[None]:
+    """Run a new emulated controller, powered off, until the block ends.
+
+    Args:
+        network: What a command begins with to run in the controller's network.
+        options: The options of the command line.
+        log: File for what the emulator prints.
+    """
     series = "cb3" if options.polyscope.startswith("3") else "e-series"
     programs = options.checkout / "tests/resources/dockerursim/programs" / series
     command = [
-        *before,
+        *network,
         sys.executable,
         "-m",
         "simbridge",
@@ -192,8 +234,6 @@ def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Itera
         options.robot,
         "--host",
         CONTROLLER,
-    ]
-    command += [
         "--polyscope",
         options.polyscope,
         "--programs",
@@ -204,8 +244,8 @@ def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Itera
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
         try:
-            deadline = time.monotonic() + START_LIMIT
-            while "Ctrl-C ends it" not in log.read_text(errors="replace"):
+            deadline = time.monotonic() + MAX_START_S
+            while READY not in log.read_text(errors="replace"):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise SystemExit(
                         f"urcl: the emulator did not start: {log.read_text(errors='replace')}"
@@ -224,32 +264,42 @@ def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Itera
 def run(
     command: list[str], folder: Path, options: argparse.Namespace, log: Path
 ) -> tuple[int, float]:
-    """Exit status (None counts as 124, when it took too long) and duration, s."""
-    # By these, UR's tests know which variables and which model to expect.
+    """Run a test or an example.
+
+    Args:
+        command: The command.
+        folder: The folder that it runs in.
+        options: The options of the command line.
+        log: File for what it prints.
+
+    Returns:
+        The exit status and the duration, s.
+    """
+    # These tell UR's tests which variables and which model to expect.
     version = "latest" if options.polyscope == LATEST else options.polyscope
     environment = {**os.environ, "URSIM_VERSION": version, "ROBOT_MODEL": options.robot}
     begin = time.monotonic()
     with log.open("wb") as file:
         try:
-            ended = subprocess.run(
+            completed = subprocess.run(
                 command,
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                timeout=LIMIT,
+                timeout=MAX_DURATION_S,
                 check=False,
             )
-            status = ended.returncode
+            status = completed.returncode
         except subprocess.TimeoutExpired:
-            status = 124
+            status = TIMEOUT_STATUS
     return status, time.monotonic() - begin
 
 
 def tests_of(program: Path, pattern: str) -> list[str]:
     """Return the names of a program's tests that match a pattern, as `Suite.test`."""
-    listed = subprocess.run(
+    listing = subprocess.run(
         [program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
         capture_output=True,
         text=True,
@@ -257,7 +307,7 @@ def tests_of(program: Path, pattern: str) -> list[str]:
     )
     names = []
     suite = ""
-    for line in listed.stdout.splitlines():
+    for line in listing.stdout.splitlines():
         if line.startswith(" "):
             names.append(suite + line.split("#")[0].strip())
         elif line.endswith("."):
@@ -265,79 +315,105 @@ def tests_of(program: Path, pattern: str) -> list[str]:
     return names
 
 
+def run_tests(name: str, networks: Networks, options: argparse.Namespace, log: Path) -> Results:
+    """Run the tests of one of UR's programs, with an emulator of their own.
+
+    Args:
+        name: The program, a key of `PROGRAMS`.
+        networks: The networks of the controller and of the client.
+        options: The options of the command line.
+        log: Folder for everything that is printed.
+    """
+    program = options.checkout / "build" / "tests" / name
+    results = Results()
+    with emulator(networks.controller, options, log / f"{name}.emulator.log"):
+        for test in tests_of(program, options.test):
+            # The name of a test with parameters ends with a slash and a number: Suite.test/0.
+            output = log / f"{test.replace('/', '-')}.log"
+            command = [
+                *networks.client,
+                str(program),
+                f"--gtest_filter={test}",
+                *PROGRAMS[name],
+                "--robot_ip",
+                CONTROLLER,
+            ]
+            status, seconds = run(command, options.checkout / "tests", options, output)
+
+            results.count += 1
+            if status:
+                results.failed.append(f"{name} {test}: status {status} after {seconds:.1f} s")
+            elif "[  SKIPPED ]" in output.read_text(errors="replace"):
+                results.skipped.append(f"{name} {test}")
+            else:
+                results.passed += 1
+    return results
+
+
+def run_examples(networks: Networks, options: argparse.Namespace, log: Path) -> Results:
+    """Run the examples of the library, each with an emulator of its own.
+
+    An example passes if its exit status is 0 and the emulator's log shows no error.
+
+    Args:
+        networks: The networks of the controller and of the client.
+        options: The options of the command line.
+        log: Folder for everything that is printed.
+    """
+    results = Results()
+    for example in sorted((options.checkout / "build" / "examples").glob("*")):
+        if not (example.is_file() and os.access(example, os.X_OK)):
+            continue
+
+        emulator_log = log / f"{example.name}.emulator.log"
+        command = [*networks.client, str(example), CONTROLLER, "5"]
+        with emulator(networks.controller, options, emulator_log):
+            status, seconds = run(command, options.checkout, options, log / f"{example.name}.log")
+        has_error = ERROR.search(emulator_log.read_text(errors="replace")) is not None
+
+        results.count += 1
+        if status == 0 and not has_error:
+            results.passed += 1
+        else:
+            why = f"status {status}" if status else "an error in the emulator's log"
+            results.failed.append(f"example {example.name}: {why} after {seconds:.1f} s")
+    return results
+
+
 def main() -> int:
     """Build the library, run what the options name, and return the status to exit with."""
     options = parse()
     options.checkout = options.checkout.resolve()
     log = options.log.resolve()
-    folder = options.checkout / "build"
     check(options.checkout)
     log.mkdir(parents=True, exist_ok=True)
+
+    # Where namespaces are not allowed, say so before anything is built.
     with namespaces():
-        pass  # where that is not allowed, it is said before anything is built
+        pass
     build(options.checkout, log / "build.log")
-    examples = sorted(
-        path
-        for path in (folder / "examples").glob("*")
-        if path.is_file() and os.access(path, os.X_OK)
-    )
-    passed = 0
-    total = 0
-    failed = []
-    left_out = []
-    with namespaces() as (controller, client):
+
+    total = Results()
+    with namespaces() as networks:
         print("| program | tests | passed |\n|---|---|---|", flush=True)
-        for name, arguments in PROGRAMS.items():
-            if options.only and name not in options.only:
-                continue
-            good = 0
-            names = tests_of(folder / "tests" / name, options.test)
-            with emulator(controller, options, log / f"{name}.emulator.log"):
-                for test in names:
-                    output = (
-                        log / f"{test.replace('/', '-')}.log"
-                    )  # of a test with parameters: Suite.test/0
-                    command = [
-                        *client,
-                        str(folder / "tests" / name),
-                        f"--gtest_filter={test}",
-                        *arguments,
-                    ]
-                    command += ["--robot_ip", CONTROLLER]
-                    status, seconds = run(command, options.checkout / "tests", options, output)
-                    skipped = "[  SKIPPED ]" in output.read_text(errors="replace")
-                    if status:
-                        failed.append(f"{name} {test}: status {status} after {seconds:.1f} s")
-                    elif skipped:
-                        left_out.append(f"{name} {test}")
-                    else:
-                        good += 1
-            print(f"| {name} | {len(names)} | {good} |", flush=True)
-            passed += good
-            total += len(names)
-        print(f"| sum | {total} | {passed} |", flush=True)
+        for name in PROGRAMS:
+            if not options.only or name in options.only:
+                results = run_tests(name, networks, options, log)
+                print(f"| {name} | {results.count} | {results.passed} |", flush=True)
+                total.add(results)
+        print(f"| sum | {total.count} | {total.passed} |", flush=True)
+
         if not options.only or "examples" in options.only:
-            good = 0
-            for example in examples:
-                heard = log / f"{example.name}.emulator.log"
-                output = log / f"{example.name}.log"
-                with emulator(controller, options, heard):
-                    status, seconds = run(
-                        [*client, str(example), CONTROLLER, "5"], options.checkout, options, output
-                    )
-                errors = ERROR.search(heard.read_text(errors="replace"))
-                if status == 0 and not errors:
-                    good += 1
-                else:
-                    why = f"status {status}" if status else "an error in the emulator's log"
-                    failed.append(f"example {example.name}: {why} after {seconds:.1f} s")
-            print(f"| examples | {len(examples)} | {good} |", flush=True)
-    for line in left_out:
+            results = run_examples(networks, options, log)
+            print(f"| examples | {results.count} | {results.passed} |", flush=True)
+            total.add(results)
+
+    for line in total.skipped:
         print(f"skipped by UR's own file, not counted as passed: {line}")
-    for line in failed:
+    for line in total.failed:
         print(f"not passed: {line}")
     print(f"Everything that was printed is below {log}.")
-    return 1 if failed else 0
+    return 1 if total.failed else 0
 
 
 if __name__ == "__main__":
