@@ -214,7 +214,8 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> PoseFigu
         solution = solver.solve(target, start)
         duration = time.perf_counter() - begin
 
-        is_solved = _is_solved(robot, solution)
+        is_close = solution.distance <= SOLVED_DISTANCE and solution.angle <= SOLVED_ANGLE
+        is_solved = is_close and within_limits(robot, solution.q)
         error = solution.distance if is_solved else math.nan
         rows.append((is_solved, solution.restarts, error, duration))
 
@@ -225,11 +226,6 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> PoseFigu
         median_error_m=float(np.nanmedian(errors)) if success.any() else None,
         median_time_s=float(np.median(times)),
     )
-
-
-def _is_solved(robot: Robot, solution: Solution) -> bool:
-    is_close = solution.distance <= SOLVED_DISTANCE and solution.angle <= SOLVED_ANGLE
-    return within_limits(robot, solution.q) and is_close
 
 
 def available_solvers(

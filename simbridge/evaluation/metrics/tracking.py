@@ -59,9 +59,9 @@ PartKey = Literal[
     "tracking_error",
 ]
 
-# Smaller errors, in m and rad, are rounding.
+# Errors below this, m or rad, are rounding.
 NOTHING = 1e-12
-# Delays in s of position and rotation that differ by less are reported as one.
+# Delays of position and rotation that differ by less, s, are reported as one.
 SAME_DELAY = 1e-3
 
 
@@ -137,8 +137,8 @@ TRACKING_ERROR = ErrorPart(
 def known_parts(*summaries: Mapping[str, Any]) -> list[ErrorPart]:
     """Return the parts of the error that any of these `Tracking` summaries has.
 
-    Those of the plant's part are among them only where the servo law is known; the solver's only
-    where there is one.
+    The parts of the plant's part are among them only where the servo law is known, the solver's
+    part only where there is a solver.
     """
     return [part for part in ERROR_PARTS if any(_has_part(summary, part) for summary in summaries)]
 
@@ -158,7 +158,16 @@ ErrorShares: TypeAlias = dict[PosePart, dict[str, float] | None]
 class ErrorBudget(Generic[Error]):
     """The tracking error and its parts, over the same samples: see `ERROR_PARTS`.
 
-    Those of the plant's part are None where no servo law is known.
+    The two parts of the plant's part are None where no servo law is known.
+
+    Attributes:
+        sampling: Difference of reference and target.
+        solver: Difference of target and solution.
+        limiter: Difference of solution and setpoint.
+        plant: Difference of setpoint and attained pose.
+        tracking: Difference of reference and attained pose.
+        servo_law: Difference of setpoint and predicted pose.
+        rest: Difference of predicted and attained pose.
     """
 
     sampling: Error
@@ -363,6 +372,18 @@ def errors_and_delays(
     return cast(Tracking, summary)
 
 
+class LeadingMotion(NamedTuple):
+    """A motion of the pipeline that the next poses of the pipeline follow.
+
+    Attributes:
+        at: Function from instants (K,), s, to poses (K, 7).
+        poses: Its poses (T, 7) at the stamps of the run.
+    """
+
+    at: Motion
+    poses: Array
+
+
 def pipeline_delays(
     t: Array, reference: Motion, poses: Sequence[ArrayLike], predicted: ArrayLike | None = None
 ) -> dict[PosePart, Delays]:
@@ -374,51 +395,53 @@ def pipeline_delays(
         poses: The five poses (T, 7) of the pipeline at the stamps.
         predicted: Tool poses (T, 7) where the servo law brings the joints, if it is known.
     """
-    first, target, solution, setpoint, attained = (
+    reference_poses, target, solution, setpoint, attained = (
         np.asarray(values, dtype=float) for values in poses
     )
 
-    # From which poses to which the delay of each field of `Delays` is.
-    steps: dict[str, tuple[Array, Array]] = {
-        "total": (first, attained),
-        "sampling": (first, target),
-        "solver": (target, solution),
-        "limiter": (solution, setpoint),
-        "plant": (setpoint, attained),
+    # The reference is known between the stamps, too; the other poses are interpolated.
+    reference_motion = LeadingMotion(reference, reference_poses)
+    target_motion = LeadingMotion(motion_through(t, target), target)
+    solution_motion = LeadingMotion(motion_through(t, solution), solution)
+    setpoint_motion = LeadingMotion(motion_through(t, setpoint), setpoint)
+
+    # Each field of `Delays` is the delay from a motion to the poses that follow it.
+    steps: dict[str, tuple[LeadingMotion, Array]] = {
+        "total": (reference_motion, attained),
+        "sampling": (reference_motion, target),
+        "solver": (target_motion, solution),
+        "limiter": (solution_motion, setpoint),
+        "plant": (setpoint_motion, attained),
     }
     if predicted is not None:
         predicted_poses = np.asarray(predicted, dtype=float)
-        steps["servo_law"] = (setpoint, predicted_poses)
-        steps["rest"] = (predicted_poses, attained)
+        predicted_motion = LeadingMotion(motion_through(t, predicted_poses), predicted_poses)
+        steps["servo_law"] = (setpoint_motion, predicted_poses)
+        steps["rest"] = (predicted_motion, attained)
 
     delays: dict[PosePart, Delays] = {}
     for part in POSE_PARTS:
         lags = {}
-        for name, (desired, follower) in steps.items():
-            # The reference is known between its samples too.
-            motion = reference if desired is first else motion_through(t, desired)
-            lags[name] = _step_delay(t, motion, desired, follower=follower, part=part)
+        for name, (leading, follower) in steps.items():
+            lags[name] = _step_delay(t, leading, follower, part)
         delays[part] = Delays(**lags)
     return delays
 
 
-def _step_delay(
-    t: Array, motion: Motion, desired: Array, *, follower: Array, part: PosePart
-) -> float | None:
+def _step_delay(t: Array, leading: LeadingMotion, follower: Array, part: PosePart) -> float | None:
     """Return the delay from one pose of the pipeline to the next, s; None if it is not determined.
 
     Args:
         t: Strictly increasing stamps (T,), s.
-        motion: The desired motion, a function of the same clock.
-        desired: Its poses (T, 7) at the stamps.
+        leading: The motion that is followed.
         follower: The poses (T, 7) that follow it.
-        part: What counts.
+        part: Whether the delay of the position or of the rotation is asked for.
     """
     columns = slice(3) if part == "position" else slice(3, None)
-    if np.array_equal(desired[:, columns], follower[:, columns]):
-        is_determined = len(t) >= MIN_SAMPLES and moves(t, motion, part)
+    if np.array_equal(leading.poses[:, columns], follower[:, columns]):
+        is_determined = len(t) >= MIN_SAMPLES and moves(t, leading.at, part)
         return 0.0 if is_determined else None
-    return delay(t, motion, follower, part=part)
+    return delay(t, leading.at, follower, part=part)
 
 
 def compensate_delays(
