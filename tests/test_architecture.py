@@ -5,6 +5,7 @@ Its examples work in as many files as it says, and the files that it names exist
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -241,3 +242,51 @@ def test_every_file_that_the_page_names_exists():
     assert (
         sorted({name for name in names if name not in new and not (CHECKOUT / name).exists()}) == []
     )
+
+
+def defined_functions(path: Path) -> set[str]:
+    """Return the names of a module's functions, and of its methods as Class.method."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
+            names |= {f"{node.name}.{method.name}" for method in methods}
+    return names
+
+
+def test_the_way_of_a_pose_names_functions():
+    listed = re.findall(r"^\| `([\w.]+)` \| `(simbridge/[\w/]+\.py)` \|", PAGE, re.MULTILINE)
+
+    missing = [
+        f"{name} in {file}"
+        for name, file in listed
+        if name not in defined_functions(CHECKOUT / file)
+    ]
+
+    assert len(listed) >= 10
+    assert missing == []
+
+
+def test_every_room_of_the_page_exists():
+    (table,) = re.findall(r"\| room \|.*\n\|---\|---\|\n((?:\|.*\n)+)", PAGE)
+    rooms = re.findall(r"`([\w/.]+)`", "\n".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE)))
+
+    assert [room for room in rooms if not (CHECKOUT / "simbridge" / room).exists()] == []
+
+
+def test_every_room_is_on_the_page():
+    (table,) = re.findall(r"\| room \|.*\n\|---\|---\|\n((?:\|.*\n)+)", PAGE)
+    folders = [path.parent.name for path in (CHECKOUT / "simbridge").glob("*/__init__.py")]
+
+    assert [name for name in folders if f"`{name}/`" not in table] == []
+
+
+def test_the_page_names_the_modules_of_sessions():
+    (listing,) = re.findall(r"rest above `running/`:\n\n((?:    .*\n)+)", PAGE)
+    first_column = "\n".join(line[:40] for line in listing.splitlines())
+    names = re.findall(r"\w+", first_column)
+    files = {path.stem for path in (CHECKOUT / "simbridge/sessions").glob("*.py")} - {"__init__"}
+
+    assert set(names) == files
