@@ -36,7 +36,7 @@ from simbridge.experiments.outcome import (
 )
 from simbridge.ik.parameters import IterativeParameters, Jacobian
 from simbridge.ik.settings import SOLVERS, FunctionParameters
-from simbridge.ik.solver import Solution, Solver
+from simbridge.ik.solver import Solver
 from simbridge.planning.scenario import load_scenario
 from simbridge.report.palette import LIMIT
 from simbridge.robot.kinematics import tool_path
