@@ -92,7 +92,9 @@ from simbridge.cli.command_line import main
 
 def call(*words):
     out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+    # Notes, such as that a step was slow on a busy computer, are no part of the JSON.
+    notes = io.StringIO() if "--json" in words else out
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
         try:
             status = main(list(words))
         except SystemExit as end:
