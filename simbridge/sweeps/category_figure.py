@@ -55,7 +55,7 @@ def draw_categories(points: RankedPoints) -> CaptionedDrawing:
         # Points of one category lie in lanes, so that equal ones are seen.
         lanes = np.arange(len(values)) % min(LANES, len(values))
         offsets = SPREAD * (lanes - lanes.mean()) / max(float(np.ptp(lanes)), 1.0)
-        axes.plot(values, height + offsets, "o", markersize=4.0, color=RUNS[0], alpha=0.6)
+        axes.plot(values, height + offsets, "o", markersize=4.0, color=RUNS[0], alpha=0.9)
         middle = statistics.median(values)
         axes.plot([middle, middle], [height - 0.4, height + 0.4], color=REFERENCE, linewidth=2.0)
 
