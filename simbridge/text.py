@@ -137,11 +137,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def join_words(parts: list[str]) -> str:
+def join_words(parts: Sequence[str], conjunction: str = "and") -> str:
     """Return words as a list in a sentence: "a", "a and b", "a, b and c"."""
     if len(parts) == 1:
         return parts[0]
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
 def readable_width(console: Console) -> int:

@@ -38,7 +38,13 @@ def robots(flags: RobotsFlags) -> int:
                 f"{robot['arm_length_m']:.2f} m",
             )
         )
-    Terminal().print(make_table(columns, rows, left=("title", "controller")))
+    terminal = Terminal()
+    terminal.print(make_table(columns, rows, left=("title", "controller")))
+
+    # What the manufacturer has not published, but the files contain nevertheless.
+    for robot in facts:
+        for value in robot["inferred"]:
+            terminal.print(f"{robot['robot']}: {escape(value)}")
     return 0
 
 

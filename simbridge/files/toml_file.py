@@ -104,11 +104,22 @@ class TomlFile:
         except msgspec.ValidationError as error:
             self._refuse_invalid(kind, str(error))
         except ValueError as error:
-            in_message = re.search(r"line (\d+)", str(error))
-            line = int(in_message[1]) if in_message else max(len(self.text.splitlines()), 1)
-            prefix = "this is not TOML: " if isinstance(error, msgspec.DecodeError) else ""
-            raise InputFileError(self.path, f"{prefix}{error}", line=line) from None
+            self._refuse_text(error)
         return decoded
+
+    def decode_keys(self) -> frozenset[str]:
+        """Return the keys at the top of the document, known or not."""
+        try:
+            return frozenset(decode_toml(self.text))
+        except ValueError as error:
+            self._refuse_text(error)
+
+    def _refuse_text(self, error: ValueError) -> NoReturn:
+        """Refuse a document that is not TOML, or that cannot be decoded safely."""
+        in_message = re.search(r"line (\d+)", str(error))
+        line = int(in_message[1]) if in_message else max(len(self.text.splitlines()), 1)
+        prefix = "this is not TOML: " if isinstance(error, msgspec.DecodeError) else ""
+        raise InputFileError(self.path, f"{prefix}{error}", line=line) from None
 
     def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
         """Refuse what msgspec's message says of a field."""

@@ -29,7 +29,7 @@ from simbridge.robot.controller_calibration_file import (
 )
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
-from simbridge.robot.robot_file import RobotFile
+from simbridge.robot.robot_file import read_robot_file
 from simbridge.robot.ros_calibration_file import (
     FIELDS,
     is_ros_calibration,
@@ -148,7 +148,8 @@ def _model_hint(path: Path, calibration: DhTable | RosCalibration) -> str:
 
     names = []
     for name, file in robot_files().items():
-        model = TomlFile(file).decode(RobotFile).kinematics
+        _, data = read_robot_file(file)
+        model = data.kinematics
         zeros = (0.0,) * len(model.d)
         nominal = DhTable(zeros, tuple(model.a), tuple(model.d), tuple(model.alpha))
         if len(model.d) != ROWS:

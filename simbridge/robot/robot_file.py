@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from simbridge.errors import InvalidParameter
 from simbridge.files.toml_file import TomlFile
+from simbridge.resources import robot_files
 from simbridge.robot import MAX_JOINTS, MAX_SHAPES, Task, Vector
+from simbridge.text import join_words
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class StrictTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,7 +106,52 @@ class RobotFile(StrictTable):
     links: list[LinkTable]
     task: Task = "pose"
     base: BaseTable = msgspec.field(default_factory=BaseTable)
+    inferred: list[str] = []
 
+
+class ControllerChanges(StrictTable):
+    """The table `controller` of a file with `like`: the fields that differ."""
+
+    period: float | msgspec.UnsetType = msgspec.UNSET
+    series: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class LimitChanges(StrictTable):
+    """The table `limits` of a file with `like`: the fields that differ."""
+
+    position_min: list[float] | msgspec.UnsetType = msgspec.UNSET
+    position_max: list[float] | msgspec.UnsetType = msgspec.UNSET
+    velocity: list[float] | msgspec.UnsetType = msgspec.UNSET
+    effort: list[float] | msgspec.UnsetType = msgspec.UNSET
+    velocity_jump: float | msgspec.UnsetType = msgspec.UNSET
+    acceleration: float | msgspec.UnsetType = msgspec.UNSET
+    tool_speed: float | msgspec.UnsetType = msgspec.UNSET
+
+
+class LikeFile(StrictTable):
+    """A file of an arm with the body of another: the other arm, and what differs.
+
+    The body (kinematics, base and links) is always that of the other arm.
+
+    Attributes:
+        like: The other arm: a name in robots/, or the path of a TOML relative to this file.
+        title: Name of this arm.
+        home: Its home, if it differs.
+        task: Its task, if it differs.
+        inferred: What was not published for this arm; nothing of this is inherited.
+    """
+
+    like: str
+    title: str
+    home: list[float] | msgspec.UnsetType = msgspec.UNSET
+    task: Task | msgspec.UnsetType = msgspec.UNSET
+    inferred: list[str] = []
+    controller: ControllerChanges = msgspec.field(default_factory=ControllerChanges)
+    limits: LimitChanges = msgspec.field(default_factory=LimitChanges)
+
+
+# The tables of an arm's body, which a file with `like` cannot have.
+BODY_TABLES = ("kinematics", "base", "links")
 
 # Red, green, blue of each colour of a shape.
 COLORS: dict[str, Vector] = {
@@ -115,9 +164,7 @@ COLORS: dict[str, Vector] = {
 
 def robot_facts(path: Path) -> dict[str, Any]:
     """Return what `simbridge robots` lists of a robot's TOML (SI units)."""
-    file = TomlFile(path)
-    data = file.decode(RobotFile)
-    check_robot(file, data)
+    _, data = read_robot_file(path)
 
     chain = data.kinematics
     lengths = [math.sqrt(a * a + d * d) for a, d in zip(chain.a, chain.d, strict=True)]
@@ -128,7 +175,106 @@ def robot_facts(path: Path) -> dict[str, Any]:
         "controller": data.controller.series,
         "period_s": data.controller.period,
         "arm_length_m": sum(lengths),
+        "inferred": data.inferred,
     }
+
+
+def read_robot_file(path: Path) -> tuple[TomlFile, RobotFile]:
+    """Read a robot's TOML, complete it by the arm that it is like, and check it.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The file that describes the arm's body, for errors about it, and the complete content.
+
+    Raises:
+        InputFileError: A file cannot be read, or a field is missing or wrong; names the field.
+    """
+    file = TomlFile(path)
+    if not _has_like(file):
+        data = file.decode(RobotFile)
+        check_robot(file, data)
+        return file, data
+
+    _refuse_body(file)
+    changes = file.decode(LikeFile)
+    body_file = _find_body_file(file, changes.like)
+    body = body_file.decode(RobotFile)
+    check_robot(body_file, body)
+
+    data = _apply_changes(body, changes)
+    check_robot(file, data)
+    return body_file, data
+
+
+def _has_like(file: TomlFile) -> bool:
+    """Return whether a file describes its arm by another one's file."""
+    return "like" in file.decode_keys()
+
+
+def _refuse_body(file: TomlFile) -> None:
+    """Refuse tables of the body in a file that has the body of another arm."""
+    tables = [table for table in BODY_TABLES if table in file.decode_keys()]
+    if tables:
+        reason = (
+            f"a file with `like` has the body of the other arm, so it cannot have "
+            f"{join_words(tables)} of its own. Leave that out, or copy the other arm's file and "
+            f"leave out `like`"
+        )
+        file.refuse(tables[0], reason)
+
+
+def _find_body_file(file: TomlFile, like: str) -> TomlFile:
+    """Return the file of the arm that a file refers to.
+
+    Args:
+        file: The file with `like`.
+        like: The name of an arm in robots/, or the path of a TOML relative to the file.
+    """
+    if like.lower().endswith(".toml"):
+        path = file.path.parent / like
+        if not path.is_file():
+            file.refuse("like", f"there is no file {path}")
+    else:
+        files = robot_files()
+        if like not in files:
+            file.refuse(
+                "like",
+                f"this must be the path of a TOML, relative to this file, or one of "
+                f"{', '.join(files)}; it is {like!r}",
+            )
+        path = files[like]
+
+    body_file = TomlFile(path)
+    if _has_like(body_file):
+        reason = f"{path} has no body of its own, but `like`, too; name the arm that it is like"
+        file.refuse("like", reason)
+    return body_file
+
+
+def _apply_changes(body: RobotFile, changes: LikeFile) -> RobotFile:
+    """Return the content of one arm's file with the changes of another file."""
+    arm_changes = {
+        name: value
+        for name, value in (("home", changes.home), ("task", changes.task))
+        if value is not msgspec.UNSET
+    }
+    return replace(
+        body,
+        title=changes.title,
+        inferred=changes.inferred,
+        controller=_change_table(body.controller, changes.controller),
+        limits=_change_table(body.limits, changes.limits),
+        **arm_changes,
+    )
+
+
+def _change_table(table: T, changes: StrictTable) -> T:
+    """Return a table in which the fields that are set in another one have its values."""
+    values = msgspec.structs.asdict(changes)
+    set_values = {name: value for name, value in values.items() if value is not msgspec.UNSET}
+    return replace(table, **set_values)
 
 
 def check_robot(file: TomlFile, data: RobotFile) -> None:

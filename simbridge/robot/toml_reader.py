@@ -19,7 +19,7 @@ from simbridge.robot.robot_file import (
     LinkTable,
     RobotFile,
     ShapeTable,
-    check_robot,
+    read_robot_file,
     with_lengths,
 )
 
@@ -35,10 +35,8 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
         InputFileError: The file cannot be read, or a field is missing or wrong; names the field.
         InvalidParameter: The lengths do not suit the arm.
     """
-    file = TomlFile(path)
-    data = file.decode(RobotFile)
-    check_robot(file, data)
-    _check_inertias(file, data)
+    body_file, data = read_robot_file(path)
+    _check_inertias(body_file, data)
     if lengths is not None:
         data = with_lengths(data, lengths)
 

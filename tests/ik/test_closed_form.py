@@ -28,7 +28,20 @@ from simbridge.trajectory import Trajectory
 from tests.properties import variants
 
 DATA = Path(__file__).parents[1] / "data"
-URS = ["ur3", "ur5", "ur10", "ur3e", "ur5e", "ur10e", "ur16e", "ur20", "ur30"]
+URS = [
+    "ur3",
+    "ur5",
+    "ur10",
+    "ur3e",
+    "ur5e",
+    "ur10e",
+    "ur16e",
+    "ur15",
+    "ur18",
+    "ur20",
+    "ur30",
+    "ur8long",
+]
 UR10 = load_robot("ur10")
 SOLVER = ClosedForm(UR10)
 PLANAR = load_robot("planar2r", lengths=(0.5, 0.3))

@@ -9,7 +9,7 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.resources import ROBOTS
-from simbridge.robot.robot_file import COLORS, RobotFile
+from simbridge.robot.robot_file import COLORS, LikeFile, RobotFile
 
 README = (ROBOTS / "README.md").read_text(encoding="utf-8")
 
@@ -23,7 +23,7 @@ def field_names(kind):
                 yield from field_names(inner)
 
 
-@pytest.mark.parametrize("field", sorted(set(field_names(RobotFile))))
+@pytest.mark.parametrize("field", sorted({*field_names(RobotFile), *field_names(LikeFile)}))
 def test_every_field_is_described(field):
     table = README[: README.index("## Adding an arm")]
 
