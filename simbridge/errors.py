@@ -191,14 +191,19 @@ class UnknownName(Refusal, LookupError):
         *,
         where: str = "",
         synonyms: Mapping[str, str] = NO_SYNONYMS,
+        advice: str | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
         location = f" {where}" if where else ""
         unknown = f"There is no {kind} {quoted(name)}{location}."
-        # A name that comes from a file need not be a text.
-        known_names = suggest(str(name), self.known, synonyms) if self.known else ""
+        known_names = ""
+        if advice is not None:
+            known_names = f"{advice} Known: {quoted_list(self.known, MOST_KNOWN)}.".lstrip()
+        elif self.known:
+            # A name that comes from a file need not be a text.
+            known_names = suggest(str(name), self.known, synonyms)
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.errors import InvalidHome, InvalidParameter, UnknownName
+from simbridge.errors import InvalidHome, InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot.home import with_found_home
 from simbridge.robot.packages import parse_packages
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_descriptions import find_description
+from simbridge.robot.robot_names import find_robot, unknown_robot
 from simbridge.robot.toml_reader import read_toml
 from simbridge.robot.urdf_reader import read_urdf
 from simbridge.robot.xacro_file import parse_xacro_args
@@ -38,7 +39,7 @@ def load_robot(
     """Load an arm.
 
     Args:
-        robot: A name in robots/ ("ur10", in any case), the path of a robot TOML, of a URDF or of a
+        robot: A name in robots/ ("ur10", "UR 10"), the path of a robot TOML, of a URDF or of a
             xacro file, or a name of robot_descriptions ("panda_description"), which downloads what
             it does not have.
         home: Joint positions (n,) in rad from which plans start, instead of the file's, or of the
@@ -61,7 +62,7 @@ def load_robot(
     known_packages = parse_packages(tuple(packages))
     arguments = parse_xacro_args(xacro_args)
     files = robot_files()
-    path = files.get(text) or files.get(text.lower()) or Path(text)
+    path = find_robot(text, files) or Path(text)
     suffix = path.suffix.lower()
 
     if suffix == ".toml":
@@ -78,11 +79,7 @@ def load_robot(
             arguments = description.arguments | arguments
         arm = _load_urdf(path, base=base, tip=tip, packages=known_packages, arguments=arguments)
     else:
-        hint = (
-            "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions "
-            "as NAME_description."
-        )
-        raise UnknownName("robot", text, files, hint)
+        raise unknown_robot(text, files)
 
     if home is None:
         return arm
