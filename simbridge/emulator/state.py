@@ -140,6 +140,8 @@ class ControllerState:
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say
             (0 current).
         input_int: General-purpose registers; so are the others named input_* and output_*.
+        enabling_input: Whether the three-position enabling input is reported as active: so it is
+            without such a device, in versions that report it.
         flags: URScript's, which outlive a program.
         tool_voltage: Voltage of the tool connector, V.
     """
@@ -148,6 +150,7 @@ class ControllerState:
     tick: int = 0
     robot_mode: int = RobotMode.POWER_OFF
     safety_mode: int = SafetyMode.NORMAL
+    enabling_input: bool = False
     runtime_state: int = RuntimeState.STOPPED
     speed_slider: float = 1.0
     speed_scaling: float = 1.0
@@ -263,8 +266,9 @@ class ControllerState:
         """Bit for each safety mode, and for emergency stop (7) and stopped due to safety (10).
 
         Bits 0 normal, 1 reduced, 2 protective stop, 3 recovery, 4 safeguard, 5 system and 6 robot
-        emergency stop, 8 violation, 9 fault.
+        emergency stop, 8 violation, 9 fault, 11 three-position enabling input.
         """
         mode = self.safety_mode
         mode_bit = mode - 1 if mode <= SafetyMode.ROBOT_EMERGENCY_STOP else mode
-        return 1 << mode_bit | self.emergency_stop << 7 | self.safety_stop << 10
+        bits = 1 << mode_bit | self.emergency_stop << 7 | self.safety_stop << 10
+        return bits | self.enabling_input << 11

@@ -11,11 +11,15 @@ from simbridge.ur.tables import PROGRAM_RUNS
 # Speed scaling above this is full speed.
 FULL_SPEED = 0.999
 
-# Bits of the safety status.
+# Bits of the safety status. Newer versions set others, too: bit 11, of an enabling input, is set on
+# an arm that is ready to move.
+NORMAL_BIT = 0
+REDUCED_BIT = 1
 PROTECTIVE_STOP_BIT = 2
 SAFEGUARD_STOP_BIT = 4
 # The first of three bits: the emergency stops of the system, the robot and a device.
 EMERGENCY_STOP_BIT = 5
+STOPPED_BIT = 10
 
 SAFETY_STOPS: dict[int, type[errors.ArmStopped]] = {
     tables.SafetyMode.PROTECTIVE_STOP: errors.ProtectiveStop,
@@ -43,7 +47,8 @@ def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[errors.Ar
         safety_status_bits: As reported by RTDE; 0 if it is not.
 
     Returns:
-        None when it does not stop the arm (normal, reduced).
+        None when it does not stop the arm: in normal and reduced mode, and in a mode with a number
+        that simbridge does not know if the status bits report normal or reduced mode and no stop.
     """
     if safety_mode in SAFETY_STOPS:
         return SAFETY_STOPS[safety_mode]
@@ -55,7 +60,20 @@ def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[errors.Ar
         return errors.SafeguardStop
     if safety_mode in (tables.SafetyMode.NORMAL, tables.SafetyMode.REDUCED):
         return None
+
+    # In a mode that is newer than the table, the status bits decide.
+    is_known = safety_mode in tuple(tables.SafetyMode)
+    if not is_known and _allows_motion(safety_status_bits):
+        return None
     return errors.SafetyFault
+
+
+def _allows_motion(safety_status_bits: int) -> bool:
+    """Return whether the status bits report normal or reduced mode, and no stop."""
+    is_normal = safety_status_bits >> NORMAL_BIT & 1
+    is_reduced = safety_status_bits >> REDUCED_BIT & 1
+    is_stopped = safety_status_bits >> STOPPED_BIT & 1
+    return bool(is_normal or is_reduced) and not is_stopped
 
 
 def find_stop(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:

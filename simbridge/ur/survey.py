@@ -38,7 +38,7 @@ NEEDED_VARIABLES = (
     "speed_scaling",
     "actual_q",
 )
-OPTIONAL_VARIABLES = ("payload", "payload_cog")
+OPTIONAL_VARIABLES = ("payload", "payload_cog", "safety_status_bits")
 
 MAX_CLAIM_ATTEMPTS = 3
 # Time between attempts to claim registers, s, in which a controller notices that a client has left.
@@ -141,6 +141,7 @@ def _read_state(host: str, timeout: float) -> StateFacts:
         q=q,
         payload=state.get("payload"),
         payload_cog=state.get("payload_cog"),
+        safety_status_bits=state.get("safety_status_bits", 0),
     )
 
 

@@ -56,6 +56,18 @@ def test_a_stop_ends_the_stream_in_the_error_of_its_name(changes, kind):
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [{"safety_status_bits": 2049}, {"safety_mode": 21, "safety_status_bits": 2049}],
+)
+def test_newer_numbers_of_a_ready_arm_end_no_stream(changes):
+    bench = Bench(changes={100: changes})
+
+    bench.run(PlanReplay(glide(400)))
+
+    assert bench.link.sent[-1].tick >= 400
+
+
+@pytest.mark.parametrize(
     ("later", "kind"),
     [
         ({"safety_mode": 3}, ProtectiveStop),

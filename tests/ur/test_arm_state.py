@@ -40,3 +40,23 @@ def test_modes_are_named_with_their_numbers():
     assert mode_label(17, SafetyMode) == "PROFIsafe waiting for parameters (17)"
     assert mode_label(22, SafetyMode) == "safety API safeguard stop (22)"
     assert mode_label(21, SafetyMode) == "unknown (21)"
+
+
+# Bit 0 normal, bit 1 reduced, bit 10 stopped, bit 11 enabling input: 2049 is a normal arm.
+READY = 1 | 1 << 11
+
+
+@pytest.mark.parametrize("safety_mode", [1, 2, 21, 23, 99])
+@pytest.mark.parametrize("bits", [READY, 1, 2 | 1 << 11, READY | 1 << 15])
+def test_newer_numbers_on_a_ready_arm_are_no_stop(safety_mode, bits):
+    assert safety_stop(safety_mode, bits) is None
+
+
+@pytest.mark.parametrize("bits", [0, 1 << 10, READY | 1 << 10, 1 << 11])
+def test_an_unknown_mode_without_readiness_is_a_stop(bits):
+    assert safety_stop(21, bits) is SafetyFault
+
+
+@pytest.mark.parametrize("safety_mode", [12, 13, 14, 16, 18, 19, 22])
+def test_newer_safeguard_modes_are_safeguard_stops(safety_mode):
+    assert safety_stop(safety_mode, READY) is SafeguardStop
