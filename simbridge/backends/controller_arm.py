@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from simbridge.backends.controller_model import warn_of_model
 from simbridge.robot.calibration import calibrate
 from simbridge.robot.calibration_difference import ros_difference
 from simbridge.robot.parts import DhTable, RosCalibration
@@ -41,6 +42,8 @@ def complete_arm(
         ModelMismatch: The given calibration belongs to another arm than the one behind the
             controller.
     """
+    warn_of_model(facts, robot)
+
     arm = robot
     if not chooses_kinematics:
         arm = calibrate(robot, facts.arm.kinematics)

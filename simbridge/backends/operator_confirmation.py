@@ -9,11 +9,12 @@ import numpy as np
 
 from simbridge.backends import preflight
 from simbridge.backends.backend import Ask, Facts
+from simbridge.backends.controller_model import model_text
 from simbridge.backends.tool_comparison import tcp_text
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller_facts import ControllerFacts, successors
+from simbridge.ur.controller_facts import ControllerFacts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 
 # An approach in which a joint travels farther than this needs another confirmation, rad.
@@ -144,7 +145,7 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
 
 def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     """Return the facts that the operator sees before confirming, as names and values."""
-    model = successors(facts.model) or robot.title
+    model = model_text(facts.arm.robot_type, facts.state.version, robot.title)
     serial_number = facts.dashboard.serial_number or "unknown"
     payload = "not reported by this software"
     if facts.state.payload is not None:

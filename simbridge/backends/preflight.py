@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from simbridge.backends.controller_model import robot_remedy
 from simbridge.backends.tool_comparison import (
     SAME_COG,
     SAME_MASS,
@@ -21,9 +22,10 @@ from simbridge.backends.ursim_startup import docker_command
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.text import join_words
 from simbridge.ur import errors
 from simbridge.ur.arm_state import FULL_SPEED, safety_stop
-from simbridge.ur.controller_facts import ControllerFacts, StateFacts, is_model
+from simbridge.ur.controller_facts import ControllerFacts, StateFacts
 from simbridge.ur.survey import claimed_registers, read_controller
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode
 
@@ -90,10 +92,10 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     if ursim and not facts.ursim:
         raise errors.NotURSim(facts.host, facts.arm.checksum)
 
-    model = facts.model
-    if model is not None and not is_model(model, robot.title):
-        name = model.lower().replace(" ", "")
-        remedy = f"Use --robot {name} if that is the intended arm."
+    models = facts.models
+    if models and robot.title not in models:
+        remedy = f"{robot_remedy(models)} if that is the intended arm."
+        model = join_words(models, "or")
         raise errors.ModelMismatch(facts.host, "model", model, robot.title, remedy)
 
     # The series is known even where the model is not. An arm that is not UR's has no series, and
@@ -150,7 +152,7 @@ def check_unchanged(
     # The quantities that must be equal: name, actual value, planned value.
     comparisons: list[tuple[str, object, object]] = [
         ("calibration", _hexadecimal(facts.arm.checksum), _hexadecimal(planned_for.arm.checksum)),
-        ("model", facts.model, planned_for.model),
+        ("robot type", facts.arm.robot_type, planned_for.arm.robot_type),
         ("software", facts.state.version, planned_for.state.version),
     ]
 
@@ -260,7 +262,7 @@ def check_not_stopped(facts: ControllerFacts) -> None:
     A fault does not count: a controller reports a fault while it is booting.
     """
     state = facts.state
-    stop = safety_stop(state.safety_mode)
+    stop = safety_stop(state.safety_mode, state.safety_status_bits)
     if stop is not None and stop is not errors.SafetyFault:
         raise stop(facts.host, *state.modes)
 
@@ -277,7 +279,7 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
         SpeedScaled: The speed slider is not at 100 %, and the run requires full speed.
     """
     state = facts.state
-    stop = safety_stop(state.safety_mode)
+    stop = safety_stop(state.safety_mode, state.safety_status_bits)
     if stop is not None:
         raise stop(facts.host, *state.modes)
     if state.robot_mode != RobotMode.RUNNING:

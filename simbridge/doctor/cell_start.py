@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+from simbridge.backends.controller_model import robot_file_name
 from simbridge.errors import OutputError
-from simbridge.resources import robot_files
 from simbridge.robot import Six
 from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell
@@ -14,12 +14,18 @@ from simbridge.robot.cell_file import write_cell
 from simbridge.ur.controller_facts import ControllerFacts
 
 
-def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
+def start_cell(path: Path, facts: ControllerFacts, title: str) -> list[Path]:
     """Write a cell file from the controller's facts and, for a real arm, a calibration file.
 
     The calibration file lies next to the cell file and is named after it: lab.toml and
     lab.calibration.toml. Mounting and obstacles cannot be read from a controller: those fields are
     left out.
+
+    Args:
+        path: The cell file to write.
+        facts: The controller's.
+        title: Title of the arm that was chosen; it decides between arms that the controller cannot
+            tell apart.
 
     Returns:
         The files that were written.
@@ -32,11 +38,13 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
         reason = "it exists already and is not overwritten; choose another name"
         raise OutputError(calibration, reason)
 
-    model = (facts.model or "").lower().replace(" ", "")
+    models = (title,) if title in facts.models else facts.models
+    robot_name = robot_file_name(models[0]) if models else None
+
     state = facts.state
     cell = Cell(
         host=facts.host,
-        robot=model if model in robot_files() else None,
+        robot=robot_name,
         serial_number=facts.dashboard.serial_number,
         tcp=cast(Six, tuple(facts.arm.tcp_offset.tolist())),
         payload=state.payload,

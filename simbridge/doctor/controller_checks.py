@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from simbridge.backends.controller_model import model_text, robot_remedy
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.backends.ursim_startup import docker_command
 from simbridge.doctor.findings import Finding, failure, success, unknown, warning
 from simbridge.quoting import quoted
-from simbridge.resources import robot_files
 from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
-from simbridge.text import millimetres
+from simbridge.text import join_words, millimetres
 from simbridge.ur import tables
+from simbridge.ur.arm_models import describe_type, models_of_type
 from simbridge.ur.arm_state import FULL_SPEED, safety_stop
-from simbridge.ur.controller_facts import Survey, is_model, model_name, successors
+from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import ArmNotReady, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.primary import is_ursim
 
@@ -136,9 +137,9 @@ def check_safety_mode(survey: Survey) -> Finding:
             "reduced mode.",
         )
 
-    stop = safety_stop(mode)
+    stop = safety_stop(mode, survey.state.safety_status_bits)
     fix = "" if stop is None else stop.remedy
-    return failure("safety mode", seen, fix, unless=mode == tables.SafetyMode.NORMAL)
+    return failure("safety mode", seen, fix, unless=stop is None)
 
 
 def check_program(survey: Survey) -> Finding:
@@ -194,20 +195,18 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
         return unknown("model", tables.PRIMARY)
     if survey.state is None:
         return unknown("model", tables.RTDE)
-    model = model_name(survey.arm.robot_type, survey.state.version[0])
-    if model is None:
+    models = models_of_type(survey.arm.robot_type, survey.state.version[0])
+    if not models:
+        seen = describe_type(survey.arm.robot_type)
         return warning(
             "model",
-            f"not reported by the controller (robot type {survey.arm.robot_type})",
+            seen,
             f"Check yourself that it is a {robot.title}, and look at the calibration below.",
         )
 
-    if not is_model(model, robot.title):
-        name = model.lower().replace(" ", "")
-        remedy = "describe the arm in a file (robots/README.md)"
-        if name in robot_files():
-            remedy = f"use --robot {name}"
-        fix = f"If that is the intended arm, {remedy}."
+    model = join_words(models, "or")
+    if robot.title not in models:
+        fix = f"If that is the intended arm: {robot_remedy(models)}."
         return failure("model", f"{model}, not {robot.title}", fix)
 
     if robot.series != survey.state.series:
@@ -217,7 +216,8 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
             f"{quoted(robot.series)}",
             "Correct the series in the robot's file, or choose another robot with --robot.",
         )
-    return success("model", successors(model))
+    text = model_text(survey.arm.robot_type, survey.state.version, robot.title)
+    return success("model", text)
 
 
 def check_serial_number(survey: Survey, expected: str | None) -> Finding:

@@ -85,10 +85,11 @@ def doctor(
         survey = survey_controller(address)
         ursim = _is_for_ursim(kind, survey)
         title = f"The controller at {address} for --backend {'ursim' if ursim else 'real'}"
-        results = check_controller(survey, load_robot(robot), known_cell, ursim=ursim)
+        arm = load_robot(robot)
+        results = check_controller(survey, arm, known_cell, ursim=ursim)
         _print(title, results, as_json=json)
         if write_cell is not None:
-            _write_cell(write_cell, survey, quiet=json)
+            _write_cell(write_cell, survey, arm.title, quiet=json)
 
     has_failures = any(finding.status == "fail" for finding in results)
     return 2 if has_failures else 0
@@ -136,9 +137,9 @@ def _print(title: str, results: Sequence[Finding], *, as_json: bool) -> None:
         findings.show(title, results)
 
 
-def _write_cell(path: str, survey: Survey, *, quiet: bool) -> None:
-    """Start a cell file from what the controller says."""
-    files = start_cell(Path(path), survey.complete())
+def _write_cell(path: str, survey: Survey, title: str, *, quiet: bool) -> None:
+    """Start a cell file from what the controller says, for the arm with a title where it may be."""
+    files = start_cell(Path(path), survey.complete(), title)
     if not quiet:
         names = ", ".join(map(str, files))
         print(f"Written: {names}. Read it, and add what cannot be read from a controller.")

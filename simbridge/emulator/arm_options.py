@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.printed_table import printed_table
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
+from simbridge.ur.arm_models import describe_oldest, find_model
 from simbridge.ur.tables import URSIM_CHECKSUM
 
 UR_JOINTS = 6
@@ -31,7 +33,7 @@ URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)
 
 
 def check_pair(arm: Robot, software: Profile) -> None:
-    """Refuse an arm that is not UR's, and software that its controllers do not run.
+    """Refuse an arm that is not UR's, and software that does not drive it.
 
     Raises:
         InvalidParameter: The pair does not exist.
@@ -40,12 +42,30 @@ def check_pair(arm: Robot, software: Profile) -> None:
         needed = f"a UR arm: it has {arm.n} joints, and they have six"
         raise InvalidParameter("emulated arm", arm.name, needed)
 
-    fitting = [name for name, profile in PROFILES.items() if profile.series == arm.series]
-    if fitting and software.series != arm.series:
-        *names, last = fitting
-        versions = f"{', '.join(names)} or {last}" if names else last
-        needed = f"{versions} for the {arm.title} with its {arm.series} controller (--polyscope)"
-        raise InvalidParameter("PolyScope version", software.polyscope, needed)
+    series = {profile.series for profile in PROFILES.values()}
+    if arm.series not in series or _drives(software, arm):
+        return
+
+    fitting = [name for name, profile in PROFILES.items() if _drives(profile, arm)]
+    versions = f"{_alternatives(fitting)} (--polyscope)" if fitting else "none of the emulated"
+    needed = f"{versions} for the {arm.title} with its {arm.series} controller"
+    model = find_model(arm.title)
+    if model is not None:
+        needed += f", which needs PolyScope {describe_oldest(model)} or later"
+    raise InvalidParameter("PolyScope version", software.polyscope, needed)
+
+
+def _drives(software: Profile, arm: Robot) -> bool:
+    """Return whether software is of an arm's series, and not older than the arm."""
+    model = find_model(arm.title)
+    is_new_enough = model is None or model.runs_on(software.version[:2])
+    return software.series == arm.series and is_new_enough
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    """Return names as alternatives in a sentence: "a", "a or b", "a, b or c"."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def start_joints(arm: Robot, posture: str) -> Array:

@@ -27,9 +27,9 @@ from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.ur.arm_models import UR10, find_model
 from simbridge.ur.tables import (
     EMULATOR_SERIAL_NUMBER,
-    ROBOT_TYPES,
     URSIM_CHECKSUM,
     RobotMode,
     RuntimeState,
@@ -59,9 +59,12 @@ RELEASE_TIME = 0.5
 # UR's error code: C209A0 is 209 and 0.
 PROTECTIVE_STOP_CODE = 209
 
-# UR's name and number of each model, by the name of its robot.
-MODELS = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
-DEFAULT_MODEL = ("UR10", 2)
+# The first version of the e-Series' PolyScope that reports the three-position enabling input, major
+# and minor; no version of CB3 does.
+ENABLING_INPUT_SINCE = (5, 25)
+NO_CB3_VERSION = (4, 0)
+# The model that a controller reports for an arm that is not one of UR's.
+DEFAULT_MODEL = UR10
 
 # Makes a program from its controller, a script's source, and a callback for its fault (message,
 # line, column).
@@ -89,7 +92,7 @@ class EmulatedController:
         serial_number: Serial number of the arm.
         model_name: Answer to the dashboard's `get robot model`: "UR10".
         robot_type: Type of the arm in the primary interface's configuration data
-            (`ur.tables.ROBOT_TYPES`).
+            (`ur.arm_models`).
         programs: The folder of its programs (*.urp); None has none.
         program: The program that is loaded and has not ended; None without one.
         program_name: Name of the latest program.
@@ -125,8 +128,9 @@ class EmulatedController:
         self.period = profile.period
         self.boot_time = boot_time
         self.serial_number = EMULATOR_SERIAL_NUMBER
-        model = robot.name.removesuffix("e")
-        self.model_name, self.robot_type = MODELS.get(model, DEFAULT_MODEL)
+        model = find_model(robot.title) or DEFAULT_MODEL
+        self.model_name = model.dashboard_name
+        self.robot_type = model.robot_type
         table = dh or nominal_dh(robot)
         self.dh = (table.theta, table.a, table.d, table.alpha)
         self.kinematics_checksum = checksum or URSIM_CHECKSUM
@@ -140,7 +144,9 @@ class EmulatedController:
         self.on_event: Callable[[ControllerEvent], None] = lambda event: None
 
         # The parts of the emulation.
-        self.state = ControllerState()
+        self.state = ControllerState(
+            enabling_input=profile.at_least(ENABLING_INPUT_SINCE, NO_CB3_VERSION)
+        )
         self.arm = EmulatedArm(robot if dh is None else with_dh(robot, dh))
         self.drive = Drive(self.state, robot, self.arm, period=self.period)
         self._handover = Handover(self.drive, self.period)

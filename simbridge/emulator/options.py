@@ -28,7 +28,7 @@ class EmulatorOptions:
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
     """A UR arm in robots/."""
     polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
-    """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (e-Series, 500 Hz)."""
+    """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (500 Hz; newer arms need 5.25)."""
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
     count: Annotated[int, arg(metavar="N")] = 1

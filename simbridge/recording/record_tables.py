@@ -150,7 +150,7 @@ def record_controller(facts: ControllerFacts | None) -> ControllerRecord | None:
         return None
     return ControllerRecord(
         host=facts.host,
-        model=facts.model or "",
+        model=facts.model,
         serial_number=facts.dashboard.serial_number or "",
         polyscope=".".join(map(str, facts.state.version)),
         ursim=facts.ursim,

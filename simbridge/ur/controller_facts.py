@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simbridge.robot.pose import Array
+from simbridge.text import join_words
 from simbridge.ur import tables
+from simbridge.ur.arm_models import models_of_type
 from simbridge.ur.errors import ControllerError, UnsupportedController
 from simbridge.ur.primary import ArmDescription, is_ursim
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
 
-# Later arms with the same kinematics as these. No robot types of their own are known.
-SUCCESSORS = {"UR5e": "UR7e", "UR10e": "UR12e"}
-
 # Major versions of PolyScope that simbridge can drive are from the first and below the second.
 OLDEST_MAJOR = 3
 POLYSCOPE_X_MAJOR = 10
-E_SERIES_MAJOR = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +33,7 @@ class StateFacts:
         payload: Mass, kg; None if the version does not report it (before 3.11 and 5.5).
         payload_cog: Its centre of gravity in the flange (3,), m; None if the version does not
             report it.
+        safety_status_bits: As numbered by UR; 0 if the version does not report them.
     """
 
     version: tuple[int, int, int]
@@ -46,6 +45,7 @@ class StateFacts:
     q: Array
     payload: float | None
     payload_cog: tuple[float, float, float] | None
+    safety_status_bits: int = 0
 
     @property
     def modes(self) -> tuple[int, int, int]:
@@ -99,9 +99,14 @@ class ControllerFacts:
     arm: ArmDescription
 
     @property
-    def model(self) -> str | None:
-        """The model, such as "UR10" or "UR10e"; None if unknown."""
-        return model_name(self.arm.robot_type, self.state.version[0])
+    def models(self) -> tuple[str, ...]:
+        """Titles of the arms that it may be, such as ("UR10e", "UR12e"); none if unknown."""
+        return models_of_type(self.arm.robot_type, self.state.version[0])
+
+    @property
+    def model(self) -> str:
+        """The models that it may be, as a text: "UR10e or UR12e"; "" if unknown."""
+        return join_words(self.models, "or") if self.models else ""
 
     @property
     def ursim(self) -> bool:
@@ -159,44 +164,6 @@ class Survey:
         assert self.dashboard is not None
         assert self.arm is not None
         return ControllerFacts(self.host, self.state, self.dashboard, self.arm)
-
-
-def model_name(robot_type: int | None, major: int) -> str | None:
-    """Return the model of a robot type.
-
-    UR10 and UR10e share theirs, and differ in the version.
-
-    Args:
-        robot_type: As numbered by UR.
-        major: Version of the software.
-
-    Returns:
-        "UR10", "UR10e", ...; None for an unknown type.
-    """
-    if robot_type not in tables.ROBOT_TYPES:
-        return None
-    model = tables.ROBOT_TYPES[robot_type]
-    is_e_series = major >= E_SERIES_MAJOR and robot_type in tables.E_SERIES_TYPES
-    return f"{model}e" if is_e_series else model
-
-
-def successors(model: str | None) -> str:
-    """Return a model with the later arm that shares its robot type: "UR10e (or UR12e)".
-
-    "" for None.
-    """
-    later = SUCCESSORS.get(model or "")
-    return f"{model} (or {later})" if later else model or ""
-
-
-def is_model(model: str, title: str) -> bool:
-    """Return whether the arm of a controller may be one with a title: it, or its successor.
-
-    Args:
-        model: As the controller reports it.
-        title: Of the arm.
-    """
-    return title.lower() in (model.lower(), SUCCESSORS.get(model, model).lower())
 
 
 def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:

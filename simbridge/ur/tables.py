@@ -1,9 +1,9 @@
-"""The constants of UR's interfaces: ports, package types, data types, modes and models.
+"""The constants of UR's interfaces: ports, package types, data types and modes.
 
 Both sides use them: the clients in `ur/` and the emulated controller.
 
 Sources: Universal Robots, "Real-Time Data Exchange (RTDE) Guide" and "Client Interfaces"; the
-safety modes from 12 and the robot types as in UR's own client library.
+safety modes from 12 as in UR's own client library.
 """
 
 from __future__ import annotations
@@ -141,22 +141,6 @@ def mode_label(number: int, modes: type[IntEnum]) -> str:
         name = name.replace(plain, proper)
     return f"{name} ({number})"
 
-
-# The robot type in the primary interface's configuration data. A CB3 arm and its e-Series successor
-# share theirs.
-ROBOT_TYPES = {
-    1: "UR5",
-    2: "UR10",
-    3: "UR3",
-    4: "UR16",
-    5: "UR18",
-    6: "UR8 Long",
-    7: "UR20",
-    8: "UR30",
-    9: "UR15",
-}
-# The types whose e-Series arm has another name: "UR5e" and so on.
-E_SERIES_TYPES = (1, 2, 3, 4)
 
 # RTDE: the header of a package (size, type), data types as in `struct`, and the types of packages.
 RTDE_HEADER = struct.Struct(">HB")

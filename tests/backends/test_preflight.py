@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simbridge.backends import preflight
+from simbridge.robot import load_robot
 from simbridge.robot.cell import Cell
 from simbridge.ur.errors import (
     ArmChanged,
@@ -62,7 +63,25 @@ def test_another_model_is_refused_with_the_robot_to_choose(robot):
         preflight.check_identity(FACTS, robot, None, ursim=False)
 
     assert refused.value.what == "model"
-    assert refused.value.actual == "UR10e"
+    assert refused.value.actual == "UR10e or UR12e"
+
+
+@pytest.mark.parametrize(
+    ("robot_type", "name"), [(1, "ur5e"), (1, "ur7e"), (2, "ur12e"), (6, "ur8long"), (9, "ur15")]
+)
+def test_a_robot_type_is_accepted_for_its_arms(robot_type, name):
+    facts = facts_with_arm(robot_type=robot_type)
+
+    preflight.check_identity(facts, load_robot(name), None, ursim=False)
+
+
+@pytest.mark.parametrize(
+    ("robot_type", "remedy"),
+    [(5, "--robot ur18"), (6, "--robot ur8long"), (12, "robots/README.md")],
+)
+def test_another_arm_is_named_with_its_remedy(robot_type, remedy):
+    with pytest.raises(ModelMismatch, match=remedy):
+        preflight.check_identity(facts_with_arm(robot_type=robot_type), UR10E, None, ursim=False)
 
 
 def test_without_a_model_the_series_must_match():
@@ -97,7 +116,7 @@ def test_ursim_may_be_used_with_the_cell_of_any_arm():
     ("facts", "what"),
     [
         (facts_with_arm(checksum=(9, 2, 3, 4, 5, 6)), "calibration"),
-        (facts_with_arm(robot_type=1), "model"),
+        (facts_with_arm(robot_type=1), "robot type"),
         (facts_with_state(version=(5, 13, 0)), "software"),
         (facts_with_arm(tcp_offset=OTHER_TCP), "TCP"),
         (facts_with_state(payload=1.0), "payload"),
@@ -201,6 +220,14 @@ def test_an_arm_that_cannot_move_is_refused_with_the_cause(changes, kind):
         preflight.check_ready(facts_with_state(**changes), follow_scaling=True)
 
     assert type(refused.value) is kind
+
+
+@pytest.mark.parametrize("safety_mode", [1, 2, 21])
+def test_a_ready_arm_passes_with_newer_status_bits(safety_mode):
+    ready = facts_with_state(safety_mode=safety_mode, safety_status_bits=2049)
+
+    preflight.check_not_stopped(ready)
+    preflight.check_ready(ready, follow_scaling=False)
 
 
 @pytest.mark.parametrize("safety_mode", [1, 2])

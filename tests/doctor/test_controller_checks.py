@@ -86,16 +86,18 @@ def test_other_controllers_are_no_emulators(serial_number):
 
 def test_another_model_is_named():
     # A UR12e has no robot type of its own.
-    assert_verdict(check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
-    assert_verdict(check_model(READ, replace(UR10E, name="ur12e", title="UR12e")), "pass", "UR12e")
+    ur12e = replace(UR10E, name="ur12e", title="UR12e")
+    assert_verdict(check_model(READ, ur12e), "pass", "UR12e, as chosen with --robot", "UR10e")
     assert_verdict(check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
     assert_verdict(check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
     assert_verdict(
         check_model(with_arm(robot_type=6), UR10E),
         "fail",
         "UR8 Long",
-        "robots/README.md",
+        "--robot ur8long",
     )
+    assert_verdict(check_model(with_arm(robot_type=13), UR10E), "fail", "UR17g", "robots/README.md")
+    assert_verdict(check_model(with_arm(robot_type=11), UR10E), "warn", "robot type 11")
     assert_verdict(check_model(with_arm(robot_type=None), UR10E), "warn", "UR10e")
     assert_verdict(check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
     assert_verdict(check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")

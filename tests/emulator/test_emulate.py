@@ -13,7 +13,7 @@ from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
-from simbridge.ur.controller_facts import model_name
+from simbridge.ur.arm_models import models_of_type
 
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
@@ -21,18 +21,24 @@ UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 @pytest.mark.parametrize("name", UR_ARMS)
 def test_every_ur_arm_is_recognised_by_its_robot_type(name):
     robot = load_robot(name)
-    software = profile("3.15" if robot.series == "CB3" else "5.12")
+    software = profile("3.15" if robot.series == "CB3" else "5.25")
     controller = EmulatedController(robot, software, ScriptProgram)
 
     assert controller.period == robot.period
-    assert model_name(controller.robot_type, software.version[0]) == robot.title
+    assert robot.title in models_of_type(controller.robot_type, software.version[0])
+    # The dashboard leaves the e out.
+    number = robot.title.removeprefix("UR").removesuffix("e").replace(" Long", "L")
+    assert controller.model_name == f"UR{number}"
 
 
 @pytest.mark.parametrize(
     ("name", "polyscope", "remedy"),
     [
-        ("ur5", "5.12", "it must be 3.15 for the UR5 with its CB3 controller (--polyscope)"),
-        ("ur20", "3.15", "it must be 5.9, 5.12 or 5.25 for the UR20 with its e-Series controller"),
+        ("ur5", "5.12", "it must be 3.15 (--polyscope) for the UR5 with its CB3 controller"),
+        ("ur20", "3.15", "it must be 5.25 (--polyscope) for the UR20 with its e-Series controller"),
+        ("ur15", "5.12", "it must be 5.25 (--polyscope) for the UR15"),
+        ("ur7e", "5.9", "which needs PolyScope 5.22 (or X 10.9) or later"),
+        ("ur20", "5.12", "which needs PolyScope 5.14 (or X 10.7) or later"),
         ("planar3r", "5.12", "it must be a UR arm: it has 3 joints, and they have six"),
     ],
 )
@@ -41,6 +47,13 @@ def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remed
 
     assert answer.status == 2
     assert remedy in answer.message
+
+
+@pytest.mark.parametrize(("polyscope", "bits"), [("5.12", 1), ("5.25", 2049)])
+def test_newer_software_reports_the_enabling_input(polyscope, bits):
+    controller = EmulatedController(load_robot("ur10e"), profile(polyscope), ScriptProgram)
+
+    assert controller.state.safety_status_bits == bits
 
 
 @pytest.mark.slow

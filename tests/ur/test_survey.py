@@ -13,7 +13,6 @@ import pytest
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import profile
 from simbridge.robot.calibration_file import read_calibration
-from simbridge.ur.controller_facts import model_name
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.survey import WRITTEN_BY_THE_BRIDGE, claimed_registers, read_controller, survey
 from simbridge.ur.tables import BRIDGE_PORTS
@@ -52,7 +51,7 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
     assert facts.state.version == (5, 12, 6)
     assert facts.state.series == "e-Series"
     assert facts.state.period == 0.002
-    assert facts.model == "UR10e"
+    assert facts.models == ("UR10e", "UR12e")
     assert not facts.ursim
     assert facts.dashboard.remote_control
     assert facts.dashboard.serial_number.isdigit()
@@ -76,7 +75,7 @@ def test_a_cb3_controller_without_power_is_described(cb3):
     assert facts.state.version == (3, 15, 8)
     assert facts.state.series == "CB3"
     assert facts.state.period == 0.008
-    assert facts.model == "UR10"
+    assert facts.models == ("UR10",)
     assert facts.ursim
     assert facts.dashboard.remote_control is None
     assert facts.state.robot_mode == 3
@@ -221,6 +220,20 @@ def test_a_missing_variable_is_named():
         read_controller(FAKE)
 
 
+def test_newer_safety_numbers_are_read_from_the_wire():
+    newer = {
+        **VARIABLES,
+        "safety_mode": ("INT32", struct.pack(">i", 21)),
+        "safety_status_bits": ("UINT32", struct.pack(">I", 2049)),
+    }
+
+    with listening(FAKE, 30004, rtde((5, 25, 1, 0), newer)):
+        state = survey(FAKE, timeout=0.5).state
+
+    assert state.safety_mode == 21
+    assert state.safety_status_bits == 2049
+
+
 def test_an_unreported_payload_is_none():
     with listening(FAKE, 30004, rtde((3, 5, 1, 0), VARIABLES)):
         state = survey(FAKE, timeout=0.5).state
@@ -228,21 +241,3 @@ def test_an_unreported_payload_is_none():
     assert state.version == (3, 5, 1)
     assert state.payload is None
     assert state.payload_cog is None
-
-
-@pytest.mark.parametrize(
-    ("robot_type", "major", "name"),
-    [
-        (2, 3, "UR10"),
-        (2, 5, "UR10e"),
-        (1, 3, "UR5"),
-        (3, 5, "UR3e"),
-        (4, 5, "UR16e"),
-        (7, 5, "UR20"),
-        (8, 5, "UR30"),
-        (77, 5, None),
-        (None, 5, None),
-    ],
-)
-def test_equal_types_differ_by_version(robot_type, major, name):
-    assert model_name(robot_type, major) == name

@@ -1,0 +1,76 @@
+"""Say which model the arm of a controller may be, and which file is used for it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from simbridge.resources import robot_files
+from simbridge.robot.robot import Robot
+from simbridge.text import join_words
+from simbridge.ur.arm_models import describe_type, models_of_type, runs_on
+from simbridge.ur.controller_facts import ControllerFacts
+
+
+def robot_file_name(title: str) -> str | None:
+    """Return the name in robots/ of a model, such as "ur8long" for "UR8 Long"; None without one."""
+    name = title.lower().replace(" ", "")
+    return name if name in robot_files() else None
+
+
+def robot_remedy(models: Sequence[str]) -> str:
+    """Return how to choose the file of an arm, as an imperative without a full stop.
+
+    Args:
+        models: Titles of the arms that it may be.
+    """
+    names = [name for name in map(robot_file_name, models) if name is not None]
+    if not names:
+        return "Describe the arm in a file (robots/README.md)"
+    return f"Use --robot {join_words(names, 'or')}"
+
+
+def unconfirmed_reason(
+    robot_type: int | None, version: tuple[int, int, int], title: str
+) -> str | None:
+    """Return why a controller cannot confirm that its arm is the chosen one, as a clause.
+
+    Args:
+        robot_type: The type of the arm that the controller reports; None if it reports none.
+        version: Version of its software: major, minor, bugfix.
+        title: Title of the chosen arm, which the controller does not contradict.
+
+    Returns:
+        None if the controller confirms it.
+    """
+    models = models_of_type(robot_type, version[0])
+    if not models:
+        return describe_type(robot_type)
+
+    others = [model for model in models if model != title and runs_on(model, version[:2])]
+    if not others:
+        return None
+    return f"the controller reports the same type for a {join_words(others, 'or')}"
+
+
+def model_text(robot_type: int | None, version: tuple[int, int, int], title: str) -> str:
+    """Return the title of the chosen arm, and why its controller cannot confirm it.
+
+    Args:
+        robot_type: See `unconfirmed_reason`.
+        version: See `unconfirmed_reason`.
+        title: See `unconfirmed_reason`.
+    """
+    reason = unconfirmed_reason(robot_type, version, title)
+    return title if reason is None else f"{title}, as chosen with --robot ({reason})"
+
+
+def warn_of_model(facts: ControllerFacts, robot: Robot) -> None:
+    """Warn if a controller cannot confirm that its arm is the chosen one."""
+    reason = unconfirmed_reason(facts.arm.robot_type, facts.state.version, robot.title)
+    if reason is not None:
+        warnings.warn(
+            f"The arm is taken for a {robot.title}, as chosen with --robot: {reason}. Check the "
+            "nameplate.",
+            stacklevel=3,
+        )
