@@ -145,7 +145,7 @@ def _report_ready(controller: EmulatedController, options: EmulatorOptions) -> N
     ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
     mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
     print(
-        f"{controller.model_name} with PolyScope {controller.profile.polyscope} on {options.host}: "
+        f"{controller.robot.title} with PolyScope {controller.profile.polyscope} on {options.host}: "
         f"{ports}; faults on {options.control_port}. It is {mode}. Ctrl-C ends it.",
         flush=True,
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from simbridge.errors import UnknownName, find_nearest
+from simbridge.errors import UnknownName, find_nearest, nearest_names
 from simbridge.quoting import quoted
 
 # UR's arms of which too little is published for a file.
@@ -88,15 +88,16 @@ def similar_robots(name: str, known: list[str]) -> list[str]:
         known: The names in robots/.
 
     Returns:
-        Known names with the same number; for a name that is not like one of UR's and has no number,
-        the nearest one of the other arms.
+        Known names with the same number, the nearest first; for a name that is not like one of UR's
+        and has no number, the nearest one of the other arms.
     """
     plain = re.sub(r"[\W_]", "", name.lower()).removeprefix(BRAND)
-    number = re.sub(r"\D", "", _without_series(plain))
+    base = _without_series(plain)
+    number = re.sub(r"\D", "", base)
     if number:
         same_number = [candidate for candidate in known if re.sub(r"\D", "", candidate) == number]
         exact = [candidate for candidate in same_number if candidate in _corrections(plain)]
-        return exact or same_number
+        return exact or nearest_names(base, same_number, len(same_number))
     if UR_NAME.fullmatch(plain):
         return []
 

@@ -58,7 +58,7 @@ def test_a_test_that_fails_shows_the_controllers_log(pytester):
 
     result.assert_outcomes(failed=1)
 
-    result.stdout.fnmatch_lines(["*UR10 with PolyScope 5.12 on 127.*"])
+    result.stdout.fnmatch_lines(["*UR10e with PolyScope 5.12 on 127.*"])
 
 
 def test_the_fixture_is_listed(pytester):
