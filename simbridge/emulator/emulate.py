@@ -144,9 +144,10 @@ def _report_ready(controller: EmulatedController, options: EmulatorOptions) -> N
     """Print where the controller is, and in which mode."""
     ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
     mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
+    software = f"PolyScope {controller.profile.polyscope}"
     print(
-        f"{controller.robot.title} with PolyScope {controller.profile.polyscope} on {options.host}: "
-        f"{ports}; faults on {options.control_port}. It is {mode}. Ctrl-C ends it.",
+        f"{controller.robot.title} with {software} on {options.host}: {ports}; faults on "
+        f"{options.control_port}. It is {mode}. Ctrl-C ends it.",
         flush=True,
     )
 

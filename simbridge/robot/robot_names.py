@@ -97,7 +97,7 @@ def similar_robots(name: str, known: list[str]) -> list[str]:
     if number:
         same_number = [candidate for candidate in known if re.sub(r"\D", "", candidate) == number]
         exact = [candidate for candidate in same_number if candidate in _corrections(plain)]
-        return exact or nearest_names(base, same_number, len(same_number))
+        return exact or nearest_names(base, same_number, count=len(known))
     if UR_NAME.fullmatch(plain):
         return []
 
