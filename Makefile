@@ -28,7 +28,7 @@ test: $(VENV)/.installed-test ## run the tests: 8 minutes on two quiet cores, 15
 	$(VENV)/bin/python -m pytest -n auto
 
 quick: $(VENV)/.installed-test ## run the tests without servers, threads, browsers or long computing: under a minute
-	$(VENV)/bin/python -m pytest -n auto -m "not (soak or real_time or shares_setup or slow)"
+	$(VENV)/bin/python -m pytest -n auto -m "not (soak or real_time or shares_setup or slow or property)"
 
 docs: $(VENV)/.installed-docs ## build the documentation as a site, into build/docs
 	$(VENV)/bin/python -m sphinx -c docs -b html --fail-on-warning --keep-going --quiet . build/docs

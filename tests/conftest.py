@@ -47,8 +47,15 @@ KINDS = ("", "calibrated", "cb3", "e_series")
 USER_TESTS = Path(__file__).parent / "user"
 """The tests there run whole commands: each of them is `slow`."""
 SLOW_FIXTURES = {
-    "browser", "cb3", "e_series", "line_run", "live_run", "simbridge_emulator", "square_run"
-}  # fmt: skip
+    "browser",
+    "cb3",
+    "e_series",
+    "emulated",
+    "line_run",
+    "live_run",
+    "simbridge_emulator",
+    "square_run",
+}
 """A test with one of these is `slow`."""
 
 

@@ -80,6 +80,7 @@ def test_a_script_check_follows_its_schema(cli, tmp_path):
     check(cli("emulate", "--check", tmp_path / "a.script", "--json").out, "emulate_check")
 
 
+@pytest.mark.slow
 def test_each_line_of_a_sweep_is_versioned(cli, line, tmp_path):
     answer = cli(
         "sweep", line, "--grid", "solver.kp=5,10", "--plan-only", "--jobs", 1,

@@ -59,6 +59,7 @@ def test_evo_computes_the_same_errors(cli: Any, run: Path, tmp_path: Path) -> No
         assert relative[key] == pytest.approx(evo_relative, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_absolute_error_is_the_tracking_error(run: Path) -> None:
     summary = read_summary(run)
 

@@ -46,6 +46,7 @@ def test_another_arm_has_servoj_where_it_is_asked_for(options, servo):
     assert options.servo_of(load_robot("planar3r")) == servo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", [("planar2r",), (PANDA, "--tip", "panda_grasptarget")])
 def test_no_line_about_another_arm_speaks_of_ur(cli, robot, tmp_path):
     checked = cli("check", "circle", "--robot", *robot)

@@ -17,6 +17,7 @@ def notes_of(solver, robot="planar3r", scenario="square_tracking"):
     return prepare(scenario, robot=robot, solver=solver).solver_notes
 
 
+@pytest.mark.slow
 def test_a_redundant_arm_that_drifts_is_named_with_its_joint():
     prepared = prepare("square_tracking", robot="planar3r", solver="pseudoinverse")
     solution = prepared.plan.solution
@@ -31,6 +32,7 @@ def test_a_redundant_arm_that_drifts_is_named_with_its_joint():
     assert shown == pytest.approx(drift.max(), rel=0.01)
 
 
+@pytest.mark.slow
 def test_an_arm_that_holds_its_posture_has_no_note():
     settings = simbridge.DampedLeastSquaresParameters(stiffness=(0.1,))
 

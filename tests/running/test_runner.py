@@ -28,6 +28,7 @@ def named_run(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_solver_and_options_are_given_by_name(named_run):
     summary = named_run.summary
 
@@ -36,6 +37,7 @@ def test_solver_and_options_are_given_by_name(named_run):
     assert summary["label"] == "mine"
 
 
+@pytest.mark.slow
 def test_a_run_is_shown_in_one_line(named_run):
     shown = repr(named_run)
 

@@ -45,6 +45,7 @@ def test_a_fast_solver_has_no_note():
     assert StepTimes(0.00001).note("mine", 0.002) == ""
 
 
+@pytest.mark.slow
 def test_plan_of_a_slow_solver_has_a_note():
     prepared = prepare(SMALL, robot="ur5e", solver=slow)
 

@@ -258,6 +258,7 @@ speeds = st.tuples(*[st.floats(-0.4, 0.4)] * 3)
 silences = st.floats(0.52, 1.5)
 
 
+@pytest.mark.slow
 @few_examples(15)
 @given(offset=offsets, turn=turns, speed=speeds, silence=silences, rate=st.sampled_from((10, 50)))
 def test_after_any_stall_the_speed_stays_below_the_fraction(offset, turn, speed, silence, rate):
