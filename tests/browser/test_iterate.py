@@ -25,7 +25,9 @@ PLANAR = StudioSetup("planar3r", "damped-least-squares")
 # Too much damping, and too large a gain without a largest change of the joints.
 SLOW = PLANAR.with_value("solver.damping", 1.0)
 WILD = StudioSetup(
-    "planar3r", "jacobian-transpose", {"solver.alpha": 20.0, "solver.step_clamp": np.inf}
+    "planar3r",
+    "jacobian-transpose",
+    values={"solver.alpha": 20.0, "solver.step_clamp": np.inf},
 )
 START = np.array([-0.6, 1.4, 0.8])
 GOAL = pin.SE3(np.eye(3), np.array([-0.6, 0.7, 0.0]))
