@@ -36,7 +36,7 @@ from simbridge.identification.read_motion import read_motion
 from simbridge.identification.servoj_results import identify_servoj
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.robot.robot import Robot
-from simbridge.text import fixed, millimetres
+from simbridge.text import fixed, join_words, millimetres
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ def identify(
     if arm is None:
         arm = attempt("robot", lambda: _choose_robot(samples, others))
         if arm is not None:
-            notes.append(f"robot not named: the {arm.title} fits best")
+            notes.append(f"robot not named: the {_title_of_body(arm, others)} fits best")
     motion = attempt("motion", lambda: read_motion(samples, arm))
     missing = reasons.pop("motion", None)
 
@@ -147,6 +147,19 @@ def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
         if misfit < max_misfit:
             return best
     raise NotIdentified("the recording does not show which arm it is of; name it (--robot)")
+
+
+def _title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
+    """Return the title of an arm, with those of arms that have the same links: "UR10e or UR12e"."""
+    titles = [arm.title]
+    for robot in robots:
+        is_same = np.array_equal(robot.placements, arm.placements) and all(
+            link.inertia == other.inertia
+            for link, other in zip(robot.links, arm.links, strict=True)
+        )
+        if is_same and robot.title not in titles:
+            titles.append(robot.title)
+    return join_words(titles, "or")
 
 
 def _joint_servo(

@@ -277,6 +277,16 @@ def test_payload_and_friction():
     assert "servoj" in result["not_identified"]
 
 
+def test_an_arm_with_the_same_links_is_named():
+    robots = (*arms(), load_robot("ur7e"))
+    rows = with_torques(arm("ur5e"), 1.5)
+
+    result = identify(Samples(moving()[0], rows), robot=None, others=robots)
+
+    assert result["robot"] == "ur5e"
+    assert "robot not named: the UR5e or UR7e fits best" in result["notes"]
+
+
 @pytest.mark.slow
 def test_foreign_currents_show_no_friction():
     time = moving()[0]
