@@ -16,8 +16,10 @@ from msgspec.structs import replace
 
 from simbridge.errors import InvalidParameter
 from simbridge.files.toml_file import TomlFile
+from simbridge.quoting import quoted
 from simbridge.resources import robot_files
 from simbridge.robot import MAX_JOINTS, MAX_SHAPES, Task, Vector
+from simbridge.robot.robot_names import find_robot
 from simbridge.text import join_words
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -238,13 +240,14 @@ def _find_body_file(file: TomlFile, like: str) -> TomlFile:
             file.refuse("like", f"there is no file {path}")
     else:
         files = robot_files()
-        if like not in files:
+        named_path = find_robot(like, files)
+        if named_path is None:
             file.refuse(
                 "like",
                 f"this must be the path of a TOML, relative to this file, or one of "
-                f"{', '.join(files)}; it is {like!r}",
+                f"{', '.join(files)}; it is {quoted(like)}",
             )
-        path = files[like]
+        path = named_path
 
     body_file = TomlFile(path)
     if _has_like(body_file):
