@@ -137,7 +137,7 @@ def suggest(name: str, known: Iterable[str], synonyms: Mapping[str, str] = NO_SY
     names = sorted(known)
     nearest = find_nearest(name, names, synonyms)
     question = f"Did you mean {quoted(nearest)}? " if nearest else ""
-    return f"{question}Known: {quoted_list(names, MOST_KNOWN)}."
+    return f"{question}Available: {quoted_list(names, MOST_KNOWN)}."
 
 
 def find_nearest(
@@ -207,13 +207,53 @@ class UnknownName(Refusal, LookupError):
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 
+class InvalidChoice(UnknownName):
+    """A value that is not among the few that an option accepts.
+
+    Attributes:
+        kind: Name of the option.
+        name: As the user gave it.
+        known: The values that exist.
+    """
+
+    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+        super().__init__(kind, name, known)
+        *first_choices, last_choice = known
+        choices = f"{', '.join(first_choices)} or {last_choice}" if first_choices else last_choice
+        nearest = find_nearest(name, sorted(known))
+        question = f" Did you mean {quoted(nearest)}?" if nearest else ""
+        requirement = describe_requirement(choices, quoted(name))
+        self.args = (f"{_subject(kind)} {requirement}.{question}",)
+
+
+def _subject(name: str) -> str:
+    """Return the name of a parameter as the subject of a sentence.
+
+    Several words have an article; a name as it is written in code or at the command line has none.
+    """
+    return f"The {name}" if " " in name and not name.startswith("-") else name
+
+
+def describe_requirement(needed: str, value: str) -> str:
+    """Return what a parameter must be, and what it was instead, as the end of a sentence.
+
+    Args:
+        needed: What it must be ("a positive number"), with a reason after a colon, if any.
+        value: The value as it is shown.
+    """
+    requirement, colon, reason = needed.partition(": ")
+    if colon:
+        return f"must be {requirement} (got {value}): {reason}"
+    return f"must be {requirement}; got {value}"
+
+
 class InvalidParameter(Refusal, ValueError):
     """A parameter out of its range.
 
     Attributes:
         name: Its name.
         value: What the user gave.
-        needed: What it must be ("a positive number").
+        needed: What it must be ("a positive number"), with a reason after a colon, if any.
     """
 
     def __init__(self, name: str, value: object, needed: str) -> None:
@@ -224,7 +264,8 @@ class InvalidParameter(Refusal, ValueError):
         # A setting that may be several numbers, but not a shape such as (7,).
         if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float):
             shown = value[0]
-        super().__init__(f"The {name} is {unquoted(shown, LONGEST_VALUE)}; it must be {needed}.")
+        requirement = describe_requirement(needed, unquoted(shown, LONGEST_VALUE))
+        super().__init__(f"{_subject(name)} {requirement}.")
 
 
 class InvalidHome(Refusal, ValueError):
@@ -241,7 +282,7 @@ class InvalidHome(Refusal, ValueError):
         self.field = field
         self.reason = reason
         value = "" if field == "home" else f"{field}: "
-        super().__init__(f"The home given for {robot} cannot be used: {value}{reason}.")
+        super().__init__(f"The home posture given for {robot} cannot be used: {value}{reason}.")
 
 
 class UnstableSolver(Refusal, ValueError):
@@ -274,7 +315,7 @@ class UnstableSolver(Refusal, ValueError):
         value = f"it is {kappa:.4g}"
         advice = "Lower kp, kd or dt, or raise the virtual tool mass"
         if accumulating:
-            by_damping = f" (with dt kd/m = {damping:.4g} a little less)" if damping > 0.0 else ""
+            by_damping = f" (slightly less with dt kd/m = {damping:.4g})" if damping > 0.0 else ""
             bound = f"velocity accumulation needs kappa = dt^2 kp/m below 1/9{by_damping}"
             advice = "Lower kp or kd, or raise the virtual tool mass"
         elif damping > 0.0:
@@ -310,10 +351,10 @@ class NoClosedForm(Refusal, ValueError):
         self.robot = robot
         self.reason = reason
         super().__init__(
-            f"The solver closed-form cannot solve for {robot}: {reason}. It covers UR arms with "
-            "nominal kinematics (the axes of a calibrated arm are not quite parallel) and planar "
-            "arms of two links. Use another solver, such as forward-dynamics, which takes any "
-            "chain."
+            f"The closed-form solver does not support {robot}: {reason}. It covers UR arms with "
+            "nominal kinematics (the axes of a calibrated arm are not quite parallel) and "
+            "two-link planar arms. Use another solver, such as forward-dynamics, which works with "
+            "any chain."
         )
 
 
@@ -519,11 +560,14 @@ class NotARun(Refusal, ValueError):
         missing: What is missing or broken, "" for all of it.
     """
 
-    def __init__(self, path: str | Path, missing: str, reason: str = "it is not there") -> None:
+    def __init__(self, path: str | Path, missing: str, reason: str = "") -> None:
         self.path = Path(path)
         self.missing = missing
-        fault = f"{missing}: {reason}" if missing else reason
-        super().__init__(f"{path} is not a run that can be read: {fault}.")
+        fault = reason or "it is missing"
+        if missing:
+            fault = f"{missing}: {reason}" if reason else f"{missing} is missing"
+        readable = " that can be read" if missing and reason else ""
+        super().__init__(f"{path} is not a run directory{readable} ({fault}).")
 
 
 # Outputs that cannot be written.
@@ -564,7 +608,7 @@ class LogWriteError(SimbridgeError, OSError):
         self.reason = reason
         kept = "nothing was stored"
         if bytes_written:
-            kept = f"the {bytes_written} bytes before can be read"
+            kept = f"the {bytes_written} bytes written before can be read"
         code = errno.errorcode.get(reason, reason)
         super().__init__(
             f"The log {path} cannot be written: {os.strerror(reason)} ({code}); {kept}. Check the "
@@ -733,7 +777,7 @@ class UnforeseenError(SimbridgeError, RuntimeError):
     def __init__(self, subject: str, error: str) -> None:
         self.subject = subject
         self.error = error
-        super().__init__(f"The {subject} was ended by an unforeseen error: {error}")
+        super().__init__(f"The {subject} was ended by an unexpected error: {error}")
 
 
 class InternalError(SimbridgeError, RuntimeError):

@@ -54,7 +54,7 @@ def as_text(value: object) -> str:
     try:
         text = str(value)
     except Exception:
-        return f"of type {type(value).__name__}, which cannot be printed"
+        return f"a value of type {type(value).__name__} that cannot be printed"
     if len(text) > LONGEST_TEXT:
         return f"{text[:LONGEST_TEXT]} ..."
     return text

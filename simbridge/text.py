@@ -242,4 +242,4 @@ def pose_residual(distance: float, angle: float) -> str:
     length = f"{millimetres(distance)} mm"
     if not distance >= 1e-4:
         length = f"{millimetres(1e3 * distance)} µm"
-    return f"{length} and {significant(math.degrees(angle), decimals=4)} degrees"
+    return f"{length} and {significant(math.degrees(angle), decimals=4)}°"

@@ -145,4 +145,4 @@ def test_an_unprintable_value_is_refused_alike(value: object) -> None:
     error = InvalidParameter("speed", value, "a number")
 
     assert error.value is value
-    assert "cannot be printed; it must be a number" in str(error)
+    assert "must be a number; got a value of type" in str(error)

@@ -56,7 +56,7 @@ def check_live_backend(name: str) -> None:
         raise UnknownName("backend", name, BACKENDS)
     if name not in LIVE_BACKENDS:
         needed = (
-            f"one of {', '.join(LIVE_BACKENDS)}: live sessions, teleop and the studio run on these "
-            f"only; {name} runs plans (`simbridge run`)"
+            f"one of {', '.join(LIVE_BACKENDS)}: live sessions, teleop and the studio run only on "
+            f"these; {name} runs plans (`simbridge run`)"
         )
         raise InvalidParameter("backend", name, needed)

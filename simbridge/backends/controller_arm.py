@@ -54,7 +54,7 @@ def complete_arm(
     elif not replaces_calibration and calibrate(robot, facts.arm.kinematics) is not robot:
         # The controller's kinematics are not nominal: they would have changed the arm.
         warnings.warn(
-            "The plan uses nominal kinematics, and the arm is calibrated: the tool will be off by "
+            "The plan uses nominal kinematics, but the arm is calibrated: the tool will be off by "
             "millimetres, which the tracking error does not show. `simbridge doctor` reports by "
             "how much.",
             stacklevel=2,

@@ -399,8 +399,8 @@ class ControllerBackend(Backend):
 
         if facts.dashboard.program:
             warnings.warn(
-                f"The control script takes the place of the loaded program "
-                f"{facts.dashboard.program}; load it again at the pendant afterwards.",
+                f"The control script replaces the loaded program {facts.dashboard.program}; load "
+                "it again at the pendant afterwards.",
                 stacklevel=2,
             )
 

@@ -29,7 +29,7 @@ def controller_host(host: str | None, default: str | None) -> str:
         return host
     if default is None:
         needed = "its address: --host 192.168.1.10, or host in the cell"
-        raise InvalidParameter("host of the real arm", "not given", needed)
+        raise InvalidParameter("host of the real arm", "none", needed)
     return default
 
 

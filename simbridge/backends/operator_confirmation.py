@@ -57,8 +57,8 @@ def confirm_motion(
 
     if ask is None:
         raise NotConfirmed(
-            "A real arm moves only when the operator confirms, and there is no terminal to ask "
-            "at. Run it in a terminal, or with --yes and a cell file (--cell) that gives "
+            "A real arm moves only after the operator has confirmed it, and there is no terminal "
+            "to ask at. Run it in a terminal, or with --yes and a cell file (--cell) that gives "
             "serial_number, tcp, payload and mounting."
         )
     _ask_operator(ask, (*arm_facts(facts, robot, cell), *more_facts), robot)

@@ -166,7 +166,7 @@ def check_unchanged(
 
     for what, actual, expected in comparisons:
         if actual != expected:
-            remedy = "It has changed since it was first read; start again."
+            remedy = "It has changed since it was first read. Start the run again."
             raise errors.ArmChanged(facts.host, what, actual, expected, remedy)
 
 

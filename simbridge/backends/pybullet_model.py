@@ -26,7 +26,7 @@ def add_tool_mass(robot: Robot, mass: float) -> Robot:
         InvalidParameter: The mass is negative or not finite.
     """
     if not (np.isfinite(mass) and mass >= 0.0):
-        raise InvalidParameter("unmodelled payload", mass, "a mass in kg, not negative")
+        raise InvalidParameter("unmodelled payload", mass, "a non-negative mass in kg")
     if mass == 0.0:
         return robot
 

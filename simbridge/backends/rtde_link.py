@@ -115,7 +115,7 @@ class RtdeLink:
         """
         states = self._reader.wait(IDLE_STATE_TIMEOUT_S)
         if not states:
-            reason = f"no state came within {IDLE_STATE_TIMEOUT_S:g} s"
+            reason = f"no state was received within {IDLE_STATE_TIMEOUT_S:g} s"
             raise errors.ConnectionLost(self._config.host, RTDE, reason)
 
         newest = states[-1]

@@ -116,7 +116,7 @@ class ServoProcess(LoopProcess):
                 if event["event"] == "ready":
                     return event
 
-        reason = f"the control script did not run in {CONNECT_TIMEOUT_S:g} s"
+        reason = f"the control script did not start within {CONNECT_TIMEOUT_S:g} s"
         raise ConnectionLost(self._config.host, REALTIME, reason)
 
     def _find_cause(self) -> ControllerError | None:

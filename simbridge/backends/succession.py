@@ -62,7 +62,9 @@ def check_state(host: str, state: Package) -> None:
         must_be_number = field in POSITION_FIELDS
         for value in state.get(field, ()):
             if abs(value) > largest or (must_be_number and math.isnan(value)):
-                raise ImplausibleState(host, field, f"{value:g}", "which no arm has")
+                raise ImplausibleState(
+                    host, field, f"{value:g}", "which is not possible for an arm"
+                )
 
     for field in SCALING_FIELDS:
         scaling = state[field]

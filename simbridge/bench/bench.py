@@ -38,7 +38,7 @@ def bench(
         InvalidParameter: Minutes are asked for where there are none.
     """
     if what != "live" and minutes is not None:
-        raise InvalidParameter("part", what, "live where --minutes is given")
+        raise InvalidParameter("part", what, "live: only it measures for --minutes")
     if minutes is not None and not 0.0 < minutes <= MAX_MINUTES:
         raise InvalidParameter("time", f"{minutes} min", "more than 0 and at most 600 min")
     duration = {} if minutes is None else {"minutes": minutes}

@@ -20,7 +20,8 @@ class PortInUse(SimbridgeError, OSError):
         self.address = address
         self.port = port
         super().__init__(
-            f"Port {port} of {address} is in use; choose another with --port, or end what uses it."
+            f"Port {port} of {address} is in use; choose another with --port, or stop "
+            "the program that uses it."
         )
 
 

@@ -20,19 +20,19 @@ EXPLANATIONS = {
     "reach": "The goal is out of reach by {number}.",
     "reach_turn": "The goal is out of reach by a rotation of {number}.",
     "solver_lag": "The solver is still {number} from the goal.",
-    "solver_lag_turn": "The solver is still turned {number} from the goal.",
-    "catching_up": "Goals had stopped coming: the arm catches up at {number} of its limits.",
-    "engage_again": "After a pause the goal came back {number} away: engage again.",
-    "engage_again_turn": "After a pause the goal came back turned by {number}: engage again.",
+    "solver_lag_turn": "The solver's orientation is still {number} from the goal.",
+    "catching_up": "Goals stopped for a while: the arm is catching up at {number} of its limits.",
+    "engage_again": "After a pause, the goal reappeared {number} away: engage again.",
+    "engage_again_turn": "After a pause, the goal reappeared rotated by {number}: engage again.",
     "stale": "No goal received for {number}.",
     "max_jump": "The goal jumped too far ({number}).",
-    "max_turn": "The goal turned too far ({number}).",
+    "max_turn": "The goal rotated too far ({number}).",
     "solver": "A step of the solver takes longer than a control period ({number}).",
-    "loop": "The control loop has stood still for {number}.",
+    "loop": "The control loop has been stalled for {number}.",
     "speed_slider": "Slowed to {number} of full speed.",
     "late_commands": "Commands were late: returning to full speed (now {number} of it).",
     "payload": "The controller's payload was changed to {number}.",
-    "halted": "Nobody holds the goal.",
+    "halted": "No one is dragging the goal.",
     "disengaged": "The arm is not engaged.",
     "paused": "The program is paused at the pendant.",
     "not_engaged": "The arm is not engaged.",
@@ -66,4 +66,4 @@ def explain_motion(snapshot: Snapshot, excess: float, task: str) -> str:
     remaining = f"{millimetres(snapshot.distance)} mm"
     if task != "position":
         remaining += f" and {degrees(snapshot.angle)}°"
-    return f"The arm is on its way: {remaining} are left. Nothing limits it."
+    return f"The arm is moving: {remaining} remaining. Nothing limits it."

@@ -34,13 +34,13 @@ class IterateSettings:
     """The end of iterations, and how they are shown."""
 
     threshold: float = setting(1e-3, POSITIVE, unit="mm", scale=1e-3)
-    """The arm halts within this distance of the goal; a rotation within as many mrad."""
+    """The arm halts within this distance of the goal, in mm (rotation: the same number of mrad)."""
     iteration_limit: int = setting(500, WHOLE)
-    """A run that has not come so near ends after so many iterations."""
+    """A run that has not come this close stops after this many iterations."""
     frame_time: float = setting(0.06, POSITIVE, slider=(0.01, 1.0), unit="ms", scale=1e-3)
-    """How long a posture is shown."""
+    """How long each posture is shown."""
     slow_in_slow_out: Literal["on", "off"] = setting("on", choice_of("on", "off"))
-    """on: the first and the last postures are shown longer, the ones between shorter."""
+    """on: the first and last postures are shown longer, those in between shorter."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -135,14 +135,14 @@ def iterate_to_end(
 
     if max(last.distance, last.angle) <= settings.threshold:
         effort = f"{last.number} iterations and {1e3 * last.duration:.2f} ms of computing"
-        return iterates, f"At the goal after {effort}: {remaining} are left."
+        return iterates, f"Reached the goal after {effort}: {remaining} remaining."
 
     if last.angle > 0.0:
         remaining += f" and {degrees(last.angle)}°"
     shortest = min(item.distance for item in iterates)
     best = f"at best it was {millimetres(shortest)} mm"
     sentence = (
-        f"Not attained after {last.number} iterations: {remaining} are left, {best}. "
+        f"Not reached after {last.number} iterations: {remaining} remaining, {best}. "
         f"{_explain_ending(iterates)}"
     )
     return iterates, sentence
@@ -163,10 +163,10 @@ def _explain_ending(iterates: Sequence[Iterate]) -> str:
             "Smaller steps or more damping may help."
         )
     if falls:
-        return "It is still converging: a higher limit may be enough."
+        return "It is still converging: a higher iteration limit may be enough."
     if rises:
-        return "It moves away from the goal: smaller steps or more damping may help."
-    return "It does not come nearer: the pose may be out of reach, or the solver is stuck."
+        return "It is moving away from the goal: smaller steps or more damping may help."
+    return "It does not get any closer: the pose may be out of reach, or the solver is stuck."
 
 
 def iterations_csv(robot: Robot, iterates: Sequence[Iterate]) -> str:

@@ -130,7 +130,7 @@ class Playback:
             InvalidParameter: There was none.
         """
         if not self._iterates:
-            raise InvalidParameter("iterations", "none", "made first: press Iterate")
+            raise InvalidParameter("iterations", "none", "computed first: press Iterate")
         content = iterations_csv(self._workspace.arms.arm.robot, self._iterates)
         self.downloads.append(("iterations.csv", content))
 
@@ -157,7 +157,8 @@ class Playback:
                 return
         if is_custom_script(scenario) and not self._is_trusted(scenario):
             raise RequestRefused(
-                f"The studio was not started with {scenario}; simbridge studio {scenario} plays it."
+                f"The studio was not started with {scenario}; use simbridge studio "
+                f"{scenario} to play it."
             )
 
         self._run_count += 1
@@ -215,7 +216,7 @@ class Playback:
             RequestRefused: A run is being kept already, or the arm is behind a controller.
         """
         if self._keeping:
-            raise RequestRefused("A run is being kept already.")
+            raise RequestRefused("A run is already being kept.")
 
         run = None if self.player is None else self.player.run
         keep = self._begin_another_session() if run is None else run.keep
@@ -239,16 +240,15 @@ class Playback:
         """
         arms = self._workspace.arms
         if arms.controlled is not None:
-            raise RequestRefused(
-                "Every session on a controller is recorded under runs/: there is nothing to keep."
-            )
+            raise RequestRefused("Every session on a controller is recorded under runs/ already.")
         ended = arms.begin_another_session(self._workspace.setup)
         return lambda: copy_run(ended.report(), "studio")
 
     def _refuse_on_controllers(self) -> None:
         if self._workspace.arms.controlled is not None:
             raise RequestRefused(
-                "On a controller the studio only follows the goal; `simbridge run` runs a scenario."
+                "On a controller, the studio only follows the goal; use `simbridge "
+                "run` to run a scenario."
             )
 
     def _is_trusted(self, script: str) -> bool:
@@ -272,5 +272,5 @@ def _describe_kept_run(path: Path) -> str:
     sentence = f"Kept: {path}. Its page is {path / 'report.html'}."
     command = repeat_command(RunDirectory.open(path).settings(), path)
     if command:
-        sentence += f" `{command}` repeats it to the bit."
+        sentence += f" `{command}` repeats it bit for bit."
     return sentence

@@ -99,7 +99,7 @@ class Player:
         """
         if self.run is None:
             item = self.iterates[self.frame]
-            remaining = f"{millimetres(item.distance)} mm are left"
+            remaining = f"{millimetres(item.distance)} mm remaining"
             effort = f"{1e3 * item.duration:.2f} ms"
             view.sentence = f"Iteration {item.number}: {remaining}, after {effort}."
             return
@@ -110,5 +110,5 @@ class Player:
 
         view.playing = f"Tracking error of the whole run, RMS: {millimetres(self.run.rms)} mm."
         if self.older is not None:
-            view.playing += f" Before it was {millimetres(self.older.rms)} mm."
+            view.playing += f" Previous run: {millimetres(self.older.rms)} mm."
         view.describe(self.run.setup.arm, task, snapshot)

@@ -36,7 +36,7 @@ ERROR_SERIES = (
 )
 COMPARED_SERIES = (
     *ERROR_SERIES,
-    uplot.Series(label="second solver, or run before", stroke=RIVAL_COLOUR, width=THICK),
+    uplot.Series(label="second solver / previous run", stroke=RIVAL_COLOUR, width=THICK),
 )
 
 

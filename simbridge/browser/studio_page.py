@@ -160,11 +160,11 @@ class Page:
             add_button("Cancel", "answer", lambda: False, visible=False),
         ]
 
-        hint = "Afterwards the arm moves while the goal is dragged, or “Go” is held."
+        hint = "After that, the arm moves while the goal is dragged or “Go” is held."
         add_button("Engage", "engage", hint=hint)
         self._add_note("engage")
         add_button("Disengage", "disengage")
-        hint = "The arm goes towards the goal while this is held."
+        hint = "The arm moves towards the goal while this is held."
         go = add_button("Go (hold)", "release", hint=hint)
 
         async def hold(_: viser.GuiEvent[Any]) -> None:
@@ -175,11 +175,11 @@ class Page:
     def _add_goal_and_start(self) -> None:
         """Add the speed, the goal and the start as numbers."""
         origin = (0.0, 0.0, 0.0)
-        hint = "Of full speed, at most; at 0 the arm holds. Default: 100."
+        hint = "Maximum, in percent of full speed; at 0, the arm holds. Default: 100."
         speed = self._gui.add_slider("speed, %", 0, 100, 5, 100, hint=hint)
         self._speed = self._add_field(speed, "speed")
 
-        hint = "In base_link. A drag of the frame in the scene does the same."
+        hint = "In base_link. Dragging the frame in the scene does the same."
         position = self._gui.add_vector3("position, m", origin, step=0.005, hint=hint)
         self._position = self._add_field(position, "goal")
         hint = "Rotation vector in base_link, degrees."
@@ -188,12 +188,12 @@ class Page:
         )
         self._rotation = self._add_field(rotation, "goal turn")
 
-        hint = "The arm goes there at once, by inverse kinematics, and begins there."
+        hint = "The arm is placed there at once, by inverse kinematics, and starts from there."
         start = self._gui.add_vector3("start, m", origin, step=0.005, hint=hint)
         self._start = self._add_field(start, "start")
         hint = "The start is where the arm is now."
         here = self._inputs.add_button("Start here", "here", hint=hint)
-        hint = "The arm's posture at the beginning."
+        hint = "The arm's initial posture."
         home = self._inputs.add_button("Start at home", "home", hint=hint)
         self._lock_on_controllers(self._start, here, home)
 
@@ -204,7 +204,7 @@ class Page:
         self._settings.append(self._solver)
         self._solver_folder = self._gui.add_folder("Settings")
 
-        hint = "Follows the same goal, in another colour, at its defaults."
+        hint = "Follows the same goal in another colour, with default settings."
         rival = self._gui.add_dropdown("second solver", [NO_RIVAL, *self._solver_names], hint=hint)
         self._rival = self._add_field(rival, "rival")
         self._lock_on_controllers(self._rival)
@@ -230,7 +230,7 @@ class Page:
         dropdown = self._gui.add_dropdown("scenario", names, initial_value=scenario)
         self._scenario = self._inputs.send_changes(dropdown, "scenario")
         self._playing = self._gui.add_html(str(SIMULATION_ONLY) if self._controlled else "")
-        hint = "The command line of the present state."
+        hint = "The command line for the current settings."
         self._command = self._gui.add_text("command", "", multiline=True, hint=hint)
         self._copy = self._gui.add_html("")
         if self._controlled:
@@ -428,9 +428,9 @@ class Page:
         self._drives = drives
         sentence = ""
         if not drives:
-            sentence = "No page drives."
+            sentence = "No page is driving."
             if driver is not None:
-                sentence = f"Page {driver} drives. This one only watches."
+                sentence = f"Page {driver} is driving. This one is only watching."
         self._inputs.show(self._role, sentence, "content")
         self._inputs.show(self._role, bool(sentence), "visible")
         self._inputs.show(self._take_control, not drives, "visible")

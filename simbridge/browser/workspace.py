@@ -258,7 +258,7 @@ class StudioWorkspace:
     def _begin_at(self, q: Array) -> None:
         """Begin anew at joint positions q (n,), rad, with the goal there."""
         if self.arms.controlled is not None:
-            raise RequestRefused("A controller's arm begins where it is.")
+            raise RequestRefused("A controller's arm starts where it is.")
         before = self.goal
         self.arms.goal = tool_frame(self.arm.robot, q)
         try:
@@ -297,7 +297,7 @@ class StudioWorkspace:
             for control in controls:
                 if control.name == name:
                     return control
-        raise RequestRefused("This control is no longer there: another solver was chosen.")
+        raise RequestRefused("This control is no longer available: another solver was chosen.")
 
     def choose_solver(self, solver: str) -> None:
         """Let the arm follow the goal by another solver, compiled in the background."""

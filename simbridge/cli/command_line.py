@@ -52,7 +52,7 @@ DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The system's reasons why the name of a file cannot be looked at, let alone be opened.
 UNUSABLE_PATH_ERRORS = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP)
 
-DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
+DESCRIPTION = """How closely does an arm follow a Cartesian trajectory, and why not exactly?
 
 simbridge replays a trajectory through a solver and measures the tracking error.
 
@@ -62,9 +62,9 @@ The law was verified on a real UR5e at gain 300: docs/validation.md.
 
 Other arms have an ideal servo.
 
-Begin with: simbridge run square_tracking
+Start with: simbridge run square_tracking
 
-The version: simbridge --version"""
+Version: simbridge --version"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -174,7 +174,7 @@ def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = N
 
     if isinstance(error, OSError) and error.errno in UNUSABLE_PATH_ERRORS:
         if error.filename is not None:
-            reason = f"it cannot be used: {error.strerror}"
+            reason = f"it is not writable: {error.strerror}"
             return print_error(InputFileError(error.filename, reason))
 
     return print_bug("".join(traceback.format_exception(error)), ended)

@@ -141,7 +141,7 @@ def _show_sweeps(comparison: SweepComparison, page: Path) -> None:
 
     if len(rows) > MAX_SHOWN_POINTS:
         more = len(rows) - MAX_SHOWN_POINTS
-        console.print(f"{more} more points, with a smaller change, are on the page.")
+        console.print(f"The page shows {more} more points, with smaller changes.")
     for name, count in zip(comparison.names, comparison.alone, strict=True):
         if count:
             console.print(f"{counted(count, 'point')} with figures only in {name}.", markup=False)
@@ -171,7 +171,7 @@ def _error_table(comparison: Comparison) -> Table:
     rows = []
     for run, label in zip(comparison.runs, comparison.differences.entries, strict=True):
         error = run.summary[main_part.key]
-        assert error is not None, "each run has the part by which runs are compared"
+        assert error is not None, "each run has the part of the error by which runs are compared"
         first_cells = (millimetres(error["position_m"]["rms"]),) if title else ()
         rows.append((escape(label), *first_cells, *run_cells(run.summary)))
     first_columns = (title,) if title else ()
@@ -212,7 +212,10 @@ def _show_more(console: Terminal, comparison: Comparison) -> None:
 
 def _show_parts(console: Terminal, comparison: Comparison) -> None:
     """Show a table with the parts of the tracking error of each run."""
-    say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
+    say(
+        console,
+        "\nParts of the error, RMS in mm (the plant's part consists of servo law and rest):",
+    )
     parts = known_parts(*(run.summary for run in comparison.runs))
 
     rows = []

@@ -76,8 +76,8 @@ def print_bug(trace: str, ended: SimbridgeError | None = None) -> int:
 
     reason = trace.strip().splitlines()[-1]
     print_message(
-        f"This is a bug in simbridge: {reason}.{ending} The traceback is {location}. "
-        "Please report it, with the command that you gave."
+        f"This is a bug in simbridge: {reason}.{ending} The traceback is {location}. Please "
+        "report it together with the command that you ran."
     )
     return 1
 
@@ -93,8 +93,8 @@ def _recorded_run(error: Exception, run: Path | None) -> str:
     if isinstance(error, OutputError) and error.path == run:
         return ""
     if run.is_dir():
-        return f" What was recorded until then is in {run}"
-    return f" {run} was deleted or moved meanwhile"
+        return f" What was recorded up to then is in {run}"
+    return f" {run} was deleted or moved in the meantime"
 
 
 def _save_traceback(trace: str, run: Path | None) -> str:

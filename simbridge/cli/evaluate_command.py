@@ -155,11 +155,12 @@ def _show_run(result: Mapping[str, Any], facts: Mapping[str, Any], *, find_marke
     console.print(_error_table(result))
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')} and removed:")
     console.print(
-        f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True
+        f"  clock   the recording's clock is ahead by {_clock_offset(result)} s", soft_wrap=True
     )
     _show_frame(console, result, find_marker=find_marker)
     console.print(
-        "A constant offset, rotation or delay of the arm cannot be determined from these."
+        "These estimates absorb any constant offset, rotation or delay of the arm, so "
+        "those cannot be determined."
     )
 
 

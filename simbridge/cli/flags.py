@@ -29,7 +29,7 @@ RunDirectory: TypeAlias = Annotated[
     Positional[str], arg(metavar="RUN", help="The run directory, or last for the newest one.")
 ]
 Robot: TypeAlias = Annotated[str | None, optional_arg("NAME|FILE", "the cell's, else ur10")]
-Verbose: TypeAlias = Annotated[bool, arg(help="Print everything, not the result alone.")]
+Verbose: TypeAlias = Annotated[bool, arg(help="Print everything, not only the result.")]
 FigureFormat: TypeAlias = Annotated[str, arg(metavar="svg|pdf")]
 OutDirectory: TypeAlias = Annotated[str | None, optional_arg("DIR", "one under runs/")]
 LiveArm: TypeAlias = Annotated[
@@ -57,7 +57,7 @@ class PlanFlags:
         optional_arg(
             "NAME",
             "the scenario's",
-            help="Inverse-kinematics solver, or yours as module:function: (q, target) -> q, or "
+            help="Inverse-kinematics solver, or your own as module:function: (q, target) -> q, or "
             "(robot) -> such a function. --solver NAME --help lists its settings.",
         ),
     ] = ""
@@ -74,15 +74,15 @@ class RunFlags(PlanFlags):
     """Run a scenario and measure how well it was tracked."""
 
     backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
-    """Receiver of the setpoints: a simulation, URSim, or a real UR arm."""
+    """Where to send setpoints: a simulation, URSim, or a real UR arm."""
     out: OutDirectory = None
     """The run directory to create."""
     repeat: Annotated[
         int,
         arg(
             metavar="N",
-            help="Run the plan this many times, into DIR/01, DIR/02, ..., with figures as in ISO "
-            "9283 for all of them in DIR.",
+            help="Run the plan this many times, into DIR/01, DIR/02, ...; DIR gets ISO 9283-style "
+            "figures for all of them.",
         ),
     ] = 1
     verbose: Verbose = False
@@ -137,14 +137,14 @@ class RunsFlags:
             name="filter",
             metavar="COLUMN=VALUE",
             help_behavior_hint=REPEATABLE,
-            help="Only runs with this label, scenario, robot, solver, outcome or kind; * stands "
-            "for any text.",
+            help="Only runs with this label, scenario, robot, solver, outcome or kind; * matches "
+            "any text.",
         ),
     ] = ()
     sort: Annotated[str, arg(metavar="COLUMN")] = "age"
     """The column to sort by: label, scenario, robot, solver, error, outcome or age."""
     limit: Annotated[int, arg(metavar="N")] = 0
-    """Largest number of entries; 0 for all."""
+    """Maximum number of entries; 0 for all."""
     as_json: AsJson = False
 
 
@@ -154,7 +154,7 @@ class ViewFlags:
 
     run: RunDirectory
     no_browser: bool = False
-    """Only print the path."""
+    """Only print the path; do not open the page."""
 
 
 @dataclass
@@ -183,7 +183,7 @@ class ReportFlags:
         optional_arg(
             "DIR",
             "none",
-            help="Also write figures for a paper into DIR: errors, contour, map and path, 88 mm "
+            help="Also write figures for a paper to DIR: errors, contour, map and path, 88 mm "
             "wide with 8-point text.",
         ),
     ] = None
@@ -206,13 +206,13 @@ class CompareFlags:
         ),
     ]
     out: OutDirectory = None
-    """Directory for compare.html."""
+    """Directory to write compare.html to."""
     figures: Annotated[
         str | None,
         optional_arg(
             "DIR",
             "none",
-            help="Also write figures of the runs for a paper into DIR: errors, contour, separation "
+            help="Also write figures of the runs for a paper to DIR: errors, contour, separation "
             "and path, 88 mm wide with 8-point text.",
         ),
     ] = None
@@ -243,14 +243,14 @@ class EvaluateFlags:
         ),
     ]
     topic: Annotated[str | None, optional_arg("NAME", "the only one")] = None
-    """Topic of a ROS bag (/tf:child for a frame of tf), rigid body of motion capture, or array of
+    """Topic of a ROS bag (/tf:child for a tf frame), rigid body of motion capture, or array of
     pose matrices in an npz file."""
     columns: Annotated[str | None, optional_arg("ROLE[UNIT]=NAME,...", "by their names")] = None
     """Columns and units of a table, as for `run`."""
     rate: Annotated[float | None, optional_arg("HZ", "none")] = None
-    """Samples per second of a file without times."""
+    """Samples per second, for a file without times."""
     find_marker: Annotated[bool, arg(name="marker")] = False
-    """The recording shows a marker away from the TCP: find its position (the tool must turn)."""
+    """The recording shows a marker away from the TCP: estimate where (the tool must rotate)."""
     as_json: AsJson = False
 
 
@@ -261,7 +261,7 @@ class IdentifyFlags:
     recording: Annotated[Positional[str], arg(metavar="RECORDING|RUN")]
     """A recording of RTDE outputs (CSV with UR's field names), or a run directory, or last."""
     commands: Annotated[str | None, optional_arg("FILE", "a run's own")] = None
-    """The joint targets that were sent, in order: such a file, or a run directory."""
+    """The joint targets that were sent, in order: a file of the same kind, or a run directory."""
     robot: Annotated[
         str | None, optional_arg("NAME|FILE", "the run's, else the one that fits best")
     ] = None
@@ -278,7 +278,7 @@ class TeleopFlags:
     """Move an arm live: SpaceMouse, gamepad, keyboard, network (docs/teleop.md)."""
 
     device: Annotated[Positional[str], arg(metavar="|".join(DEVICES))]
-    """The device; nothing moves before it engages."""
+    """The input device; nothing moves until it engages."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
     solver: Annotated[str | None, optional_arg("NAME", "forward-dynamics")] = None
@@ -295,20 +295,20 @@ class StudioFlags:
     """A page in the browser: drag the goal, watch the error (docs/studio.md)."""
 
     scenario: Annotated[Positional[str], arg(metavar="SCENARIO|FILE")] = "circle"
-    """What *Play* runs: a name in scenarios/, a script, or a file of samples."""
+    """The scenario that *Play* runs: a name in scenarios/, a script, or a file of samples."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
     backend: LiveArm = SIMULATION
     solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
-    """The inverse-kinematics solver at the beginning, or yours as module:function."""
+    """The inverse-kinematics solver to start with, or your own as module:function."""
     second_solver: Annotated[str, optional_arg("NAME", "none")] = ""
-    """A second solver on the same goal, or yours as module:function; in simulation."""
+    """A second solver on the same goal, or your own as module:function; in simulation."""
     listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
-    """Address to listen on; beyond this computer there is no encryption (docs/studio.md)."""
+    """Address to listen on; connections from other computers are not encrypted (docs/studio.md)."""
     port: Annotated[int, arg(metavar="PORT")] = 8080
     """Port of the page."""
     no_browser: bool = False
-    """Do not open the page."""
+    """Do not open the page in a browser."""
 
 
 @dataclass
@@ -319,7 +319,7 @@ class SweepFlags:
         Positional[tuple[str, ...]],
         arg(metavar="SCENARIO", help_behavior_hint="(one or more, or a grid's TOML)"),
     ]
-    """Names in scenarios/, scripts, or files of samples; or the sweep.toml of a sweep."""
+    """Names in scenarios/, scripts, or files of samples; or a sweep.toml of an earlier sweep."""
     grid: Annotated[
         UseAppendAction[tuple[str, ...]],
         arg(
@@ -333,27 +333,27 @@ class SweepFlags:
         UseAppendAction[tuple[str, ...]],
         arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=REPEATABLE),
     ] = ()
-    """Random values within a range, the same in every call."""
+    """Random values within a range, the same each time."""
     samples: Annotated[int, arg(metavar="N")] = 0
     """Number of random values of each parameter."""
     points: Annotated[str | None, optional_arg("FILE.csv", "none")] = None
-    """Listed points in place of a grid: a header of names, and a line for each point."""
+    """A list of points instead of a grid: a header of names, and a line for each point."""
     seeds: Annotated[int, arg(metavar="N")] = 1
-    """Number of seeds of the targets' noise for each point."""
+    """Number of noise seeds for each point."""
     jobs: Annotated[int | None, optional_arg("N", "one for each core")] = None
     """Number of processes on this computer."""
     cluster: Annotated[str | None, optional_arg("ADDRESS", "none: this computer")] = None
     """Address of a Dask scheduler, whose workers run the points."""
     out: Annotated[str | None, optional_arg("DIR", "a new one under runs/")] = None
-    """The sweep's directory; points that it already holds are not run again."""
+    """Directory of the sweep; points already in it are not run again."""
     plan_only: bool = False
-    """Plan and check, without a simulation."""
+    """Only plan and check, without simulating."""
     keep: Literal["none", "extremes", "all"] = "extremes"
     """Which runs to keep with their report: none, the five best and the five worst, or all."""
     backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
-    """The simulation: no sweep runs on a controller."""
+    """The simulation; sweeps do not run on controllers."""
     verbose: Verbose = False
-    as_json: Annotated[bool, arg(name="json", help="Print a line of JSON for each point.")] = False
+    as_json: Annotated[bool, arg(name="json", help="Print one line of JSON per point.")] = False
 
 
 @dataclass
@@ -363,11 +363,11 @@ class DoctorFlags:
     backend: Annotated[
         str | None, optional_arg("|".join(BACKENDS), "the one at the host, else pybullet")
     ] = None
-    """The backend to check for."""
+    """The backend to check."""
     host: Annotated[str | None, optional_arg("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
     """Address of the controller."""
     robot: Robot = None
-    """The arm that is expected."""
+    """The expected arm."""
     cell: Annotated[str | None, optional_arg("FILE", "none")] = None
     """A cell file to compare the controller with (docs/cell.md)."""
     write_cell: Annotated[str | None, optional_arg("FILE", "none")] = None
@@ -384,8 +384,8 @@ class EmulateFlags(EmulatorOptions):
         optional_arg(
             "FILE...",
             "none",
-            help="Only check URScript files: whether they compile, and what would end them at run "
-            "time; exits with 1 if one fails.",
+            help="Only check URScript files: whether they compile, and what would stop them at "
+            "run time; exits with 1 if one fails.",
         ),
     ] = ()
     as_json: AsJson = False
@@ -405,7 +405,7 @@ class BenchFlags:
     what: Positional[Literal["all"] | Part] = "all"
     """The servo loop, live sessions, or all (about five minutes)."""
     minutes: Annotated[float | None, optional_arg("M", "0.5")] = None
-    """How long live measures; the figures of docs/live.md take ten."""
+    """Duration of the live measurement; the figures in docs/live.md took ten minutes."""
     as_json: AsJson = False
 
 

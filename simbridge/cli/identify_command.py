@@ -59,7 +59,7 @@ def identify(flags: IdentifyFlags) -> int:
     if has_kinematics:
         kinematics = str(flags.kinematics)
         if arm is None:
-            reason = "kinematics of one arm need its model; name it with --robot"
+            reason = "individual kinematics need the arm's model: name it with --robot"
             raise InputFileError(kinematics, reason)
         arm = with_kinematics(arm, kinematics)
 
@@ -166,12 +166,12 @@ def _servoj_rows(identification: Identification) -> list[FigureRow]:
     if servoj["phase_s"] is not None and servoj["call_s"] is not None:
         begin = f"{1e3 * servoj['phase_s']:.4f}"
         duration = f"{1e3 * servoj['call_s']:.6g}"
-        rows.append(("calls begin", begin, "", "ms after a cycle does"))
-        rows.append(("a call lasts", duration, "", "ms"))
+        rows.append(("servoj calls start", begin, "", "ms into the controller cycle"))
+        rows.append(("a servoj call takes", duration, "", "ms"))
 
     residual = servoj["residual_rad"]
     remark = f"rad median, {residual['p99']:.1e} p99"
-    rows.append(("setpoints left", f"{residual['median']:.1e}", "", remark))
+    rows.append(("setpoint residual", f"{residual['median']:.1e}", "", remark))
     return rows
 
 
@@ -197,9 +197,9 @@ def _joint_servo_rows(identification: Identification) -> list[FigureRow]:
             "joint servo lag",
             milliseconds(servo["lag_s"]),
             deviation,
-            f"ms; {residual} mrad RMS left",
+            f"ms; residual {residual} mrad RMS",
         ),
-        ("  of each joint", "", "", f"{lags} ms"),
+        ("  per joint", "", "", f"{lags} ms"),
     ]
 
 

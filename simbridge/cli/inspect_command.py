@@ -125,7 +125,7 @@ def _unknown_frame(facts: TrajectoryFacts) -> str:
     """Say that nothing relates the frame of the poses to the arm, and which flags do."""
     flags = [*map(escape, facts.frame_flags), "--transform", "--anchor"]
     return (
-        f"{escape(quoted(facts.unknown_frame))}: where it is relative to base_link is not known; "
+        f"{escape(quoted(facts.unknown_frame))}: its placement relative to base_link is unknown; "
         f"run and check refuse it without {', '.join(flags[:-1])} or {flags[-1]}"
     )
 
@@ -158,7 +158,7 @@ def _gaps(facts: TrajectoryFacts, *, gaps_are_treated: bool) -> str:
 def _reachable(reach: Reach, samples: int) -> str:
     """Say how many of the samples the arm reaches, and which is the first that it does not."""
     checked = "all" if reach.solved >= samples else f"{reach.solved}"
-    text = f"{100.0 * reach.share:.3g} % of the samples by {reach.robot}, {checked} of them checked"
+    text = f"{100.0 * reach.share:.3g} % of the samples by {reach.robot} ({checked} checked)"
     if reach.first_missed is not None:
         time = significant(reach.first_missed_s, 4)
         text += f"; first not reached: sample {reach.first_missed} at {time} s"

@@ -192,7 +192,7 @@ class FindingFacts(TypedDict):
 
     Attributes:
         check: Its name.
-        status: "pass", "warn" or "fail".
+        status: "pass", "skip", "warn" or "fail".
         seen: The facts, in words.
         fix: What to do; "" if there is nothing to fix.
         table: Rows of text that belong to it, the first of them the heading.

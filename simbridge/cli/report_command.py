@@ -90,7 +90,7 @@ def report(flags: ReportFlags) -> int:
             rewritten = _report_run(path, "The run", figures)
     except KeyboardInterrupt as error:
         command = f"simbridge report {shell_quoted(flags.run)}"
-        message = f"The report was interrupted; `{command}` finishes it."
+        message = f"The report was interrupted; `{command}` completes it."
         raise Interrupted(message, signal_number(error)) from None
 
     if flags.as_json:
@@ -128,7 +128,7 @@ def _report_repeats(path: Path, figures: FigureFiles | None) -> RewrittenReport:
     for run in summary["runs"]:
         name = run["run"]
         if run["tracking_error"] is None:
-            print_message(f"Run {name} has no sample, and no page: {run['outcome']}.")
+            print_message(f"Run {name} has no samples, and therefore no page: {run['outcome']}.")
             runs.append({**run, "run": str(path / name)})
             status = NOT_COMPLETED
             continue
@@ -207,6 +207,6 @@ def _judge(name: str, summary: Summary) -> int:
     if summary["passed"] is False:
         check = tolerance_check(summary)
         reason = "" if check is None else f": {check[1]}"
-        print_message(f"{name} is beyond the tolerance{reason}.")
+        print_message(f"{name} exceeds the tolerance{reason}.")
         return TOLERANCE_MISSED
     return COMPLETED

@@ -224,7 +224,7 @@ def _tool_speed_sentence(prepared: Prepared) -> str:
 def _clearance_sentence(prepared: Prepared) -> str:
     clearance = prepared.peaks.clearance
     if clearance is None:
-        return "Clearance: not checked, because this robot has no collision shapes."
+        return "Clearance: not checked (this robot has no collision shapes)."
     first, second = clearance.bodies
     return f"Smallest clearance: {clearance.distance * 1e3:.0f} mm, {first} to {second}."
 

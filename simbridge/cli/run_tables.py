@@ -57,7 +57,7 @@ def show_run(summary: Summary, directory: Path, *, verbose: bool = False) -> Non
     """
     console = Terminal()
     if not summary["samples"]:
-        console.print(f"No sample was recorded. The run is in {directory}", markup=False)
+        console.print(f"No samples were recorded. The run is in {directory}", markup=False)
         _say_all(console, _session_sentences(summary))
         return
 
@@ -102,7 +102,7 @@ def _show_judgement(console: Terminal, summary: Summary) -> None:
     if passed:
         console.print("[green]Within the tolerance.[/green]")
     elif summary["outcome"] != "completed":
-        console.print("[red]Tolerance not kept: the run did not complete.[/red]")
+        console.print("[red]Tolerance not met: the run did not complete.[/red]")
     else:
         say(console, f"Tolerance exceeded: {comparison}.", style="red")
 
@@ -203,8 +203,8 @@ def _loop_sentences(summary: Summary) -> Iterator[str]:
 
     if loop["missed_deadlines"] or loop["missed_states"]:
         yield (
-            f"Missed: {loop['missed_deadlines']} deadlines, {loop['missed_states']} states of the "
-            "controller."
+            f"Missed: {loop['missed_deadlines']} deadlines, {loop['missed_states']} controller "
+            "states."
         )
 
 
@@ -285,7 +285,7 @@ def show_iso(console: Terminal, iso: Mapping[str, Any]) -> None:
         required = {figure["symbol"]: figure["asked"] for figure in stop_figures}
         console.print(f"Limit band: {millimetres(iso['limit_band_m'])} mm.")
         console.print(
-            f"The standard asks for {required['AP']} cycles for AP and RP, {required['OV']} for "
+            f"The standard requires {required['AP']} cycles for AP and RP, {required['OV']} for "
             "stabilisation time and OV.\n"
         )
     if path_figures:

@@ -38,7 +38,7 @@ def runs(flags: RunsFlags) -> int:
     folder = Path(flags.directory)
     # Before the first run there is none.
     if not folder.is_dir() and flags.directory != RUNS:
-        raise NotARun(folder, "", "there is no such directory")
+        raise NotARun(folder, "", "directory not found")
     if flags.sort not in COLUMNS:
         raise UnknownName("column to sort by", flags.sort, COLUMNS)
     if flags.limit < 0:
@@ -96,7 +96,7 @@ def _show(entries: Sequence[ListedRun]) -> None:
 
     if missing:
         missing.sort(key=COLUMNS.index)
-        console.print(f"Not shown, as the terminal is too narrow: {', '.join(missing)}.")
+        console.print(f"Not shown because the terminal is too narrow: {', '.join(missing)}.")
 
 
 def _title(column: str) -> str:
@@ -140,7 +140,7 @@ def named_run(name: str) -> str:
 
     begun = {**_begin_times(Path(RUNS)), **_begin_times(Path())}
     if not begun:
-        reason = f"there is no run under {RUNS}/ or in this directory; name a run's directory"
+        reason = f"no run found under {RUNS}/ or in this directory; name a run's directory"
         raise NotARun(NEWEST_RUN, "", reason)
     newest = max(begun, key=lambda path: begun[path])
     print(f"{NEWEST_RUN}: {newest}", file=sys.stderr)

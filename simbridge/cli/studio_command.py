@@ -38,8 +38,8 @@ def studio(flags: StudioFlags) -> int:
     )
     with studio_server as server:
         print(f"Studio: {server.url}")
-        print("Ctrl-C ends it.")
-        print("Whoever has this address sees the studio and may act in it.")
+        print("Press Ctrl-C to stop.")
+        print("Anyone with this address can see the studio and control it.")
         sys.stdout.flush()
         if not flags.no_browser:
             webbrowser.open(server.url)

@@ -79,10 +79,10 @@ def _check_computer(flags: SweepFlags) -> None:
         InvalidParameter: It is not PyBullet, or the number of jobs does not fit.
     """
     if flags.backend != SIMULATION:
-        needed = f"{SIMULATION}: a sweep runs on no other simulation"
+        needed = f"{SIMULATION}: sweeps do not run in any other simulation"
         if not is_simulated(flags.backend):
             needed = (
-                f"{SIMULATION}: a sweep runs in simulation only, because a person must watch every "
+                f"{SIMULATION}: sweeps run only in simulation, because a person must watch every "
                 "run on an arm"
             )
         raise InvalidParameter("backend", flags.backend, needed)
@@ -125,7 +125,7 @@ def _check_alone(flags: SweepFlags, file: str) -> None:
     """
     describes_values = flags.grid or flags.random or flags.points or flags.samples
     if describes_values or flags.seeds != 1 or flags.plan_only:
-        needed = "given alone: the file already says what is swept"
+        needed = "given alone: the file already defines the sweep"
         raise InvalidParameter("grid", file, needed)
 
 

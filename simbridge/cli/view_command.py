@@ -41,7 +41,7 @@ def view(flags: ViewFlags) -> int:
     """
     path = Path(flags.run)
     if not path.is_dir():
-        raise NotARun(path, "", "there is no such directory")
+        raise NotARun(path, "", "directory not found")
 
     page = _find_page(path)
     print(page)

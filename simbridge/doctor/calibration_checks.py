@@ -34,7 +34,10 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
     try:
         arm = calibrate(robot, survey.arm.kinematics)
     except InvalidParameter as error:
-        fix = f"It must be {error.needed}: choose the right robot with --robot."
+        fix = (
+            f"The controller's kinematics must be {error.needed}: choose the right robot "
+            "with --robot."
+        )
         return failure("calibration", f"{kind}: {error.value}", fix)
 
     distance, angle = tool_offset(robot, arm)

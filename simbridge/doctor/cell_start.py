@@ -35,7 +35,7 @@ def start_cell(path: Path, facts: ControllerFacts, title: str) -> list[Path]:
     """
     calibration = None if facts.ursim else path.with_suffix(".calibration.toml")
     if calibration is not None and calibration.exists():
-        reason = "it exists already and is not overwritten; choose another name"
+        reason = "it already exists and is not overwritten; choose another name"
         raise OutputError(calibration, reason)
 
     models = (title,) if title in facts.models else facts.models

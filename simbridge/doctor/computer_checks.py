@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from simbridge.doctor.findings import Finding, success, warning
+from simbridge.doctor.findings import Finding, skipped, success, warning
 
 # The priority that is tried: if any is allowed, this one is.
 LOWEST_PRIORITY = 1
@@ -86,7 +86,7 @@ def check_kernel(computer: ComputerFacts) -> Finding:
     return warning(
         "kernel",
         f"{computer.kernel}{remark}",
-        "On a busy computer setpoints will be late now and then. Ubuntu: sudo pro enable "
+        "On a busy computer, setpoints will sometimes be late. Ubuntu: sudo pro enable "
         "realtime-kernel; Debian: apt install linux-image-rt-amd64 (docs/hardware.md).",
         unless=computer.realtime,
     )
@@ -101,7 +101,7 @@ def check_priority(computer: ComputerFacts) -> Finding:
     return warning(
         "priority",
         f"real-time priorities are refused (RLIMIT_RTPRIO: {limit})",
-        "For --realtime-priority add to /etc/security/limits.conf: @realtime - rtprio 99, and "
+        "To use --realtime-priority, add to /etc/security/limits.conf: @realtime - rtprio 99, and "
         "@realtime - memlock unlimited; add yourself to the group realtime, and log in again.",
     )
 
@@ -109,7 +109,7 @@ def check_priority(computer: ComputerFacts) -> Finding:
 def check_governor(computer: ComputerFacts) -> Finding:
     """Check that the processor keeps its frequency between two setpoints."""
     if not computer.governors:
-        return success("governor", "the processor's frequency governor cannot be read here")
+        return skipped("governor", "the CPU frequency governor cannot be read on this computer")
     is_fast = computer.governors == ("performance",)
     fix = "sudo cpupower frequency-set --governor performance"
     return warning("governor", ", ".join(computer.governors), fix, unless=is_fast)
@@ -118,7 +118,7 @@ def check_governor(computer: ComputerFacts) -> Finding:
 def check_cores(computer: ComputerFacts) -> Finding:
     """Check that sending and recording each have a core."""
     fix = (
-        "Sending and recording share it, so setpoints may be late: assign the process a second "
-        "core."
+        "Sending and recording share one core, so setpoints may be late: give the process a "
+        "second core."
     )
     return warning("cores", f"{computer.cores}", fix, unless=computer.cores >= 2)

@@ -10,7 +10,7 @@ from simbridge.backends.controller_model import model_text, robot_remedy
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.backends.ursim_startup import docker_command
-from simbridge.doctor.findings import Finding, failure, success, unknown, warning
+from simbridge.doctor.findings import Finding, failure, skipped, success, unknown, warning
 from simbridge.quoting import quoted
 from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
@@ -100,14 +100,14 @@ def check_remote_control(survey: Survey) -> Finding:
     remote = survey.dashboard.remote_control
     if remote is None:
         if survey.state is not None and survey.state.series == "CB3":
-            return success("remote control", "CB3 does not have this setting")
+            return skipped("remote control", "CB3 controllers do not have this setting")
         return warning(
             "remote control",
             "not reported by the dashboard",
-            "PolyScope 5.6 or later reports it. With older software check it at the top right of "
+            "PolyScope 5.6 or later reports it. With older software, check it at the top right of "
             "the pendant.",
         )
-    seen = "on" if remote else "off: programs from outside are ignored"
+    seen = "on" if remote else "off: programs from outside the pendant are ignored"
     return failure("remote control", seen, RemoteControlDisabled.remedy, unless=remote)
 
 
@@ -181,10 +181,12 @@ def check_slider(survey: Survey) -> Finding:
     slider = survey.state.slider
     seen = f"{slider * 100.0:.0f} %"
     if slider <= 0.0:
-        return failure("speed slider", seen, "Nothing would move. Move it to 100 % at the pendant.")
+        return failure(
+            "speed slider", seen, "At 0 %, nothing would move. Set it to 100 % at the pendant."
+        )
     fix = (
-        "Move it to 100 % at the pendant, or expect the run to take longer (--on-scaling stop "
-        "refuses it)."
+        "Set it to 100 % at the pendant, or expect the run to take longer (--on-scaling stop "
+        "refuses to run)."
     )
     return warning("speed slider", seen, fix, unless=slider >= FULL_SPEED)
 
@@ -201,7 +203,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
         return warning(
             "model",
             seen,
-            f"Check yourself that it is a {robot.title}, and look at the calibration below.",
+            f"Check yourself that it is a {robot.title}, and see the calibration below.",
         )
 
     model = join_words(models, "or")
@@ -212,7 +214,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
     if robot.series != survey.state.series:
         return failure(
             "model",
-            f"{model} of the {survey.state.series}, but the series of {robot.name} is "
+            f"{model} of the {survey.state.series}, but {robot.name} has the series "
             f"{quoted(robot.series)}",
             "Correct the series in the robot's file, or choose another robot with --robot.",
         )
@@ -249,8 +251,8 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
 def check_mounting(cell: Cell) -> Finding:
     """Show the cell's mounting, which cannot be compared with the controller."""
     if cell.mounting is None:
-        fix = "Add it: --yes requires it, and gravity depends on it."
-        return warning("mounting", "not in the cell file: floor is assumed", fix)
+        fix = "Add it: --yes requires it, and gravity compensation depends on it."
+        return warning("mounting", "not in the cell file; floor mounting is assumed", fix)
     return warning(
         "mounting",
         f"{mounting_text(cell)} in the cell file; it cannot be read from the controller",
@@ -277,8 +279,8 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
     return failure(
         "TCP",
         f"{tcp_text(tcp)}; the cell file says {tcp_text(expected)}",
-        "One of them is not the mounted tool: correct it at the pendant (Installation > General > "
-        "TCP) or in the cell file.",
+        "One of them is wrong: correct it at the pendant (Installation > General > TCP) or in the "
+        "cell file.",
     )
 
 

@@ -75,8 +75,8 @@ def doctor(
     address = _controller_address(backend, kind, host)
     if address is None:
         if write_cell is not None:
-            needed = "the address of a controller, from whose facts the cell file is started"
-            raise InvalidParameter("host", "not given", needed)
+            needed = "the address of a controller: the cell file is filled in from what it reports"
+            raise InvalidParameter("host", "none", needed)
         simulator = backend or SIMULATION
         title = f"simbridge for simulation with {installation_checks.simulator_title(simulator)}"
         results = check_simulation(robot, simulator)
@@ -114,12 +114,12 @@ def _controller_address(
     if kind.capabilities.simulated_time:
         return None
     if not issubclass(kind, ControllerBackend):
-        needed = "a simulation or the controller of a UR arm, the only ones with checks"
+        needed = "a simulation or the controller of a UR arm: only these can be checked"
         raise InvalidParameter("backend", backend, needed)
     address = host or kind.default_host
     if address is None:
         needed = "the address of the controller: --host, or host in the cell file"
-        raise InvalidParameter("host", "not given", needed)
+        raise InvalidParameter("host", "none", needed)
     return address
 
 
@@ -142,7 +142,7 @@ def _write_cell(path: str, survey: Survey, title: str, *, quiet: bool) -> None:
     files = start_cell(Path(path), survey.complete(), title)
     if not quiet:
         names = ", ".join(map(str, files))
-        print(f"Written: {names}. Read it, and add what cannot be read from a controller.")
+        print(f"Written: {names}. Check it, and add what cannot be read from a controller.")
 
 
 def check_simulation(robot: str, backend: str = SIMULATION) -> list[Finding]:

@@ -14,10 +14,10 @@ from rich.table import Table
 from simbridge.console import Terminal
 from simbridge.text import counted, make_table
 
-Status = Literal["pass", "warn", "fail"]
+Status = Literal["pass", "skip", "warn", "fail"]
 
-FIX_PORTS = "Fix the ports first, see above."
-STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
+FIX_PORTS = "Fix the ports first (see above)."
+STYLES = {"pass": "green", "skip": "dim", "warn": "yellow", "fail": "bold red"}
 # On a terminal with fewer columns, the text of a check is printed below its name.
 NARROW_COLUMNS = 60
 
@@ -28,8 +28,8 @@ class Finding:
 
     Attributes:
         check: Name of the check: "remote control".
-        status: "warn" for what works but might not work well, "fail" for what would make a run
-            refuse or fail.
+        status: "skip" for what does not apply or cannot be checked here, "warn" for what works but
+            might not work well, "fail" for what would make a run refuse or fail.
         seen: The facts, in words.
         fix: Advice on a remedy; "" if there is nothing to fix.
         table: Rows of text that belong to the finding, the first of them the heading.
@@ -45,6 +45,11 @@ class Finding:
 def success(check: str, seen: str) -> Finding:
     """Return the finding of a check that passed."""
     return Finding(check, "pass", seen)
+
+
+def skipped(check: str, seen: str) -> Finding:
+    """Return the finding of a check that does not apply, or is not possible on this computer."""
+    return Finding(check, "skip", seen)
 
 
 def warning(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
@@ -66,7 +71,7 @@ def failure(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding
 
 def unknown(check: str, port: int) -> Finding:
     """Return the finding of a check that is not possible while a port does not answer."""
-    return failure(check, f"not known while port {port} does not answer", FIX_PORTS)
+    return failure(check, f"unknown while port {port} does not answer", FIX_PORTS)
 
 
 def as_facts(title: str, findings: Sequence[Finding]) -> dict[str, Any]:

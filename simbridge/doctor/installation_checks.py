@@ -83,8 +83,8 @@ def check_kernel_cache(directory: Path) -> Finding:
         return warning(
             "kernel cache",
             f"{directory} cannot be written ({error.strerror})",
-            "Every start compiles for several seconds. Choose a directory: "
-            "export SIMBRIDGE_CACHE=~/simbridge-kernels",
+            "Every start spends several seconds compiling. Choose a writable directory: export "
+            "SIMBRIDGE_CACHE=~/simbridge-kernels",
         )
 
 

@@ -144,7 +144,7 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
     if network is None:
         return failure("jitter", NOT_MEASURED, FIX_PORTS)
     if not len(network.lateness):
-        fix = "The controller's clock stands still: restart it, or unpause URSim."
+        fix = "The controller's clock has stopped: restart the controller, or unpause URSim."
         return failure("jitter", "no state arrived", fix)
 
     lateness = float(np.percentile(network.lateness, LATENESS_PERCENTILE))
@@ -154,7 +154,7 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
         f"{latest * 1e3:.2f} ms (max); {network.missed} missed"
     )
     fix = (
-        f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk: use a "
+        f"Delays of more than one period ({network.period * 1e3:g} ms) make the arm jerk: use a "
         "cable, and close other programs on both computers."
     )
     is_steady = lateness <= network.period and not network.missed
@@ -167,7 +167,7 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     if network is None:
         return failure(name, NOT_MEASURED, FIX_PORTS)
     if not len(network.gaps):
-        return failure(name, "no second state arrived", "Restart the controller, or unpause URSim.")
+        return failure(name, "only one state arrived", "Restart the controller, or unpause URSim.")
 
     unsent = unsent_fraction(network.gaps, network.period)
     interval = 1e3 * float(network.gaps.mean())
@@ -182,8 +182,8 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
         consequence = "A run would end (late_states)"
     fix = (
         f"{consequence}: setpoints are sent at most {1e3 * servo_loop.AHEAD_S:g} ms ahead of the "
-        f"newest state, and where half of the periods of {state_supply.WINDOW_S:g} s have none, a "
-        "run ends. Use a cable, no Wi-Fi, VPN or tunnel."
+        "newest state, and a run ends if none can be sent in half of the periods of "
+        f"{state_supply.WINDOW_S:g} s. Use a cable, without Wi-Fi, VPN or tunnel."
     )
     return warning(name, seen, fix, unless=unsent <= MAX_UNSENT)
 

@@ -218,5 +218,5 @@ class EmulatedArm:
             yield None
 
         raise Unreachable(
-            f"no joint positions put the tool there; the nearest stay {nearest * 1e3:.1f} mm away"
+            f"no joint positions put the tool there; the closest are {nearest * 1e3:.1f} mm away"
         )

@@ -39,7 +39,7 @@ def check_pair(arm: Robot, software: Profile) -> None:
         InvalidParameter: The pair does not exist.
     """
     if arm.n != UR_JOINTS:
-        needed = f"a UR arm: it has {arm.n} joints, and they have six"
+        needed = f"a UR arm, with six joints: it has {arm.n} joints"
         raise InvalidParameter("emulated arm", arm.name, needed)
 
     series = {profile.series for profile in PROFILES.values()}
@@ -47,7 +47,7 @@ def check_pair(arm: Robot, software: Profile) -> None:
         return
 
     fitting = [name for name, profile in PROFILES.items() if _drives(profile, arm)]
-    versions = f"{_alternatives(fitting)} (--polyscope)" if fitting else "none of the emulated"
+    versions = f"{_alternatives(fitting)} (--polyscope)" if fitting else "newer than those emulated"
     needed = f"{versions} for the {arm.title} with its {arm.series} controller"
     model = find_model(arm.title)
     if model is not None:
@@ -141,7 +141,7 @@ def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
     else:
         table, checksum = read_calibration(path)
     if tuple(checksum) == URSIM_CHECKSUM:
-        reason = "all ones say that this is URSim, without a calibration"
+        reason = "all ones mean URSim, without a calibration"
         raise InputFileError(path, reason, field="checksum")
     return table, checksum
 

@@ -45,7 +45,7 @@ def emulate(*, check: tuple[str, ...], as_json: bool, **flags: Any) -> int:
     """
     options = EmulatorOptions(**flags)
     if as_json and not check:
-        raise InvalidParameter("flag --json", "given", "used with --check FILE")
+        raise InvalidParameter("--json", "no --check", "used with --check FILE")
 
     # A process that only watches others needs nothing of what an arm consists of: a quarter of a
     # second to import.
@@ -109,9 +109,7 @@ def _watch_arms(arms: dict[str, subprocess.Popen[bytes]], stop: threading.Event)
             if status is None:
                 continue
 
-            text = (
-                f"The arm on {address} has ended with status {status}, so the others were stopped."
-            )
+            text = f"The arm on {address} exited with status {status}, so the others were stopped."
             print(text, file=sys.stderr)
             # A process that a signal has ended has minus its number.
             return 128 - status if status < 0 else status

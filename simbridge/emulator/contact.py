@@ -67,7 +67,7 @@ class Contact:
             needed = f"six numbers from {-MAX_QUANTITY:g} to {MAX_QUANTITY:g}, N and N m"
             raise InvalidParameter("wrench", list(wrench), needed)
         if not 0.0 <= seconds < np.inf:
-            raise InvalidParameter("seconds", seconds, "a number, not negative")
+            raise InvalidParameter("seconds", seconds, "a non-negative number")
 
         self._push = values
         self._push_remaining = float(seconds)

@@ -269,7 +269,7 @@ def convert_arguments(command: Callable[..., Any], arguments: dict[str, Any]) ->
 def check_range(name: str, value: float, largest: float) -> float:
     """Return a value that is from 0 to the largest; else raise ValueError."""
     if not 0.0 <= value <= largest:
-        raise ValueError(f"{name} is {value}, it must be a number from 0 to {largest:g}")
+        raise ValueError(f"{name} must be a number from 0 to {largest:g}; got {value}")
     return value
 
 

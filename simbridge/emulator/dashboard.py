@@ -385,7 +385,7 @@ class DashboardConnection:
             if self.finished:
                 break
             if len(line) > MAX_LINE:
-                reason = f"its line has {len(line)} bytes, at most {MAX_LINE} are read"
+                reason = f"its line has {len(line)} bytes; at most {MAX_LINE} are read"
                 raise ProtocolViolation("dashboard", reason)
 
             text = line.decode("utf-8", errors="replace").strip()

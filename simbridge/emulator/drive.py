@@ -234,8 +234,8 @@ class Drive:
         if is_normal and (speed > limits * SPEED_SLACK).any():
             i = int(np.argmax(speed / limits))
             reason = (
-                f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, "
-                f"its limit is {limits[i]:.2f}"
+                f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s; its limit is "
+                f"{limits[i]:.2f} rad/s"
             )
             return StopReason(reason, INVALID_PATH, SUDDEN_CHANGE)
 
@@ -263,12 +263,14 @@ class Drive:
         torque = np.abs(self._arm.jacobian(self._state.actual_q).T @ wrench)
         i = int(np.argmax(torque / strength))
         if torque[i] > strength[i]:
-            reason = f"{names[i]} is pushed with {torque[i]:.0f} N m, it can hold {strength[i]:.0f}"
+            reason = (
+                f"{names[i]} is loaded with {torque[i]:.0f} N m; it can hold {strength[i]:.0f} N m"
+            )
             return StopReason(reason, DEVIATES_FROM_PATH, i)
 
         force = float(np.linalg.norm(wrench[:3]))
         if force > limit:
-            reason = f"the force on the tool is {force:.0f} N, its limit is {limit:.0f}"
+            reason = f"the force on the tool is {force:.0f} N; the limit is {limit:.0f} N"
             return StopReason(reason, COLLISION, i)
         return None
 

@@ -147,7 +147,7 @@ def _report_ready(controller: EmulatedController, options: EmulatorOptions) -> N
     software = f"PolyScope {controller.profile.polyscope}"
     print(
         f"{controller.robot.title} with {software} on {options.host}: {ports}; faults on "
-        f"{options.control_port}. It is {mode}. Ctrl-C ends it.",
+        f"{options.control_port}. It starts in mode {mode}. Press Ctrl-C to stop.",
         flush=True,
     )
 
@@ -177,6 +177,7 @@ def reach_warning(address: str) -> str:
     if ipaddress.ip_address(address).is_loopback:
         return ""
     risk = (
-        "no password is asked: anyone who reaches it can run programs in the emulator, and end it"
+        "no password is required: anyone who can reach it can run programs in the "
+        "emulator, and stop it"
     )
-    return f"Listening on {address}, not only for this computer; {risk}."
+    return f"Listening on {address}, which other computers can reach; {risk}."

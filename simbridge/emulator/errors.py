@@ -25,9 +25,9 @@ class EmulatorBroken(SimbridgeError, RuntimeError):
         self.tick = tick
         self.__cause__ = cause
         super().__init__(
-            f"The emulated controller has ended in tick {tick} because of a bug "
-            f"({type(cause).__name__}: {cause}). No client is at fault: please report it, with the "
-            "lines above and what the clients did before."
+            f"The emulated controller stopped in tick {tick} because of a bug "
+            f"({type(cause).__name__}: {cause}). No client is at fault: please report it, with "
+            "the lines above and what the clients did beforehand."
         )
 
 

@@ -23,7 +23,7 @@ from simbridge.emulator.record_file import Recorded, read_record
 from simbridge.lifeline import lifeline_environment
 
 # A part of the line that `simbridge emulate` prints when it is ready.
-READY = "Ctrl-C ends it"
+READY = "Press Ctrl-C to stop"
 # Longest start of the process, s. A second is enough, but the machine may be busy.
 START_TIMEOUT_S = 180.0
 # Time from SIGTERM until a process that has not ended is killed, s.
@@ -178,7 +178,7 @@ class Emulator:
         """Return a sentence about the end of the process, with its last lines of output."""
         assert self._process is not None
         status = self._process.returncode
-        return f"The emulator has ended with status {status}. Its last output: {self._last_lines()}"
+        return f"The emulator exited with status {status}. Its last output: {self._last_lines()}"
 
     def do(self, command: str, **arguments: Any) -> Any:
         """Carry out a command of the control socket, and return its value.

@@ -30,9 +30,9 @@ class EmulatorOptions:
     polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
     """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (500 Hz; newer arms need 5.25)."""
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
-    """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
+    """Address to listen on; use 127.0.0.2 and so on to run several emulators at once."""
     count: Annotated[int, arg(metavar="N")] = 1
-    """Number of arms: each is a process of its own, on the next address."""
+    """Number of arms; each runs in its own process, on the next address."""
     calibration: Annotated[str | None, optional_flag("FILE", "nominal kinematics, as URSim")] = None
     """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
@@ -52,19 +52,19 @@ class EmulatorOptions:
     control_port: Annotated[int, arg(metavar="PORT")] = CONTROL
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0
-    """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+    """Real-time priority of its ticks, 1 to 99; 0 for ordinary scheduling."""
     speed: Annotated[
         float,
         arg(
             metavar="N",
-            help="The controller's time runs up to N times faster: for programs and moves, not for "
-            "setpoints streamed to it.",
+            help="Run the controller's time up to N times faster, for programs and moves (not for "
+            "streamed setpoints).",
         ),
     ] = 1.0
     record: Annotated[str | None, optional_flag("FILE", "not kept")] = None
-    """A new file for all traffic with its clients: a JSON object per line."""
+    """Write all traffic with its clients to this new file, one JSON object per line."""
     verbose: bool = False
-    """Print each message from and to its clients, in words."""
+    """Print each message from and to its clients in readable form."""
 
     def flags(self) -> list[str]:
         """Return the arguments of `simbridge emulate` for these options; defaults are left out."""

@@ -60,7 +60,7 @@ class TickRecord:
         """
         most = min(self._count, RECORD_LENGTH) - 1
         if not 0 <= steps <= most:
-            needed = f"from 0 to {most}: as many are recorded"
+            needed = f"from 0 to {most}: that is how many are recorded"
             raise InvalidParameter("number of steps back", steps, needed)
 
         row = self._rows[(self._count - 1 - steps) % RECORD_LENGTH]

@@ -168,8 +168,8 @@ class RtdeRegistry:
             recipe = OutputRecipe([known[name] for name in names], recipe_id)
             if recipe.size > MAX_PACKAGE:
                 reason = (
-                    f"its output recipe makes packages of {recipe.size} bytes, "
-                    f"at most {MAX_PACKAGE} are sent"
+                    f"its output recipe makes packages of {recipe.size} bytes, at most "
+                    f"{MAX_PACKAGE} bytes are sent"
                 )
                 raise ProtocolViolation("RTDE", reason)
             self._recipes[names, recipe_id] = recipe

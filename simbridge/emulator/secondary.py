@@ -90,8 +90,8 @@ class SecondaryPrograms:
         """Run a script after those before it."""
         if len(source) > MAX_CHARACTERS:
             self._on_fault(
-                f"A secondary program has {len(source)} characters, "
-                f"at most {MAX_CHARACTERS} are accepted."
+                f"A secondary program has {len(source)} characters; at most {MAX_CHARACTERS} are "
+                "accepted."
             )
         elif len(self._queue) >= MAX_QUEUED:
             self._on_fault(
@@ -115,8 +115,8 @@ class SecondaryPrograms:
         if program.running and self._ticks > self._max_ticks:
             program.stop()
             self._on_fault(
-                "A secondary program was ended: "
-                f"it must not take time, and ran for {MAX_DURATION:g} s."
+                "A secondary program was ended: it must not take time, but it ran for "
+                f"{MAX_DURATION:g} s."
             )
         if not program.running:
             self._program = None
@@ -154,6 +154,6 @@ def _refuse_blocking(name: str, function: Callable[..., Any]) -> Callable[..., A
             except StopIteration as end:
                 return end.value
         must_not = "move the arm" if name in _MOVING else "take time"
-        raise RuntimeFault(f"A secondary program must not {must_not}, and {name} does.")
+        raise RuntimeFault(f"A secondary program must not {must_not}, but {name} does.")
 
     return call

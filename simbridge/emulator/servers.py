@@ -248,7 +248,7 @@ class Servers:
             ValueError: There is no such port, or the client is negative.
         """
         if client is not None and client < 0:
-            raise ValueError(f"client is {client}, it must not be negative")
+            raise ValueError(f"client must not be negative; got {client}")
         with self._lock:
             clients = self._port(port).clients
             dropped = list(clients) if client is None else clients[client : client + 1]

@@ -41,7 +41,7 @@ DIGITAL = SettablePart(
 
 # Parts of the state that may be set, too; programs and clients change some of them.
 STATE: dict[str, SettablePart] = {
-    "payload": SettablePart(Annotated[float, msgspec.Meta(ge=0.0)], "a number of kg, not negative"),
+    "payload": SettablePart(Annotated[float, msgspec.Meta(ge=0.0)], "a non-negative number, kg"),
     "payload_cog": SettablePart(tuple[float, float, float], "three numbers, m"),
     "payload_inertia": SettablePart(SixNumbers, "six numbers, kg m^2"),
     "tcp_offset": SettablePart(SixNumbers, "six numbers, m and rad"),
@@ -85,7 +85,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.unlock_delay < inf:
-            raise InvalidParameter("unlock_delay", self.unlock_delay, "a number from 0, s")
+            raise InvalidParameter("unlock_delay", self.unlock_delay, "a non-negative number, s")
 
         if self.table is not None and not abs(self.table) <= MAX_QUANTITY:
             needed = f"a height from {-MAX_QUANTITY:g} to {MAX_QUANTITY:g} m"

@@ -339,9 +339,7 @@ def _distinct_names(paths: Sequence[Path]) -> list[str]:
         names = [str(path) for path in paths]
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise InvalidParameter(
-            "run to compare", repeated, "a different one: this one is given twice"
-        )
+        raise InvalidParameter("run to compare", repeated, "given only once")
     return names
 
 

@@ -135,7 +135,7 @@ class Evaluation:
             reason = "the run ended before the arm reached the start of its plan"
             if isinstance(evaluation.settings, SessionRecord):
                 reason = "the session was never engaged"
-            raise SimbridgeError(f"{path} holds no sample: {reason}.")
+            raise SimbridgeError(f"{path} contains no samples: {reason}.")
         return evaluation
 
     # What ran.

@@ -51,7 +51,7 @@ def corner_figures(
     largest = []
     for same_symbol in zip(*figures, strict=True):
         largest.append(max(same_symbol, key=lambda figure: figure["value"] or 0.0))
-    return FigureSet(largest, [f"CR and CO omit {omitted}."] if omitted else [])
+    return FigureSet(largest, [f"CR and CO exclude {omitted}."] if omitted else [])
 
 
 def _section(cycle: Cycle, corner: Corner) -> Array:

@@ -91,8 +91,8 @@ def iso_figures(runs: Iterable[Evaluation], attained: Sequence[Array] | None = N
         # approach.
         exception = " except at its start" if target_rests else ""
         missing.append(
-            "No AP, RP, stabilisation time or OV: the target does not rest anywhere for "
-            f"{MIN_REST:g} s{exception}. Where it moves, a pose error is mostly delay."
+            f"No AP, RP, stabilisation time or OV: the target never rests for {MIN_REST:g} "
+            f"s{exception}. Where it moves, a pose error is mostly delay."
         )
 
     # The path.

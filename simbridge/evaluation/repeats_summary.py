@@ -84,7 +84,10 @@ def summarize_repeats(
             completed.append(run)
     outcome = summaries[-1]["outcome"]
     if outcome == "completed" and len(runs) < count:
-        outcome = "no further run was begun: the repeats were ended or killed, or still go on"
+        outcome = (
+            "no further run was started: the repeats were stopped or killed, or are still "
+            "in progress"
+        )
 
     # What each run contributes.
     repeated_runs: list[RepeatedRun] = []

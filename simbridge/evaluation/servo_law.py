@@ -131,7 +131,7 @@ def servo_law_sentence(check: ServoLawCheck) -> str:
     """Say in a sentence or two what the check shows."""
     if check["holds"] is None:
         return (
-            "Whether the controller's servo law is the configured one cannot be said: "
+            "It cannot be determined whether the controller's servo law is the configured one: "
             f"{check['reason']}."
         )
 
@@ -145,7 +145,7 @@ def servo_law_sentence(check: ServoLawCheck) -> str:
     if check["gain"] is None or check["lookahead_s"] is None or check["delay_s"] is None:
         return (
             f"The controller does not follow the configured servo law ({configured_tuning}): "
-            f"{residual}. Which law it follows cannot be said: {check['reason']}."
+            f"{residual}. It cannot be determined which law it follows: {check['reason']}."
         )
 
     tuning = f"gain {significant(check['gain'])}, lookahead {significant(check['lookahead_s'])} s"

@@ -54,15 +54,17 @@ class ExperimentParameters:
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
     """A name in robots/, or a URDF or TOML file."""
     base: Annotated[str | None, optional_arg("LINK", "base_link, else the root")] = None
-    """Link of a URDF where the arm begins."""
+    """Link of a URDF that is the arm's base."""
     tip: Annotated[str | None, optional_arg("LINK", "tool0, else the only end")] = None
     """Link of a URDF that is the tool."""
-    package: Annotated[tuple[str, ...], optional_arg("NAME=DIR ...", "found as for run")] = ()
-    """Where packages of a URDF's meshes or of $(find NAME) are."""
+    package: Annotated[
+        tuple[str, ...], optional_arg("NAME=DIR ...", "searched for as by `simbridge run`")
+    ] = ()
+    """Directories of the ROS packages that a URDF's meshes or $(find NAME) refer to."""
     xacro_arg: Annotated[
         tuple[str, ...], UseAppendAction, optional_arg("NAME=VALUE", "the file's defaults")
     ] = ()
-    """Value of an argument of a xacro file; repeat the flag for others."""
+    """Value of a xacro argument; repeat the flag for more arguments."""
     link_lengths: Annotated[tuple[float, ...], optional_arg("M ...", "the robot's")] = ()
     """Lengths of the links of a planar arm (planar2r, planar3r), m."""
     tcp: Annotated[
@@ -101,7 +103,7 @@ class FromHome(ExperimentParameters):
     home: Annotated[
         tuple[float, ...], optional_arg("RAD ...", "the robot's, or another where that is singular")
     ] = ()
-    """Joint positions from which the experiment begins, rad (m for a sliding joint)."""
+    """Joint positions at which the experiment starts, rad (m for a sliding joint)."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ class HomogenizationParameters(ExperimentParameters):
         _Solvers,
         arg(
             help_behavior_hint="(default: none)",
-            help="Solvers or functions (module:function) whose response to a small error is shown,"
-            " too (at most 1000 samples).",
+            help="Solvers or functions (module:function) whose response to a small error is shown "
+            "as well (at most 1000 samples).",
         ),
     ] = ()
     samples: int = 100_000
@@ -170,7 +172,7 @@ class TrackingParameters(FromHome):
     noise: float = 0.002
     """Noise of the gain sweep's targets: standard deviation along each axis, m."""
     target_rate: float = 10.0
-    """Rate of the gain sweep's targets, Hz; each is held until the next."""
+    """Rate of the gain sweep's targets, Hz; each target is held until the next."""
     seed: int = 0
     """Seed of the noise."""
 

@@ -109,8 +109,8 @@ def _choose_task(robot: Robot, prescribed: Task | None, notes: list[str]) -> Rob
     overall, simultaneous = task_directions(robot, robot.task)
     joints = counted(robot.n, "joint")
     notes.append(
-        f"The tool of {robot.name} can move in {overall} directions, of which its {joints} control "
-        f"{simultaneous} at a time: of every target only {TASK_WORDS[task]} is asked for "
+        f"The tool of {robot.name} can move in {overall} directions, of which its {joints} "
+        f"control {simultaneous} at a time: only {TASK_WORDS[task]} of each target is required "
         f"(--task {task})."
     )
     return replace(robot, task=task)
@@ -126,8 +126,8 @@ def _choose_home(robot: Robot, notes: list[str], *, is_prescribed: bool) -> Robo
     """
     if is_prescribed:
         notes.append(
-            f"The given home of {robot.name} is singular: the tool cannot move in some direction, "
-            "and figures that begin there describe that posture rather than a solver."
+            f"The given home of {robot.name} is singular: the tool cannot move in some directions "
+            "there, and results that start from it describe that posture rather than a solver."
         )
         return robot
     replaced = with_found_home(robot)
@@ -244,9 +244,11 @@ def start_posture(robot: Robot, target: Array) -> Array:
     excess = np.maximum(robot.position_min - solution.q, solution.q - robot.position_max)
     if excess.max() > 0.0 and _is_close(solution):
         joint = robot.joint_names[int(np.argmax(excess))]
-        reason = f"only with {joint} beyond its limits does it get there"
+        reason = f"it gets there only with {joint} beyond its limits"
     else:
-        reason = f"the tool stays {pose_residual(solution.distance, solution.angle)} away"
+        reason = (
+            f"the closest reachable pose is {pose_residual(solution.distance, solution.angle)} away"
+        )
     raise TargetOutOfReach(
         f"{robot.name} cannot reach the start at ({format_position(target)}) m: {reason}.",
         sample=0,

@@ -145,7 +145,8 @@ def run(parameters: ConvergenceParameters) -> Outcome:
     is_known = is_paper_arm(arm.robot) and has_paper_settings
     title = f"One step of the target, {parameters.iterations} iterations"
     rotation_note = (
-        "Rotation: the largest component of its error on the way; the target does not rotate."
+        "Rotation: the largest component of the rotation error along the way; the "
+        "target does not rotate."
     )
     return Outcome(
         figures=figures(responses),

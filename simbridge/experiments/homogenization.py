@@ -256,12 +256,13 @@ def _notes(alpha: float, is_paper_arm: bool, has_enough_samples: bool) -> list[s
         return [note]
     if has_enough_samples:
         return [
-            f"{note}; the paper prints {PAPER_ALPHA}, which no frame convention we tried "
-            "reproduces."
+            f"{note}; the paper prints {PAPER_ALPHA}, which none of the frame conventions we "
+            "tried reproduces."
         ]
     return [
         note,
-        f"Figures are known for {SAMPLES} joint positions; fewer are not compared with them.",
+        f"Reference figures exist for {SAMPLES} joint positions; results from fewer "
+        "are not compared with them.",
     ]
 
 

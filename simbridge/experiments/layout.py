@@ -149,7 +149,7 @@ def choose_layout(robot: Robot) -> SquareLayout:
         if _can_follow(robot, layout, _solve_near_home(robot, layout.first_target)):
             return layout
 
-    what = "follow a square, neither in front of its base nor around its tool"
+    what = "follow a square, either in front of its base or around its tool"
     raise _no_layout(robot, home, what, HORIZONTAL)
 
 
@@ -225,13 +225,13 @@ def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOut
     tasks = list(TASK_ROWS)
     possible = [task for task in tasks if len(set(task_directions(robot, task))) == 1]
     weaker = [task for task in tasks[tasks.index(robot.task) + 1 :] if task in possible]
-    less = f"ask for less with --task {' or '.join(weaker)}"
+    less = f"require less with --task {' or '.join(weaker)}"
 
     if not possible or task_directions(robot, "position", needed)[1] < needed.stop:
         reason = "its joints cannot move its tool in all the directions that this needs"
         advice = (
-            "Experiments that need no path still work: homogenization, and the random poses of "
-            "solvers."
+            "Experiments that do not need a path still work: homogenization, and the random poses "
+            "of solvers."
         )
     elif robot.task not in possible:
         overall, simultaneous = task_directions(robot, robot.task)
@@ -242,10 +242,10 @@ def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOut
         advice = f"{less.capitalize()}."
     else:
         reason = (
-            f"from its home, tool at ({format_position(home)}) m, joint limits or a singular "
+            f"from its home (tool at ({format_position(home)}) m), joint limits or a singular "
             "posture block the way"
         )
-        advice = "Begin elsewhere with --home"
+        advice = "Start elsewhere with --home"
         advice += f", or {less}." if weaker else "."
     return TargetOutOfReach(
         f"{robot.name} cannot {what}: {reason}. {advice}",

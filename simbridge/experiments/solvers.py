@@ -52,8 +52,8 @@ SOLVED_ANGLE = math.radians(0.1)
 MIN_SAMPLES = 3
 
 NOTE = (
-    "Peak: the fastest joint; limits are not enforced here. RMS rad/s²: joint acceleration, the "
-    "lower the smoother. Solvers continue to 1e-10 m, with restarts. Times depend on this machine."
+    "Peak: the fastest joint; limits are not enforced here. RMS rad/s²: joint acceleration (lower "
+    "is smoother). Solvers continue to 1e-10 m, with restarts. Times depend on this computer."
 )
 
 

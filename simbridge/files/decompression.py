@@ -47,8 +47,8 @@ class Expander:
         self._remaining -= len(data)
         if self._remaining < 0:
             reason = (
-                f"it holds more than {MAX_EXPANSION} times its size when it is decompressed: a "
-                "file made to fill memory"
+                f"it decompresses to more than {MAX_EXPANSION} times its size, which suggests a "
+                "decompression bomb"
             )
             raise InputFileError(self._path, reason)
         return data

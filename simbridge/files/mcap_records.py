@@ -66,7 +66,7 @@ def mcap_records(
 
         content = decompress[record.compression](record.data)
         if record.uncompressed_crc not in (0, zlib.crc32(content)):
-            raise ValueError("the checksum of a chunk is another")
+            raise ValueError("the checksum of a chunk does not match")
         decoded = decode(content)
         if decoded is not None:
             yield decoded

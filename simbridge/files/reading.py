@@ -34,11 +34,13 @@ def open_file(path: str | Path) -> BinaryIO:
         if stat.S_ISDIR(mode):
             raise InputFileError(path, "this is a directory, not a file; name a file in it")
         if not stat.S_ISREG(mode):
-            reason = "this is a device, FIFO or socket; only regular files are read: copy it to one"
+            reason = (
+                "this is a device, FIFO or socket; only regular files can be read: copy it to one"
+            )
             raise InputFileError(path, reason)
         return Path(path).open("rb")
     except FileNotFoundError as error:
-        raise InputFileError(path, "there is no such file") from error
+        raise InputFileError(path, "file not found") from error
     except OSError as error:
         reason = f"it cannot be read: {error.strerror or error}"
         raise InputFileError(path, reason) from error
@@ -58,9 +60,7 @@ def read_bytes(path: str | Path, largest: int) -> bytes:
 
     if len(content) > largest:
         limit = f"{largest / MIB:g} MiB"
-        raise InputFileError(
-            path, f"it is larger than {limit}, the most that is read of such a file"
-        )
+        raise InputFileError(path, f"it is larger than {limit}, the limit for such a file")
     return content
 
 
@@ -98,7 +98,7 @@ def read_yaml(path: Path) -> Any:
     if anchor is not None:
         # Merged again and again, ten of them are ten thousand million values.
         line = text.count("\n", 0, anchor.start(1)) + 1
-        raise InputFileError(path, "anchors (&) are not read; write the values out", line=line)
+        raise InputFileError(path, "anchors (&) are not supported; write the values out", line=line)
 
     try:
         return yaml.YAML(typ="safe", pure=True).load(text)
@@ -109,6 +109,6 @@ def read_yaml(path: Path) -> Any:
         reason = f"this is not YAML: {problem or error}"
         raise InputFileError(path, reason, line=problem_line) from None
     except RecursionError:
-        raise InputFileError(path, "too many tables or lists are nested") from None
+        raise InputFileError(path, "tables or lists are nested too deeply") from None
     except (ValueError, OverflowError) as error:
         raise InputFileError(path, f"a value in it cannot be read: {error}") from None

@@ -172,12 +172,12 @@ class ReadingProcess:
         """
         limits = self._limits
         if expired:
-            return f"it was not read within {WALL_FACTOR * limits.cpu} s"
+            return f"reading it took more than {WALL_FACTOR * limits.cpu} s"
         if status in (-signal.SIGXCPU, -signal.SIGKILL):
-            return f"reading it takes more than {limits.cpu} s of computing time"
+            return f"reading it takes more than {limits.cpu} s of CPU time"
         if status < 0:
-            return f"it crashes the library that reads it ({signal.Signals(-status).name})"
-        return "its reader ended without an answer"
+            return f"it crashed the library that reads it ({signal.Signals(-status).name})"
+        return "the process that reads it ended without a result"
 
     def _describe_memory(self) -> str:
         return f"reading it takes more than {self._limits.memory // MIB} MiB of memory"
@@ -253,7 +253,7 @@ def _answer_within_limits(
     except Exception as error:
         return FAILED + type(error).__name__.encode()
     if len(content) > limits.output:
-        return FAILED + f"more than {limits.output // MIB} MiB come out of it".encode()
+        return FAILED + f"its content exceeds {limits.output // MIB} MiB".encode()
     return ANSWERED + content
 
 

@@ -56,7 +56,7 @@ def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
     except msgspec.DecodeError:
         raise
     except ValueError:
-        raise ValueError("a number has more digits than can be read") from None
+        raise ValueError("a number has too many digits") from None
 
 
 def _check_nesting(text: str) -> None:
@@ -76,7 +76,9 @@ def _check_nesting(text: str) -> None:
 
         if max(depth, dots + 1) > MAX_NESTING:
             line = text.count("\n", 0, token.start()) + 1
-            raise ValueError(f"more than {MAX_NESTING} tables or lists are nested (line {line})")
+            raise ValueError(
+                f"tables or lists are nested more than {MAX_NESTING} deep (line {line})"
+            )
 
 
 def find_repeated(names: Sequence[str]) -> int | None:
@@ -129,19 +131,19 @@ class TomlFile:
         missing = re.fullmatch(r"Object missing required field `(.+)`", reason)
         if missing:
             missing_field = f"{field}.{missing[1]}".lstrip(".")
-            raise InputFileError(self.path, "this field is missing", field=missing_field)
+            raise InputFileError(self.path, "the field is missing", field=missing_field)
 
         unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
         if unknown:
             known_fields = msgspec.structs.fields(_find_type(kind, field))
             suggestion = suggest(unknown[1], [known_field.name for known_field in known_fields])
             unknown_field = f"{field}.{unknown[1]}".lstrip(".")
-            self.refuse(unknown_field, f"there is no such field. {suggestion}")
+            self.refuse(unknown_field, f"unknown field. {suggestion}")
 
         if reason.startswith("Invalid enum value"):
             value = reason.removeprefix("Invalid enum value ")
             known_values = ", ".join(get_args(_find_type(kind, field)))
-            self.refuse(field, f"{value} is not among the known: {known_values}")
+            self.refuse(field, f"{value} is not one of {known_values}")
 
         reason = re.sub(r"`([\w |]+)`", _name_types, reason)
         self.refuse(field, reason[0].lower() + reason[1:])
@@ -181,25 +183,25 @@ class TomlFile:
     def check_length(self, field: str, values: Sequence[object], n: int) -> None:
         """Refuse another number of values than one for each joint."""
         if len(values) != n:
-            reason = f"{n} values are needed, one per joint, but there are {len(values)}"
+            reason = f"{n} values are needed, one per joint; got {len(values)}"
             self.refuse(field, reason)
 
     def check_finite(self, field: str, values: Sequence[float]) -> None:
         """Refuse a value that is infinite or not a number."""
         for i, value in enumerate(values):
             if not math.isfinite(value):
-                self.refuse(f"{field}[{i}]", f"this must be a finite number, not {value}")
+                self.refuse(f"{field}[{i}]", f"must be a finite number, not {value}")
 
     def check_positive(self, field: str, value: float) -> None:
         """Refuse a value that is not a positive, finite number."""
         if not (math.isfinite(value) and value > 0.0):
-            self.refuse(field, f"this must be a positive number, not {value}")
+            self.refuse(field, f"must be a positive number, not {value}")
 
     def check_names(self, fields: Sequence[str], names: Sequence[str]) -> None:
         """Refuse names that cannot be printed, are reserved, or occur twice."""
         for field, name in zip(fields, names, strict=True):
             if not (name.isprintable() and name.strip()):
-                self.refuse(field, f"{name!r} is not a name")
+                self.refuse(field, f"{name!r} is not a valid name")
             if name in RESERVED:
                 self.refuse(field, f"the name {quoted(name)} is reserved: every arm has it already")
 

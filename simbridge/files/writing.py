@@ -40,7 +40,7 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
         number = getattr(error, "errno", None)
         reason = getattr(error, "strerror", None) or error
         if isinstance(error, FileExistsError):
-            reason = "it exists already, and is never overwritten"
+            reason = "it already exists and is not overwritten"
             advice = advice or "; choose another name"
         raise OutputError(Path(path), f"{reason}{advice}", number) from None
 
@@ -133,7 +133,9 @@ def write_file(
         except OSError as error:
             size = new.stat().st_size if new.is_file() else 0
             missing = len(content) - size
-            reason = f"{error.strerror or error}; {missing} of its {len(content)} bytes are missing"
+            reason = (
+                f"{error.strerror or error}; {missing} of its {len(content)} bytes were not written"
+            )
             raise OutputError(Path(path), reason, error.errno, missing) from None
 
 

@@ -45,7 +45,7 @@ def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Arr
     low, high = _candidate_ranges(calls.call, index, len(commands) - 1)
     width = int((high - low).max()) + 1
     if width > MAX_CANDIDATES:
-        raise NotIdentified("the setpoints do not advance along the commands steadily")
+        raise NotIdentified("the setpoints do not follow the commands steadily")
 
     # The rows, sorted by their calls.
     order = np.argsort(calls.call, kind="stable")

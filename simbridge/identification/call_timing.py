@@ -104,8 +104,8 @@ def find_calls(
     if residual > exact:
         if residual > MAX_RESIDUAL_RATIO * float(np.median(tuning.residuals)):
             raise NotIdentified(
-                f"no timing of calls explains the motion: {residual:.2g} rad are left of the "
-                "setpoints"
+                "no timing of the servoj calls explains the motion: a setpoint residual of "
+                f"{residual:.2g} rad remains"
             )
         # Not explained to the last digit: no more certain than what two ways to identify it have in
         # common.
@@ -177,9 +177,7 @@ def _likely_durations(motion: TargetMotion, index: Array) -> list[float]:
     usual_span = rows * float(np.median(np.diff(motion.times)))
     used = moving[rows:] & moving[:-rows] & (span < 1.5 * usual_span) & (advance > 0.0)
     if used.sum() < MIN_PAIRS:
-        raise NotIdentified(
-            "the setpoints do not advance along the commands, or not for long enough"
-        )
+        raise NotIdentified("the setpoints do not follow the commands, or not for long enough")
     mean_rate = float(np.median(advance[used] / span[used]))
 
     # How well each rate near it keeps the phase of the index over the whole time, 0 to 1.

@@ -81,8 +81,8 @@ def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
     if robot is not None and joints != robot.n:
         raise UnusableSamples(
             source,
-            f"it is of an arm with {counted(joints, 'joint')}, but the {robot.title or robot.name} "
-            f"has {robot.n}; name the robot that it is of.",
+            f"it was recorded on an arm with {counted(joints, 'joint')}, but the "
+            f"{robot.title or robot.name} has {robot.n}; name the right robot.",
         )
 
     # The last joint of some arms turns without end.
@@ -92,8 +92,8 @@ def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
     if largest > MAX_POSITION:
         raise UnusableSamples(
             f"joint positions of the {source}",
-            f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in "
-            "degrees; give them in radians.",
+            f"joint positions reach {largest:.4g}, which would be more than a full turn in "
+            "radians; they seem to be in degrees. Convert them to radians.",
         )
 
 
@@ -117,7 +117,7 @@ def of_run(path: str | Path) -> Samples:
     log = directory.log()
     cycle = directory.settings().backend.period
     if len(log.stamp) < 2:
-        raise NotARun(path, "log.mcap", "it holds fewer than two samples")
+        raise NotARun(path, "log.mcap", "it contains fewer than two samples")
 
     # Rows with a stamp of their own, and columns that were recorded throughout.
     is_new = np.concatenate([[True], np.diff(log.stamp) > 0.0])

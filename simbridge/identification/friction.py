@@ -94,9 +94,9 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResu
 
     if np.isnan(values).all():
         if any_unexplained:
-            raise NotIdentified("the current is not what torque and friction ask for")
+            raise NotIdentified("the current does not match the joint torque and friction")
         raise NotIdentified(
-            "no joint moves at enough different speeds to tell Coulomb from viscous friction"
+            "no joint moves at enough different speeds to separate Coulomb from viscous friction"
         )
     return {
         "coulomb_a": _known_values(values[0]),

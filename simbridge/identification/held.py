@@ -123,7 +123,8 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
         if not unsplit.moving.any():
             raise NotIdentified("the arm does not move")
         raise NotIdentified(
-            "no command was held while the arm moved, which is needed without the commands"
+            "no command was held while the arm moved, which is required if the "
+            "commands are not recorded"
         )
 
     # The best windows show how exact the file is; in others the setpoint may still have crept.
@@ -275,9 +276,8 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
     creep_deviations = float(np.max(difference / least_deviation))
     if creep_deviations > MAX_CREEP_DEVIATIONS:
         raise NotIdentified(
-            "the arm settled, but not exactly as under a command that servoj holds: if the "
-            "setpoint may have crept, gain and lookahead differ by "
-            f"{creep_deviations:.0f} standard deviations"
+            "the arm settled, but not exactly as under a held servoj command: if the setpoint "
+            f"crept, gain and lookahead are off by {creep_deviations:.0f} standard deviations"
         )
     return tuning_of_pair(fit.pair, np.hypot(deviation, difference), fit.residuals)
 
@@ -366,6 +366,6 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
         if np.mean(np.concatenate(obeying)) > MIN_OBEYING:
             return tuning
     raise NotIdentified(
-        "commands were held while the arm moved, but too many cycles were split by the ends of "
-        "calls"
+        "commands were held while the arm moved, but too many cycles were split by the end of a "
+        "call"
     )

@@ -146,7 +146,7 @@ def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
         misfit, best = min(fits, key=lambda fit: fit[0])
         if misfit < max_misfit:
             return best
-    raise NotIdentified("the recording does not show which arm it is of; name it (--robot)")
+    raise NotIdentified("the recording does not show which arm it was made on; name it (--robot)")
 
 
 def _title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
@@ -214,7 +214,9 @@ def _kinematics(
         fits = [(nominal_residual(other, q, poses), other.title) for other in others]
         residual, title = min(fits, key=lambda fit: fit[0], default=(OTHER_ARM, ""))
         if residual < OTHER_ARM:
-            raise OtherArm(f"{reason}; a {title} fits within {millimetres(residual)} mm") from None
+            raise OtherArm(
+                f"{reason}; a {title} fits to within {millimetres(residual)} mm"
+            ) from None
         raise
 
     tcp = [float(value) for value in kinematics.tcp]
@@ -223,9 +225,9 @@ def _kinematics(
     if not is_known:
         position = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
         reasons["kinematics.tcp"] = (
-            f"the tool is only determined to {millimetres(max(deviation[:3]))} mm, and "
-            f"{1e3 * MAX_TOOL_DEVIATION:g} mm is needed (it would be at ({position}) mm): this "
-            "motion does not separate it from the calibration of the arm and its flange; give the "
+            f"the tool is only determined to within {millimetres(max(deviation[:3]))} mm, but "
+            f"{1e3 * MAX_TOOL_DEVIATION:g} mm is required (the estimate is ({position}) mm): this "
+            "motion cannot separate it from the calibration of the arm and its flange; give the "
             "arm's own kinematics (--kinematics)"
         )
     return {
@@ -260,7 +262,8 @@ def _payload(
         fits_better = misfit < BETTER_FIT_FRACTION * residual - BETTER_FIT_MARGIN
         if rival.name != robot.name and fits_better:
             raise NotIdentified(
-                f"target_moment fits the model of a {rival.title} better ({misfit:.2g} N m are "
-                f"left, not {residual:.2g}): this is a recording of another arm"
+                f"target_moment fits the model of a {rival.title} better (a residual of "
+                f"{misfit:.2g} N m instead of {residual:.2g} N m): this is a recording of another "
+                "arm"
             )
     return payload

@@ -40,8 +40,8 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
     lag, deviation = _fit_lag(velocity[:, is_fast], distance[:, is_fast])
     if deviation > MAX_DEVIATION_S:
         raise NotIdentified(
-            f"the lag is only determined to {1e3 * deviation:.2g} ms by this motion (it would be "
-            f"{1e3 * lag:.2g} ms)"
+            f"this motion determines the lag only to within {1e3 * deviation:.2g} ms (the "
+            f"estimate is {1e3 * lag:.2g} ms)"
         )
 
     # Each joint alone; without its lag where that is not known.

@@ -165,8 +165,8 @@ def _check_motion(q: Array) -> None:
     moving = int((np.ptp(q, axis=0) > MIN_MOTION).sum())
     if moving < MIN_JOINTS:
         raise NotIdentified(
-            f"{moving or 'no'} joint{'s' * (moving > 1)} moved by more than {MIN_MOTION} rad: with "
-            f"{MIN_JOINTS - 1} or fewer any chain fits with some tool"
+            f"{moving or 'no'} joint{'s' * (moving > 1)} moved by more than {MIN_MOTION} rad: "
+            f"with {MIN_JOINTS - 1} or fewer, any chain fits if the tool is unknown"
         )
 
 

@@ -79,7 +79,9 @@ def _servo_law(motion: TargetMotion, calls: Calls) -> ServojLaw:
     try:
         return ServojLaw(motion.cycle, gain, lookahead)
     except InvalidParameter as error:
-        raise NotIdentified(f"the law found cannot be simulated: {error}".rstrip(".")) from None
+        raise NotIdentified(
+            f"the identified servo law cannot be simulated: {error}".rstrip(".")
+        ) from None
 
 
 def _starts(motion: TargetMotion) -> Array:

@@ -115,7 +115,8 @@ def _check_motion(motion: TargetMotion) -> None:
         raise NotIdentified("the arm does not move")
     if not motion.qdd[moving].any():
         raise NotIdentified(
-            "target_qdd is zero while the arm moves: it was led by hand (freedrive), not by servoj"
+            "target_qdd is zero while the arm moves: it was moved by hand (freedrive), "
+            "not by servoj"
         )
 
     # The velocity must be the rate of the position.

@@ -99,7 +99,7 @@ def find_servo_law(
     """
     moving = _moving_rows(cycles, qd)
     if len(moving) < MIN_ROWS:
-        raise LawNotFound(f"the joints moved in {len(moving)} consecutive cycles only")
+        raise LawNotFound(f"the joints moved in only {len(moving)} consecutive cycles")
 
     number = cycles - cycles[0]
     sent = np.full((number[-1] + 1, commands.shape[1]), np.nan)
@@ -127,7 +127,7 @@ def find_servo_law(
     final = judged.fit(best.tuning, best.phase, expected.window)
     residuals, delays = judged.residuals_and_delays(final)
     if len(residuals) < MIN_ROWS:
-        raise LawNotFound(f"the commands of {len(residuals)} cycles only were recorded")
+        raise LawNotFound(f"the commands of only {len(residuals)} cycles were recorded")
     relative_deviations = judged.estimate_deviations(final, residuals) / best.tuning
 
     is_explained = bool(best.score <= exact or np.percentile(residuals, 99.0) < MAX_RESIDUAL)
@@ -215,10 +215,10 @@ def _doubt(best: LawFit, alike: list[LawFit], is_explained: bool, deviations: Ar
     """
     if is_explained and deviations.max() > MAX_DEVIATION:
         amounts = " and ".join(f"{100.0 * deviation:.2g}" for deviation in deviations)
-        return f"the motion leaves gain and lookahead uncertain by {amounts} %"
+        return f"gain and lookahead remain uncertain by {amounts} % after this motion"
 
     if not is_explained or not alike:
-        return "no tuning that servoj accepts explains the joint targets"
+        return "no servoj tuning in the accepted range explains the joint targets"
 
     rivals = [
         fit for fit in alike if np.abs(fit.tuning / best.tuning - 1.0).max() > DISTINCT_TUNING
@@ -228,4 +228,7 @@ def _doubt(best: LawFit, alike: list[LawFit], is_explained: bool, deviations: Ar
     tunings = " and ".join(
         f"{1.0 / fit.tuning[0]:.4g} with {fit.tuning[1]:.3g} s" for fit in (best, rivals[0])
     )
-    return f"the motion leaves gain and lookahead uncertain: {tunings} explain it about equally"
+    return (
+        f"gain and lookahead remain ambiguous after this motion: {tunings} explain it "
+        "about equally well"
+    )

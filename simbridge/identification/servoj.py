@@ -106,8 +106,8 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     residual = np.median(fit.residuals)
     if residual > MAX_RELATIVE_RESIDUAL * lead:
         raise NotIdentified(
-            f"the setpoints are {residual:.2g} rad from the path of the commands at best: the "
-            "motion was not made by servoj, or not with these commands"
+            f"the setpoints come no closer than {residual:.2g} rad to the path of the commands: "
+            "the motion was not made by servoj, or not with these commands"
         )
     # The first search is not accurate where splits mislead it: what is uncertain is judged after
     # the timing.
@@ -195,7 +195,7 @@ def _iterate(
         target = _normal_component(projection - rows.q_before, direction)
         if np.abs(y).max() < 1e-6 * np.abs(rows.qd_before).max():
             raise NotIdentified(
-                "the commands lie on one straight line, as of one joint that moves alone"
+                "the commands lie on one straight line, as when a single joint moves"
             )
 
         before = pair

@@ -86,7 +86,7 @@ def identify_servoj(
     # With the commands. Split cycles and skipped commands may mislead the path; but it may be all
     # there is.
     if commands is not None:
-        needless = ", which is needed without the commands"
+        needless = ", which is required if the commands are not recorded"
         failures = [reason.replace(needless, "") for reason in failures]
         single_commands = commands.astype(np.float32).astype(float)
         for start in (None,) if held is None else (held, None):
@@ -156,7 +156,7 @@ def _servoj_rows(motion: TargetMotion, off_path: Array, tuning: Tuning) -> slice
     off_fraction = np.convolve(is_off, np.ones(stretch) / stretch, mode="valid")
     good = np.flatnonzero(off_fraction < MAX_OFF_PATH)
     if not len(good):
-        raise NotIdentified("the motion follows the commands nowhere for long")
+        raise NotIdentified("the motion never follows the commands for long")
 
     begins_on_path = good[0] == 0
     ends_on_path = good[-1] == len(off_fraction) - 1
@@ -180,8 +180,8 @@ def _reconcile(held: Tuning, refined: Tuning) -> Tuning:
     allowed = uncertainty + AGREEING_FRACTION * np.array([held.gain, held.lookahead])
     if (difference > allowed).any():
         raise NotIdentified(
-            f"the commands lead to a gain of {refined.gain:.6g}, moments in which one was held to "
-            f"{held.gain:.6g}: too many calls were not recorded"
+            f"the commands give a gain of {refined.gain:.6g}, but the moments when a command was "
+            f"held give {held.gain:.6g}: too many calls were not recorded"
         )
     unexplained = np.maximum(difference - held.deviation, 0.0)
     return replace(refined, deviation=np.hypot(refined.deviation, unexplained))
@@ -197,7 +197,7 @@ def _describe_fit(
     if len(fit.motion) < len(motion):
         first = fit.motion.times[0] - motion.times[0]
         last = fit.motion.times[-1] - motion.times[0]
-        notes.append(f"servoj ran from {first:.2f} to {last:.2f} s: the rest is left out")
+        notes.append(f"servoj ran from {first:.2f} to {last:.2f} s; the rest is ignored")
 
     law = fit.calls.law
     turns = law.begin / motion.cycle
@@ -211,9 +211,9 @@ def _describe_fit(
     max_error = max(MIN_UNSEEN_ERROR, UNSEEN_RATIO * servoj["residual_rad"]["p99"])
     if span > ROWS_APART_RATIO * law.duration and rms > max_error:
         reasons["prediction"] = (
-            f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * law.duration:.3g} ms: which "
-            "commands the calls between rows took is not recorded (with the likeliest ones it is "
-            f"off by {rms:.1e} rad)"
+            f"rows are {1e3 * span:.3g} ms apart, but calls last {1e3 * law.duration:.3g} ms: the "
+            "commands of the calls between rows are not recorded (with the likeliest ones, the "
+            f"error is {rms:.1e} rad)"
         )
         return servoj, None
 

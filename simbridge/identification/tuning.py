@@ -53,8 +53,9 @@ class Tuning:
         relative = self.deviation / (self.gain, self.lookahead)
         if relative.max() > MAX_DEVIATION:
             raise NotIdentified(
-                f"gain and lookahead are only determined to {100 * relative[0]:.2g} and "
-                f"{100 * relative[1]:.2g} % by this motion; {100 * MAX_DEVIATION:.0f} % are needed"
+                "this motion determines gain and lookahead only to within "
+                f"{100 * relative[0]:.2g} % and {100 * relative[1]:.2g} %; "
+                f"{100 * MAX_DEVIATION:.0f} % is required"
             )
 
         # The controller's is single precision: the shortest number that it stands for.

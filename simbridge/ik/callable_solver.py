@@ -174,7 +174,7 @@ def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -
     if isinstance(product, Solver):
         if product.robot.checksum != robot.checksum:
             needed = f"made for the robot that the factory receives, {robot.name}"
-            raise InvalidParameter(f"solver of {name}", f"for {product.robot.name}", needed)
+            raise InvalidParameter(f"solver of {name}", f"one for {product.robot.name}", needed)
         return product
 
     if not callable(product) or is_factory(product, f"the answer of {name}"):
@@ -286,7 +286,7 @@ def _import_module(name: str, location: str, what: str) -> ModuleType:
         raise
     except BaseException as error:
         if isinstance(error, FileNotFoundError) and error.filename == location:
-            reason = "cannot be used: there is no such file"
+            reason = "cannot be used: file not found"
             raise ForeignSolverError(location, reason, what=what) from error
         reason = (
             f"cannot be used: importing {location} failed with "

@@ -95,7 +95,7 @@ def expand_gain(name: str, value: Numbers) -> tuple[float, ...]:
         gains = (gains[0],) * 3 + (ROTATION_PER_TRANSLATION * gains[0],) * 3
 
     if len(gains) != 6 or not all(0.0 <= gain <= MAX_GAIN for gain in gains):
-        needed = f"one number, or six, none of them negative nor above {MAX_GAIN:g}"
+        needed = f"one number, or six, none of them negative or above {MAX_GAIN:g}"
         raise InvalidParameter(f"solver's {name}", value, needed)
     return gains
 
@@ -129,12 +129,12 @@ def _as_whole(name: str, value: Any) -> int:
     return int(number)
 
 
-WHOLE = Check(_as_whole, f"from 1 to {MAX_ITERATIONS}, a whole number")
+WHOLE = Check(_as_whole, f"a whole number from 1 to {MAX_ITERATIONS}")
 POSITIVE = Check(as_number, "a positive number", lambda value: are_positive((value,)))
-NOT_NEGATIVE = Check(as_number, "not negative", is_not_negative)
+NOT_NEGATIVE = Check(as_number, "a non-negative number", is_not_negative)
 NUMBERS = Check(as_numbers, "one number, or several")
 GAINS = Check(_as_gains, "one number, or six, none of them negative")
 
 STEP_CLAMP = Check(as_number, CLAMP_NEEDS, lambda clamp: clamp > 0.0)
-TWO_NUMBERS = Check(as_numbers, "two numbers: m and rad", lambda clamps: len(clamps) == 2)
+TWO_NUMBERS = Check(as_numbers, "two numbers, in m and rad", lambda clamps: len(clamps) == 2)
 ERROR_CLAMP = Check(TWO_NUMBERS, CLAMP_NEEDS, lambda clamps: all(clamp > 0.0 for clamp in clamps))

@@ -109,8 +109,8 @@ class ClosedForm(Solver):
         count = np.count_nonzero(singularities)
         return (
             f"The closed form met singular poses in {count} of {len(singularities)} samples "
-            f"({'; '.join(parts)}): "
-            "a joint that a pose leaves free stays as close to its position as possible.",
+            f"({'; '.join(parts)}): joints that such a pose leaves undetermined stay as close as "
+            "possible to their previous positions.",
         )
 
     def reset(self, q: Array | Sequence[float]) -> None:

@@ -27,7 +27,7 @@ from simbridge.robot.robot import Robot
 
 _BELOW_ONE = Check(
     as_numbers,
-    "from 0 to below 1, where joints swing",
+    "from 0 to below 1: joints oscillate from 1 on",
     lambda values: len(values) > 0 and all(0.0 <= beta < 1.0 for beta in values),
 )
 

@@ -93,7 +93,7 @@ class ForwardDynamicsParameters(SolverParameters):
     kp: tuple[float, ...] = unless_preset((50.0,), GAINS, slider=(0.5, 200.0), unit="N/m")
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
     kd: tuple[float, ...] = unless_preset((0.0,), GAINS, slider=(0.0, 10.0), unit="N s/m")
-    """Damping, likewise, N s/m and N m s/rad."""
+    """Damping, specified in the same way, N s/m and N m s/rad."""
     tool_mass: float = unless_preset(1.0, NOT_NEGATIVE, unit="kg")
     """Virtual mass at the tool, kg."""
     tool_inertia: float = unless_preset(1.0, NOT_NEGATIVE, unit="kg m²")
@@ -105,7 +105,7 @@ class ForwardDynamicsParameters(SolverParameters):
     error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), ERROR_CLAMP, unit="m and rad")
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
     step_clamp: float = unless_preset(0.1, STEP_CLAMP, slider=(0.005, 1.0), unit="rad")
-    """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
+    """Largest joint motion in an iteration, rad (m if sliding); without a clamp (inf), steps may increase the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset(
         "paper", choice_of("paper", "velocity-accumulation")
     )
@@ -113,7 +113,7 @@ class ForwardDynamicsParameters(SolverParameters):
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
     preset: str = setting("", unset="none", choices=("", *PRESETS))
-    """Values for the settings that are not given: accurate, smooth, near-singular, one-shot or released."""
+    """Preset for the settings that are not given: accurate, smooth, near-singular, one-shot or released."""
 
     def __post_init__(self) -> None:
         preset = preset_values(type(self), self.preset)

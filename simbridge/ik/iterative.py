@@ -59,7 +59,7 @@ class IterativeSolver(Solver):
 
     Parameters: ClassVar[type[IterativeParameters]]
     max_start_iterations: ClassVar[int] = 300
-    """Largest number of iterations of a try of `solve`."""
+    """Maximum number of iterations in each attempt of `solve`."""
 
     @property
     def description(self) -> str:

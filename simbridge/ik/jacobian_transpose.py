@@ -55,7 +55,7 @@ class JacobianTransposeParameters(IterativeParameters):
 
     iterations: int = setting(50, WHOLE, slider=(1, 200))
     step_length: Literal["paper", "buss-kim"] = setting("paper", choice_of("paper", "buss-kim"))
-    """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
+    """paper: a constant gain, comparable to forward dynamics; buss-kim: the step length that reduces the error most."""
     alpha: float = setting(
         0.0, Check(as_number, "a positive number, or 0 to compute it", is_not_negative)
     )

@@ -77,7 +77,7 @@ class IterativeParameters(SolverParameters):
     error_clamp: tuple[float, ...] = setting((0.2, 0.5), ERROR_CLAMP, unit="m and rad")
     """The error is clamped to this, m and rad; inf inf for no clamp."""
     step_clamp: float = setting(0.1, STEP_CLAMP, slider=(0.005, 1.0), unit="rad")
-    """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
+    """Largest joint motion in an iteration, rad (m if sliding); without a clamp (inf), steps may increase the error."""
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
     jacobian: Jacobian = setting("exact", choice_of(*get_args(Jacobian)))

@@ -16,7 +16,7 @@ from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.robot.robot import Robot
 
 _BELOW_TWO = Check(
-    as_number, "above 0 and below 2, where steps diverge", lambda alpha: 0.0 < alpha < 2.0
+    as_number, "above 0 and below 2: steps diverge from 2 on", lambda alpha: 0.0 < alpha < 2.0
 )
 
 

@@ -153,7 +153,7 @@ def check_solver(name: str) -> None:
         UnknownName: It is neither.
     """
     if name not in SOLVERS and not is_function(name):
-        hint = "A custom function is given as module:function."
+        hint = "Give a function of your own as module:function."
         raise UnknownName("solver", name, SOLVERS, hint, synonyms=SYNONYMS)
 
 

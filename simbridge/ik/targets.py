@@ -21,7 +21,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.conversion import floats
@@ -144,7 +144,7 @@ def check_joints(name: str, q: Any, n: int) -> Array:
     Raises:
         InvalidParameter: They are not n finite numbers, or one is beyond `MAX_JOINT`.
     """
-    needed = f"{n} finite numbers, none beyond {MAX_JOINT:g}"
+    needed = f"{n} finite numbers, none larger than {MAX_JOINT:g}"
     positions = numbers(name, q, needed).copy()
     if positions.shape != (n,):
         raise InvalidParameter(f"shape of the {name}", positions.shape, f"({n},): {needed}")
@@ -200,11 +200,11 @@ def task_of(robot: Robot, name: str | None = None) -> str:
     """Return the task that a name stands for: the robot's own where the name is empty.
 
     Raises:
-        UnknownName: There is no such task.
+        InvalidChoice: There is no such task.
     """
     task = name or robot.task
     if task not in TASK_ROWS:
-        raise UnknownName("task", task, TASK_ROWS)
+        raise InvalidChoice("task", task, list(TASK_ROWS))
     return task
 
 

@@ -93,8 +93,8 @@ def _write(path: Path, text: str) -> Path:
 def warn_not_kept(directory: Path, reason: str) -> None:
     """Warn that nothing is kept in a directory, once per process."""
     warnings.warn(
-        f"{directory} cannot be written ({reason}): compiled kernels are not kept after this "
-        "process. SIMBRIDGE_CACHE names another directory.",
+        f"{directory} cannot be written ({reason}), so compiled kernels are lost when this "
+        "process ends. Set SIMBRIDGE_CACHE to another directory.",
         stacklevel=6,
     )
 

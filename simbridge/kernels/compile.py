@@ -163,4 +163,4 @@ def _compile_anew(function: Callable[..., Any], signature: Any, keep: bool) -> A
 @lru_cache(maxsize=64)
 def _report_compiling(purpose: str) -> None:
     """Report that something is compiled, once per process and purpose."""
-    warnings.warn(f"Compiling the {purpose}: a few seconds, once.", stacklevel=6)
+    warnings.warn(f"Compiling the {purpose} (first run only, a few seconds) ...", stacklevel=6)

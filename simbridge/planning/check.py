@@ -87,7 +87,7 @@ class Remedies(NamedTuple):
         """
         if self.replayed:
             return (
-                "These setpoints are replayed as they were; those of a live session jump where its "
+                "These setpoints are replayed unchanged; those of a live session jump where the "
                 "controller paused or stopped the arm."
             )
 
@@ -233,7 +233,7 @@ def check_positions(
         values=joints,
         limits=limits,
         exceeds=np.isnan(joints),
-        sentence="{joint} would be at {value}, which is no position",
+        sentence="{joint} would be at {value}, which is not a valid position",
         remedy="Use another --solver.",
     )
     _refuse_first(robot, period, not_a_number)
@@ -276,10 +276,10 @@ def check_predicted_velocity(
         limits=robot.max_velocity,
         exceeds=speed > robot.max_velocity * ROUNDING_FACTOR,
         sentence=(
-            "servoj would overshoot: it would move {joint} at {value:.3f} rad/s, past its limit of "
-            "{limit:.3f} rad/s, which the setpoints keep"
+            "servoj would overshoot: it would move {joint} at {value:.3f} rad/s, exceeding its "
+            "limit of {limit:.3f} rad/s, although the setpoints respect it"
         ),
-        remedy=remedies.advice(f"Slow it down to {advised:.2g} of its speed"),
+        remedy=remedies.advice(f"Slow it down to {advised:.2g} times its speed"),
         cycle=cycle,
     )
     _refuse_first(robot, period, check)
@@ -343,7 +343,7 @@ def _advise_speed(robot: Robot, rates: SetpointRates, max_tool_speed: float) -> 
     # be right.
     if rates.jumps.max() * advised > ADVISED_JUMP_FRACTION * robot.max_velocity_jump:
         return "Slow it down"
-    return f"Slow it down to {advised:.2g} of its speed"
+    return f"Slow it down to {advised:.2g} times its speed"
 
 
 def _check_velocity(robot: Robot, period: float, rates: SetpointRates, *, advice: str) -> None:
@@ -355,8 +355,8 @@ def _check_velocity(robot: Robot, period: float, rates: SetpointRates, *, advice
         limits=robot.max_velocity,
         exceeds=rates.speed > robot.max_velocity * ROUNDING_FACTOR,
         sentence=(
-            "{joint} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the "
-            f"worst of the plan is {worst_ratio:.2f} times a limit"
+            "{joint} would move at {value:.3f} rad/s, exceeding its limit of {limit:.3f} rad/s; "
+            f"the worst violation is {worst_ratio:.3g} times the limit"
         ),
         remedy=advice,
         samples_before=1,
@@ -375,7 +375,7 @@ def _check_velocity_jump(
         exceeds=rates.jumps > robot.max_velocity_jump * ROUNDING_FACTOR,
         sentence=(
             "the velocity of {joint} would jump by {value:.3f} rad/s within one period; "
-            "{limit:.3f} rad/s are allowed"
+            "at most {limit:.3f} rad/s is allowed"
         ),
         remedy=remedies.advice("Slow it down", "round the corner", "lower the solver's kp"),
     )
@@ -400,7 +400,8 @@ def _check_acceleration(
         limits=max_acceleration,
         exceeds=acceleration > allowed * ROUNDING_FACTOR,
         sentence=(
-            "{joint} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
+            "{joint} would accelerate at {value:.1f} rad/s^2, exceeding the limit of "
+            "{limit:.1f} rad/s^2"
         ),
         remedy="Slow it down (--speed-scale).",
         samples_before=1,
@@ -417,7 +418,9 @@ def _check_torque(robot: Robot, period: float, setpoints: Array) -> None:
         values=torque,
         limits=robot.max_effort,
         exceeds=torque > robot.max_effort,
-        sentence="{joint} would need {value:.0f} N m to hold the posture; it has {limit:.0f} N m",
+        sentence=(
+            "{joint} would need {value:.0f} N m to hold the posture; its limit is {limit:.0f} N m"
+        ),
         remedy="Reduce the payload (--payload) or keep the arm closer to its base.",
     )
     _refuse_first(robot, period, check)
@@ -432,7 +435,7 @@ def _check_tool_speed(
         values=rates.tool_speed,
         limits=max_tool_speed,
         exceeds=rates.tool_speed > max_tool_speed * ROUNDING_FACTOR,
-        sentence="the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed",
+        sentence="the tool would move at {value:.3f} m/s; at most {limit:.3f} m/s is allowed",
         remedy=advice,
         samples_before=1,
     )

@@ -218,7 +218,7 @@ def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> Limi
     if excess.quantity == "rounding":
         rounding = f"{1e3 * excess.value:.2f} mm"
         allowed = f"{1e3 * excess.limit:.2f} mm"
-        problem = f"feedforward would round the path by {rounding}; {allowed} are allowed"
+        problem = f"feedforward would round the path by {rounding}; at most {allowed} is allowed"
         remedy = "round the corner, allow more (--corner-tolerance)"
     elif excess.quantity == "acceleration":
         problem = (
@@ -228,19 +228,19 @@ def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> Limi
         remedy = "round the corner"
     else:
         problem = (
-            f"the command for {joint} would lead the arm by {excess.value:.3f} rad; "
-            f"{excess.limit:g} rad are allowed. Commands lead by the lookahead times the velocity: "
+            f"the command for {joint} would lead the arm by {excess.value:.3f} rad; at most "
+            f"{excess.limit:g} rad is allowed. Commands lead by the lookahead times the velocity: "
             f"with {law.lookahead:g} s a joint may move at {excess.limit / law.lookahead:.2g} "
             "rad/s at most"
         )
         remedy = "use a shorter lookahead (--servo-lookahead)"
 
-    advice = f"{remedy}, or go without feedforward."
+    advice = f"{remedy}, or turn feedforward off."
     if speed:
         # Solved again at that speed, the motion has other samples at its corners: some room is left
         # for that.
         advised = math.floor(95.0 * speed) / 100.0
-        advice = f"slow it down to {advised:g} of its speed (--speed-scale), {advice}"
+        advice = f"slow it down to {advised:g} times its speed (--speed-scale), {advice}"
 
     time = excess.sample * law.cycle
     return LimitExceeded(

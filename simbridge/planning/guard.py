@@ -254,7 +254,7 @@ class Guard:
             has = f"{self._robot.name} has {joints} joints"
             raise self._violation(f"A {name} of shape {q.shape} {refused}: {has}.", rule="shape")
         if not np.isfinite(q).all():
-            message = f"A {name} that is not finite {refused}: {q.tolist()}."
+            message = f"A {name} with values that are not finite {refused}: {q.tolist()}."
             raise self._violation(message, rule="finite")
 
         q.setflags(write=False)

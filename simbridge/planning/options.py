@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
 from simbridge.planning.option_field import (
     describe_fields,
     literal_choices,
@@ -82,8 +82,9 @@ class Options:
     )
     base_frame: str | None = planned_option(
         None,
-        "What a file calls the arm's base, where that is not base_link: left_base_link. A bag's tf "
-        "places the poses in it. With --frame base it is the pendant's base.",
+        "The file's name for the arm's base frame, if it is not base_link (left_base_link, for "
+        "example). The tf of a bag transforms the poses into it. With --frame base, it is the "
+        "pendant's base frame.",
         "NAME",
         "base_link",
     )
@@ -100,14 +101,15 @@ class Options:
     )
     topic: str | None = planned_option(
         None,
-        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), "
+        "Topic of a ROS bag (/tf:child for a tf frame, /poses:2 for one pose of a PoseArray), "
         "rigid body of motion capture, or array of pose matrices in an npz file.",
         "NAME",
         "the only one",
     )
     frames: tuple[str, ...] = planned_option(
         (),
-        "Two frames of tf in a bag: the poses of CHILD in PARENT, transforms between them chained.",
+        "Two tf frames in a bag: read the poses of CHILD in PARENT, chaining the "
+        "transforms between them.",
         "PARENT CHILD",
         "none",
     )
@@ -119,33 +121,35 @@ class Options:
         "by their names",
     )
     rate: float | None = planned_option(
-        None, "Samples per second of a file without times.", "HZ", "none"
+        None, "Samples per second, for a file without times.", "HZ", "none"
     )
     gaps: Gaps | None = planned_option(
         None,
-        "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, "
-        "or split (only the longest piece).",
+        "What to do about gaps of more than 10 sample periods in a file: refuse the file, hold "
+        "the last pose, interpolate, or split it there and use the longest piece.",
         unset="refuse",
     )
     reference: AnyPath | None = option(
         None,
-        "File of the true motion, of which the file's poses are noisy samples: errors are measured "
-        "from it. It is read and placed like the file.",
+        "File of the true motion, if the trajectory file holds noisy samples of it: errors are "
+        "measured from the true motion. It is read and placed like the trajectory file.",
         "FILE",
         "the file itself",
         table="scenario",
     )
     reference_offset: float | None = option(
         None,
-        "Seconds to add to the times of --reference, where its clock is not the file's.",
+        "Seconds to add to the times of --reference, if its clock differs from the "
+        "trajectory file's.",
         "SECONDS",
         "0",
         table="scenario",
     )
     column: Column | None = planned_option(
         None,
-        "What of a controller's recording is the trajectory (CSV with UR's field names); or "
-        "joints: those of the arm in a table or bag that has poses, too.",
+        "Which columns of a controller's recording (CSV with UR's field names) are the "
+        "trajectory; or joints: the arm's joint positions, from a table or bag that also has "
+        "poses.",
         unset="poses, else joints",
         flag="from",
     )
@@ -195,21 +199,21 @@ class Options:
     )
     on_limits: OnLimits | None = option(
         None,
-        "refuse: refuse a plan past a limit of velocity, velocity jump or tool speed; limit: slow "
-        "such setpoints down, and keep the acceleration limit, too.",
+        "refuse: refuse a plan that exceeds a limit on velocity, velocity jump or tool speed; "
+        "limit: slow such setpoints down, and respect the acceleration limit as well.",
         unset="the scenario's",
     )
     start: StartChoice | None = option(
         None,
-        "Where the plan begins: home's branch of the inverse kinematics, or (auto) other whole "
-        "turns or another branch where home's is refused.",
+        "Where the plan starts: on home's branch of the inverse kinematics (home); or, if that is "
+        "refused, whole turns away or on another branch (auto).",
         unset="auto in simulation; home on ursim and real",
     )
     speed_scale: float = option(
         1.0, "Playback speed: 0.2 is a fifth of the trajectory's.", "FACTOR", table="scenario"
     )
     max_tool_speed: float | None = option(
-        None, "Largest speed of the TCP.", "M/S", "the robot's; 0.25 on real"
+        None, "Maximum TCP speed.", "M/S", "the robot's; 0.25 on real"
     )
     floor: Floor | None = option(
         None,
@@ -218,11 +222,14 @@ class Options:
         "the cell's, else 0",
         read=read_floor,
     )
-    realtime: bool = run_option(False, "Pace the simulation by the wall clock.", table="backend")
-    gui: bool = run_option(False, "Open the simulator's window (paced by the wall clock).")
+    realtime: bool = run_option(
+        False, "Run the simulation in real time, paced by the wall clock.", table="backend"
+    )
+    gui: bool = run_option(False, "Open the simulator's window (runs in real time).")
     tolerance: tuple[float, float] | None = run_option(
         None,
-        "Largest RMS of the tracking error, position and rotation; beyond it the exit status is 1.",
+        "Largest RMS tracking error that is acceptable, position and rotation; if it "
+        "is exceeded, the exit status is 1.",
         "MM DEG",
         "not checked",
         units=(1e-3, math.radians(1.0)),
@@ -239,52 +246,53 @@ class Options:
     )
     servo: Servo | None = shared_option(
         None,
-        "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at "
-        "gain 300 (docs/validation.md), or by an ideal servo, for other arms and for work on "
-        "solvers.",
-        unset="servoj for a UR arm or with options of servoj, else ideal",
+        "How the simulated arm follows commands: servoj, UR's servo law, verified on a real UR5e "
+        "at gain 300 (docs/validation.md); or ideal, an ideal servo, for other arms and for work "
+        "on solvers.",
+        unset="servoj for a UR arm or with servoj options, else ideal",
     )
     servo_gain: float | None = shared_option(
-        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}"
+        None, "servoj gain (stiffness), 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}"
     )
     servo_lookahead: float | None = shared_option(
         None,
-        "servoj's lookahead, by which the arm trails a steady motion, 0.03 to 0.2 s.",
+        "servoj lookahead, 0.03 to 0.2 s; the arm lags steady motion by about this time.",
         "S",
         unset=f"the plant's, or {LOOKAHEAD:g}",
     )
     plant: AnyPath | None = shared_option(
         None,
-        "The arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag "
-        "of the simulated arm and for feedforward; a controller's servoj gets this gain and "
-        "lookahead.",
+        "The arm's servo as measured by `simbridge identify --out`: gain, lookahead, phase and "
+        "joint lag for the simulated arm and for feedforward. On a controller, servoj uses this "
+        "gain and lookahead.",
         "PLANT.TOML",
         "none",
     )
     base: str | None = shared_option(
-        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root"
+        None, "Link of a URDF that is the arm's base.", "LINK", "base_link, else the root"
     )
     tip: str | None = shared_option(
         None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end"
     )
     package: tuple[str, ...] = shared_option(
         (),
-        "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
+        "Directory of a ROS package that a URDF's meshes or $(find NAME) refer to; "
+        "separate several by commas.",
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
         read=read_packages,
     )
     xacro_arg: tuple[str, ...] = shared_option(
         (),
-        "Value of an argument of a xacro file; repeat the flag for others.",
+        "Value of a xacro argument; repeat the flag for more arguments.",
         "NAME=VALUE",
         "the file's defaults",
         repeats=True,
     )
     feedforward: Switch | None = planned_option(
         None,
-        "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the "
-        "arm does not lag.",
+        "on: compensate for servo lag by sending commands that lead the setpoints, computed with "
+        "the inverse of servoj's law.",
         unset="the cell's, else off",
     )
     corner_tolerance: float | None = planned_option(
@@ -295,20 +303,26 @@ class Options:
         units=(1e-3,),
     )
     on_scaling: OnScaling = run_option(
-        "follow", "When the controller scales the speed: follow it in time, or stop the arm."
+        "follow",
+        "If the controller scales the speed: slow the trajectory down with it "
+        "(follow), or stop the arm.",
     )
     on_pause: OnPause = run_option(
-        "wait", "When the program is paused at the pendant: wait and go on from rest, or end."
+        "wait",
+        "If the program is paused at the pendant: wait and continue from rest, or end the run.",
     )
     realtime_priority: int = run_option(
         0,
-        "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the "
-        "ordinary scheduler.",
+        "Real-time priority of the process that sends setpoints to a controller, 1 to 99; 0 for "
+        "ordinary scheduling.",
         "N",
     )
-    label: str = run_option("", "A name for the run, for lists and its page.", "TEXT", "none")
+    label: str = run_option(
+        "", "A name for the run, shown in lists and on its page.", "TEXT", "none"
+    )
     yes: bool = run_option(
-        False, "Do not ask before a real arm moves if the cell file matches the controller."
+        False,
+        "Move a real arm without asking for confirmation, if the cell file matches the controller.",
     )
 
     def __post_init__(self) -> None:
@@ -316,7 +330,7 @@ class Options:
         for name, choices in _choices().items():
             value = getattr(self, name)
             if value is not None and value not in choices:
-                raise UnknownName(name.replace("_", "-"), str(value), choices)
+                raise InvalidChoice(name.replace("_", "-"), str(value), choices)
 
         # These check themselves.
         _ = self.reading
@@ -477,10 +491,10 @@ class Options:
             raise InvalidParameter("largest tool speed", self.max_tool_speed, needed)
 
         if self.reference is not None and self.sampling is not None:
-            needed = "left out with --reference: the file's poses are the samples already"
-            raise InvalidParameter("sampling of targets", "chosen", needed)
+            needed = "left out with --reference: the file's poses already are the samples"
+            raise InvalidParameter("sampling of targets", "one", needed)
 
-        mass = "a mass in kg, not negative"
+        mass = "a non-negative mass in kg"
         if self.payload is not None and not 0.0 <= self.payload < math.inf:
             raise InvalidParameter("payload", self.payload, mass)
         if not 0.0 <= self.unmodelled_payload < math.inf:
@@ -497,11 +511,11 @@ class Options:
             raise InvalidParameter("host", self.host, needed)
 
         if self.corner_tolerance is not None and not 0.0 <= self.corner_tolerance < math.inf:
-            needed = "a length in m, not negative"
+            needed = "a non-negative length in m"
             raise InvalidParameter("corner tolerance", self.corner_tolerance, needed)
         for part in self.tolerance or ():
             if not 0.0 <= part < math.inf:
-                raise InvalidParameter("tolerance", part, "two numbers, none of them negative")
+                raise InvalidParameter("tolerance", part, "two non-negative numbers")
 
         if len(self.tcp):
             needed_tcp = requirement("tcp", self.tcp)

@@ -19,7 +19,7 @@ from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
 # What is said before a placement that was searched for.
-PLACEMENT_IS_A_GUESS = "The nearest placement in reach (a guess, not your cell):"
+PLACEMENT_IS_A_GUESS = "The nearest reachable placement (a guess, not taken from your cell):"
 
 # Samples that are solved for each candidate, and for each placement that is suggested.
 CANDIDATE_SAMPLES = 12

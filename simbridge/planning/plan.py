@@ -47,10 +47,13 @@ class Start:
         flag = home_flag(self.joints)
         if self.is_other_turn:
             return (
-                f"The plan begins in home's posture, but whole turns away: {flag}. Begun at home's "
-                f"own turns it was refused: {reason}"
+                f"The plan starts in home's posture, but whole turns away: {flag}. Starting from "
+                f"home itself was refused: {reason}"
             )
-        return f"The plan begins on another branch, that of {flag}. Home's was refused: {reason}"
+        return (
+            f"The plan starts on another branch, that of {flag}. Home's branch was "
+            f"refused: {reason}"
+        )
 
     @property
     def offer(self) -> str:
@@ -58,10 +61,10 @@ class Start:
         flag = home_flag(self.joints)
         if self.is_other_turn:
             return (
-                f"The same posture begun whole turns away, at {flag} would pass: give that flag, "
-                "or --start auto."
+                f"Starting in the same posture, but whole turns away, would pass: use {flag} or "
+                "--start auto."
             )
-        return f"The branch at {flag} would pass: give that flag, or --start auto."
+        return f"Starting on another branch would pass: use {flag} or --start auto."
 
 
 def home_flag(joints: Array) -> str:
@@ -228,8 +231,8 @@ class Plan:
         """
         if self.checksum != checksum:
             needed = (
-                f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes "
-                "those of a run)"
+                f"made for this robot and TCP: its kinematics are {checksum[:12]} (--kinematics "
+                "RUN uses those of a run)"
             )
             raise InvalidParameter("plan", self.checksum[:12], needed)
         if not abs(self.period - period) <= PERIOD_ROUNDING_S:

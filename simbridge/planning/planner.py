@@ -71,7 +71,8 @@ MAX_UNWOUND_TURNS = 6
 
 # What helps where recorded joint positions are outside of the range of a joint.
 RECORDED_OUTSIDE = (
-    "These positions are followed as they were recorded: choose the arm that they are of (--robot)."
+    "These joint positions are followed as recorded: choose the arm they were recorded "
+    "on (--robot)."
 )
 
 # Predicts the joint targets that the servo law makes of setpoints (T, n), rad.
@@ -465,7 +466,7 @@ def _count_samples(trajectory: Trajectory, period: float) -> int:
         raise InvalidTrajectory(
             f"it lasts {trajectory.duration:.4g} s, which is {periods:.3g} control periods of "
             f"{period:g} s; at most {MAX_SAMPLES:.0e} can be planned. Are its times in seconds, "
-            "and is the speed scale as meant?",
+            "and is the speed scale as intended?",
             field="time",
             source=trajectory.source,
         )

@@ -115,7 +115,7 @@ class Scenario:
         is_function = callable(self.solver) and not isinstance(self.solver, type)
         is_solver = isinstance(self.solver, tuple(SOLVERS.values())) or is_function
         self._require(
-            "solver", is_solver, "settings, as of ForwardDynamicsParameters, or a function"
+            "solver", is_solver, "settings, such as ForwardDynamicsParameters, or a function"
         )
 
         is_sampling = self.sampling is None or isinstance(self.sampling, Sampling)
@@ -194,7 +194,7 @@ def load_scenario(
 
     is_bare_name = not path.suffix and os.sep not in text
     if is_bare_name and not path.exists():
-        hint = "A custom script or file is given by its path: ./mine.py."
+        hint = "Give a script or file of your own by its path, such as ./mine.py."
         raise UnknownName("scenario", text, builtin_files, hint)
 
     if path.suffix == ".py":
@@ -282,7 +282,7 @@ def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: b
         _check_joints_are_not_moved(path, reading)
         is_placed = True
     if reading.base_frame is not None and not recording.frame:
-        raise InputFileError(path, "it names no frame of its poses; omit --base-frame")
+        raise InputFileError(path, "it does not name the frame of its poses; omit --base-frame")
     if is_placed:
         reading = replace(reading, frame="base_link")
     return _FileMotion(motion, recording, reading)
@@ -293,8 +293,8 @@ def _check_joints_are_not_moved(path: Path, reading: ReadOptions) -> None:
     if reading.places or reading.base_frame is not None:
         raise InputFileError(
             path,
-            "recorded joint positions are where they are: omit --transform, --anchor, --frame and "
-            "--base-frame",
+            "recorded joint positions cannot be placed elsewhere: omit --transform, --anchor, "
+            "--frame and --base-frame",
         )
 
 
@@ -331,7 +331,7 @@ def _read_samples(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: 
     if reading.column not in (None, "joints"):
         raise InputFileError(
             path,
-            f"this is not a controller's recording, so that it has no {reading.column} (--from); "
+            f"this is not a controller's recording, so it has no {reading.column} (--from); "
             "--from joints reads the positions of the arm's joints",
         )
 
@@ -387,7 +387,7 @@ def _controller_column(path: Path, reading: ReadOptions) -> Column:
         return joints[0]
     if asks_for_joints:
         choice = f"choose --from {' or '.join(JOINT_COLUMNS)}"
-        reason = f"it has both, the joints' targets and their positions: {choice}"
+        reason = f"it has both target and actual joint positions: {choice}"
         raise InputFileError(path, reason if joints else "it has neither actual_q nor target_q")
     return reading.column or "actual_TCP_pose"
 
@@ -395,12 +395,12 @@ def _controller_column(path: Path, reading: ReadOptions) -> Column:
 def _check_joint_positions(path: Path, robot: Robot, column: Column, q: Array) -> None:
     """Refuse joint positions q (T, n) of another arm, or in another unit than rad."""
     if robot.n != q.shape[1]:
-        reason = f"its {q.shape[1]} joints are not those of {robot.name}"
+        reason = f"its {q.shape[1]} joints do not match those of {robot.name}"
         raise InputFileError(path, reason, field=column)
 
     # The last joint of some arms turns without end.
     if np.abs(q[:, :-1]).max() > MAX_PLAUSIBLE_POSITION:
-        reason = "joint positions of more than a turn: are they in degrees?"
+        reason = "joint positions exceed a full turn: are they in degrees?"
         raise InputFileError(path, reason, field=column)
 
 
@@ -421,7 +421,7 @@ def _run_script(path: Path, robot: Robot) -> Scenario:
         ScenarioError: The script fails, or does not define the function.
     """
     if not path.is_file():
-        raise ScenarioError(path, "there is no such file")
+        raise ScenarioError(path, "file not found")
 
     module_name = _module_name(path)
     scenario = None

@@ -170,9 +170,9 @@ def advise_range(robot: Robot, solution: Array) -> str:
         travel = _format_position(robot, joint, highest[joint] - lowest[joint])
         width = robot.position_max[joint] - robot.position_min[joint]
         return (
-            f"No start on this branch fits: {robot.joint_names[joint]} moves over {travel}, and "
-            f"its range is {_format_position(robot, joint, width)} wide. Divide the motion, or let "
-            "it turn back."
+            f"No start on this branch works: {robot.joint_names[joint]} travels {travel}, but its "
+            f"range is only {_format_position(robot, joint, width)} wide. Split the motion, or "
+            "let it turn back."
         )
 
     # Then one that fits its range, but not at a whole turn from here.
@@ -185,8 +185,8 @@ def advise_range(robot: Robot, solution: Array) -> str:
         first = _format_position(robot, joint, solution[0, joint] + min_shift[joint])
         last = _format_position(robot, joint, solution[0, joint] + max_shift[joint])
         return (
-            f"Other whole turns do not help: {robot.joint_names[joint]} moves over {travel}, and "
-            f"must begin between {first} and {last} to stay in its range. Rotate or move the "
+            f"Other whole turns do not help: {robot.joint_names[joint]} travels {travel}, so it "
+            f"must start between {first} and {last} to stay in its range. Rotate or move the "
             "trajectory so that it does."
         )
     return MOVE_IT
@@ -217,7 +217,7 @@ def _is_within_tolerance(distance: float, angle: float) -> bool:
 def _explain_unattained_start(robot: Robot, solution: Solution) -> TargetOutOfReach:
     """Return the error for the nearest posture to the first target."""
     residual = pose_residual(solution.distance, solution.angle)
-    reason = f"the nearest posture found to the first target stays {residual} away"
+    reason = f"the closest reachable pose is {residual} away from the first target"
 
     if _is_within_tolerance(solution.distance, solution.angle):
         outside = np.flatnonzero(
@@ -226,7 +226,7 @@ def _explain_unattained_start(robot: Robot, solution: Solution) -> TargetOutOfRe
         positions = join_words(
             [f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside]
         )
-        reason = f"the first target can only be attained outside of the joint limits ({positions})"
+        reason = f"the first target can only be reached outside the joint limits ({positions})"
 
     return TargetOutOfReach(
         f"The plan was refused: {reason}. {MOVE_IT}",

@@ -232,5 +232,5 @@ class Layout:
             raise ValueError(f"a message is not {size} bytes long")
         columns = self._records.decode(b"".join(messages))
         if columns is None:
-            raise ValueError("a message has other names or lengths than the first")
+            raise ValueError("a message has different names or lengths from the first")
         return columns

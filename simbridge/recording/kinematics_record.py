@@ -117,4 +117,7 @@ def describe_kinematics(kinematics: KinematicsSummary) -> str:
         return text
     distance = millimetres(difference["position_m"])
     angle = milliradians(difference["rotation_rad"])
-    return f"{text}; at the tool at most {distance} mm and {angle} mrad from the controller's own"
+    return (
+        f"{text}; at the tool, they differ by at most {distance} mm and {angle} mrad from "
+        "the controller's own"
+    )

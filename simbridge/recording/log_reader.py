@@ -322,7 +322,7 @@ def _read_header(path: Path, records: Iterator[McapRecord | Columns]) -> LogHead
             if record.name == LAYOUT:
                 break
     if METADATA not in header or LAYOUT not in header:
-        raise LogReadError(path, "it is another kind of file, or the run was killed as it began.")
+        raise LogReadError(path, "it is another kind of file, or the run was killed at its start.")
 
     layout = header[LAYOUT]
     version = layout.get("version", "")

@@ -106,7 +106,7 @@ class RunDirectory:
         except SimbridgeError:
             if self.path.is_dir():
                 raise
-            raise OutputError(self.path, "it was deleted or moved while the run went on") from None
+            raise OutputError(self.path, "it was deleted or moved during the run") from None
 
     @staticmethod
     def open(path: str | Path) -> RunDirectory:
@@ -117,7 +117,7 @@ class RunDirectory:
         """
         directory = RunDirectory(Path(path))
         if not directory.path.is_dir():
-            raise NotARun(path, "", "there is no such directory")
+            raise NotARun(path, "", "directory not found")
 
         if is_of_repeats(directory.path):
             first = repeats_in(directory.path)[0].path
@@ -254,9 +254,9 @@ class RunDirectory:
             return str(self.summary()["outcome"])
         except (NotARun, KeyError, TypeError):
             if not complete:
-                return "the log was not closed: the run was killed, or still goes on"
+                return "the log was not closed: the run was killed, or is still in progress"
             if not arrived:
-                return "the log ends before the plan does, and the reason was not recorded"
+                return "the log ends before the plan does, and no reason was recorded"
             return "completed"
 
     def write_report(self, page: str) -> None:

@@ -46,8 +46,8 @@ def plant_notes(backend: BackendRecord, robot: str) -> list[str]:
     if backend.plant_robot is None or backend.plant_robot == robot:
         return []
     return [
-        f"{backend.plant_file} was identified on a {backend.plant_robot}, but this run is of a "
-        f"{robot}: a prediction for this arm needs its own recording (simbridge identify)."
+        f"{backend.plant_file} was identified on a {backend.plant_robot}, but this run is for a "
+        f"{robot}: to predict this arm, identify it from its own recording (simbridge identify)."
     ]
 
 

@@ -179,7 +179,7 @@ def _number_fault(value: object) -> str:
         if math.isnan(value):
             return "is not a number"
         if MAX_QUANTITY < abs(value) < math.inf:
-            return f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
+            return f"is {value:g}; values larger than {MAX_QUANTITY:g} are not accepted"
     if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
-        return f"is {unquoted(value)}, which is not an integer of TOML"
+        return f"is {unquoted(value)}, which is not a TOML integer"
     return ""

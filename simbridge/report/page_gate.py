@@ -54,7 +54,7 @@ class PageGate:
             origins: The values of its Origin headers.
         """
         if len(hosts) != 1:
-            return "A request names the host exactly once."
+            return "A request must name the host exactly once."
         host = hosts[0].lower()
 
         if not self.any_host and not names_this_computer(host):
@@ -64,14 +64,14 @@ class PageGate:
         # socket.
         page_origins = (f"http://{host}", f"https://{host}")
         if any(origin.lower() not in page_origins for origin in origins):
-            return "A page of another origin has no access."
+            return "Pages from other origins have no access."
 
         token, _ = split_path(path)
         # Compared in constant time, so that the time of an answer tells nothing of the token.
         if not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
             return (
-                "Open the whole address that simbridge printed: its path is the token that gives "
-                "access."
+                "Open the complete address that simbridge printed: its path contains the access "
+                "token."
             )
         return ""
 

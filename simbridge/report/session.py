@@ -56,9 +56,9 @@ _FATES = {
 }
 # The meaning of each cause's number.
 MEANINGS = {
-    "joint_velocity": "share of the joint's limit",
+    "joint_velocity": "fraction of the joint's limit",
     "acceleration": "largest acceleration of a joint",
-    "joint_limit": "room left in the joint's range",
+    "joint_limit": "distance to the end of the joint's range",
     "tool_speed": "at its limit",
     "singularity": "smallest singular value",
     "obstacle": "distance left",
@@ -88,7 +88,7 @@ Phase = tuple[float, float, str]
 
 _SPEED_LEGEND = (
     LegendEntry("controller's speed factor", SETPOINT),
-    LegendEntry("share of the wanted step that was made", SOLVER, "thin"),
+    LegendEntry("fraction of the requested step executed", SOLVER, "thin"),
 )
 
 
@@ -123,7 +123,7 @@ def session_part(session: SessionFigures) -> dict[str, Any]:
 
 def _sentences(session: SessionFigures, phases: Sequence[Phase]) -> list[str]:
     """Return the states, the rejected inputs, and what the log lacks, as sentences."""
-    sentences = [_states(phases)] if phases else ["It was never engaged: nothing moved."]
+    sentences = [_states(phases)] if phases else ["The session was never engaged: nothing moved."]
 
     rejected = [record for record in session.inputs if record.fate == "rejected"]
     reasons = Counter(record.cause["kind"] if record.cause else "malformed" for record in rejected)
@@ -143,7 +143,7 @@ def _states(phases: Sequence[Phase]) -> str:
     durations = _durations(phases)
     longest_first = sorted(durations, key=durations.__getitem__, reverse=True)
     states = [f"{name} {durations[name]:.2f}{NO_BREAK}s" for name in longest_first]
-    return f"Its states: {', '.join(states)}."
+    return f"Time in each state: {', '.join(states)}."
 
 
 def _durations(phases: Sequence[Phase]) -> dict[str, float]:
@@ -316,9 +316,11 @@ def _speed(session: SessionFigures) -> Markup:
     step_percentage = session.log.live["speed"] * 100.0
     rate_percentage = session.log.live["rate"] * 100.0
     lines = [
-        Line("share of the wanted step", SOLVER, stamps, step_percentage, 1.2),
+        Line("fraction of the requested step", SOLVER, stamps, step_percentage, 1.2),
         Line("controller's speed factor", SETPOINT, stamps, rate_percentage, 1.8),
     ]
     panel = linear_panel("Speed (%)", f"{NO_BREAK}%", lines)
     chart = Chart([panel], stamps, SPEED_HEIGHT)
-    return wide_chart("speed", "Speed factor and share of the wanted step over time", chart)
+    return wide_chart(
+        "speed", "Speed factor and fraction of the requested step executed, over time", chart
+    )

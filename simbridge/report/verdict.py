@@ -102,7 +102,7 @@ def headline(summary: Summary) -> str:
     """Return a sentence to be quoted: the prediction or measurement, and its plant."""
     if "tracking_error" not in summary:
         arm = summary["robot_title"]
-        return f"The {arm} tracked nothing of {subject_of(summary)}: no sample was recorded."
+        return f"The {arm} did not track {subject_of(summary)}: no sample was recorded."
 
     uncertainty = summary["uncertainty"]
     deviation = None if uncertainty is None else uncertainty["position_m"]
@@ -307,7 +307,7 @@ def _advice_on(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, floa
     name = names.get(part.name, f"the {part.name}")
     percentage = round(100.0 * ratio)
     if percentage > 100:
-        text = f"The {kind} error comes from {name}, and other parts cancel some of it"
+        text = f"The {kind} error comes from {name}; other parts cancel some of it"
     else:
         text = f"{percentage}{NO_BREAK}% of the {kind} error comes from {name}"
     evidence = _evidence(summary, part, kind)
@@ -322,7 +322,7 @@ def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
         return f"{summary['limited_samples']} of {counted(summary['samples'], 'setpoint')} changed"
     saturated = summary["saturated_samples"]
     if part.name in ("plant", "rest") and saturated:
-        return f"a torque at its limit in {saturated} of {counted(summary['samples'], 'sample')}"
+        return f"torque at its limit in {saturated} of {counted(summary['samples'], 'sample')}"
     delay = getattr(part_delays(summary, kind), part.attribute)
     return f"a lag of {_ms(delay)}" if delay is not None and delay >= LEAST_LAG else ""
 
@@ -330,12 +330,12 @@ def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
 def _options(summary: Summary, part: ErrorPart) -> str:
     """Return the options that affect a part of the error, as a clause."""
     if part.name == "sampling":
-        return "--hold and --sample-rate affect it"
+        return "try --hold linear or a higher --sample-rate"
     if part.name == "solver":
         return _solver_options(summary["solver"])
     if part.name == "limiter":
         if summary["inputs"]:
-            return "the limits of the session affect it"
+            return "relax the session's limits or send slower inputs"
         return "--speed-scale below 1 reduces it"
     return _plant_options(summary, part)
 
@@ -366,20 +366,20 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
     check = summary["servo_law"]
     if check is not None and check["holds"] is False and check["gain"] is not None:
         return (
-            "the controller's tuning is not the configured one: --servo-gain and "
-            "--servo-lookahead affect it"
+            "the controller's tuning differs from the configured one: check --servo-gain and "
+            "--servo-lookahead"
         )
 
     if is_servo_law:
         if summary["inputs"] is not None:
-            return "--lead, --servo-gain and --servo-lookahead affect it"
+            return "try --lead on, a higher --servo-gain or a shorter --servo-lookahead"
         if summary["feedforward"]:
             return "--speed-scale below 1 reduces it"
         return "--feedforward on compensates for it"
 
     if is_simulated(summary["backend"]):
-        return "no option affects it"
-    return "no option affects it; `simbridge identify RUN` shows what the run says of the arm"
+        return "no option reduces it"
+    return "no option reduces it; `simbridge identify RUN` shows what the run reveals about the arm"
 
 
 def delay_sentences(summary: Summary) -> str:
@@ -654,7 +654,7 @@ def pause_sentence(pauses: Pauses) -> str:
     """Return a sentence about the number and the length of the program's pauses."""
     times = counted(pauses["count"], "time")
     total = f"{pauses['duration_s']:.1f}{NO_BREAK}s"
-    return f"The controller's program was paused {times}, for {total} in all."
+    return f"The controller's program was paused {times}, for a total of {total}."
 
 
 def _limiter_caution(evaluation: Evaluation) -> str:
@@ -664,8 +664,8 @@ def _limiter_caution(evaluation: Evaluation) -> str:
     percentage = significant(100.0 * count / len(limited), 2, 1)
     return (
         f"The limiter changed {count} of {counted(len(limited), 'setpoint')} "
-        f"({percentage}{NO_BREAK}%), {_times(limited, evaluation.log.stamp)}. "
-        "There the arm was not sent the solver's solution."
+        f"({percentage}{NO_BREAK}%), {_times(limited, evaluation.log.stamp)}. In these, the arm "
+        "was not sent the solver's solution."
     )
 
 
@@ -682,8 +682,8 @@ def _saturation_cautions(evaluation: Evaluation) -> list[str]:
     samples = counted(len(saturated), "sample")
     return [
         f"A joint torque was at its limit in {int(saturated.sum())} of {samples} "
-        f"({join_words(joint_texts)}), {_times(saturated, evaluation.log.stamp)}. "
-        "There the arm could not follow its setpoints."
+        f"({join_words(joint_texts)}), {_times(saturated, evaluation.log.stamp)}. In these, the "
+        "arm could not follow its setpoints."
     ]
 
 

@@ -90,7 +90,7 @@ class ArmDrawing(NamedTuple):
             has_vertices = triangles.min(initial=0) >= 0
             has_vertices = has_vertices and triangles.max(initial=0) < len(vertices)
             if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not has_vertices:
-                raise ValueError(f"mesh {k} is none")
+                raise ValueError(f"mesh {k} is not a valid mesh")
 
             meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
         return ArmDrawing(meshes, int(arrays["triangles"]))
@@ -183,7 +183,7 @@ def _read_drawn_mesh(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
             raise InputFileError(mesh.file, reason)
     except InputFileError as error:
         if mesh.hull is None:
-            warnings.warn(f"A mesh is not drawn. {error}.", stacklevel=2)
+            warnings.warn(f"A mesh could not be drawn: {error}.", stacklevel=2)
             return None
         vertices, triangles = _hull_triangles(mesh.hull, frame)
     return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)

@@ -96,12 +96,12 @@ def calibrate(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
     if robot.calibration == calibration:
         return robot
     if robot.calibration is not None:
-        raise InvalidParameter("robot", "calibrated already", "given with its nominal kinematics")
+        raise InvalidParameter("robot", "a calibrated one", "an arm with nominal kinematics")
 
     rows = len(calibration.d if isinstance(calibration, DhTable) else calibration.frames)
     if rows != robot.n or robot.prismatic.any():
         needed = f"for the {robot.n} joints of {robot.name}"
-        raise InvalidParameter("kinematic table", f"for {rows} joints", needed)
+        raise InvalidParameter("kinematic table", f"one for {rows} joints", needed)
     if isinstance(calibration, DhTable) and _is_nominal(calibration, nominal_dh(robot)):
         return robot
 

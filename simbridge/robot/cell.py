@@ -66,14 +66,15 @@ class Cell:
         "name", "20195500123", "of the arm, as its controller reports it"
     )
     tcp: Six | None = _value("tcp", (0.0,) * 6, "tool centre point in tool0: x y z rx ry rz")
-    payload: float | None = _value("payload", 0.0, "mass of the tool and what it holds")
+    payload: float | None = _value("payload", 0.0, "mass of the tool and its load")
     payload_cog: Vector | None = _value(
         "tool point", (0.0, 0.0, 0.0), "its centre of gravity, in tool0; default: at the TCP"
     )
     mounting: str | Vector | None = _value(
         "mounting",
         "floor",
-        'how base_link is mounted: "floor", "ceiling", "wall" (its y points down), or a rotation',
+        'how base_link is mounted: "floor", "ceiling", "wall" (its y axis points '
+        "down), or a rotation vector",
     )
     floor: Floor | None = _value(
         "floor", 0.0, 'height in base_link of the surface the arm is mounted on, or "none"'
@@ -104,7 +105,7 @@ class Cell:
     feedforward: str | None = _value(
         "switch",
         "off",
-        'whether commands are sent ahead, so that the arm does not lag: "on" or "off"',
+        'whether to compensate for servo lag: "on" or "off"',
     )
     source: Path | None = field(default=None, compare=False)
 
@@ -114,7 +115,7 @@ class Cell:
             if needed is not None:
                 raise InvalidParameter(name, value, needed)
         if self.payload_cog is not None and self.payload is None:
-            needed = "given together with payload, whose centre it is"
+            needed = "given together with payload: it is the payload's centre of gravity"
             raise InvalidParameter("payload_cog", self.payload_cog, needed)
 
         for name, tables in (
@@ -134,7 +135,7 @@ class Cell:
         repeated = find_repeated([name for _, name in zones])
         if repeated is not None:
             field_name, zone_name = zones[repeated]
-            raise InvalidParameter(field_name, zone_name, "a name that is used once")
+            raise InvalidParameter(field_name, zone_name, "a unique name")
 
     def _values(self) -> Iterator[tuple[str, str, Any]]:
         """Iterate over the name, the kind (of `RULES`) and the value of every field and table."""

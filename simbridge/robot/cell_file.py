@@ -14,9 +14,10 @@ from typing import Any, get_type_hints
 import msgspec
 import tomli_w
 
-from simbridge.errors import InvalidParameter
+from simbridge.errors import InvalidParameter, describe_requirement
 from simbridge.files.toml_file import TomlFile
 from simbridge.files.writing import write_file
+from simbridge.quoting import quoted
 from simbridge.robot.cell import Cell
 
 # The first lines of a cell file.
@@ -56,14 +57,15 @@ def load_cell(path: str | os.PathLike[str]) -> Cell:
     if values["calibration"] is not None:
         calibration = Path(os.path.abspath(file.path.parent / values["calibration"]))
         if not calibration.is_file():
-            file.refuse("calibration", f"there is no file {calibration}")
+            file.refuse("calibration", f"file not found: {calibration}")
         values["calibration"] = calibration
 
     try:
         return Cell(**values, source=file.path)
     except InvalidParameter as error:
         value = list(error.value) if isinstance(error.value, tuple) else error.value
-        file.refuse(error.name, f"this is {value}; it must be {error.needed}")
+        shown = quoted(value) if isinstance(value, str) else str(value)
+        file.refuse(error.name, describe_requirement(error.needed, shown))
 
 
 def cell_values(cell: Cell) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _is_radius(radius: float) -> bool:
 
 # For each kind of value, whether a value is valid, and what it must be.
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (_is_name, "a name, without blanks before or behind it"),
+    "name": (_is_name, "a name without leading or trailing blanks"),
     "tcp": (
         _is_tcp,
         f"six finite numbers x y z rx ry rz within {MAX_TOOL_LENGTH:g} m and a full turn, "
@@ -104,7 +104,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "path": (_is_path, "a path"),
     "switch": (_is_switch, "on or off"),
-    "payload": (_is_payload, "a mass in kg, not negative"),
+    "payload": (_is_payload, "a non-negative mass in kg"),
     "mounting": (
         _is_mounting,
         f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)",

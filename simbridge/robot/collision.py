@@ -62,11 +62,16 @@ class Clearance:
 
     @property
     def description(self) -> str:
-        """Such as "link_1 would be 12 mm inside the floor (at least 5 mm are kept)"."""
-        side = "inside" if self.distance < 0.0 else "from"
+        """Such as "link_1 would be 12 mm below the floor (a clearance of 5 mm is required)"."""
+        side = "from"
+        if self.distance < 0.0:
+            side = "below" if self.bodies[1] == FLOOR else "inside"
         depth = f"{abs(self.distance) * 1e3:.0f} mm {side}"
         margin = f"{MARGIN * 1e3:.0f} mm"
-        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} (at least {margin} are kept)"
+        return (
+            f"{self.bodies[0]} would be {depth} {self.bodies[1]} (a clearance of {margin} "
+            "is required)"
+        )
 
 
 @dataclass(frozen=True)
@@ -436,7 +441,7 @@ def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision
     if clearance.zone is not None:
         kind = "keep-out"
         obstacle = clearance.zone
-        remedy = "Move the trajectory away from it, or fix the cell file."
+        remedy = "Move the trajectory away from it, or correct the cell file."
     elif obstacle == FLOOR:
         kind = "floor"
         remedy = (

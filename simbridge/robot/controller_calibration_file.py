@@ -77,7 +77,7 @@ def read_controller_calibration(path: Path) -> ControllerCalibration:
         name = match[1]
         line = text.count("\n", 0, match.start(1)) + 1
         if name in entries:
-            raise InputFileError(path, f"{name} is there twice", line=line, field=name)
+            raise InputFileError(path, f"{name} occurs twice", line=line, field=name)
         entries[name] = match[2].strip()
         lines[name] = line
 

@@ -72,5 +72,5 @@ class FileFaults:
             descriptions.append(f"{position}: {fault.reason}")
         if len(faults) > MAX_DESCRIBED:
             descriptions.append(f"and {len(faults) - MAX_DESCRIBED} more")
-        reason = f"{len(faults)} things are wrong. " + "; ".join(descriptions)
+        reason = f"{len(faults)} errors. " + "; ".join(descriptions)
         raise InputFileError(self._path, reason, line=faults[0].line)

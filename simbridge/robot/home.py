@@ -102,14 +102,14 @@ def with_found_home(robot: Robot) -> Robot:
     notes = robot.notes
     if task != robot.task:
         joints = counted(robot.n, "joint")
-        notes += (f"With {joints} it attains only part of each target: {TASK_WORDS[task]}.",)
+        notes += (f"With {joints}, it can follow only part of each target: {TASK_WORDS[task]}.",)
     robot = replace(robot, task=task)
 
     home = _search_home(robot)
     if home is None:
         note = (
-            "The file has no home, and none was found with room around it: home is the middle of "
-            "the ranges (--home)."
+            "The file defines no home posture, and none with room around it was found: the middle "
+            "of the joint ranges is used (set another with --home)."
         )
         return replace(robot, notes=(*notes, note))
 
@@ -118,10 +118,10 @@ def with_found_home(robot: Robot) -> Robot:
     # Without negative zeros.
     rounded = home.q.round(4) + 0.0
     positions = " ".join(f"{q:.4g}" for q in rounded)
-    size = "the size of" if workspace.scale == 1.0 else f"{workspace.scale:g} times"
+    size = "have" if workspace.scale == 1.0 else f"are scaled to {workspace.scale:g} times"
     note = (
-        f"The file has no home; found, elbow up: --home {positions}, for motions of {size} those "
-        f"of a UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
+        f"The file defines no home posture; this one, elbow up, was found: --home {positions}. "
+        f"Built-in scenarios {size} their UR10 size, centred at ({x:.2f}, {y:.2f}, {z:.2f}) m."
     )
     return replace(robot, home=read_only(home.q), workspace=workspace, notes=(*notes, note))
 

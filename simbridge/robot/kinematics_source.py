@@ -87,8 +87,8 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
     """
     if source == "nominal":
         if robot.calibration is not None:
-            needed = "given with its nominal kinematics"
-            raise InvalidParameter("robot", "calibrated already", needed)
+            needed = "an arm with nominal kinematics"
+            raise InvalidParameter("robot", "a calibrated one", needed)
         return robot
 
     path = Path(source)
@@ -106,7 +106,7 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
     if arm is robot and robot.calibration is None:
         warnings.warn(
             f"{path.name} equals the nominal kinematics of the {robot.title or robot.name}: it "
-            "comes from URSim or is a default, and describes no individual arm.",
+            "comes from URSim or is a default, and does not describe an individual arm.",
             stacklevel=2,
         )
     return arm
@@ -131,7 +131,7 @@ def _read_source(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
     file = TomlFile(path)
     settings = file.decode(SettingsOfRun)
     if settings.robot.name != robot.name:
-        reason = f"that run is of a {settings.robot.name}, this one is for a {robot.name}"
+        reason = f"that run is of a {settings.robot.name}, but this arm is a {robot.name}"
         file.refuse("robot.name", reason)
     if settings.kinematics.ros is not None:
         return settings.kinematics.ros.check(file)
@@ -163,8 +163,11 @@ def _model_hint(path: Path, calibration: DhTable | RosCalibration) -> str:
     if differences is not None:
         origin = "The file states differences, which were added to the nominal table. "
     if names:
-        return f"{origin}It fits a {' or a '.join(names)}: choose that with --robot."
-    return f"{origin}It fits none of the arms in robots/: it is no plausible chain of a UR arm."
+        return f"{origin}It matches a {' or a '.join(names)}: choose that with --robot."
+    return (
+        f"{origin}It matches none of the arms in robots/: it is not a plausible kinematic "
+        "chain of a UR arm."
+    )
 
 
 def _is_plausible(calibration: DhTable | RosCalibration, nominal: DhTable) -> bool:

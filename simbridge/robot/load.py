@@ -70,7 +70,7 @@ def load_robot(
         arm = read_toml(path, lengths)
     elif suffix in URDF_SUFFIXES or os.sep in text or text.endswith("_description"):
         if lengths is not None:
-            needed = "left out for a URDF, which defines its own links"
+            needed = "left out for a URDF: it defines its own links"
             raise InvalidParameter("link lengths", list(lengths), needed)
         if suffix not in URDF_SUFFIXES and os.sep not in text:
             description = find_description(text)
@@ -108,7 +108,7 @@ def _refuse_urdf_flags(
     flags += [f"--package {package}" for package in packages]
     flags += [f"--xacro-arg {argument}" for argument in xacro_args]
     if flags:
-        needed = f"a URDF or xacro file with {join_words(flags)}; {robot} is defined by a TOML"
+        needed = f"a URDF or xacro file with {join_words(flags)}: {robot} is defined by a TOML"
         raise InvalidParameter("robot", robot, needed)
 
 
@@ -133,12 +133,12 @@ def _load_urdf(
 def _check_home(arm: Robot, home: Sequence[float]) -> Array:
     """Return a home (n,), rad; refuse one that is not a position of the arm."""
     if len(home) != arm.n:
-        reason = f"{arm.n} joint positions are needed, but there are {len(home)}"
+        reason = f"{arm.n} joint positions are needed, but {len(home)} were given"
         raise InvalidHome(arm.name, "home", reason)
     for i, (q, joint) in enumerate(zip(home, arm.joints, strict=True)):
         low = joint.position_min
         high = joint.position_max
         if not (np.isfinite(q) and low <= q <= high):
-            reason = f"{q} is outside of the range of {joint.name}, {low} to {high}"
+            reason = f"{q} is outside the range of {joint.name}, {low} to {high}"
             raise InvalidHome(arm.name, f"home[{i}]", reason)
     return read_only(home)

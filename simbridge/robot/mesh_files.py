@@ -103,7 +103,7 @@ def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any
         with _process_lock:
             answer = _process.ask(request)
     except ReadingFailed as error:
-        raise InputFileError(file, f"it cannot be used as a mesh: {error}") from None
+        raise InputFileError(file, f"it cannot be read as a mesh: {error}") from None
     head, _, content = answer.partition(b"\n")
     return json.loads(head), content
 

@@ -269,7 +269,7 @@ class Robot:
             InvalidParameter: The mass is negative, or the centre is not three finite numbers.
         """
         if not (np.isfinite(mass) and mass >= 0.0):
-            raise InvalidParameter("payload", mass, "a mass in kg, not negative")
+            raise InvalidParameter("payload", mass, "a non-negative mass in kg")
         centre = None if cog is None else read_only(vector("payload's centre", cog, 3))
         return replace(self, payload=float(mass), payload_cog=centre)
 
@@ -292,7 +292,7 @@ class Robot:
         """
         if len(limits.position_min) != self.n:
             count = f"{len(limits.position_min)} joints"
-            raise InvalidParameter("limits", count, f"for {self.n} joints")
+            raise InvalidParameter("limits", f"limits of {count}", f"those of {self.n} joints")
 
         joints = []
         for i, joint in enumerate(self.joints):

@@ -43,8 +43,8 @@ def find_description(name: str) -> Description:
         raise MissingPackage("robot_descriptions", f"The robot {name}", extra="descriptions")
     if importlib.util.find_spec(f"robot_descriptions.{name}") is None:
         hint = (
-            "Its names are listed by: robot_descriptions list. A custom arm is given by its path: "
-            "./arm.urdf."
+            "Run `robot_descriptions list` to see all names. Give an arm of your own by its path, "
+            "such as ./arm.urdf."
         )
         raise UnknownName("robot", name, (), hint, where="in robot_descriptions")
 
@@ -61,7 +61,7 @@ def find_description(name: str) -> Description:
             module = importlib.import_module(f"robot_descriptions.{name}")
     except Exception as error:  # whatever git and the network bring about
         reason = f"robot_descriptions could not get it: {type(error).__name__}: {error}".strip()
-        reason = f"{reason}\nWithout a network give the path of a URDF."
+        reason = f"{reason}\nWithout a network connection, give the path of a URDF."
         raise InputFileError(cache, reason, field=name) from None
 
     arguments: dict[str, str] = {}

@@ -349,7 +349,7 @@ def _check_joint(file: TomlFile, data: RobotFile, i: int) -> None:
 
     q = data.home[i]
     if not low <= q <= high:
-        file.refuse(f"home[{i}]", f"{q} rad is outside of the range of {joint}, {low} to {high}")
+        file.refuse(f"home[{i}]", f"{q} rad is outside the range of {joint}, {low} to {high}")
 
 
 def _check_link(file: TomlFile, field: str, link: LinkTable) -> None:
@@ -359,7 +359,7 @@ def _check_link(file: TomlFile, field: str, link: LinkTable) -> None:
     file.check_finite(f"{field}.inertia_rpy", link.inertia_rpy)
     for name, moment in msgspec.structs.asdict(link.inertia).items():
         if not math.isfinite(moment):
-            reason = f"this must be a finite number, not {moment}"
+            reason = f"must be a finite number, not {moment}"
             file.refuse(f"{field}.inertia.{name}", reason)
     _check_shapes(file, f"{field}.shapes", link.shapes)
 

@@ -28,8 +28,8 @@ UR_NAME = re.compile(r"ur(\d*)(.*)")
 LETTERS = {"l": "long"}
 
 CUSTOM_HINT = (
-    "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions as "
-    "NAME_description."
+    "Give an arm of your own by its path, such as ./arm.urdf or ./arm.toml, and one from "
+    "robot_descriptions as NAME_description."
 )
 
 

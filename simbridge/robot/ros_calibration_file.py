@@ -36,7 +36,10 @@ def read_ros_calibration(path: Path) -> RosCalibration:
     document = read_yaml(path)
     tables = document.get("kinematics") if isinstance(document, Mapping) else None
     if not isinstance(tables, Mapping):
-        reason = "this is not what ROS's ur_calibration writes: the table is missing, or is not one"
+        reason = (
+            "this is not a file written by ROS's ur_calibration: the table is missing or "
+            "is not a table"
+        )
         raise InputFileError(path, reason, field="kinematics")
 
     frames = []
@@ -56,9 +59,9 @@ def _read_number(path: Path, table: Mapping[str, Any], *, link: str, name: str) 
     field = f"kinematics.{link}.{name}"
     value = table.get(name)
     if value is None:
-        raise InputFileError(path, "this field is missing", field=field)
+        raise InputFileError(path, "the field is missing", field=field)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputFileError(path, f"expected a number, got {value!s:.40}", field=field)
     if not abs(value) < MAX_NUMBER:
-        raise InputFileError(path, f"this must be a finite number, not {value!s:.40}", field=field)
+        raise InputFileError(path, f"must be a finite number, not {value!s:.40}", field=field)
     return float(value)

@@ -79,11 +79,10 @@ class BodyReader:
 
         for reason in dict.fromkeys(self._missing_meshes.values()):
             meshes = [mesh for mesh, why in self._missing_meshes.items() if why == reason]
-            more = f" and {len(meshes) - 1} more" if len(meshes) > 1 else ""
-            yield (
-                f"The mesh {meshes[0]}{more} is neither drawn nor part of collision checks: "
-                f"{reason}"
-            )
+            subject = f"The mesh {meshes[0]} is"
+            if len(meshes) > 1:
+                subject = f"The mesh {meshes[0]} and {len(meshes) - 1} more are"
+            yield f"{subject} neither drawn nor part of collision checks: {reason}"
 
     def read_body(self, name: str) -> Link:
         """Read a link and all that is attached to it, in its own frame."""
@@ -218,10 +217,12 @@ class BodyReader:
         package = reference.partition("://")[2].partition("/")[0]
         directory = self._packages.named.get(package)
         if directory:
-            return f"there is no such file in {directory}, as --package says."
+            return f"file not found in {directory}, the directory given with --package."
         if package:
-            return f"there is no such file; say where its package is with --package {package}=DIR."
-        return "there is no such file."
+            return (
+                f"file not found; give the directory of its package with --package {package}=DIR."
+            )
+        return "file not found."
 
 
 def _read_mass(inertial: Element) -> float:
@@ -292,7 +293,7 @@ def _read_shape(element: Element, faults: FileFaults) -> _RoundShape:
     if element.tag == "box":
         return _enclose_box(element.numbers("size", 3), element)
     if element.tag not in {"sphere", "cylinder", "capsule"}:
-        element.refuse("an unknown shape; known are box, cylinder, capsule, sphere and mesh")
+        element.refuse("unknown shape; supported are box, cylinder, capsule, sphere and mesh")
 
     radius = faults.attempt(1.0, element.positive, "radius")
     if element.tag == "sphere":

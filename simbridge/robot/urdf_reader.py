@@ -187,7 +187,7 @@ def _check_size(root: Element, chain: UrdfChain, parts: ArmParts, *, joint_count
     if chain.is_whole and joint_count == 0:
         root.refuse(
             f"the chain from {quoted(chain.base)} to {quoted(chain.tip)} has no movable joint; "
-            "choose others with --base and --tip"
+            "choose other links with --base and --tip"
         )
     if joint_count > MAX_JOINTS:
         root.refuse(f"its chain has {joint_count} movable joints; at most {MAX_JOINTS} are read")
@@ -211,8 +211,8 @@ def _check_mass_matrix(robot: Robot, tree: Tree, moving: list[Element]) -> None:
     if inertialess is not None:
         joint = moving[inertialess]
         tree.links[child_link(joint)].refuse(
-            f"the masses and tensors of inertia beyond joint {quoted(joint.name)} are such that "
-            "no torque moves it as it should: correct <inertial>"
+            f"the masses and inertia tensors beyond joint {quoted(joint.name)} are not physically "
+            "plausible, so its response to torque cannot be computed: correct <inertial>"
         )
 
 
@@ -289,8 +289,8 @@ def _notes(tree: Tree, chain: UrdfChain, up: Array) -> Iterator[str]:
 
     if up[2] != 1.0:
         yield (
-            f"{chain.base} is tilted against the root of the file, which is taken as upright: "
-            "gravity follows."
+            f"{chain.base} is tilted relative to the root of the file. The root is assumed to be "
+            "upright, which sets the direction of gravity."
         )
 
 
@@ -346,7 +346,7 @@ def _refuse_mimic(joint: Element) -> None:
     if mimic is not None:
         joint.refuse(
             f"the joint mimics {quoted(mimic.text('joint'))}, and the joints of an arm's chain "
-            "must move independently; end the chain before it (--tip), or begin it behind it "
+            "must move independently; end the chain before it (--tip), or begin it after it "
             "(--base)",
             "mimic",
         )
@@ -384,8 +384,8 @@ def _read_limits(joint: Element, faults: FileFaults) -> Limits:
     if kind and not is_known:
         with faults.collect():
             joint.refuse(
-                f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and "
-                "fixed",
+                f"a joint of type {quoted(kind)}; supported are revolute, continuous, prismatic "
+                "and fixed",
                 "type",
             )
     if not is_known and joint.find("limit") is None:

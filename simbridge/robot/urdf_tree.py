@@ -272,8 +272,8 @@ class Tree:
         # The file is a tree in which the tip is on another branch than the base.
         with self._faults.collect():
             self.robot.refuse(
-                f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others "
-                "with --base and --tip"
+                f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose other "
+                "links with --base and --tip"
             )
         return UrdfChain(begin, end, [], is_whole=False)
 
@@ -492,7 +492,7 @@ class Tree:
         name = mimic.text("joint")
         leader = self.joints.get(name)
         if leader is None or depth > len(self.joints):
-            mimic.refuse(f"there is no joint {quoted(name)} that it could follow", "joint")
+            mimic.refuse(f"the joint {quoted(name)} that it should follow does not exist", "joint")
         return leader
 
 
@@ -509,6 +509,6 @@ def _elements_by_name(robot: Element, kind: str, faults: FileFaults) -> dict[str
         with faults.collect():
             name = element.text("name")
             if name in elements:
-                element.refuse(f"there is another {kind} of this name")
+                element.refuse(f"there is another {kind} with this name")
             elements[name] = element
     return elements

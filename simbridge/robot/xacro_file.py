@@ -37,7 +37,9 @@ def parse_xacro_args(texts: Sequence[str]) -> dict[str, str]:
         if not (name and equals):
             raise InvalidParameter("xacro argument", text, "NAME=VALUE")
         if name in arguments:
-            raise InvalidParameter("xacro argument", text, f"the only one that is called {name}")
+            raise InvalidParameter(
+                "xacro argument", text, f"given once for each name: {name} is given twice"
+            )
         arguments[name] = value
     return arguments
 
@@ -212,7 +214,7 @@ def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> st
     unique = list(dict.fromkeys(missing))
     uses = ", nor ".join(f"'{name}' for $(find {name})" for name in unique)
     flag = ",".join(f"{name}=DIR" for name in unique)
-    return f"there is no package {uses}; say where it is with --package {flag}"
+    return f"package {uses} not found; give its directory with --package {flag}"
 
 
 def _without_comments(text: str) -> str:

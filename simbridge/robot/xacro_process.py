@@ -153,7 +153,7 @@ class Reads:
                 file = arguments[0]
                 path = os.fsdecode(file) if isinstance(file, str | bytes) else str(file)
                 self.refused.append(path)
-                raise ReadRefused(errno.EACCES, "it must not be read", path)
+                raise ReadRefused(errno.EACCES, "it is not allowed to be read", path)
 
     def _check_names(self, code: CodeType) -> None:
         """Refuse names in an expression, and in the functions in it, that lead out of it."""
@@ -384,7 +384,10 @@ def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> d
         return {"refused": reads.refused[0]}
     if reads.forbidden:
         action = reads.forbidden[0]
-        return {"reason": f"an expression uses {action}, which no description of an arm needs"}
+        return {
+            "reason": f"an expression uses {action}, which is not allowed in the description of an "
+            "arm"
+        }
 
     kind = type(error).__name__
     if reads.has_read_data:

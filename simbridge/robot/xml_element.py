@@ -100,9 +100,9 @@ class Element:
         """Return an attribute; refuse one that is missing or empty."""
         value = self.attributes.get(name)
         if value is None:
-            self.refuse("this attribute is missing", name)
+            self.refuse("the attribute is missing", name)
         if not value.strip():
-            self.refuse("this attribute is empty", name)
+            self.refuse("the attribute is empty", name)
         return value
 
     def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> Array:

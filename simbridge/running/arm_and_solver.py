@@ -56,8 +56,8 @@ def resolve_arm(
     is_simulated = kind.capabilities.simulated_time
     if options.servo == "ideal" and not is_simulated:
         needed = (
-            f"servoj, which the controller runs with --backend {backend}; the ideal servo is a "
-            "simulated one"
+            f"servoj, which the controller runs with --backend {backend}: an ideal servo exists "
+            "only in simulation"
         )
         raise InvalidParameter("servo", options.servo, needed)
 
@@ -112,7 +112,7 @@ def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Ro
     has_tool_options = options.cell is None and (options.tcp or options.payload)
     if has_tool_options or arm.checksum != solver.robot.checksum:
         needed = (
-            "made for a robot with these kinematics, TCP and payload; leave the options for them "
+            "made for a robot with these kinematics, TCP and payload: leave the options for them "
             "out"
         )
         raise InvalidParameter("solver", solver.name, needed)
@@ -153,15 +153,15 @@ def check_recorded_joints(robot: Robot, options: Options, *, chosen_solver: str)
     """
     if chosen_solver:
         needed = (
-            "left out: recorded joint positions are the plan, which no solver makes. To solve for "
-            "poses, choose those of the file (--from actual_TCP_pose, --topic or --columns)"
+            "left out: recorded joint positions are themselves the plan. To use a solver, choose "
+            "poses from the file (--from actual_TCP_pose, --topic or --columns)"
         )
         raise InvalidParameter("solver", chosen_solver, needed)
     if options.sampling or options.hold:
-        needed = "left out: recorded joint positions are followed as they are, by no solver"
-        raise InvalidParameter("sampling or hold of targets", "chosen", needed)
+        needed = "left out: recorded joint positions are followed as they are, without a solver"
+        raise InvalidParameter("sampling or hold of targets", "one", needed)
 
-    begins_as_recorded = "left out: recorded joint positions begin where they were recorded"
+    begins_as_recorded = "left out: recorded joint positions start where they were recorded"
     if options.start is not None:
         raise InvalidParameter("start", options.start, begins_as_recorded)
     if robot.file_home is not None:

@@ -236,7 +236,7 @@ def _summarize_early_end(repeats: _Progress, reported: SimbridgeError | None) ->
         if reported is not None:
             add_aftermath(
                 reported,
-                f"The evaluation was interrupted; `simbridge report {directory}` finishes it.",
+                f"The evaluation was interrupted; `simbridge report {directory}` completes it.",
             )
 
 
@@ -329,7 +329,7 @@ def _return_facts(prepared: Prepared, count: int) -> Facts:
     if not backend.capabilities.simulated_time and travel[joint] > math.pi:
         raise InvalidParameter(
             "return between repeats",
-            f"{robot.joint_names[joint]} ends {joint_travel} from where it began",
+            f"{robot.joint_names[joint]} ends {joint_travel} from where it started",
             "less than half a turn of every joint",
         )
 

@@ -43,7 +43,8 @@ class EndNotVerified(SimbridgeError, RuntimeError):
         self.script_ended = ending.script_ended
         evidence = f" ({'; '.join(ending.evidence)})" if ending.evidence else ""
         super().__init__(
-            f"The run is complete, but its end on the controller could not be verified{evidence}."
+            "The run is complete, but whether it ended properly on the controller "
+            f"could not be verified{evidence}."
         )
 
 
@@ -58,7 +59,7 @@ class StoppedAtTheEnd(SimbridgeError, RuntimeError):
         self.cause: Cause = cause
         self.evidence = evidence
         stop = (
-            f"While it ended, the controller stopped the arm: {cause.replace('_', ' ')} "
+            f"As it ended, the controller stopped the arm: {cause.replace('_', ' ')} "
             f"({'; '.join(evidence)})."
         )
         super().__init__(f"{sentence} {stop}".lstrip())
@@ -86,18 +87,18 @@ def describe_rest(ending: Ending | None) -> str:
     if ending is None:
         return "Nothing was moved."
     if ending.arm_at_rest is None:
-        return "Whether the arm is at rest could not be seen. Watch it."
+        return "It could not be determined whether the arm is at rest. Watch it."
     if not ending.arm_at_rest:
         return "The arm is still moving. Watch it."
     if ending.script_ended is None:
         return (
-            "The arm is at rest, but whether our control script has ended could not be seen: look "
-            "at the pendant."
+            "The arm is at rest, but it could not be determined whether simbridge's control "
+            "script has ended: check the pendant."
         )
     if not ending.script_ended:
         return (
-            "The arm is at rest, but our control script is still on the controller (paused or "
-            "running): stop it at the pendant."
+            "The arm is at rest, but simbridge's control script is still on the controller "
+            "(paused or running): stop it at the pendant."
         )
     return AT_REST
 
@@ -295,7 +296,7 @@ def explain_interrupted_evaluation(
 
 
 def _finish_advice(path: Path) -> str:
-    return f"finish it with `simbridge report {shell_quoted(path)}`."
+    return f"complete it with `simbridge report {shell_quoted(path)}`."
 
 
 def record_end(

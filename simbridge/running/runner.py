@@ -178,7 +178,7 @@ def plan_facts(prepared: Prepared) -> Facts:
     if peaks.command_lead is not None:
         lead = (
             f"on: commands lead the arm by up to {peaks.command_lead:.3f} rad, and step at "
-            "corners. simbridge has not been tried with them on a real controller"
+            "corners. this has not been tried on a real controller"
         )
         facts.append(("feedforward", lead))
     return tuple(facts)

@@ -252,7 +252,7 @@ def _unstable_tuning(lookahead: float, gain: float, cycle: float) -> InvalidPara
         return InvalidParameter("control period", f"{1e3 * cycle:g} ms", needed)
 
     needed = (
-        f"below {lookahead_bound:.3f} with a gain of {gain:g} at a cycle of {1e3 * cycle:g} ms, "
-        "else the servo is unstable"
+        f"below {lookahead_bound:.3f} s with a gain of {gain:g} and a cycle of {1e3 * cycle:g} "
+        "ms: otherwise, the servo is unstable"
     )
     return InvalidParameter("servoj lookahead", lookahead, needed)

@@ -162,11 +162,11 @@ def _check_plant_file(file: TomlFile, content: PlantFile) -> None:
 
     lag = content.joint_servo.lag_s
     if not 0.0 <= lag <= MAX_JOINT_LAG_S:
-        reason = f"this is {lag}; it must be from 0 to {MAX_JOINT_LAG_S} s"
+        reason = f"must be from 0 to {MAX_JOINT_LAG_S} s; got {lag}"
         file.refuse("joint_servo.lag_s", reason)
 
     if not 0.0 <= servoj.phase_s < MAX_PHASE_S:
-        reason = f"this is {servoj.phase_s}; it must be from 0 to less than a cycle"
+        reason = f"must be from 0 to less than one cycle; got {servoj.phase_s}"
         file.refuse("servoj.phase_s", reason)
 
     deviations = [
@@ -175,7 +175,7 @@ def _check_plant_file(file: TomlFile, content: PlantFile) -> None:
     ]
     for name, deviation, value in deviations:
         if not 0.0 <= deviation < value:
-            reason = f"this is {deviation}; it must be from 0 to less than servoj.{name}"
+            reason = f"must be from 0 to less than servoj.{name}; got {deviation}"
             file.refuse(f"uncertainty.{name}", reason)
 
 

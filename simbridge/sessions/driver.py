@@ -162,7 +162,7 @@ def driver_for(
 
     if not realtime:
         raise InvalidParameter(
-            "realtime", False, f"left out: a controller ({backend}) has a clock of its own"
+            "realtime", False, f"left out: a controller ({backend}) has its own clock"
         )
     # Feedforward is what a session calls lead: the servo process inverts the servo law.
     servo_options = replace(options, feedforward="on" if setup.options.lead else "off")

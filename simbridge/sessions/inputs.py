@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter
 from simbridge.ik.targets import as_joints, as_pose
 from simbridge.quoting import as_text
 from simbridge.robot.conversion import floats, vector
@@ -139,10 +139,10 @@ def twist_values(twist: Any, frame: str) -> Array:
 
     Raises:
         InvalidParameter: It is not six finite numbers, or one is beyond `MAX_INPUT`.
-        UnknownName: The frame is not one of `FRAMES`.
+        InvalidChoice: The frame is not one of `FRAMES`.
     """
     if not isinstance(frame, str) or frame not in FRAMES:
-        raise UnknownName("frame of a twist", as_text(frame), FRAMES)
+        raise InvalidChoice("frame of a twist", as_text(frame), FRAMES)
     return _velocities("twist", twist, 6)
 
 
@@ -169,7 +169,7 @@ def _velocities(name: str, values: Any, length: int) -> Array:
     velocities = vector(name, values, length)
     if not np.abs(velocities).max() <= MAX_INPUT:
         raise InvalidParameter(
-            name, velocities.tolist(), f"{length} finite numbers, none beyond {MAX_INPUT:g}"
+            name, velocities.tolist(), f"{length} finite numbers, none larger than {MAX_INPUT:g}"
         )
     return velocities
 

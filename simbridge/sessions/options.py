@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter
 from simbridge.planning.option_choices import SharedChoices
 from simbridge.planning.option_field import describe_fields, teleop_option
 
@@ -76,24 +76,24 @@ class LiveOptions:
     """Options for the inputs of a live session, in SI units and radians.
 
     Raises:
-        InvalidParameter, UnknownName: A value is invalid.
+        InvalidChoice, InvalidParameter: A value is invalid.
     """
 
     hold: LiveHold = teleop_option(
         "continue",
-        "Between two poses: continue moves on by the velocity between the last two, for at most "
-        "one input period; zero-order keeps the last pose.",
+        "Between two poses: continue extrapolates with the velocity between the last two, for at "
+        "most one input period; zero-order holds the last pose.",
     )
     timeout: float | None = teleop_option(
         None,
-        "Without an input for this long the arm brakes and holds.",
+        "If no input arrives for this long, the arm brakes and holds.",
         "S",
         "0.2 for velocities, 0.5 for poses and joint positions",
     )
     max_jump: tuple[float, float] = teleop_option(
         (0.1, 0.5),
-        "A pose further than this from the last one is rejected: distance, and angle (also of a "
-        "joint).",
+        "A pose farther than this from the last one is rejected: distance, and angle (also used "
+        "as the limit for each joint).",
         "M RAD",
     )
     catch_up: float = teleop_option(
@@ -106,19 +106,18 @@ class LiveOptions:
         "none", "Filter of poses and joint positions: one-euro or butterworth (second order)."
     )
     filter_cutoff: float = teleop_option(
-        5.0, "Cutoff frequency of the filter; one-euro: at rest.", "HZ"
+        5.0, "Cutoff frequency of the filter (for one-euro, at rest).", "HZ"
     )
     lead: bool = teleop_option(
         False,
-        "Send the inverse of the servo law, so that the arm does not trail the setpoints; without "
-        "preview.",
+        "Compensate for servo lag by sending the inverse of the servo law, without preview.",
     )
 
     def __post_init__(self) -> None:
         if self.hold not in get_args(LiveHold):
-            raise UnknownName("hold", str(self.hold), get_args(LiveHold))
+            raise InvalidChoice("hold", str(self.hold), get_args(LiveHold))
         if self.filter not in get_args(Filter):
-            raise UnknownName("filter", str(self.filter), get_args(Filter))
+            raise InvalidChoice("filter", str(self.filter), get_args(Filter))
 
         if self.timeout is not None and not 0.0 < self.timeout <= 10.0:
             raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")

@@ -84,7 +84,7 @@ class RecordedSession:
         if missing:
             warnings.warn(
                 f"The log of {self.path} lacks {counted(missing, 'control period')}, whose states "
-                "never arrived: what is replayed differs from what was sent there.",
+                "never arrived: in those, the replay differs from what was sent.",
                 stacklevel=2,
             )
         return run

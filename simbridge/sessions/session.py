@@ -67,7 +67,7 @@ REST_TIMEOUT_S = 10.0
 WAIT_POLL_S = 0.01
 # A wait may exceed whole periods by this fraction of one without taking one more: rounding.
 PERIOD_ROUNDING = 1e-6
-NOT_BEGUN = "the session has not begun: use it as in `with simbridge.live(...) as session:`"
+NOT_BEGUN = "the session has not started: use it as in `with simbridge.live(...) as session:`"
 # Phases in which an arm rests, also where its loop stands still.
 PHASES_AT_REST = (LivePhase.IDLE, LivePhase.ENGAGED, LivePhase.PAUSED)
 

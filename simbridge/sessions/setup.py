@@ -101,7 +101,7 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
     live_options, run_choices = _split_choices(choices)
     check_live_backend(backend)
     if start is not None and not is_simulated(backend):
-        raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
+        raise InvalidParameter("start", start, "left out: a controller's arm starts where it is")
 
     # To lead the arm is to invert servoj.
     if live_options.lead and run_choices.get("servo") is None:
@@ -189,7 +189,7 @@ def _split_choices(choices: Mapping[str, Any]) -> tuple[LiveOptions, dict[str, A
         elif name in {*LIVE, *MORE}:
             run_choices[name] = value
         elif name in run_names:
-            needed = "left out: it concerns a scenario, which a live session is not"
+            needed = "left out: it applies only to scenarios, not to live sessions"
             raise InvalidParameter(name, value, needed)
         else:
             known = {*live_names, *LIVE, *MORE}

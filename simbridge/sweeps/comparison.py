@@ -115,7 +115,7 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
             pairs.append(Pair(point, figure, second_figures[key]))
 
     if not pairs:
-        raise InputFileError(second / RESULTS, f"it has no point in common with {first / RESULTS}")
+        raise InputFileError(second / RESULTS, f"it has no points in common with {first / RESULTS}")
 
     pairs.sort(key=lambda pair: -_change(pair))
     return SweepComparison(
@@ -192,7 +192,7 @@ def _draw_pairs(comparison: SweepComparison) -> CaptionedDrawing:
 
         title = f"{comparison.quantity.title} of each point"
         svg = drawing.svg("pairs", f"{title}. {comparison.headline}")
-        return CaptionedDrawing(title, svg, ["Below the line the second sweep is better."])
+        return CaptionedDrawing(title, svg, ["Points below the line: the second sweep is better."])
 
 
 def comparison_rows(comparison: SweepComparison) -> list[tuple[str, ...]]:

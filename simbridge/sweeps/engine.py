@@ -65,7 +65,7 @@ class ClusterUnreachable(SimbridgeError, ConnectionError):
         self.reason = reason
         super().__init__(
             f"No Dask scheduler answers at {address}: {reason}. Start one (`dask scheduler`), or "
-            "leave out --cluster. Completed points are kept."
+            "omit --cluster. Completed points are kept."
         )
 
 
@@ -83,8 +83,8 @@ class OtherVersions(SimbridgeError, RuntimeError):
         self.theirs = theirs
         self.ours = ours
         super().__init__(
-            f"A worker of the cluster at {address} has other versions than this computer, so that "
-            f"its figures could differ: {theirs} there, {ours} here. Install the same on both."
+            f"A worker of the cluster at {address} has different versions from this computer, so "
+            f"its results could differ: {theirs} there, {ours} here. Install the same on both."
         )
 
 
@@ -239,7 +239,7 @@ class Cluster:
         if errors:
             raise errors[0]
         if not answers:
-            raise ClusterUnreachable(self._address, f"there was no answer within {timeout:g} s")
+            raise ClusterUnreachable(self._address, f"no answer within {timeout:g} s")
         return answers[0]
 
     @property
@@ -263,9 +263,7 @@ class Cluster:
 
     def lost(self) -> SimbridgeError:
         """Return the error that results are lost."""
-        return ClusterUnreachable(
-            self._address, "the connection was lost in the middle of the sweep"
-        )
+        return ClusterUnreachable(self._address, "the connection was lost during the sweep")
 
     def close(self, running: Iterable[Future[Result]] = ()) -> None:
         """Cancel the points in flight, and leave the cluster."""
@@ -388,7 +386,7 @@ def _retry(
         result = _result_of(_submit(executor, task, versions), engine)
         if result is None:
             executor = engine.open()
-            result = Result(FAILED, "Its worker was killed, or died, twice.")
+            result = Result(FAILED, "Its worker process was killed, or crashed, twice.")
         yield Made(task.identity, result, MAX_ATTEMPTS)
     return executor
 

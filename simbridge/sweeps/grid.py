@@ -174,7 +174,7 @@ class Grid:
             raise InvalidParameter("number of scenarios", 0, "one or more")
 
         if self.points and (self.grid or self.random):
-            needed = "one of them: --points, or --grid and --random"
+            needed = "defined either by --points, or by --grid and --random"
             raise InvalidParameter("sweep", "points and a grid", needed)
 
     def _check_random(self) -> None:
@@ -186,7 +186,7 @@ class Grid:
 
         in_both = set(self.grid) & set(self.random)
         if in_both:
-            needed = "either listed or random, not both"
+            needed = "either listed or random, but not both"
             raise InvalidParameter("parameter", min(in_both), needed)
 
         for name in self.random:
@@ -200,7 +200,7 @@ class Grid:
             raise InvalidParameter("number of seeds", self.seeds, "1 or more")
 
         if self.seeds > 1 and SEED in self.parameters:
-            needed = f"left out where {SEED} is a parameter"
+            needed = f"left out if {SEED} is a parameter"
             raise InvalidParameter("number of seeds", self.seeds, needed)
 
         if self.count > MAX_POINTS:
@@ -220,9 +220,7 @@ class Grid:
     def _check_seeds_matter(self) -> None:
         """Refuse several seeds where no point has random targets."""
         if self.seeds > 1 and not any(is_random(point.values) for point in self):
-            needed = (
-                "1 where no target is random: give sample-noise, sample-jitter or sample-dropout"
-            )
+            needed = "1 if no target is random: add sample-noise, sample-jitter or sample-dropout"
             raise InvalidParameter("number of seeds", self.seeds, needed)
 
     @property
@@ -367,16 +365,16 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
             if any(cells):
                 rows.append((reader.line_num, cells))
     except csv.Error as error:
-        reason = f"this is not a row of cells: {error}"
+        reason = f"this is not a CSV row: {error}"
         raise InputFileError(path, reason, line=reader.line_num) from None
     if len(rows) < 2:
-        raise InputFileError(path, "it has no header with a line below it")
+        raise InputFileError(path, "it needs a header and at least one line below it")
 
     _, header = rows[0]
     points = []
     for line, cells in rows[1:]:
         if len(cells) != len(header):
-            reason = f"it has {len(cells)} cells, and the header {len(header)}"
+            reason = f"it has {len(cells)} cells, but the header has {len(header)}"
             raise InputFileError(path, reason, line=line)
         points.append(dict(zip(header, cells, strict=True)))
     return tuple(points)
@@ -401,7 +399,7 @@ def split_assignments(assignments: Sequence[str], flag: str) -> dict[str, str]:
         name = raw_name.strip().replace("_", "-")
         is_complete = bool(equals and name and text.strip())
         if not is_complete or name in values:
-            needed = "NAME=VALUES, each name once"
+            needed = "NAME=VALUES, with each name given once"
             raise InvalidParameter(f"value of --{flag}", quoted(word), needed)
         values[name] = text
     return values

@@ -40,9 +40,9 @@ class CannotTravel(Refusal, TypeError):
         self.what = what
         self.reason = reason
         super().__init__(
-            f"The {what} cannot be sent to other processes ({reason}). Make what cannot be "
-            "pickled, such as locks and connections, when it is first used, not when the module is "
-            "imported."
+            f"The {what} cannot be sent to other processes ({reason}). Create objects that cannot "
+            "be pickled, such as locks and connections, on first use rather than when the module "
+            "is imported."
         )
 
 

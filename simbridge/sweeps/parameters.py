@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, change_settings, check_solver
 from simbridge.planning.option_field import flag_name, literal_choices
 from simbridge.planning.options import Options
@@ -24,7 +24,7 @@ SOLVER = "solver."
 # The parameter that `--seeds` counts.
 SEED = "sample-seed"
 
-_SIMULATED = "a sweep runs in simulation only"
+_SIMULATED = "sweeps run only in simulation"
 _ONE_RUN = "it belongs to one run"
 
 # Options of a run that are no parameters of a sweep, and why not.
@@ -35,8 +35,8 @@ NOT_SWEPT: Mapping[str, str] = {
     "on-scaling": _SIMULATED,
     "on-pause": _SIMULATED,
     "realtime-priority": _SIMULATED,
-    "realtime": "a sweep is not paced by the wall clock",
-    "gui": "a sweep opens no window",
+    "realtime": "sweeps do not run in real time",
+    "gui": "sweeps do not open windows",
     "label": _ONE_RUN,
     "out": _ONE_RUN,
     "plan": _ONE_RUN,
@@ -69,11 +69,11 @@ class Parameter:
         """Return a value's text as it is written everywhere: equal numbers have equal texts.
 
         Raises:
-            UnknownName: The text is none of the choices.
+            InvalidChoice: The text is not one of the choices.
             InvalidParameter: The text is not as many numbers as needed.
         """
         if self.kind == "choice" and text not in self.choices:
-            raise UnknownName(f"value of {self.name}", text, self.choices)
+            raise InvalidChoice(self.name, text, self.choices)
         if self.kind in ("text", "choice"):
             return text
         return " ".join(f"{number:.12g}" for number in self._parse_numbers(text))
@@ -126,6 +126,8 @@ class Parameter:
             needed = "one whole number"
         elif self.kind == "numbers":
             needed = "numbers, separated by blanks"
+        elif ":" in text:
+            needed = f"one number: for a range, use --random {self.name}={text}"
         else:
             needed = "one number"
         return InvalidParameter(self.name, quoted(text), needed)

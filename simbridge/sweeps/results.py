@@ -161,7 +161,7 @@ class Results:
         if missing:
             advice = ""
             if len(columns) == 1 and (";" in columns[0] or "\t" in columns[0]):
-                advice = ". Its cells are not separated by commas: save it as CSV with commas"
+                advice = ". Its cells are not separated by commas: save it as comma-separated CSV"
             reason = (
                 "these are not the results of a sweep: columns are missing "
                 f"({join_words(missing)}){advice}"
@@ -190,8 +190,8 @@ class Results:
         identity = cells[self._columns.index("identity")]
         if not IDENTITY_PATTERN.fullmatch(identity):
             reason = (
-                f"{quoted(identity)} is no identity of a point; did a spreadsheet read it as a "
-                "number?"
+                f"{quoted(identity)} is not a valid point identity; did a spreadsheet convert it "
+                "to a number?"
             )
             raise InputFileError(self.path, reason, line=line, field="identity")
 
@@ -364,4 +364,4 @@ def _explain_no_number(cell: str) -> str:
     with_decimal_point = cell.replace(",", ".", 1)
     if is_number(with_decimal_point):
         return f"{reason}; write it with a decimal point"
-    return f"{reason}; columns of a sweep besides its parameters are figures"
+    return f"{reason}; columns of a sweep other than its parameters contain numbers"

@@ -99,8 +99,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
             if len(cells) != header_length:
                 reason = (
-                    f"the row {cells[0]} has {len(cells)} cells, and the header {header_length}: "
-                    "it was edited"
+                    f"row {cells[0]} has {len(cells)} cells, but the header has {header_length}: "
+                    "the file was edited"
                 )
                 raise InputFileError(path, reason, line=first_line)
             yield first_line, [unprotect(cell) for cell in cells]
@@ -122,7 +122,7 @@ def _split_rows(path: Path, lines: _TextLines) -> Iterator[tuple[int, list[str]]
         except csv.Error as error:
             if lines.is_cut and first_line == lines.number:
                 return
-            reason = f"this is not a row of cells: {error}"
+            reason = f"this is not a CSV row: {error}"
             raise InputFileError(path, reason, line=first_line) from None
         yield first_line, cells
 

@@ -345,7 +345,7 @@ def _open_directory(out: str | os.PathLike[str] | None) -> Path:
         entries = path.iterdir() if path.is_dir() else [path]
         # A killed call may have left its scratch directories.
         if any(not entry.name.startswith(".simbridge-") for entry in entries):
-            raise OutputError(path, "it is not a sweep's directory; choose another with --out")
+            raise OutputError(path, "it is not the directory of a sweep; choose another with --out")
 
     with writing(path, "; choose another with --out"):
         path.mkdir(parents=True, exist_ok=True)
@@ -364,7 +364,7 @@ def _lock_directory(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            reason = "another sweep is writing into it; wait for it, or end it"
+            reason = "another sweep is writing to it; wait for it, or stop it"
             raise OutputError(directory, reason) from None
         yield
     finally:

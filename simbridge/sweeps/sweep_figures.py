@@ -94,7 +94,7 @@ def _draw_over_parameters(points: RankedPoints) -> list[CaptionedDrawing]:
     figures = _draw_points(replace(points, rows=drawable))
     if missing_count:
         names = " or ".join(points.axes)
-        note = f"{counted(missing_count, 'point')} without a value of {names} are not drawn here."
+        note = f"{counted(missing_count, 'point')} without a value of {names} are not shown here."
         figures[0] = replace(figures[0], notes=[*figures[0].notes, note])
     return figures
 
@@ -149,7 +149,7 @@ def _draw_lines(
 
     notes = []
     if has_notes and points.has_seeds:
-        notes.append("Lines: the median; shaded: from the smallest to the largest of the seeds.")
+        notes.append("Lines: median of the seeds; shaded: their range.")
     if has_notes and len(families) > MAX_LINES:
         notes.append(f"Showing {MAX_LINES} of {len(families)} combinations.")
     return CaptionedDrawing(quantity.title, drawing.svg(svg_name, label), notes)
@@ -310,10 +310,10 @@ def _draw_parallel(points: RankedPoints) -> CaptionedDrawing:
     axes.set_yticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
 
-    notes = ["Each line is a point; dark lines have a large error."]
+    notes = ["Each line is a point; darker lines have larger errors."]
     if step > 1:
         notes.append(
-            f"One point in {step} is drawn, evenly by its error, so that the page opens quickly."
+            f"Showing one point in {step}, in order of error, so that the page opens quickly."
         )
     title = f"{points.error.title} over {len(names)} parameters"
     label = f"{title}: {significant(errors[0])} to {significant(errors[-1])}"

@@ -170,7 +170,7 @@ def _report_of(row: Row) -> str:
 def _headline(points: RankedPoints) -> str:
     """Return the smallest and the largest error as a sentence."""
     if not points.rows:
-        return "No point has figures."
+        return "No points have results."
 
     best = points.rows[0]
     worst = points.rows[-1]

@@ -53,7 +53,7 @@ def work(packed: bytes, versions: str, out: Path | None = None) -> Result:
 def _make_point(packed: bytes, versions: str, out: Path | None) -> Result:
     """Load, prepare and run one point; every error becomes its result."""
     if made_by() != versions:
-        reason = f"The worker has other versions ({made_by()}) than the sweep ({versions})."
+        reason = f"The worker has different versions ({made_by()}) from the sweep ({versions})."
         return Result(FAILED, reason)
 
     try:

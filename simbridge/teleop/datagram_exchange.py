@@ -257,7 +257,10 @@ class DatagramExchange:
         """Act on a motion, a button or the end of an engagement of a client that may drive."""
         if isinstance(message, MotionMessage) and not self._is_current(message):
             because = f" ({self._ended_by})" if self._ended_by else ""
-            error = f"Dropped: it belongs to no present engagement{because}; send engage first."
+            error = (
+                f"Dropped: it does not belong to the current engagement{because}; "
+                "send engage first."
+            )
             self._drop("engagement", reply, error)
         elif isinstance(message, AnyMotion):
             self._commands.append(command_of(message))
@@ -311,7 +314,7 @@ class DatagramExchange:
     def _driver_refusal(self) -> str:
         """Return why another client is refused: who drives."""
         name, address = self._driver or ("", "")
-        return f"Refused: {name} at {format_address(address)} drives."
+        return f"Refused: {name} at {format_address(address)} is driving."
 
     def _drop(self, reason: str, reply: Reply, error: str) -> None:
         """Count a datagram as dropped, and answer why."""

@@ -130,8 +130,8 @@ class Driver:
             if isinstance(error, DeviceError):
                 raise
             reason = (
-                f"it stopped answering ({error}); was it unplugged? The arm was halted. "
-                "Connect it and start again."
+                f"it stopped responding ({error}). Was it unplugged? The arm was halted. "
+                "Reconnect it and start again."
             )
             raise DeviceError(self._device.name, reason) from error
 

@@ -81,15 +81,16 @@ class Gamepad(Device):
 
         self.dead_man = f"button {dead_man}"
         self.guide = (
-            f"Gamepad, in the axes of {options.frame} "
-            "(numbers of buttons are those of an Xbox controller):",
-            f"  button {engage} (Start)            engages; again, it disengages",
-            f"  button {dead_man} (right shoulder)   hold it to move: without it the arm holds",
+            f"Gamepad, in the axes of {options.frame} (button numbers are those of an Xbox "
+            "controller):",
+            f"  button {engage} (Start)            engages; press again to disengage",
+            f"  button {dead_man} (right shoulder)   hold it to move; when it is "
+            "released, the arm holds",
             "  left stick                  x (forward, back) and y (left, right)",
             "  right stick                 z (up, down) and about z (left, right)",
-            f"  button {ROTATE_BUTTON} (left shoulder)    with it, "
-            "the left stick turns about y and x",
-            "  Ctrl-C                      ends",
+            f"  button {ROTATE_BUTTON} (left shoulder)    while it is held, the left stick "
+            "rotates about y and x",
+            "  Ctrl-C                      quits",
         )
 
     @classmethod

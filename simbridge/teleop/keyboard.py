@@ -200,5 +200,5 @@ def _guide(options: TeleopOptions, releases: bool) -> tuple[str, ...]:
         "  Enter engages   x disengages   Space stops   q ends",
         "  w s  x +-   a d  y +-   r f  z +-   (or arrows and Page Up, Page Down)",
         "  l j  about x +-   i k  about y +-   u o  about z +-",
-        "  1 to 9 are the buttons of --on-button",
+        "  1 to 9 call the function of --on-button",
     )

@@ -45,13 +45,13 @@ class Network(Device):
         self.exchange = DatagramExchange(options.token)
 
         address = format_address(listener.getsockname())
-        guard = "without a token, from this computer only"
+        guard = "without a token, only from this computer"
         if options.token:
             guard = "with the token of --token-file"
         self.guide = (
             f"Network: UDP datagrams of JSON at {address}, {guard} (docs/teleop.md).",
-            "  A client engages, and drives; any client can stop the arm.",
-            "  Ctrl-C ends.",
+            "  A client engages and then drives; any client can stop the arm.",
+            "  Press Ctrl-C to stop.",
         )
 
     @classmethod

@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
 from simbridge.planning.option_field import teleop_option
 from simbridge.robot.pose import Array
 from simbridge.sessions.inputs import TwistFrame
@@ -67,15 +67,18 @@ class TeleopOptions:
 
     dead_band: float = teleop_option(
         0.08,
-        "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.",
+        "Dead band: fraction of a stick's or cap's travel that counts as rest, 0 to 0.9.",
         "SHARE",
         devices=STICKS,
     )
     translation_speed: float = teleop_option(
-        0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S", devices=AXIS_DEVICES
+        0.1, "TCP speed at full deflection, or while a key is held.", "M/S", devices=AXIS_DEVICES
     )
     rotation_speed: float = teleop_option(
-        0.5, "Rotation at full deflection, or of a held key.", "RAD/S", devices=AXIS_DEVICES
+        0.5,
+        "Rotation speed at full deflection, or while a key is held.",
+        "RAD/S",
+        devices=AXIS_DEVICES,
     )
     frame: TwistFrame = teleop_option(
         "base_link",
@@ -85,7 +88,7 @@ class TeleopOptions:
     )
     lock: tuple[str, ...] = teleop_option(
         (),
-        "Axes that do not move: some of x,y,z,rx,ry,rz, or translation, or rotation.",
+        "Axes that are locked: any of x,y,z,rx,ry,rz, or translation, or rotation.",
         "AXIS,...",
         "none",
         read=read_lock,
@@ -128,7 +131,7 @@ class TeleopOptions:
     )
     listen: str = teleop_option(
         LOOPBACK,
-        "network: address to listen on; other than loopback needs --token-file.",
+        "network: address to listen on; any address but loopback needs --token-file.",
         "ADDRESS",
         devices=("network",),
     )
@@ -140,8 +143,8 @@ class TeleopOptions:
         metadata={
             "commands": ("teleop",),
             "devices": ("network",),
-            "help": "network: file with the token that every datagram must carry "
-            "(no encryption: docs/teleop.md).",
+            "help": "network: file with the token that every datagram must contain (there is no "
+            "encryption: docs/teleop.md).",
             "metavar": "FILE",
             "unset": "none; then only this computer is listened to",
             "flag": "token-file",
@@ -152,7 +155,7 @@ class TeleopOptions:
     def __post_init__(self) -> None:
         frames = get_args(TwistFrame)
         if self.frame not in frames:
-            raise UnknownName("frame", self.frame, frames)
+            raise InvalidChoice("frame", self.frame, frames)
         for axis in self.lock:
             if axis not in AXES:
                 raise UnknownName("axis", axis, (*AXES, *AXIS_GROUPS))
@@ -175,7 +178,7 @@ class TeleopOptions:
         dead_man = self.dead_man_button or dead_man
         engage = self.engage_button or engage
         if dead_man == engage:
-            raise InvalidParameter("engage button", engage, "another than the dead-man button")
+            raise InvalidParameter("engage button", engage, "different from the dead-man button")
         return dead_man, engage
 
     def shape(self, axes: Axes) -> Array:
@@ -251,7 +254,7 @@ class TeleopOptions:
             "",
             low=0.0,
             high=MAX_DEAD_BAND,
-            needed="from 0 to 0.9, a part of the travel",
+            needed="from 0 to 0.9 of the travel",
         )
         _check_range(
             "translation speed",
@@ -307,8 +310,8 @@ class TeleopOptions:
 
         if not address.is_loopback and not self.token:
             needed = (
-                f"{LOOPBACK} unless a token is given: whoever reaches another address could move "
-                "the arm. Write a token of your own into a file and give it as --token-file"
+                f"{LOOPBACK} unless a token is given: anyone who can reach another address could "
+                "move the arm. Write a token into a file and pass it as --token-file"
             )
             raise InvalidParameter("address to listen on", self.listen, needed)
 

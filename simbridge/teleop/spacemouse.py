@@ -152,10 +152,10 @@ class SpaceMouse(Device):
         self.dead_man = f"button {dead_man}"
         self.guide = (
             f"SpaceMouse, in the axes of {options.frame}:",
-            f"  button {engage}      engages; again, it disengages",
-            f"  button {dead_man}      hold it to move: without it the arm holds",
-            "  the cap       push, pull, lift and turn it as the tool is to move",
-            "  Ctrl-C        ends",
+            f"  button {engage}      engages; press again to disengage",
+            f"  button {dead_man}      hold it to move; when it is released, the arm holds",
+            "  the cap       push, pull, lift and turn it the way the tool should move",
+            "  Ctrl-C        quits",
         )
 
     @classmethod
@@ -180,7 +180,7 @@ class SpaceMouse(Device):
             product = first.get("product_string") or "it"
             rights = explain_missing_rights("lines", SPACEMOUSE_RULE_FILE)
             reason = (
-                f"{product} is connected and cannot be opened ({error}). If no other program uses "
+                f"{product} is connected but cannot be opened ({error}). If no other program uses "
                 f"it, {rights}"
             )
             raise DeviceError(cls.name, reason, SPACEMOUSE_RULE) from error

@@ -27,15 +27,15 @@ def read_token(path: str) -> str:
     file = Path(path)
     token = read_text(file, MAX_TOKEN_FILE_BYTES).strip()
     if not token:
-        reason = "it is empty; write a token of your own into it, or omit --token-file"
+        reason = "it is empty; write a token into it, or omit --token-file"
         raise InputFileError(file, reason)
     if len(token.splitlines()) > 1:
-        raise InputFileError(file, "it has several lines; a token is one line", line=2)
+        raise InputFileError(file, "it has several lines; a token must be one line", line=2)
 
     if file.stat().st_mode & OTHERS_ACCESS:
         warnings.warn(
-            f"{file}: other users of this computer can read or change the token in it. "
-            "Make it yours alone with chmod 600.",
+            f"{file}: other users of this computer can read or change the token in it. Restrict "
+            "it to yourself with chmod 600.",
             stacklevel=2,
         )
     return token

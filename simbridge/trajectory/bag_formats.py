@@ -105,7 +105,7 @@ def _ros1_records(stream: BinaryIO, size: int) -> Iterator[tuple[dict[bytes, byt
     def read_sized() -> bytes:
         (length,) = struct.unpack("<I", stream.read(4))
         if length > size - stream.tell():
-            raise ValueError(f"it is cut off: a part of {length} bytes is not there")
+            raise ValueError(f"it is truncated: a part of {length} bytes is missing")
         return stream.read(length)
 
     while stream.tell() < size:
@@ -133,7 +133,7 @@ def read_sqlite(path: Path) -> Iterator[BagItem]:
         for kind, sql in database.execute("SELECT type, sql FROM sqlite_master"):
             # Only what is stored.
             if kind not in ("table", "index") or _COMPUTED_SQL.search(sql or ""):
-                raise ValueError(f"it has a {kind} that is computed")
+                raise ValueError(f"it contains a computed {kind}")
 
         topics = {}
         query = "SELECT id, name, type, serialization_format FROM topics"
@@ -158,7 +158,7 @@ def open_directory(path: Path) -> Iterator[Callable[[], Iterator[BagItem]]]:
     mode = str(facts.get("compression_mode") or "").lower()
     codec = str(facts.get("compression_format") or "").lower()
     if mode in ("file", "message") and codec != "zstd":
-        reason = f"the compression {quoted(codec)} is not known, only zstd is"
+        reason = f"the compression {quoted(codec)} is not supported; only zstd is"
         raise InputFileError(metadata, reason)
     read_file = {"sqlite3": read_sqlite, "mcap": read_mcap}[facts["storage_identifier"]]
     files = _files_in(path, facts)
@@ -203,11 +203,11 @@ def _files_in(directory: Path, facts: dict[str, Any]) -> list[Path]:
         file = directory / name.name
         leads_elsewhere = name.is_absolute() or ".." in name.parts or file.is_symlink()
         if leads_elsewhere or not is_one_or_two_parts:
-            reason = f"it names {quoted(name)}, which is not a file in its directory"
+            reason = f"it refers to {quoted(name)}, which is not a file in its directory"
             raise InputFileError(metadata, reason)
 
         if file in files:
-            raise InputFileError(metadata, f"it names {quoted(name)} twice")
+            raise InputFileError(metadata, f"it refers to {quoted(name)} twice")
         files.append(file)
     return files
 

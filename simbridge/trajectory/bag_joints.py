@@ -88,7 +88,7 @@ def _choose_topic(bag: Bag, topic: str | None) -> str:
 
     fault = f"it has {len(topics) or 'no'} topics of joint positions"
     if topic is not None:
-        fault = f"{quoted(topic)} is no topic of joint positions"
+        fault = f"{quoted(topic)} is not a topic of joint positions"
     if topics:
         fault += f"; choose one with --topic: {quoted_list(topics, longest=MAX_TOPIC_LENGTH)}"
     else:
@@ -162,7 +162,7 @@ class _JointMessages:
         ]
         others = self._other_joints()
         if others:
-            notes.append(f"{quoted_list(others)} left out, which {self._arm.arm} does not have")
+            notes.append(f"{quoted_list(others)} were ignored: {self._arm.arm} does not have them")
         return notes
 
     def samples(self, rate: float | None) -> BagSamples:
@@ -176,12 +176,14 @@ class _JointMessages:
         if not len(stamps):
             names = dict.fromkeys(name for names in self._places for name in names)
             content = f"the joints {quoted_list(names)}" if names else "no messages"
-            reason = f"{self._name} has {content}; needed are positions of those of {self._arm}"
+            reason = (
+                f"{self._name} has {content}; positions of the joints of {self._arm} are needed"
+            )
             raise InputFileError(self._path, reason, field="topic")
 
         if rate is not None:
             if stamps.any():
-                reason = f"the messages of {self._name} have stamps; omit --rate"
+                reason = f"the messages of {self._name} have timestamps; omit --rate"
                 raise InputFileError(self._path, reason)
             instants = np.arange(len(stamps)) * NANOSECONDS_PER_SECOND / rate
             stamps = instants.round().astype(np.int64)

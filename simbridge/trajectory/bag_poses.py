@@ -97,7 +97,7 @@ class Poses:
             self.frame = frame
         elif frame != self.frame:
             reason = (
-                f"{self.name}, message {number} is in the frame {quoted(frame)}, those before in "
+                f"{self.name}, message {number} is in the frame {quoted(frame)}, earlier ones in "
                 f"{quoted(self.frame)}"
             )
             raise InputFileError(self.path, reason + self._advice, field="frame_id")

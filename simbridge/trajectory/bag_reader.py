@@ -159,10 +159,10 @@ def _refuse_broken(path: Path) -> Iterator[None]:
 def _check_beginning(path: Path) -> None:
     """Refuse what is not there, and a file that does not begin like one of its suffix."""
     if not path.exists():
-        raise InputFileError(path, "there is no such file")
+        raise InputFileError(path, "file not found")
     if path.is_dir():
         if not (path / "metadata.yaml").exists():
-            reason = "this is a directory without the metadata.yaml of a ROS 2 bag"
+            reason = "this is a directory, but without the metadata.yaml of a ROS 2 bag"
             raise InputFileError(path, f"{reason}; name a file in it")
         return
 
@@ -175,5 +175,8 @@ def _check_beginning(path: Path) -> None:
         raise InputFileError(path, "it is empty")
     kind, beginning = BEGINNINGS[suffix]
     if not first.startswith(beginning):
-        reason = f"it does not begin like {kind}: another kind of file, or its start is missing"
+        reason = (
+            f"it does not start like {kind}: it is another kind of file, or its beginning "
+            "is missing"
+        )
         raise InputFileError(path, reason)

@@ -117,7 +117,7 @@ def sort_samples(path: Path, samples: BagSamples) -> SortedSamples:
     not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(not_finite):
         number = numbers[not_finite[0]]
-        reason = f"{samples.name}, {unit} {number} has a number that is not finite"
+        reason = f"{samples.name}, {unit} {number} has a non-finite number"
         raise InputFileError(path, reason, field=samples.noun)
 
     # In the order of their times.
@@ -136,11 +136,11 @@ def sort_samples(path: Path, samples: BagSamples) -> SortedSamples:
         first, second = sorted(numbers[index - 1 : index + 1].tolist())
         instant = float(times[index]) / NANOSECONDS_PER_SECOND
         reason = (
-            f"{samples.name}, {unit}s {first} and {second} have two {samples.noun}s for one "
-            f"instant, {instant!r} s"
+            f"{samples.name}, {unit}s {first} and {second} have two {samples.noun}s with the "
+            f"same timestamp, {instant!r} s"
         )
         if not samples.has_stamps:
-            reason += "; they have no stamps: with --rate HZ they are evenly spaced"
+            reason += "; they have no usable timestamps: with --rate HZ they are evenly spaced"
         raise InputFileError(path, reason, field="stamp")
 
     places = np.sort(numbers[repeated])

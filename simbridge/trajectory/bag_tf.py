@@ -169,8 +169,8 @@ class BagTransforms:
         if differs.any():
             first = int(np.flatnonzero(differs)[0])
             reason = (
-                f"{poses.name} holds always, but its message {poses.numbers[first]} has another "
-                f"pose than message {poses.numbers[0]}"
+                f"{poses.name} should be constant, but its message {poses.numbers[first]} has "
+                f"another pose than message {poses.numbers[0]}"
             )
             raise InputFileError(self.path, reason, field="frame_id")
         numbers = np.array(poses.numbers[:1], dtype=np.int64)
@@ -193,7 +193,7 @@ def chain_frames(transforms: BagTransforms, parent: str, child: str) -> SortedSa
         InputFileError: The frames are not connected, or the transforms never known together.
     """
     if not transforms.keys:
-        reason = "the bag has no tf for --frames: choose a topic with --topic"
+        reason = "the bag has no tf, which --frames needs: choose a topic with --topic instead"
         raise InputFileError(transforms.path, reason, field="frame_id")
     fault = transforms.fault_between(parent, child)
     if fault:
@@ -310,7 +310,7 @@ def _never_known(samples: SortedSamples, steps: Sequence[_RecordedStep]) -> str:
         if not recorded.transform.is_static:
             name = "from {} to {}".format(*recorded.step.key)
             ranges.append(f"the transforms {name} at {_range(recorded.transform.stamps)}")
-    return f"{', '.join(ranges)}: there is no instant at which all are known"
+    return f"{', '.join(ranges)}: they do not overlap in time"
 
 
 def _range(stamps: Counts) -> str:

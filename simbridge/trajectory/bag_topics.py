@@ -93,13 +93,16 @@ class BagTopics:
             names = quoted_list(self.choices, longest=MAX_TOPIC_LENGTH)
             message = f"{reason}; choose one with --topic: {names}"
             if self._moving or self._static:
-                message += ". Frames of tf are chained by --frames PARENT CHILD"
+                message += ". To chain tf frames, use --frames PARENT CHILD"
             return InputFileError(self._bag.path, message, field="topic")
 
         topics = sorted({f"{c.topic} ({c.msgtype})" for c in self._bag.connections})
         content = f"it has {quoted_list(topics, 8)}" if topics else "it has no topics at all"
-        needed = "Pose, PoseStamped, Odometry, TransformStamped, Path, PoseArray or tf are needed"
-        message = f"{reason}: {needed}, and {content}"
+        needed = (
+            "a topic of Pose, PoseStamped, Odometry, TransformStamped, Path, PoseArray or "
+            "tf is needed"
+        )
+        message = f"{reason}: {needed}, but {content}"
         return InputFileError(self._bag.path, message, field="topic")
 
     def read_only_topic(self) -> Poses:
@@ -122,7 +125,7 @@ class BagTopics:
         kind = types.get(name)
         has_no_children = kind in (*SINGLE_TYPES, PATH)
         if kind is None or (has_no_children and child) or (kind in TF_TYPES and not child):
-            raise self.error(f"there is no {quoted(topic)} to read")
+            raise self.error(f"there is no topic {quoted(topic)} to read")
         if kind not in (*POSE_TYPES, *TF_TYPES):
             reason = f"{quoted(topic)} has messages of {kind}, not poses"
             raise InputFileError(self._bag.path, reason)

@@ -39,11 +39,15 @@ def write_bag(
     """
     file = Path(path)
     if file.suffix not in ("", ".bag", ".mcap"):
-        raise OutputError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
+        raise OutputError(
+            path,
+            "the name of a bag ends in .bag or .mcap or has no suffix; it cannot end in "
+            f"{file.suffix}",
+        )
     stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
         raise InvalidTrajectory(
-            "ROS has no negative time", sample=0, field="time", source=trajectory.source
+            "ROS does not allow negative times", sample=0, field="time", source=trajectory.source
         )
 
     with replacing(path, overwrite=False) as new:

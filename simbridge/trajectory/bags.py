@@ -66,7 +66,9 @@ def bag_recording(
         is_placed = base != frame and not fault
         if is_placed:
             samples, moves = place_in_base(transforms, samples, frame=frame, base=base)
-            source += f", placed from {frame} in {base} by {'moving' if moves else 'static'} tf"
+            source += (
+                f", transformed from {frame} to {base} by {'moving' if moves else 'static'} tf"
+            )
             frame = base
 
     motion = motion_of(bag, name, samples)
@@ -104,10 +106,10 @@ def _choose_times(poses: Poses, rate: float | None) -> None:
     stamps = np.array(poses.stamps, dtype=np.int64)
     is_stampless = poses.one_message and bool((stamps == stamps[0]).all())
     if rate is not None and not is_stampless and poses.has_stamps:
-        raise InputFileError(poses.path, f"the poses of {poses.name} have stamps; omit --rate")
+        raise InputFileError(poses.path, f"the poses of {poses.name} have timestamps; omit --rate")
     if rate is None and is_stampless and len(stamps) > 1:
         poses_text = f"the {len(stamps)} poses of the one message of {poses.name}"
-        reason = f"{poses_text} have no stamps: add --rate HZ"
+        reason = f"{poses_text} have no timestamps: add --rate HZ"
         raise InputFileError(poses.path, reason, field="stamp")
     if rate is not None:
         poses.put_at_rate(rate)

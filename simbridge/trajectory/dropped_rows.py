@@ -77,7 +77,7 @@ def late_rows(unit: str, places: Sequence[int] | Counts) -> list[str]:
         return []
     place = _place(unit, len(places), int(places[0]), int(places[-1]))
     rows = counted(len(places), unit)
-    return [f"sorted by their stamps, as {rows} came after later ones ({place})"]
+    return [f"samples sorted by their timestamps: {rows} came after later ones ({place})"]
 
 
 def _place(unit: str, count: int, first: int, last: int) -> str:

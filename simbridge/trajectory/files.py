@@ -30,7 +30,7 @@ BAG_SUFFIXES = (".bag", ".db3", ".mcap")
 # What is done with files of other kinds instead.
 NOT_SAMPLES = "it describes an arm or a cell: --robot FILE or --cell FILE"
 UNSUPPORTED = "unsupported: save CSV, Parquet or npz"
-COMPRESSED = "it is compressed: decompress it first"
+COMPRESSED = "it is compressed; decompress it first"
 INSTEAD = {
     ".urdf": NOT_SAMPLES,
     ".xacro": NOT_SAMPLES,
@@ -221,8 +221,12 @@ def check_frame(path: str | Path, recording: Recording, reading: ReadOptions, ba
         return
     fault = f" ({recording.tf_fault})" if recording.tf_fault else ""
     flags = base_frame_flags(recording, base)
-    candidates = f"If one of its frames is the arm's base, add {' or '.join(flags)}; else place"
-    pendant = "--frame base, if that is the pendant's; else " if frame == "base" else ""
+    candidates = (
+        f"If one of its frames is the arm's base, add {' or '.join(flags)}; otherwise place"
+    )
+    pendant = (
+        ("--frame base, if that is the pendant's base frame; otherwise ") if frame == "base" else ""
+    )
     raise InputFileError(
         path,
         f"its poses are in the frame {quoted(frame)}, not in {reading.frame}{fault}. "

@@ -158,8 +158,8 @@ def _refuse_gaps(trajectory: Trajectory, gaps: Sequence[Fault]) -> None:
     raise InputFileError(
         trajectory.source,
         f"{named(gaps, 'gap')}, of more than 10 sample periods of {period} ms: how the tool moved "
-        "there is not known. Choose what the target does: --gaps interpolate (move on evenly), "
-        "hold (wait, then step), or split (only the longest piece without such a gap)",
+        "in between is unknown. Choose what the target does: --gaps interpolate (move on evenly), "
+        "hold (wait, then step), or split (use only the longest piece without such a gap)",
         field="time",
     )
 

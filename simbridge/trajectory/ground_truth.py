@@ -64,8 +64,8 @@ def _check_clocks(truth: Trajectory, samples: Trajectory, begin: float) -> None:
     raise InputFileError(
         truth.source,
         f"the times of {quoted(dated.source)} count from 1970, those of {quoted(other.source)} "
-        "from a zero of its own: --reference needs one clock for both"
-        f"{_offset_advice(truth, samples, begin)}",
+        "from their own zero: --reference needs the same clock for "
+        f"both{_offset_advice(truth, samples, begin)}",
         field="time",
     )
 
@@ -103,7 +103,7 @@ def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, offset
     shift = f" with --reference-offset {plain(offset)}" if offset else ""
     raise InputFileError(
         truth.source,
-        f"as --reference it must cover the time of the targets: it lacks {lack} of them. "
+        f"as --reference, it must cover the whole time of the targets, but lacks {lack}. "
         f"{quoted(samples.source)} is at {_time_range(samples)}, the reference at "
         f"{_time_range(truth, offset)}{shift}{_offset_advice(truth, samples, begin + offset)}",
         field="time",
@@ -126,8 +126,8 @@ def _offset_advice(truth: Trajectory, samples: Trajectory, begin: float) -> str:
     """
     if samples.duration > truth.duration + STAMP_RESOLUTION:
         durations = f"{significant(truth.duration, 4)} s, {significant(samples.duration, 4)} s"
-        return f". It is shorter than the targets ({durations}), so that no offset helps"
+        return f". It is shorter than the targets ({durations}), so no offset can help"
     return (
-        f". If the two clocks differ, state by how much: --reference-offset {begin:.6f} (a guess: "
-        "both recordings begin at one instant)"
+        f". If the two clocks differ, give the offset: --reference-offset {begin:.6f} (a guess "
+        "that assumes both recordings start at the same instant)"
     )

@@ -172,7 +172,7 @@ def largest_cube(
         return True
 
     if not is_attainable(tolerance):
-        raise InvalidParameter("centre", (x, y, z), "within reach, with room around it")
+        raise InvalidParameter("centre", (x, y, z), "within reach, with some clearance around it")
 
     # The edge of a cube that can be attained, and that of one that cannot, m: the edges of a cube
     # within reach are shorter than twice the arm.

@@ -70,7 +70,7 @@ def check_turns(path: str | Path, joints: Array) -> None:
     if largest > MAX_PLAUSIBLE_POSITION:
         number = significant(largest, 4)
         reason = (
-            f"radians or degrees? A joint is at {number}, more than a turn if it is in radians. "
-            "Say which: --columns j1[deg] or --columns j1[rad], for all joints"
+            f"radians or degrees? A joint is at {number}, which would be more than a full turn in "
+            "radians. State the unit: --columns j1[deg] or --columns j1[rad], for all joints"
         )
         raise InputFileError(path, reason, field="joint positions")

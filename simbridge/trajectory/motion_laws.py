@@ -130,7 +130,7 @@ class SlowInSlowOut(MotionLaw):
         if self.slowest > 1.0:
             raise InvalidParameter("slowest", self.slowest, "at most 1")
         if self.ramp > 0.5:
-            raise InvalidParameter("ramp", self.ramp, "at most a half, as both ends have one")
+            raise InvalidParameter("ramp", self.ramp, "at most 0.5: there is a ramp at each end")
 
     def over(self, length: float) -> TravelProfile:
         ramp_length = self.ramp * length

@@ -64,7 +64,9 @@ class PathTangent(Orientation):
         z = approach - (tangents @ approach)[:, None] * tangents
 
         if _shortest(tangents, z) < MIN_SINE:
-            raise InvalidParameter("approach", self.approach, "nowhere along the path")
+            raise InvalidParameter(
+                "approach", self.approach, "a direction that is nowhere parallel to the path"
+            )
         return _quaternions_of_axes(tangents, z)
 
 
@@ -93,7 +95,7 @@ class LookAt(Orientation):
         upright = direction("upright", self.upright)
         x = upright - (z @ upright)[:, None] * z
         if _shortest(x, z) < MIN_SINE:
-            needed = "nowhere along the line from the path to the point"
+            needed = "a direction that is nowhere parallel to the line from the path to the point"
             raise InvalidParameter("upright", self.upright, needed)
         return _quaternions_of_axes(x, z)
 

@@ -30,7 +30,7 @@ def check_not_negative(**parameters: float) -> None:
     """
     for name, value in parameters.items():
         if not (math.isfinite(value) and value >= 0.0):
-            raise InvalidParameter(name.replace("_", " "), value, "zero or a positive number")
+            raise InvalidParameter(name.replace("_", " "), value, "a non-negative number")
 
 
 def check_laps(laps: int) -> None:
@@ -40,7 +40,7 @@ def check_laps(laps: int) -> None:
         InvalidParameter: It is not.
     """
     if not isinstance(laps, (int, np.integer)) or laps < 1:
-        raise InvalidParameter("laps", laps, "a whole number, 1 or more")
+        raise InvalidParameter("laps", laps, "an integer of 1 or more")
 
 
 def vector(name: str, values: ArrayLike, length: int) -> Array:
@@ -64,5 +64,5 @@ def direction(name: str, values: ArrayLike) -> Array:
     array = vector(name, values, 3)
     length = float(np.linalg.norm(array))
     if length == 0.0:
-        raise InvalidParameter(name, values, "a vector other than zero")
+        raise InvalidParameter(name, values, "a non-zero vector")
     return array / length

@@ -66,14 +66,14 @@ def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> GeometricP
     vertices = np.array(points, dtype=float)
     is_list_of_points = vertices.ndim == 2 and vertices.shape[1] == 3 and len(vertices) >= 2
     if not is_list_of_points or not np.isfinite(vertices).all():
-        raise InvalidParameter("points", points, "two points or more, of three finite numbers each")
+        raise InvalidParameter("points", points, "two or more points, each of three finite numbers")
     if closed:
         vertices = np.concatenate([vertices, vertices[:1]])
 
     legs = np.diff(vertices, axis=0)
     leg_lengths = np.linalg.norm(legs, axis=1)
     if not leg_lengths.all():
-        raise InvalidParameter("points", points, "each different from the one before")
+        raise InvalidParameter("points", points, "a list without consecutive duplicates")
     leg_ends = np.concatenate([[0.0], np.cumsum(leg_lengths)])
     leg_directions = legs / leg_lengths[:, None]
 
@@ -158,7 +158,7 @@ def _arc_about(
     first = direction("start", start)
     first = first - (first @ axis) * axis
     if np.linalg.norm(first) < MIN_SINE:
-        raise InvalidParameter("start", start, "a direction that is not along the normal")
+        raise InvalidParameter("start", start, "a direction that is not parallel to the normal")
     first /= np.linalg.norm(first)
     second = np.cross(axis, first)
 
@@ -252,7 +252,7 @@ def lissajous(
     middle = vector("centre", centre, 3)
     frequency = vector("frequencies", frequencies, 3)
     if (frequency < 1.0).any() or (frequency != np.round(frequency)).any():
-        raise InvalidParameter("frequencies", frequencies, "whole numbers, 1 or more")
+        raise InvalidParameter("frequencies", frequencies, "integers of 1 or more")
 
     def curve(u: Array) -> Array:
         return middle + amplitude * np.sin(u[:, None] * frequency + phase)
@@ -282,7 +282,9 @@ def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) 
     node_rates = rate(nodes)
     if not (np.isfinite(node_rates).all() and node_rates.min() > 1e-9 * node_rates.max()):
         raise InvalidParameter(
-            "curve", "given by a parameter", "finite, with a derivative that is nowhere zero"
+            "curve",
+            "a curve that is not",
+            "finite, with a derivative that is never zero",
         )
 
     def measure(begin: Array, until: Array) -> Array:

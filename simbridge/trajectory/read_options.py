@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter
 from simbridge.resources import AnyPath
 from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.tables.choice import Choice
@@ -51,7 +52,7 @@ class ReadOptions:
             clock of the file; None where both have one clock.
 
     Raises:
-        UnknownName, InvalidParameter: One of them is not valid, or they contradict each other.
+        InvalidChoice, InvalidParameter: One of them is not valid, or they contradict each other.
     """
 
     frame: Frame = "base_link"
@@ -73,33 +74,40 @@ class ReadOptions:
             raise InvalidParameter("rate", self.rate, "a positive number of samples per second")
         if self.reference_offset is not None:
             self._check_reference_offset(self.reference_offset)
-        if self.frames and (len(self.frames) != 2 or self.topic is not None):
-            needed = "PARENT and CHILD of tf, without --topic"
-            raise InvalidParameter("choice of frames", list(self.frames), needed)
+        if self.frames:
+            self._check_frames(self.frames)
         for name, value, known in (
-            ("treatment of gaps", self.gaps, Gaps),
-            ("column", self.column, Column),
+            ("--gaps", self.gaps, Gaps),
+            ("--from", self.column, Column),
             ("frame", self.frame, Frame),
             ("anchor", self.anchor, Anchor),
         ):
             if value is not None and value not in get_args(known):
-                raise UnknownName(name, str(value), get_args(known))
+                raise InvalidChoice(name, str(value), get_args(known))
         if self.base_frame is not None and (self.transform or self.anchor is not None):
-            needed = "left out with --transform and --anchor, which also place the poses"
+            needed = "left out with --transform and --anchor: these also place the poses"
             raise InvalidParameter("base frame", self.base_frame, needed)
         if self.transform:
             self._check_transform()
 
+    def _check_frames(self, frames: Sequence[str]) -> None:
+        """Refuse frames of tf that are not two, or that a topic contradicts."""
+        if len(frames) != 2:
+            raise InvalidParameter("--frames", list(frames), "two tf frames, PARENT CHILD")
+        if self.topic is not None:
+            needed = f"left out with --topic {self.topic}: it selects a tf transform instead"
+            raise InvalidParameter("--frames", " ".join(frames), needed)
+
     def _check_reference_offset(self, offset: float) -> None:
-        """Refuse an offset that is not a number of seconds, or of no file."""
+        """Refuse an offset that is not a number of seconds, or without a reference."""
         if not math.isfinite(offset):
-            raise InvalidParameter("offset of the reference", offset, "a number of seconds")
+            raise InvalidParameter("reference offset", offset, "a number of seconds")
         if self.reference is None:
-            needed = "left out without --reference FILE, whose times it shifts"
-            raise InvalidParameter("offset of the reference", offset, needed)
+            needed = "used with --reference FILE: it shifts the times of that file"
+            raise InvalidParameter("reference offset", offset, needed)
 
     def _check_transform(self) -> None:
-        """Refuse a transform that is no pose, or that something else contradicts."""
+        """Refuse a transform that is not a pose, or that something else contradicts."""
         values = np.asarray(self.transform, dtype=float)
         is_pose = (
             values.shape == (7,)
@@ -111,7 +119,7 @@ class ReadOptions:
             raise InvalidParameter("transform", list(self.transform), needed)
         if self.frame == "base" or self.anchor is not None:
             other = "--frame base" if self.frame == "base" else "--anchor"
-            needed = f"left out with {other}, which also places the poses"
+            needed = f"left out with {other}: that also places the poses"
             raise InvalidParameter("transform", list(self.transform), needed)
 
     @property

@@ -68,7 +68,7 @@ def recording_of(
     columns = table.columns
     _check_units(path, table)
     if rate not in (None, columns.rate):
-        raise InputFileError(path, f"it has times ({', '.join(columns.times)}); omit --rate")
+        raise InputFileError(path, f"it has timestamps ({', '.join(columns.times)}); omit --rate")
 
     # A format that defines units.
     is_tum = Path(path).suffix.lower() == TUM_SUFFIX
@@ -121,8 +121,8 @@ def _check_units(path: str | Path, table: Table) -> None:
             names = quoted_list(columns.names[part])
             flags = _flags_of_units(columns.roles[part], units)
             reason = (
-                f"some of these columns have a unit, others have none: {names}. State the unit of "
-                f"all: {flags}"
+                f"some of these columns have a unit and others do not: {names}. State the units "
+                f"of all of them: {flags}"
             )
             raise InputFileError(path, reason)
 
@@ -186,5 +186,5 @@ def _refuse_sample(
     backward_count = int((np.diff(times) <= 0.0).sum())
     if fault.field == "time" and backward_count:
         rows_in_all = counted(backward_count, "row")
-        reason += f" ({rows_in_all} in all; sort the file by time, or leave them out)"
+        reason += f" ({rows_in_all} in all; sort the file by time, or remove them)"
     raise InputFileError(path, reason, line=line, field=fault.field) from fault

@@ -96,13 +96,13 @@ def read_rtde(
     has_times = time_name is not None or rate is not None
     _check_columns(table, needed, fields=fields, has_times=has_times)
     if time_name is not None and rate is not None:
-        table.refuse(f"it has times ({time_name}); omit --rate")
+        table.refuse(f"it has timestamps ({time_name}); omit --rate")
 
     values, line_numbers = _read_values(table, time_name, fields, rate)
     stamps = values.pop(STAMPS)[:, 0]
     empty = [name for name in needed if name not in values]
     if empty:
-        table.refuse(f"its columns of {join_words(empty)} hold no number{_advice(values)}")
+        table.refuse(f"its columns of {join_words(empty)} contain no numbers{_advice(values)}")
     lines = np.array(line_numbers)
 
     # Rows that are whole in the needed fields, and of these the ones with a new stamp.
@@ -115,7 +115,9 @@ def read_rtde(
     notes = [
         *table.notes,
         *lost_samples(lines[~is_whole].tolist()),
-        *dropped_rows("row", lines[~is_new].tolist(), detail="with the stamp of the row before"),
+        *dropped_rows(
+            "row", lines[~is_new].tolist(), detail=("with the timestamp of the previous row")
+        ),
     ]
 
     times = stamps[is_used]
@@ -160,12 +162,12 @@ def _read_values(
 def _check_times(table: RtdeTable, times: Array, lines: Counts, time_name: str | None) -> None:
     """Refuse a file with fewer than two samples, or whose clock goes back."""
     if len(times) < 2:
-        table.refuse(f"it has {counted(len(times), 'sample')}; two are needed at least")
+        table.refuse(f"it has {counted(len(times), 'sample')}; at least two are needed")
 
     backward = np.flatnonzero(np.diff(times) < 0.0)
     if len(backward):
         line = int(lines[backward[0] + 1])
-        reason = "the clock goes back here; cut the file in two"
+        reason = "the clock jumps back here; split the file in two"
         raise InputFileError(table.path, reason, line=line, field=time_name)
 
 

@@ -68,7 +68,7 @@ class RtdeTable:
                 "actual_q_0 ..."
             )
             self.refuse(
-                f"it has no header: the first line must name the columns, such as {needed}",
+                f"it has no header: the first line must name the columns, for example {needed}",
                 line=header_index + 1,
             )
 
@@ -86,10 +86,11 @@ class RtdeTable:
             data, is_whole = decompress_gzip(data, MAX_SAMPLES_TEXT + 1)
             if len(data) > MAX_SAMPLES_TEXT:
                 limit = f"{MAX_SAMPLES_TEXT / MIB:g} MiB"
-                self.refuse(f"it is larger than {limit} when it is decompressed; cut it in two")
+                self.refuse(f"it is larger than {limit} when it is decompressed; split it in two")
             if not is_whole:
                 self.notes.append(
-                    "the compressed file is cut off or damaged: only what is before that is used"
+                    "the compressed file is truncated or damaged: only the rows before "
+                    "that are used"
                 )
         if b"\0" in data[:BINARY_CHECK_BYTES]:
             self.refuse("this is a binary file (or UTF-16), not a text file in UTF-8")
@@ -125,7 +126,7 @@ class RtdeTable:
             if self._is_cut_off(cells, i, last):
                 break
             if len(cells) != self._width:
-                reason = f"{len(cells)} columns where the header names {self._width}"
+                reason = f"{len(cells)} columns, but the header names {self._width}"
                 self.refuse(reason, line=i + 1)
             values.extend(self._read_numbers([cells[k] for k in indices], i + 1))
             line_numbers.append(i + 1)
@@ -141,10 +142,14 @@ class RtdeTable:
         """
         if i == len(self._lines) - 1:
             line = f"line {i + 1}, which has no line end"
-            self.notes.append(f"the file may be cut off in {line}: the rows before it are used")
+            self.notes.append(
+                f"the file may be truncated in {line}: only the rows before it are used"
+            )
             return True
         if len(cells) != self._width and i == last:
-            self.notes.append(f"the file is cut off in line {i + 1}: the rows before it are used")
+            self.notes.append(
+                f"the file is truncated in line {i + 1}: only the rows before it are used"
+            )
             return True
         return False
 

@@ -46,26 +46,28 @@ class Sampling:
 
     rate: float | None = _sampling_option(
         None,
-        "Sample the targets for the solver at this rate (held, unless --hold is given); errors are "
-        "measured from the path itself.",
+        "Sample the targets for the solver at this rate (held between samples, unless --hold is "
+        "given); errors are still measured from the path itself.",
         metavar="HZ",
         unset="the trajectory's",
     )
     jitter: float = _sampling_option(
-        0.0, "Standard deviation of the instants at which samples are taken, s.", metavar="S"
+        0.0,
+        "Sampling jitter: standard deviation of the instants at which samples are taken, s.",
+        metavar="S",
     )
     dropout: float = _sampling_option(
         0.0, "Probability that a sample is lost, from 0 to below 1.", metavar="P"
     )
     noise: tuple[float, float] = _sampling_option(
         (0.0, 0.0),
-        "Standard deviation of the samples along and about each axis.",
+        "Noise of the samples: standard deviation along and about each axis.",
         metavar="MM DEG",
         units=(1e-3, math.radians(1.0)),
     )
     quantisation: float = _sampling_option(
         0.0,
-        "Round the positions of samples to multiples of this; 0 for none.",
+        "Round sampled positions to multiples of this; 0 for no rounding.",
         metavar="MM",
         units=(1e-3,),
     )
@@ -81,12 +83,12 @@ class Sampling:
             )
         if len(self.noise) != 2:
             raise InvalidParameter(
-                "sample noise", self.noise, "two numbers, for position and rotation"
+                "sample noise", self.noise, "two non-negative numbers, for position and rotation"
             )
         for deviation in self.noise:
             check_not_negative(sample_noise=deviation)
         if not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
-            raise InvalidParameter("sample seed", self.seed, "a whole number, not negative")
+            raise InvalidParameter("sample seed", self.seed, "a non-negative integer")
 
     def of(self, path: Trajectory) -> Trajectory:
         """Return the samples that such a source gives of a path.

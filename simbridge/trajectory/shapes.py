@@ -72,7 +72,7 @@ def square(
             source="square",
         )
     if speed > rate * side:
-        needed = f"at least speed / side = {speed / side:g} Hz, a sample on every edge"
+        needed = f"at least speed / side = {speed / side:g} Hz: every edge needs a sample"
         raise InvalidParameter("rate", rate, needed)
 
     # The samples, by number; the last one need not be whole.
@@ -133,9 +133,7 @@ def step(
     """
     check_positive(at=at, duration=duration)
     if duration <= at:
-        raise InvalidParameter(
-            "duration", duration, f"longer than the instant of the step, {at:g} s"
-        )
+        raise InvalidParameter("duration", duration, f"longer than the time of the step, {at:g} s")
 
     start = vector("start pose", start_pose, 7)
     rotation = pose.quaternions(vector("rotation vector", rotation_vector, 3))

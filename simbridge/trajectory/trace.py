@@ -50,7 +50,7 @@ def trace(
     check_positive(rate=rate)
     check_laps(laps)
     if laps > 1 and not path.closed:
-        raise InvalidParameter("laps", laps, "1, as the path does not end at its start")
+        raise InvalidParameter("laps", laps, "1: the path does not end at its start")
     if not isinstance(orientation, Orientation):
         orientation = ConstantOrientation(orientation)
 
@@ -105,7 +105,7 @@ def concatenate(*parts: Trajectory, source: str = "joined") -> Trajectory:
     Each begins within 1 um and 1e-6 rad of the last pose of the one before.
     """
     if not parts:
-        raise InvalidParameter("parts", "none", "one trajectory or more")
+        raise InvalidParameter("parts", "none", "one or more trajectories")
 
     times = [parts[0].elapsed]
     poses = [parts[0].poses]

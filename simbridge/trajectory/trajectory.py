@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.errors import InvalidParameter, InvalidTrajectory, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter, InvalidTrajectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted
@@ -122,7 +122,7 @@ class Trajectory:
             return self.reference(t)
         if hold == "zero-order":
             return self.poses[np.atleast_1d(self.sample_at(t))]
-        raise UnknownName("hold", hold, get_args(Hold))
+        raise InvalidChoice("hold", hold, get_args(Hold))
 
     def sample_at(self, t: ArrayLike) -> NDArray[np.intp]:
         """Return the index of the last sample at or before each instant; 0 before the first sample.
@@ -233,7 +233,7 @@ class Trajectory:
 
         sample = int(not_unit[0])
         norm = norms[sample]
-        fault = "is zero" if norm == 0.0 else f"has the norm {norm:.6g}"
+        fault = "is zero" if norm == 0.0 else f"has norm {norm:.6g}"
         needed = f"unit length within {UNIT_TOLERANCE:g} is needed, in the order qx qy qz qw"
         raise self._fault(f"the quaternion {fault}; {needed}", sample, "quaternion")
 

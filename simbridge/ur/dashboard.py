@@ -96,14 +96,14 @@ class DashboardClient:
                 self._socket.settimeout(remaining)
                 data = self._socket.recv(RECEIVED_BYTES)
             except TimeoutError:
-                raise self._lost(f"no {name} within {self._timeout:g} s") from None
+                raise self._lost(f"no {name} was received within {self._timeout:g} s") from None
             except OSError as error:
                 raise self._lost(f"reading failed ({error.strerror or error})") from None
             if not data:
-                raise self._lost(f"the controller ended the connection before its {name}")
+                raise self._lost(f"the controller closed the connection before sending its {name}")
             self._received += data
             if len(self._received) > MAX_LINE_BYTES:
-                raise self._lost(f"its {name} does not end: this is not a dashboard")
+                raise self._lost(f"its {name} never ends: this is not a dashboard server")
 
         line, _, self._received = self._received.partition(b"\n")
         return line.decode("utf-8", errors="replace").strip()

@@ -74,9 +74,9 @@ class StaleState(ControllerError, TimeoutError):
         self.said_by = said_by
 
         source = said_by or f"the controller at {host}"
-        suspect = "the load of this computer"
+        suspect = "the CPU load of this computer"
         if not said_by:
-            suspect = "the network (cable, not Wi-Fi) and the load of both computers"
+            suspect = "the network (cable, not Wi-Fi) and the CPU load of both computers"
         super().__init__(
             host,
             f"{source[0].upper()}{source[1:]} has reported no state newer than {timestamp:.3f} s "
@@ -144,9 +144,9 @@ class ImplausibleState(ControllerError, ValueError):
 
         super().__init__(
             host,
-            f"The controller at {host} sent a state that was refused: its {field} is {value}, "
-            f"{reason}. The arm was stopped. If it happens again, look at what is between this "
-            "computer and the controller (a proxy, a tunnel), and restart the controller.",
+            f"The controller at {host} sent an implausible state: its {field} is {value}, "
+            f"{reason}. The arm was stopped. If it happens again, check what is between this "
+            "computer and the controller (a proxy or a tunnel), and restart the controller.",
         )
 
 
@@ -168,10 +168,10 @@ class ToolChanged(ControllerError):
 
         super().__init__(
             host,
-            f"The {what} of the controller at {host} was changed to {actual} during the motion; it "
-            f"was {expected}, and the motion was made for that. The arm was stopped. Look for "
-            "another program that sets it (the pendant, a gripper's driver, a script on port 30001 "
-            "or 30002), and start again.",
+            f"The {what} of the controller at {host} was changed from {expected} to {actual} "
+            "during the motion, which was planned for the former. The arm was stopped. Find the "
+            "program that sets it (the pendant, a gripper driver, or a script on port 30001 or "
+            "30002), then start again.",
         )
 
 
@@ -187,8 +187,8 @@ class ScriptNotStarted(ControllerError, TimeoutError):
 
         super().__init__(
             host,
-            f"The control script was sent to the controller at {host} and did not run within "
-            f"{waited:g} s. Look at the pendant for a message, and at `simbridge doctor`.",
+            f"The control script was sent to the controller at {host}, but did not start within "
+            f"{waited:g} s. Look for a message on the pendant, and run `simbridge doctor`.",
         )
 
 
@@ -226,7 +226,7 @@ class NotURSim(Refusal, ControllerError):
             host,
             f"The controller at {host} is not URSim: its kinematics are those of a real arm "
             f"(checksum {shown}; URSim's is all ones). Nothing was switched on or moved. For a "
-            "real arm use --backend real.",
+            "real arm, use --backend real.",
         )
 
 
@@ -262,7 +262,7 @@ class ModelMismatch(Refusal, ControllerError, ValueError):
 
         super().__init__(
             host,
-            f"The {what} of the controller at {host} is {actual}, and {expected} was expected. "
+            f"The {what} of the controller at {host} is {actual}, but {expected} was expected. "
             f"{remedy}",
         )
 
@@ -307,7 +307,7 @@ class CommandRefused(Refusal, ControllerError):
 
         super().__init__(
             host,
-            f"The controller at {host} did not do {quoted(command)}; it answered: "
+            f"The controller at {host} did not carry out {quoted(command)}; it answered: "
             f"{unquoted(answer) or '(nothing)'}. Do it at the pendant.",
         )
 
@@ -324,7 +324,7 @@ class RegistersInUse(Refusal, ControllerError):
 
         super().__init__(
             host,
-            f"Another client of the controller at {host} uses the registers that the bridge writes "
+            f"Another client of the controller at {host} uses the registers that simbridge writes "
             f"({', '.join(variables)}). Stop the other program (a second simbridge, a ROS driver, "
             "a fieldbus such as EtherNet/IP or PROFINET enabled at the pendant) and start again.",
         )
@@ -367,8 +367,8 @@ class StartNotReached(ControllerError):
         super().__init__(
             host,
             f"The arm at {host} did not reach the plan's start: {joint} is "
-            f"{math.degrees(off):.2f} degrees off, at most 1 is allowed. Look for contact, a wrong "
-            "payload or a speed slider near zero.",
+            f"{math.degrees(off):.2f} degrees off; at most 1 degree is allowed. Check for "
+            "contact, a wrong payload, or a speed slider near zero.",
         )
 
 
@@ -390,9 +390,9 @@ class FullTurn(Refusal, ControllerError, ValueError):
         super().__init__(
             host,
             f"{joint} of the arm at {host} is {math.degrees(angle):+.1f} degrees away from the "
-            "plan's start, more than half a turn. Nothing was moved: cables and hoses decide which "
-            "way is safe. Move the joint at the pendant (Move tab), or plan from another posture "
-            "with --home.",
+            "plan's start, more than half a turn. Nothing was moved: which way round is safe "
+            "depends on cables and hoses. Move the joint at the pendant (Move tab), or plan from "
+            "another posture with --home.",
         )
 
 
@@ -426,8 +426,8 @@ class ProtectiveStop(ArmStopped):
     cause = "protective_stop"
     what = "Protective stop"
     remedy = (
-        "The log at the pendant says why (collision, joint speed, force). Wait five seconds, look "
-        "at the arm, confirm at the pendant, then start again."
+        "The log on the pendant gives the reason (collision, joint speed, force). Wait five "
+        "seconds, check the arm, confirm at the pendant, then start again."
     )
 
 
@@ -455,7 +455,7 @@ class SafetyFault(ArmStopped):
     cause = "safety_fault"
     what = "The safety system stopped the arm"
     remedy = (
-        "Read the message at the pendant; the safety system or the controller must be restarted "
+        "Read the message on the pendant; the safety system or the controller must be restarted "
         "there."
     )
 
@@ -477,8 +477,8 @@ class ProgramPaused(ArmStopped):
     cause = "program_paused"
     what = "The program was paused"
     remedy = (
-        "A replay waits for its program to be resumed, with --on-pause wait; this run was set to "
-        "stop on a pause (or is live). Start it again."
+        "With --on-pause wait, a run waits until its program is resumed; this one was set to stop "
+        "on a pause, or is a live session. Start it again."
     )
 
 
@@ -488,8 +488,8 @@ class ProgramReplaced(ArmStopped):
     cause = "program_replaced"
     what = "Another program has replaced the control script"
     remedy = (
-        "It was not touched, and may move the arm: look at the pendant. Stop it there before you "
-        "start again."
+        "It was left running and may move the arm: check the pendant, and stop it there before "
+        "you start again."
     )
 
 
@@ -504,8 +504,8 @@ class ProgramStopped(ArmStopped):
     cause = "program_stopped"
     what = "The control script was stopped"
     remedy = (
-        "The log at the pendant says why: stop was pressed, the script's watchdog heard nothing "
-        "from here for 100 ms, or the script had an error."
+        "The log on the pendant gives the reason: stop was pressed, the script's watchdog "
+        "received nothing from this computer for 100 ms, or the script had an error."
     )
 
     def __init__(
@@ -514,9 +514,9 @@ class ProgramStopped(ArmStopped):
         self.unsent = unsent
         if unsent:
             self.remedy = (
-                f"No setpoint had been sent for {unsent * 1e3:.0f} ms, and after 100 ms the "
-                "script's watchdog ends it. If this computer was busy, close other programs, or "
-                "run with --realtime-priority."
+                f"No setpoint had been sent for {unsent * 1e3:.0f} ms; after 100 ms, the script's "
+                "watchdog stops it. If this computer was busy, close other programs, or run with "
+                "--realtime-priority."
             )
         super().__init__(host, robot_mode, safety_mode, runtime_state)
 
@@ -537,9 +537,9 @@ class SpeedScaled(ControllerError):
         result = "the arm was stopped" if moving else "nothing was moved"
         super().__init__(
             host,
-            f"The controller at {host} scales the speed to {100.0 * scaling:.0f} % and "
-            f"--on-scaling is stop, so {result}. Move the speed slider to 100 %, or run with "
-            "--on-scaling follow.",
+            f"The controller at {host} scales the speed to {100.0 * scaling:.0f} %, and "
+            f"--on-scaling is set to stop, so {result}. Move the speed slider to 100 %, or run "
+            "with --on-scaling follow.",
         )
 
 
@@ -557,8 +557,8 @@ class ParentLost(SimbridgeError, TimeoutError):
 
         super().__init__(
             f"The program that started the motion gave no sign of life for {waited:.1f} s (it was "
-            "suspended, halted in a debugger, or did not get to run), so the arm was stopped. "
-            "Start again."
+            "suspended, halted in a debugger, or not scheduled), so the arm was stopped. Start "
+            "again."
         )
 
 

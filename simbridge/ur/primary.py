@@ -47,8 +47,8 @@ def sub_packages(content: bytes) -> list[tuple[int, bytes]]:
     packages = buffer.feed(content)
     if buffer.pending:
         raise MalformedPackage(
-            f"a sub-package reaches beyond the end: only {len(buffer.pending)} bytes of it are "
-            "there"
+            f"a sub-package reaches beyond the end: only {len(buffer.pending)} bytes of it were "
+            "received"
         )
     return packages
 
@@ -118,7 +118,7 @@ class DescriptionReader:
             MalformedPackage: Something needed is missing or malformed.
         """
         if self.missing:
-            raise MalformedPackage(f"no {' and no '.join(self.missing)} came")
+            raise MalformedPackage(f"no {' and no '.join(self.missing)} was received")
 
         # The checksum, then theta, a, d and alpha of six joints.
         numbers = _unpack(">6I24d", self._parts[StatePart.KINEMATICS], "kinematics")
@@ -177,7 +177,7 @@ def _listen(reader: DescriptionReader, host: str, *, port: int, timeout: float) 
                 connection.settimeout(remaining)
                 data = connection.recv(RECEIVED_BYTES)
                 if not data:
-                    return "it closed the connection before it had described its arm"
+                    return "it closed the connection before describing its arm"
                 reader.receive(data)
     except TimeoutError:
         return f"within {timeout:g} s it sent no {' and no '.join(reader.missing)}"

@@ -220,12 +220,12 @@ class RtdeClient:
         except OSError as error:
             raise self._lost(f"reading failed ({error.strerror or error})") from None
         if not data:
-            raise self._lost("the controller ended the connection")
+            raise self._lost("the controller closed the connection")
 
         try:
             return waiting + self._packages.feed(data)
         except MalformedPackage as error:
-            raise self._lost(f"what came is not RTDE: {error.reason}") from None
+            raise self._lost(f"the data received are not RTDE: {error.reason}") from None
 
     def output_types(self, names: Sequence[str], frequency: float) -> list[str]:
         """Set up the output recipe.
@@ -341,7 +341,7 @@ class RtdeReader(RtdeClient):
         try:
             return self._recipe.unpack(payload[1:])
         except MalformedNumber as error:
-            reason = "which no arm has"
+            reason = "which is not possible for an arm"
             raise ImplausibleState(self.host, error.field, error.value, reason) from None
         except struct.error as error:
             raise self._lost(f"a state is malformed: {error}") from None
@@ -354,5 +354,5 @@ class RtdeReader(RtdeClient):
         """
         states = self.wait(self._timeout)
         if not states:
-            raise self._lost(f"no state came within {self._timeout:g} s")
+            raise self._lost(f"no state was received within {self._timeout:g} s")
         return states[0]

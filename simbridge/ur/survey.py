@@ -80,7 +80,7 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
         except ControllerError as error:
             errors[port] = error
         except UnicodeError:  # from looking up an invalid name
-            reason = "no connection (there is no host of that name)"
+            reason = "no connection (host not found)"
             errors[port] = ConnectionLost(host, port, reason)
 
     with ThreadPoolExecutor(len(readers)) as pool:
@@ -126,7 +126,7 @@ def _read_state(host: str, timeout: float) -> StateFacts:
     missing = [name for name in NEEDED_VARIABLES if name not in state]
     if missing:
         version_text = ".".join(map(str, version))
-        reason = f"Its RTDE does not have {', '.join(missing)}; update PolyScope."
+        reason = f"Its RTDE interface does not have {', '.join(missing)}; update PolyScope."
         raise UnsupportedController(host, version_text, reason)
 
     q = np.array(state["actual_q"])
@@ -167,9 +167,9 @@ def _await_realtime(host: str, timeout: float) -> None:
             # Not 0, with which it would not wait at all.
             connection.settimeout(max(deadline - time.monotonic(), 1e-3))
             if not connection.recv(1):
-                raise ConnectionLost(host, REALTIME, "the controller ended the connection")
+                raise ConnectionLost(host, REALTIME, "the controller closed the connection")
     except TimeoutError:
-        raise ConnectionLost(host, REALTIME, f"nothing came within {timeout:g} s") from None
+        raise ConnectionLost(host, REALTIME, f"nothing was received within {timeout:g} s") from None
     except ConnectionLost:
         raise
     except OSError as error:

@@ -124,7 +124,7 @@ def test_an_arm_that_is_not_at_its_setpoints_is_stopped():
 
 @pytest.mark.parametrize(
     ("nap", "cause"),
-    [(0.095, "No setpoint had been sent"), (0.0, "The log at the pendant says why")],
+    [(0.095, "No setpoint had been sent"), (0.0, "The log on the pendant gives the reason")],
 )
 def test_a_program_ended_by_its_watchdog_was_not_stopped(nap, cause):
     bench = Bench(0.002, clock=VirtualClock(Nap(nap, at=100)), changes={170: {"runtime_state": 1}})

@@ -66,7 +66,7 @@ def test_a_missed_goal_is_explained(setup, ending):
     iterates, sentence = iterate_to_end(setup, START, GOAL, IterateSettings(iteration_limit=12))
 
     assert [item.number for item in iterates] == list(range(13))
-    assert "Not attained after 12 iterations" in sentence
+    assert "Not reached after 12 iterations" in sentence
     assert f"{1e3 * iterates[-1].distance:.3g}" in sentence
     assert ending in sentence
 

@@ -80,7 +80,7 @@ def test_values_are_printed_to_their_deviation(cli, servoj, tmp_path):
     result = json.loads(answer.out)
 
     assert str(cut) in result["notes"][-1]
-    assert "may be cut off" in result["notes"][-1]
+    assert "may be truncated" in result["notes"][-1]
 
     table = cli("identify", rounded, "--commands", commands, "--robot", "ur5e").out
     for row in ("servoj gain", "servoj lookahead"):
@@ -125,9 +125,9 @@ def test_a_recording_without_servoj_makes_no_plant(cli, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["none.csv"], "there is no such file"),
+        (["none.csv"], "file not found"),
         ([RECORDING, "--robot", "ur99"], "There is no robot 'ur99'"),
-        ([RECORDING, "--commands", "none.csv"], "there is no such file"),
+        ([RECORDING, "--commands", "none.csv"], "file not found"),
         ([RECORDING, "--kinematics", "mine.toml"], "name it with --robot"),
     ],
 )

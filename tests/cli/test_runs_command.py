@@ -169,7 +169,7 @@ def test_last_without_runs_names_the_folders(cli, tmp_path, monkeypatch):
     answer = cli("report", "last")
 
     assert answer.status == 2
-    assert "there is no run under runs/ or in this directory" in answer.message
+    assert "no run found under runs/ or in this directory" in answer.message
 
 
 def test_a_run_is_no_scenario(cli, here):

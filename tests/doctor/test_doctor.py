@@ -267,8 +267,8 @@ FINDINGS = [
         "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time",
         "sudo pro enable realtime-kernel",
     ),
-    failure("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
-    failure("program", "not known while port 30004 does not answer", "Fix the ports first."),
+    failure("payload", "[unknown] while port 30004 does not answer", "Fix the ports first."),
+    failure("program", "unknown while port 30004 does not answer", "Fix the ports first."),
 ]
 
 

@@ -34,7 +34,7 @@ def test_a_slow_or_uneven_network_warns():
     assert_verdict(check_jitter(measured()), "pass", "1000 states")
     assert_verdict(check_jitter(measured(late=0.005)), "warn", "5.00 ms")
     assert_verdict(check_jitter(measured(missed=3)), "warn", "3 missed")
-    assert_verdict(check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
+    assert_verdict(check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "has stopped")
 
 
 def test_lateness_is_relative_to_the_fastest_state():

@@ -34,12 +34,12 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
 @pytest.mark.parametrize(
     ("name", "polyscope", "remedy"),
     [
-        ("ur5", "5.12", "it must be 3.15 (--polyscope) for the UR5 with its CB3 controller"),
-        ("ur20", "3.15", "it must be 5.25 (--polyscope) for the UR20 with its e-Series controller"),
-        ("ur15", "5.12", "it must be 5.25 (--polyscope) for the UR15"),
+        ("ur5", "5.12", "must be 3.15 (--polyscope) for the UR5 with its CB3 controller"),
+        ("ur20", "3.15", "must be 5.25 (--polyscope) for the UR20 with its e-Series controller"),
+        ("ur15", "5.12", "must be 5.25 (--polyscope) for the UR15"),
         ("ur7e", "5.9", "which needs PolyScope 5.22 (or X 10.9) or later"),
         ("ur20", "5.12", "which needs PolyScope 5.14 (or X 10.7) or later"),
-        ("planar3r", "5.12", "it must be a UR arm: it has 3 joints, and they have six"),
+        ("planar3r", "5.12", "must be a UR arm, with six joints (got planar3r): it has 3 joints"),
     ],
 )
 def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remedy):

@@ -335,7 +335,7 @@ def test_calibration_of_another_model_is_refused(cli, tmp_path):
     )
     answer = cli("emulate", "--robot", "ur10e", "--host", OTHER, "--calibration", file)
 
-    assert answer.status == 2 and "It fits a ur5e" in answer.message
+    assert answer.status == 2 and "It matches a ur5e" in answer.message
 
 
 def test_ursim_calibration_is_refused(cli, tmp_path):

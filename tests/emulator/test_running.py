@@ -224,7 +224,7 @@ def test_broken_process_ends_with_status_1() -> None:
 
     paragraph = " ".join(ended.stderr.split("KeyError: 'a mistake'\n")[1].split())
 
-    assert paragraph.startswith("The emulated controller has ended in tick 100")
+    assert paragraph.startswith("The emulated controller stopped in tick 100")
 
 
 @pytest.mark.slow
@@ -292,7 +292,7 @@ def test_an_address_that_others_can_reach_is_printed() -> None:
     assert reach_warning("127.0.0.1") == reach_warning("127.6.37.75") == ""
 
     for address in ("0.0.0.0", "192.168.0.5"):
-        assert f"Listening on {address}, not only for this computer" in reach_warning(address)
+        assert f"Listening on {address}, which other computers can reach" in reach_warning(address)
 
 
 # The handle

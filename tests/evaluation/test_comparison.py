@@ -84,7 +84,7 @@ def test_different_scenarios_are_refused(cli, line_run, square_run, tmp_path):
 
     assert answer.status == 2
     assert answer.message.startswith(
-        "The scenario of square is square_tracking; it must be line, as in line: one takes 0.4 s "
+        "The scenario of square must be line, as in line (got square_tracking): one takes 0.4 s "
         "and the other 16 s"
     )
     assert not (tmp_path / "out").exists()
@@ -120,7 +120,7 @@ def test_another_speed_is_a_warning(cli, line, line_run, tmp_path):
     assert cli("compare", line_run, half, "--out", tmp_path / "out").status == 0
 
 
-@pytest.mark.parametrize(("runs", "reason"), [(1, "at least 2"), (2, "this one is given twice")])
+@pytest.mark.parametrize(("runs", "reason"), [(1, "at least 2"), (2, "given only once")])
 def test_a_comparison_needs_two_runs(cli, line_run, tmp_path, runs, reason):
     answer = cli("compare", *[line_run] * runs, "--out", tmp_path / "out")
 

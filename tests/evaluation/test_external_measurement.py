@@ -401,4 +401,4 @@ def test_two_recordings_fit_neither_three_runs_nor_one(
     assert of_three.status == 2
     assert "1, of all runs, or 3, one per run" in of_three.message
     assert of_one.status == 2
-    assert "it must be 1" in of_one.message
+    assert "must be 1" in of_one.message

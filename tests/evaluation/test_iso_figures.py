@@ -154,7 +154,7 @@ def test_a_path_without_rests_has_no_pose_figures(square: Evaluation) -> None:
 
     assert "AP" not in of_path(iso)
     assert iso["stops_m"] == []
-    reason = "No AP, RP, stabilisation time or OV: the target does not rest anywhere"
+    reason = "No AP, RP, stabilisation time or OV: the target never rests"
     assert any(sentence.startswith(reason) for sentence in iso["missing"])
 
 
@@ -165,7 +165,7 @@ def test_a_rest_at_the_start_is_no_stop(tum: Any, through: Any, tmp_path: Path) 
     iso = iso_figures([run_file(file, tmp_path / "run")])
 
     assert iso["stops_m"] == []
-    assert "does not rest anywhere for 0.2 s except at its start" in iso["missing"][0]
+    assert "never rests for 0.2 s except at its start" in iso["missing"][0]
 
 
 def test_an_octagon_has_no_corners(tum: Any, through: Any, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_few_joints_get_a_controllable_task():
     chosen = choose_arm(InterpolationParameters(robot=ODD))
 
     assert chosen.robot.task == "position"
-    assert "attains only part of each target: the position alone" in chosen.robot.notes[0]
+    assert "can follow only part of each target: the position alone" in chosen.robot.notes[0]
     assert_corners_within_reach(chosen.robot, choose_layout(chosen.robot))
     with pytest.raises(TargetOutOfReach, match="--task position"):
         choose_layout(
@@ -137,7 +137,7 @@ def test_a_custom_arms_start_is_reported(cli, tmp_path, name):
     assert answer.status == 0, answer.message
 
     written = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert "The file has no home; found" in written["arm"]["notes"][0]
+    assert "The file defines no home posture" in written["arm"]["notes"][0]
     assert len(written["arm"]["home"]) == 7
     if name != "convergence":
         assert written["square"]["scale"] > 0.25

@@ -248,7 +248,7 @@ def test_a_directory_that_exists_is_never_overwritten(cli, tmp_path):
     answer = cli("experiment", "convergence", "--out", tmp_path)
 
     assert answer.status == 2
-    assert "exists already" in answer.message
+    assert "already exists" in answer.message
     assert list(tmp_path.iterdir()) == []
 
 

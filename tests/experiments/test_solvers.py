@@ -66,7 +66,7 @@ def test_an_unsupported_solver_is_left_out(cli, tmp_path, monkeypatch):
     rows = [line.split()[0] for line in answer.out.splitlines() if line.strip()]
     assert "closed-form" not in rows
     assert "feedback" in rows
-    assert "The solver closed-form cannot solve for planar3r" in " ".join(answer.out.split())
+    assert "The closed-form solver does not support planar3r" in " ".join(answer.out.split())
 
 
 def test_random_poses_are_reachable():

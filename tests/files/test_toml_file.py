@@ -32,7 +32,7 @@ def test_a_missing_field_is_named(tmp_path):
     error = refuse(tmp_path, "lengths = [0.3]\n")
 
     assert error.field == "name"
-    assert error.reason == "this field is missing"
+    assert error.reason == "the field is missing"
 
 
 def test_an_unknown_field_is_named_by_its_line(tmp_path):
@@ -60,7 +60,7 @@ def test_what_is_no_toml_is_named_by_its_line(tmp_path):
 def test_deep_nesting_is_refused(tmp_path):
     error = refuse(tmp_path, "name = " + "[" * 33)
 
-    assert "more than 32 tables or lists are nested" in error.reason
+    assert "tables or lists are nested more than 32 deep" in error.reason
 
 
 def test_the_first_repeated_name_is_found():

@@ -23,7 +23,7 @@ def test_a_refusal_counts_the_missing_bytes(tmp_path):
     assert refusal.value.missing == 1500
     assert refusal.value.errno == errno.EFBIG
     assert str(refusal.value) == (
-        f"{file} cannot be written: File too large; 1500 of its 2500 bytes are missing."
+        f"{file} cannot be written: File too large; 1500 of its 2500 bytes were not written."
     )
 
 

@@ -300,7 +300,7 @@ def test_foreign_currents_show_no_friction():
         assert result["friction"] is None
         assert (
             result["not_identified"]["friction"]
-            == "the current is not what torque and friction ask for"
+            == "the current does not match the joint torque and friction"
         )
 
     parts = ("target_q", "target_qd", "target_qdd", "target_moment", "target_current")
@@ -359,7 +359,7 @@ def test_a_wrong_robot_is_named():
     assert result["payload_kg"] is None
 
     for name in ("kinematics", "payload_kg"):
-        assert "a UR5e fits within 0 mm" in result["not_identified"][name]
+        assert "a UR5e fits to within 0 mm" in result["not_identified"][name]
 
 
 def test_a_real_ur3e_shows_no_servoj():
@@ -394,11 +394,11 @@ def test_degrees_are_refused():
     )
 
     with pytest.raises(
-        UnusableSamples, match=r"the recording cannot be evaluated: .* they are in degrees"
+        UnusableSamples, match=r"the recording cannot be evaluated: .* they seem to be in degrees"
     ):
         identify(in_degrees, robot=None, others=arms())
     with pytest.raises(
-        UnusableSamples, match=r"of the commands cannot be evaluated: .* they are in degrees"
+        UnusableSamples, match=r"of the commands cannot be evaluated: .* they seem to be in degrees"
     ):
         identify(replace(samples, commands=np.degrees(samples.commands)), robot=None, others=arms())
 
@@ -444,7 +444,7 @@ def test_unseen_calls_make_no_prediction():
 
     assert result["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
     assert result["prediction"] is None
-    assert "rows are 40 ms apart and calls last 10 ms" in result["not_identified"]["prediction"]
+    assert "rows are 40 ms apart, but calls last 10 ms" in result["not_identified"]["prediction"]
 
 
 def test_noise_and_freedrive_have_nothing_to_show():

@@ -324,7 +324,7 @@ def test_a_controller_without_the_law_is_named(on_controller: Any) -> None:
     sentence = servo_law_sentence(check)
 
     assert "does not follow the configured servo law (gain 2000, lookahead 0.03 s)" in sentence
-    assert "Which law it follows cannot be said" in sentence
+    assert "It cannot be determined which law it follows" in sentence
 
 
 def test_what_is_not_reported_is_said(on_controller: Any) -> None:

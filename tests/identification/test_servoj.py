@@ -115,7 +115,7 @@ def test_creeping_commands_are_not_held():
             commands, list(range(len(commands))), Sender(), gain=300.0, lookahead=0.1, rest=0.0
         )
         rounded = (rows[name].round(6) for name in ("target_q", "target_qd", "target_qdd"))
-        with pytest.raises(NotIdentified, match="not exactly as under a command that servoj holds"):
+        with pytest.raises(NotIdentified, match="not exactly as under a held servoj command"):
             fit_to_held_commands(TargetMotion(rows["timestamp"], *rounded, 0.002))
 
 

@@ -199,8 +199,8 @@ def test_a_method_of_an_object_is_named_too(own_module):
             "no_module_for_tests:step",
             "importing no_module_for_tests failed with ModuleNotFoundError",
         ),
-        ("./no_script.py:step", "there is no such file"),
-        ("newton", "A custom function is given as module:function."),
+        ("./no_script.py:step", "file not found"),
+        ("newton", "Give a function of your own as module:function."),
         (":newton", "There is no solver ':newton'"),
     ],
 )
@@ -217,4 +217,4 @@ def test_a_function_has_no_settings(cli, own_module):
     )
 
     assert answer.status == 2
-    assert "kp; it must be left out" in answer.message
+    assert "must be left out (got kp)" in answer.message

@@ -65,7 +65,7 @@ values = np.array([2.0])
 kernel_of(loop, "custom loop")(values)
 print(values[0])
 """
-NOTICE = "Compiling the doubling: a few seconds, once."
+NOTICE = "Compiling the doubling (first run only, a few seconds) ..."
 
 
 def start(directory, *command, **how):

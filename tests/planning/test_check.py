@@ -70,7 +70,7 @@ def test_a_nan_setpoint_is_refused():
 
     assert (error.sample, error.joint) == (4, "wrist_1_joint")
     assert np.isnan(error.value)
-    assert "wrist_1_joint would be at nan, which is no position" in str(error)
+    assert "wrist_1_joint would be at nan, which is not a valid position" in str(error)
 
 
 def test_a_joint_too_fast_is_named():
@@ -79,7 +79,7 @@ def test_a_joint_too_fast_is_named():
 
     assert (error.sample, error.joint, error.limit) == (3, "shoulder_lift_joint", limit)
     assert error.value == pytest.approx(1.01 * limit, rel=1e-9)
-    assert "1.50 times" in str(error)
+    assert "1.5 times" in str(error)
 
 
 def test_a_corner_too_sharp_is_named():
@@ -214,7 +214,7 @@ def test_a_predicted_velocity_gives_new_advice(limited):
     velocity = np.zeros((40, 6))
     velocity[21:, 2] = 2.0 * ROBOT.max_velocity[2]
 
-    with refuses("velocity", match="Slow it down to 0.47 of its speed") as caught:
+    with refuses("velocity", match="Slow it down to 0.47 times its speed") as caught:
         check_predicted_velocity(
             ROBOT, velocity, PERIOD, cycle=0.002, remedies=Remedies(limited=limited)
         )

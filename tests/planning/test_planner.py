@@ -161,7 +161,7 @@ def test_a_start_beyond_a_limit_names_the_joint():
     """
     pan = replace(ROBOT.joints[0], position_min=1.0, position_max=2.0)
     robot = replace(ROBOT, joints=(pan, *ROBOT.joints[1:]))
-    message = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
+    message = r"outside the joint limits \(.*shoulder_pan_joint at .* degrees"
 
     with pytest.raises(TargetOutOfReach, match=message) as caught:
         planned(standing(HOME), robot=robot, solver=ForwardDynamics(robot))
@@ -187,7 +187,7 @@ def test_the_first_target_has_the_common_tolerance():
 
 
 def test_a_missed_start_names_the_distance():
-    with pytest.raises(TargetOutOfReach, match=r"stays 2\.30 µm and 0.* degrees away") as caught:
+    with pytest.raises(TargetOutOfReach, match=r"is 2\.30 µm and 0.*° away") as caught:
         planned(standing(HOME), solver=Missing(2.3e-6))
 
     assert "joint limits" not in str(caught.value)
@@ -216,14 +216,14 @@ def test_slowing_down_as_the_message_says_is_enough(through):
     with refuses("velocity") as caught:
         planned(trajectory, max_tool_speed=10.0, **options)
 
-    scale = float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
+    scale = float(re.search(r"down to (\S+) times its speed", str(caught.value))[1])
 
     assert scale < 1.0
 
     with refuses("tool speed") as caught:
         planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options)
 
-    scale *= float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
+    scale *= float(re.search(r"down to (\S+) times its speed", str(caught.value))[1])
 
     assert planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options).samples > 100
 

@@ -104,7 +104,7 @@ def test_an_unknown_name_suggests_the_nearest():
 def test_a_missing_path_is_no_unknown_name(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises((ScenarioError, InputFileError), match="there is no such file"):
+    with pytest.raises((ScenarioError, InputFileError), match="file not found"):
         load_scenario(path, ROBOT)
 
 
@@ -123,19 +123,19 @@ def test_a_missing_path_is_no_unknown_name(path, tmp_path, monkeypatch):
         ("import sys\ndef scenario(robot):\n    sys.exit(0)\n", 3, "SystemExit: 0"),
         ("def scenario(robot):\n    raise MemoryError\n", 2, "MemoryError"),
         ("class Own(BaseException): ...\n\nraise Own('x')\n", 3, "Own: x"),
-        ("class Own(Exception):\n    __str__ = None\nraise Own\n", 3, "Own: of type Own"),
+        ("class Own(Exception):\n    __str__ = None\nraise Own\n", 3, "Own: a value of type Own"),
         (
             GOOD.replace("0.1", "-1"),
             6,
-            "InvalidParameter: The side is -1; it must be a positive number",
+            "InvalidParameter: side must be a positive number; got -1",
         ),
         (
             GOOD.replace("square(side=0.1)", "None"),
             6,
-            "trajectory is None; it must be a simbridge.Trajectory",
+            "trajectory must be a simbridge.Trajectory",
         ),
-        (GOOD.replace("0.1)", "0.1), hold='cubic'"), 6, "it must be linear or zero-order"),
-        (GOOD.replace("0.1)", "0.1), on_limits='never'"), 6, "it must be refuse or limit"),
+        (GOOD.replace("0.1)", "0.1), hold='cubic'"), 6, "must be linear or zero-order"),
+        (GOOD.replace("0.1)", "0.1), on_limits='never'"), 6, "must be refuse or limit"),
         (GOOD.replace("0.1)", "0.1), name='../up'"), 6, "without a slash"),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_script_without_a_proper_scenario_is_refused(script, text, reason):
 def test_a_directory_named_like_a_script_is_refused(tmp_path):
     (tmp_path / "mine.py").mkdir()
 
-    assert "no such file" in str(refused(tmp_path / "mine.py"))
+    assert "file not found" in str(refused(tmp_path / "mine.py"))
 
 
 def test_a_script_imports_its_neighbours(script, tmp_path):

@@ -50,11 +50,11 @@ def test_homes_branch_is_kept(name):
 
 @pytest.mark.slow
 def test_another_branch_is_stored(elbow_down):
-    with pytest.warns(UserWarning, match="The plan begins on another branch, that of --home "):
+    with pytest.warns(UserWarning, match="The plan starts on another branch, that of --home "):
         plan = planned(elbow_down)
 
     assert plan.start is not None
-    assert "inside the floor" in plan.start.reason
+    assert "below the floor" in plan.start.reason
 
     np.testing.assert_allclose(plan.setpoints[0], plan.start.joints, atol=1e-6)
     again = Plan.from_arrays(plan.as_arrays())
@@ -81,17 +81,13 @@ def test_check_and_settings_name_the_branch(elbow_down):
 def test_the_refusal_names_branch_and_flag(elbow_down):
     with pytest.raises(
         PlannedCollision,
-        match=r"inside the floor.*The branch at --home (.+) would pass.*--start auto",
+        match=r"below the floor.*would pass: use --home (.+) or --start auto",
     ) as caught:
         planned(elbow_down, "home")
 
     named = [
         float(q)
-        for q in str(caught.value)
-        .partition("--home ")[2]
-        .partition(" would")[0]
-        .split(" (--home) ")[-1]
-        .split()
+        for q in str(caught.value).partition("--home ")[2].partition(" or --start")[0].split()
     ]
 
     assert planned(load_robot("ur5e", home=named), "home").start is None
@@ -117,7 +113,7 @@ def test_other_turns_of_homes_posture_are_tried():
     with pytest.warns(UserWarning, match="whole turns away.*wrist_3_joint would be at") as notes:
         plan, _ = make_plan(robot, scenario, solver, Options(start="auto"))
 
-    (note,) = [str(note.message) for note in notes if "The plan begins" in str(note.message)]
+    (note,) = [str(note.message) for note in notes if "The plan starts" in str(note.message)]
     assert "branch" not in note
     assert "Move the trajectory" not in note
     # The same posture, with the last joint begun a turn before.
@@ -132,10 +128,10 @@ def test_a_refused_turn_names_the_home_that_passes():
     robot = load_robot("ur5e")
     solver = ForwardDynamicsParameters().build(robot)
 
-    with pytest.raises(LimitExceeded, match=r"at --home (.+) would pass") as caught:
+    with pytest.raises(LimitExceeded, match=r"would pass: use --home (.+) or") as caught:
         make_plan(robot, Scenario(turn_of_tool(1.5)), solver, Options(start="home"))
 
-    words = str(caught.value).partition("--home ")[2].partition(" would")[0].split()
+    words = str(caught.value).partition("--home ")[2].partition(" or --start")[0].split()
     home = [float(word) for word in words]
     other = load_robot("ur5e", home=home)
     solver = ForwardDynamicsParameters().build(other)
@@ -146,8 +142,8 @@ def test_a_refused_turn_names_the_home_that_passes():
 @pytest.mark.parametrize(
     ("turns", "advice"),
     [
-        (2.4, "wrist_3_joint moves over 864.0 degrees, and its range is 720.0 degrees wide"),
-        (1.95, "moves over 702.0 degrees, and must begin between 342.0 degrees and 360.0 degrees"),
+        (2.4, "wrist_3_joint travels 864.0 degrees, but its range is only 720.0 degrees wide"),
+        (1.95, "travels 702.0 degrees, so it must start between 342.0 degrees and 360.0 degrees"),
     ],
 )
 def test_turns_that_no_start_fits_say_so(turns, advice):

@@ -141,7 +141,7 @@ def test_other_names_of_one_length_are_refused():
     foreign = joint_state("base_link", ["elbow", "wrist"], "q").pack((0, 0), [1.0, 2.0])
     layout = joint_state("base_link", ["wrist", "elbow"], "q")
 
-    with pytest.raises(ValueError, match="other names"):
+    with pytest.raises(ValueError, match="different names"):
         layout.unpack([foreign])
 
 

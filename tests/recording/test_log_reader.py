@@ -407,7 +407,7 @@ def test_a_decompression_bomb_is_refused(finished, tmp_path, monkeypatch, conten
 
     with (
         takes_at_most(20),
-        pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"),
+        pytest.raises(LogReadError, match="cannot be read as a log: it decompresses to more than"),
     ):
         read_log(path)
 

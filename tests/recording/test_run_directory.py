@@ -60,7 +60,7 @@ def test_a_named_directory_gets_its_parents(tmp_path):
 
 def refuse_to_create(out):
     """Check that a path that exists is refused."""
-    with pytest.raises(OutputError, match=r"exists already.*--out") as raised:
+    with pytest.raises(OutputError, match=r"already exists.*--out") as raised:
         RunDirectory.create(out, "mine")
     assert raised.value.path == out
     assert isinstance(raised.value, OSError)

@@ -521,7 +521,7 @@ def test_every_run_has_a_page(edge, name):
 def test_run_without_samples_says_so(report):
     page, _ = report(samples=0, outcome="ApproachRefused: too far", complete=False)
 
-    headline = "The Test arm tracked nothing of made_up: no sample was recorded."
+    headline = "The Test arm did not track made_up: no sample was recorded."
     assert page.text("headline") == headline
     assert "ApproachRefused: too far" in page.text("failure")
     assert page.has("settings")

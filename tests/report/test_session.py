@@ -24,7 +24,7 @@ def test_states_inputs_and_latency_are_said(page):
     assert "mm) on live inputs" in verdict
     assert "3 rejected, 8 superseded." in verdict
     assert "input to command 2.00 ms (p99 2.00 ms)" in verdict
-    assert "Its states: tracking" in part
+    assert "Time in each state: tracking" in part
     assert "Rejected inputs: max_jump (1), malformed (1), not_engaged (1)." in part
 
 
@@ -33,7 +33,7 @@ def test_each_cause_has_a_row(page):
 
     for cause in ("stale", "halted", "joint_velocity wrist_3", "max_jump"):
         assert cause in part
-    assert "share of the joint's limit" in part
+    assert "fraction of the joint's limit" in part
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_time_line_has_two_widths(page):
     labels = [attributes["aria-label"] for tag, attributes in page.elements if tag == "svg"]
 
     time_line = "States of the session, its inputs, and what hindered it, over time: "
-    speed = "Speed factor and share of the wanted step over time. "
+    speed = "Speed factor and fraction of the requested step executed, over time. "
     assert sum(label.startswith(time_line) for label in labels) == 2
     assert any(label.startswith(speed) for label in labels)
 
@@ -62,7 +62,7 @@ def test_command_replays_the_session(page, live_run):
 def test_never_engaged_session_shows_inputs(never_engaged):
     page = read_page(never_engaged)
 
-    assert "It was never engaged: nothing moved." in page.text("session")
+    assert "The session was never engaged: nothing moved." in page.text("session")
     assert "1 input: 0 accepted, 1 rejected, 0 superseded." in page.text("verdict")
     assert not page.has("budget")
 
@@ -78,7 +78,7 @@ def test_killed_session_says_so(cli, killed_session, tmp_path):
     assert answer.status == 2
     assert "The run did not complete: the log was not closed" in verdict
     assert "planned" not in verdict
-    assert "Its states: " in page.text("session")
+    assert "Time in each state: " in page.text("session")
 
 
 def test_every_cause_has_a_meaning():

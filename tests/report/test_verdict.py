@@ -81,7 +81,7 @@ def test_uncertainty_limits_the_digits(deviation, text):
 @pytest.mark.parametrize(
     ("quantity", "source", "options"),
     [
-        ("target", "sampling", "--hold and --sample-rate affect it"),
+        ("target", "sampling", "try --hold linear or a higher --sample-rate"),
         (
             "solution",
             "the solver",
@@ -92,7 +92,7 @@ def test_uncertainty_limits_the_digits(deviation, text):
             "the limiter (0 of 200 setpoints changed)",
             "--speed-scale below 1 reduces it",
         ),
-        ("plant", "the plant", "no option affects it"),
+        ("plant", "the plant", "no option reduces it"),
     ],
 )
 def test_advice_names_the_dominant_part(measured, quantity, source, options):
@@ -135,7 +135,7 @@ def test_part_larger_than_the_whole_is_explained(measured):
 
     assert summary["error_shares"]["position"]["solver"] > 1.1
     assert advice(summary).startswith(
-        "The position error comes from the solver, and other parts cancel some of it; "
+        "The position error comes from the solver; other parts cancel some of it; "
     )
 
 

@@ -53,7 +53,7 @@ def test_numbers_of_numpy_are_written_as_numbers(folder) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "field", "words"),
     [
-        ("alpha = ", "alfa = ", None, "alfa", "there is no such field. Did you mean 'alpha'?"),
+        ("alpha = ", "alfa = ", None, "alfa", "unknown field. Did you mean 'alpha'?"),
         ("checksum = [1, 2, 3, 4, 5, 6]", "", None, "checksum", "missing"),
         ("[1, 2, 3, 4, 5, 6]", "[1, 2, 3]", 7, "checksum", "6 values are needed"),
         ("[1, 2, 3, 4, 5, 6]", "[1, 2, 3, 4, 5, -1]", 7, "checksum[5]", "32-bit"),

@@ -107,12 +107,12 @@ def test_an_entry_that_is_there_twice_is_refused(tmp_path) -> None:
     path = written(tmp_path)
     path.write_text(path.read_text() + "delta_a = [0, 0, 0, 0, 0, 0]\n")
 
-    with pytest.raises(InputFileError, match="delta_a is there twice"):
+    with pytest.raises(InputFileError, match="delta_a occurs twice"):
         read_controller_calibration(path)
 
 
 def test_another_models_differences_name_the_model(tmp_path) -> None:
-    with pytest.raises(InputFileError, match=r"states differences.*It fits a ur10 or a ur10e: "):
+    with pytest.raises(InputFileError, match=r"states differences.*It matches a ur10 or a ur10e: "):
         with_kinematics(load_robot("ur3e"), written(tmp_path))
 
 

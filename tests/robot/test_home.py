@@ -47,7 +47,7 @@ def test_the_search_repeats_itself(seven):
     assert np.array_equal(again.home, seven.home)
     assert again.workspace == seven.workspace
 
-    flag = seven.notes[-1].partition("--home ")[2].partition(",")[0]
+    flag = seven.notes[-1].partition("--home ")[2].partition(". ")[0]
 
     assert [float(q) for q in flag.split()] == pytest.approx(seven.home.tolist(), abs=1e-3)
 

@@ -64,7 +64,7 @@ def test_yaml_that_is_no_calibration_is_refused(tmp_path, ur10e, text) -> None:
     (tmp_path / "arm.yaml").write_text(text)
 
     with pytest.raises(
-        InputFileError, match="kinematics: this is not what ROS's ur_calibration writes"
+        InputFileError, match="kinematics: this is not a file written by ROS's ur_calibration"
     ):
         with_kinematics(ur10e, tmp_path / "arm.yaml")
 

@@ -87,16 +87,15 @@ def test_a_missing_mesh_is_one_note(tmp_path):
     (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl")).notes
 
     assert note == (
-        "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is "
-        "no such file; say "
-        "where its package is with --package nowhere=DIR."
+        "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: file not "
+        "found; give the directory of its package with --package nowhere=DIR."
     )
 
     (note,) = read_urdf(
         arm(tmp_path, "package://nowhere/a.stl"), packages={"nowhere": tmp_path}
     ).notes
 
-    assert note.endswith(f"there is no such file in {tmp_path}, as --package says.")
+    assert note.endswith(f"file not found in {tmp_path}, the directory given with --package.")
 
 
 @pytest.mark.slow
@@ -134,5 +133,5 @@ def test_hulls_are_as_far_apart_as_meshes(tmp_path):
 
 
 def test_a_bad_mesh_file_is_named(tmp_path):
-    with pytest.raises(InputFileError, match="there is no such file"):
+    with pytest.raises(InputFileError, match="file not found"):
         read_mesh(tmp_path / "none.stl")

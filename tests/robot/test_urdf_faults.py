@@ -66,7 +66,7 @@ TREE_FAULTS = [
     Fault('<child link="l3"/>', '<child link="elbow"/>', "'j3'>: there is no link 'elbow'"),
     Fault('<parent link="l3"/>', "", "<joint name='j4'>: <parent> is missing"),
     Fault('<child link="l5"/>', "", "<joint name='j5'>: <child> is missing"),
-    Fault('<child link="finger"/>', "<child/>", "<child> link: this attribute is missing"),
+    Fault('<child link="finger"/>', "<child/>", "<child> link: the attribute is missing"),
     Fault('<joint name="j6"', '<joint name="j4"', "<joint name='j4'>: there is another joint"),
     Fault('<link name="tool0"/>', '<link name="l2"/><link name="tool0"/>', "there is another link"),
     Fault('name="grip" type="prismatic"', 'name="grip"', "<joint name='grip'> type"),
@@ -84,7 +84,7 @@ TREE_FAULTS = [
     ),
 ]  # fmt: skip
 VALUE_FAULTS = [
-    Fault(' velocity="2.2" effort="52"', "", "<limit> velocity: this attribute is missing"),
+    Fault(' velocity="2.2" effort="52"', "", "<limit> velocity: the attribute is missing"),
     Fault('effort="54"', 'effort="-54"', "does not let the joint 'j4' move"),
     Fault('lower="-3.5"', 'lower="3.9"', "the lower limit 3.9 of joint 'j5'"),
     Fault('upper="3.6"', 'upper="many"', "<limit> upper: 'many' is not a finite number"),

@@ -42,7 +42,7 @@ def test_a_xacro_file_is_expanded_with_its_packages(xacro_file, tmp_path):
 def test_a_missing_package_is_named_with_its_flag(xacro_file):
     with pytest.raises(
         InputFileError,
-        match=r"no package 'parts' for \$\(find parts\); say where it is with --package",
+        match=r"package 'parts' for \$\(find parts\) not found; give its directory with --package",
     ):
         load_robot(xacro_file)
 

@@ -114,7 +114,7 @@ def test_the_summary_has_runs_and_figures(repeated):
     assert "AP" not in figures
     assert (figures["AT"]["cycles"], figures["AT"]["asked"]) == (3, 10)
     assert iso["stops_m"] == []
-    assert "the target does not rest anywhere for 0.2 s" in iso["missing"][0]
+    assert "the target never rests for 0.2 s" in iso["missing"][0]
 
 
 def test_the_cubes_poses_have_figures(cli, tmp_path, capsys, without_pages):
@@ -242,9 +242,9 @@ def test_killed_repeats_have_pages_and_summary(cli, repeated, tmp_path, short_pa
     answer = cli("report", out)
 
     assert answer.status == 2
-    assert answer.message.startswith("2 of 3 runs completed: no further run was begun")
+    assert answer.message.startswith("2 of 3 runs completed: no further run was started")
     assert (
-        "The repeats did not complete: no further run was begun"
+        "The repeats did not complete: no further run was started"
         in (out / "report.html").read_text()
     )
 
@@ -256,7 +256,7 @@ def test_a_run_that_never_moved_has_no_page(cli, repeated, tmp_path, short_pages
     answer = cli("report", out, "--json")
 
     assert answer.status == 2
-    assert "Run 02 has no sample, and no page" in answer.message
+    assert "Run 02 has no samples, and therefore no page" in answer.message
 
     first, second = json.loads(answer.out)["runs"]
 
@@ -293,7 +293,7 @@ def test_repeats_are_told_from_runs(cli, repeated, tmp_path):
     answer = cli("report", tmp_path / "runs")
 
     assert answer.status == 2
-    assert "settings.toml: it is not there" in answer.message
+    assert "settings.toml is missing" in answer.message
 
     (tmp_path / "sweep.toml").touch()
     answer = cli("report", tmp_path)
@@ -422,7 +422,7 @@ def test_an_interrupted_report_can_be_finished(cli, repeated, monkeypatch):
 
     assert answer.status == 130
     assert (
-        answer.message == f"The report was interrupted; `simbridge report {repeated}` finishes it."
+        answer.message == f"The report was interrupted; `simbridge report {repeated}` completes it."
     )
 
 

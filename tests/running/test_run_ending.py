@@ -61,10 +61,10 @@ def test_ctrl_c_in_a_report_keeps_the_refusal(cli, line, tmp_path, monkeypatch, 
     assert answer.status == 2
     assert "refused" in answer.message
     assert (
-        f"The evaluation was interrupted; finish it with `simbridge report {out}`."
+        f"The evaluation was interrupted; complete it with `simbridge report {out}`."
         in answer.message
     )
-    assert answer.message.endswith(f"What was recorded until then is in {out}")
+    assert answer.message.endswith(f"What was recorded up to then is in {out}")
     assert summary_of(out)["ended_by"]["cause"] == "guard"
 
 
@@ -117,8 +117,8 @@ def test_report_finishes_an_interrupted_evaluation(
 
     assert answer.status == status
     assert answer.message.startswith(
-        "The run is complete and the arm is at rest. Only the evaluation was interrupted; finish "
-        f"it with `simbridge report {out}`."
+        "The run is complete and the arm is at rest. Only the evaluation was interrupted; "
+        f"complete it with `simbridge report {out}`."
     )
 
     monkeypatch.undo()
@@ -142,7 +142,7 @@ def test_only_a_seen_rest_is_called_rest(prepared, tmp_path, monkeypatch, ending
         execute(prepared, out=tmp_path / "out")
 
     assert str(caught.value).startswith(
-        "The run is complete. Whether the arm is at rest could not be seen."
+        "The run is complete. It could not be determined whether the arm is at rest."
     )
 
 
@@ -186,7 +186,7 @@ def test_a_stop_at_the_end_is_named_alike(cli, line, tmp_path, monkeypatch):
 
     assert answer.status == 2
     assert answer.message.startswith(
-        "The run was interrupted. While it ended, the controller stopped the arm: protective stop"
+        "The run was interrupted. As it ended, the controller stopped the arm: protective stop"
     )
     assert summary_of(tmp_path / "out")["ended_by"]["cause"] == "protective_stop"
 
@@ -194,15 +194,15 @@ def test_a_stop_at_the_end_is_named_alike(cli, line, tmp_path, monkeypatch):
 # The end of a complete run
 
 NOT_VERIFIED = {
-    "Whether the arm is at rest could not be seen. Watch it.": Ending(
+    "It could not be determined whether the arm is at rest. Watch it.": Ending(
         evidence=["could not watch the controller"]
     ),
     "The arm is still moving. Watch it.": Ending(arm_at_rest=False, script_ended=True),
-    "The arm is at rest, but our control script is still on the controller (paused or running): "
-    "stop it at the pendant.": Ending(arm_at_rest=True, script_ended=False),
+    "The arm is at rest, but simbridge's control script is still on the controller (paused or "
+    "running): stop it at the pendant.": Ending(arm_at_rest=True, script_ended=False),
     (
-        "The arm is at rest, but whether our control script has ended could not be seen: look at "
-        "the pendant."
+        "The arm is at rest, but it could not be determined whether simbridge's control script "
+        "has ended: check the pendant."
     ): Ending(arm_at_rest=True),
 }
 
@@ -223,8 +223,8 @@ def test_an_unseen_end_is_no_success(
     seen = "".join(f" ({clause})" for clause in ending.evidence)
 
     assert answer.message == (
-        f"The run is complete, but its end on the controller could not be verified{seen}. {words} "
-        f"What was recorded until then is in {out}"
+        "The run is complete, but whether it ended properly on the controller could not be "
+        f"verified{seen}. {words} What was recorded up to then is in {out}"
     )
 
     summary = summary_of(out)
@@ -250,7 +250,7 @@ def test_nothing_moves_after_an_unseen_end(prepared, tmp_path, monkeypatch, with
     common = summary_of(tmp_path / "out")
 
     assert (len(common["runs"]), common["completed"]) == (1, 1)
-    assert common["outcome"].startswith("no further run was begun")
+    assert common["outcome"].startswith("no further run was started")
 
 
 # Repeats
@@ -282,7 +282,7 @@ def test_an_interrupted_evaluation_leaves_the_repeat_complete(
     common = summary_of(out)
 
     assert common["completed"] == 2
-    assert common["outcome"].startswith("no further run was begun")
+    assert common["outcome"].startswith("no further run was started")
     assert common["runs"][1]["tracking_error"] is not None
 
     monkeypatch.undo()
@@ -331,7 +331,7 @@ def test_ctrl_c_in_the_summary_keeps_the_error(
         repeat(prepared, 2, out=tmp_path / "out")
 
     assert caught.value.run_directory == tmp_path / "out"
-    assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` finishes it.")
+    assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` completes it.")
 
 
 def test_a_later_signal_keeps_the_cause(cli, line, tmp_path, monkeypatch, refused):

@@ -181,13 +181,13 @@ def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None
 
     with pytest.raises(
         PlanRefused,
-        match="those of a live session jump where its controller paused or stopped the arm",
+        match="those of a live session jump where the controller paused or stopped the arm",
     ):
         prepare(jumping, options=Options(plan=jumping))
 
 
 def test_a_session_never_engaged_is_refused(never_engaged: Path) -> None:
-    with pytest.raises(SimbridgeError, match="holds no sample: the session was never engaged"):
+    with pytest.raises(SimbridgeError, match="contains no samples: the session was never engaged"):
         prepare(never_engaged)
 
 

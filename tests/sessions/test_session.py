@@ -561,7 +561,7 @@ def test_a_session_that_was_not_entered_says_how(tmp_path):
             "no option 'tiemout' of a live session. Did you mean 'timeout'?",
         ),
         ({"max_jump": 0.1}, InvalidParameter, "a distance in m and an angle in rad"),
-        ({"speed_scale": 0.5}, InvalidParameter, "it concerns a scenario"),
+        ({"speed_scale": 0.5}, InvalidParameter, "it applies only to scenarios"),
         (
             {"solver": simbridge.ForwardDynamics(ROBOT), "robot": "ur5"},
             InvalidParameter,

@@ -174,28 +174,31 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
     [
         (("--grid", "servo-gian=5"), "Did you mean 'servo-gain'?"),
         (("--grid", "solver.kq=5"), "Did you mean 'solver.kp'?"),
-        (("--grid", "servo-gain=fast"), "The servo-gain is 'fast'; it must be one number."),
-        (("--grid", "solver.iterations=1.5"), "it must be one whole number"),
-        (("--grid", "servo=slow"), "Known: ideal, servoj"),
+        (("--grid", "servo-gain=fast"), "servo-gain must be one number; got 'fast'."),
+        (("--grid", "solver.iterations=1.5"), "must be one whole number"),
+        (("--grid", "servo=slow"), "servo must be servoj or ideal; got 'slow'."),
         (("--grid", "servo-gain=5"), "servoj"),
         (("--grid", "sample-noise=1"), "2 numbers, separated by blanks"),
-        (("--grid", "host=10.0.0.1"), "a sweep runs in simulation only"),
-        (("--grid", "gui=true"), "a sweep opens no window"),
+        (("--grid", "host=10.0.0.1"), "sweeps run only in simulation"),
+        (("--grid", "gui=true"), "sweeps do not open windows"),
         (("--grid", "plan=runs/one"), "it belongs to one run"),
-        (("--backend", "real"), "a sweep runs in simulation only"),
+        (("--backend", "real"), "sweeps run only in simulation"),
         (("--grid", "robot=ur10,ur99"), "There is no robot 'ur99'"),
         (
             ("--grid", "solver=closed-form", "--grid", "solver.kp=5"),
             "There is no setting 'kp' of closed-form",
         ),
         (("--random", "solver.kp=1:0", "--samples", "2"), "low:high"),
-        (("--random", "solver.kp=1:2"), "number of samples is 0"),
-        (("--random", "servo=1:2", "--samples", "2"), "random parameter is servo"),
+        (("--random", "solver.kp=1:2"), "number of samples must be positive"),
+        (
+            ("--random", "servo=1:2", "--samples", "2"),
+            "random parameter must be a number; got servo",
+        ),
         (("--seeds", "3"), "no target is random"),
         (("--grid", "solver.kp"), "NAME=VALUES"),
         (("--grid", "solver.kp="), "NAME=VALUES"),
-        (("--grid", "solver.task=pos"), "Known: axis, pose, position."),
-        (("--jobs", "0"), "number of jobs is 0"),
+        (("--grid", "solver.task=pos"), "must be"),
+        (("--jobs", "0"), "number of jobs must be 1 or more"),
     ],
 )
 def test_nonsense_is_refused_first(cli, line, tmp_path, arguments, said):
@@ -211,7 +214,7 @@ def test_a_directory_of_something_else_is_left_alone(cli, line, tmp_path):
     answer = cli("sweep", line, "--out", tmp_path)
 
     assert answer.status == 2
-    assert "it is not a sweep's directory" in answer.message
+    assert "it is not the directory of a sweep" in answer.message
 
 
 def test_the_grids_file_makes_the_same_points(swept, cli, tmp_path, line):
@@ -378,7 +381,7 @@ def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
     result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).pack(), "simbridge 99")
 
     assert result.outcome == "failed"
-    assert "other versions" in result.reason
+    assert "different versions" in result.reason
 
 
 def test_two_sweeps_are_compared_point_by_point(swept, cli, tmp_path):
@@ -511,7 +514,7 @@ def test_a_silent_server_is_named(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
 
-        with pytest.raises(engine.ClusterUnreachable, match=r"there was no answer within 0\.5 s"):
+        with pytest.raises(engine.ClusterUnreachable, match=r"no answer within 0\.5 s"):
             engine.Cluster(address)
 
 
@@ -636,7 +639,7 @@ def test_two_sweeps_do_not_write_into_one_directory(swept, cli, line, tmp_path):
     os.close(descriptor)
 
     assert answer.status == 2
-    assert "another sweep is writing into it" in answer.message
+    assert "another sweep is writing to it" in answer.message
     assert len(rows_of(tmp_path / "sweep")) == 1
 
 
@@ -649,7 +652,7 @@ def test_edited_results_are_refused_with_the_row(swept, cli, line, tmp_path):
 
     assert answer.status == 2
     assert row["identity"] in answer.message
-    assert "it was edited" in answer.message
+    assert "the file was edited" in answer.message
 
 
 def test_a_broken_pool_costs_no_point(line):

@@ -20,7 +20,7 @@ def test_lines_show_median_and_spread():
         "mine",
     )
 
-    assert "shaded: from the smallest to the largest of the seeds" in page
+    assert "shaded: their range" in page
     assert 'aria-label="Tracking error' in page
     assert (
         "The smallest RMS tracking error is 2.00 mm, with solver.kp 5; the largest 10.2 mm." in page
@@ -57,7 +57,7 @@ def test_more_parameters_are_parallel_coordinates():
 
     assert "over 3 parameters: " in page
     assert len(rows) > MAX_DRAWN
-    assert "One point in 3 is drawn, evenly by its error" in page
+    assert "Showing one point in 3" in page
     assert f"{len(rows) - MAX_LISTED} more points are in results.csv" in page
 
 
@@ -178,7 +178,7 @@ def test_points_without_figures_are_named_with_the_reason(count):
 
     assert ("refused" in page) == (count > 0)
     assert "<wrist>" not in page
-    assert ("No point has figures." in page) == (count == 2)
+    assert ("No points have results." in page) == (count == 2)
     assert ("2 points refused, such as: The joint" in page) == (count == 2)
 
 

@@ -63,7 +63,8 @@ def test_a_reply_says_why_the_engagement_ended():
 
     assert not reply["ok"]
     assert reply["error"] == (
-        "Dropped: it belongs to no present engagement (engage_again 312 mm); send engage first."
+        "Dropped: it does not belong to the current engagement (engage_again 312 mm); "
+        "send engage first."
     )
 
 

@@ -139,7 +139,7 @@ def test_ctrl_c_while_engaging_ends():
 
 def test_a_read_error_halts_the_arm():
     session = FakeSession()
-    message = r"test device: it stopped answering \(read error\); was it unplugged\?"
+    message = r"test device: it stopped responding \(read error\)\. Was it unplugged\?"
 
     with pytest.raises(DeviceError, match=message):
         drive(ENGAGE, RELEASED, FORWARD, OSError("read error"), session=session)

@@ -102,7 +102,7 @@ def test_unplugged_in_motion_the_arm_halts():
     session = FakeSession()
     device = gamepad(pad(), pad(8), pad(), pad(6, left=(0.0, -1.0)), OSError("it was removed"))
 
-    with pytest.raises(DeviceError, match=r"gamepad: it stopped answering \(it was removed\)"):
+    with pytest.raises(DeviceError, match=r"gamepad: it stopped responding \(it was removed\)"):
         Driver(session, device, TeleopOptions()).run(lambda _: None)
 
     assert [call[0] for call in session.calls] == ["engage", "twist", "halt"]

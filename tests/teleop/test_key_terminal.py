@@ -72,7 +72,7 @@ def test_a_closed_terminal_is_a_lost_device():
     keyboard = Keyboard(opened.receive, TeleopOptions(), releases=False)
     os.close(ours)
 
-    with pytest.raises(DeviceError, match="keyboard: it stopped answering"):
+    with pytest.raises(DeviceError, match="keyboard: it stopped responding"):
         Driver(session, keyboard, TeleopOptions()).tick()
 
     os.close(theirs)

@@ -192,7 +192,7 @@ def test_a_second_client_is_refused_by_name(server):
         assert not reply["ok"]
         assert reply["driver"] == "vision"
         assert reply["error"].startswith("Refused: vision at 127.0.0.1:")
-        assert reply["error"].endswith(" drives.")
+        assert reply["error"].endswith(" is driving.")
     assert server.session.of("twist", "disengage", "note") == []
     assert server.dropped == {"driver": 4}
 

@@ -148,5 +148,5 @@ def test_the_goal_stays_on_its_line():
 
 def test_the_dead_man_button_does_not_engage_too():
     assert TeleopOptions(dead_man_button=4).choose_buttons(1, 2) == (4, 2)
-    with pytest.raises(InvalidParameter, match="another than the dead-man button"):
+    with pytest.raises(InvalidParameter, match="different from the dead-man button"):
         TeleopOptions(dead_man_button=2).choose_buttons(1, 2)

@@ -122,7 +122,7 @@ def test_a_silent_deflected_cap_is_as_released():
 def test_unplugged_in_motion_the_arm_halts():
     device = mouse([ENGAGE], [NO_BUTTON], [DEAD_MAN, PUSHED], OSError("read error"))
     session = FakeSession()
-    message = r"SpaceMouse: it stopped answering \(read error\); was it unplugged\?"
+    message = r"SpaceMouse: it stopped responding \(read error\)\. Was it unplugged\?"
 
     with pytest.raises(DeviceError, match=message):
         Driver(session, device, TeleopOptions()).run(lambda _: None)

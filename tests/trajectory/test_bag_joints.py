@@ -64,7 +64,7 @@ def test_other_joints_are_left_out_with_a_note(tmp_path):
     joints = np.column_stack([np.full(len(TIMES), 0.02), JOINTS])
     path = write_joints(tmp_path / "joints", messages_of(["finger", *NAMES], joints))
 
-    with pytest.warns(UserWarning, match="finger left out, which ur10e does not have"):
+    with pytest.warns(UserWarning, match="finger were ignored: ur10e does not have them"):
         motion = read(path)
 
     assert np.array_equal(motion.joints, JOINTS)

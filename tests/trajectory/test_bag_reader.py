@@ -98,7 +98,7 @@ def test_a_compressed_file_cannot_fill_the_disk(tmp_path, monkeypatch) -> None:
     (inside,) = bag.glob("*.zstd")
     inside.write_bytes(inside.read_bytes() + zstandard.compress(ZEROS))
 
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+    with pytest.raises(InputFileError, match="decompresses to more than 50 times its size"):
         read_bag(bag)
 
     assert not list(temporary.iterdir())
@@ -110,7 +110,7 @@ def test_a_compressed_message_cannot_fill_memory(tmp_path) -> None:
     with contextlib.closing(sqlite3.connect(inside)) as database, database:
         database.execute("UPDATE messages SET data = ? WHERE id = 2", (zstandard.compress(ZEROS),))
 
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+    with pytest.raises(InputFileError, match="decompresses to more than 50 times its size"):
         read_bag(bag)
 
 
@@ -136,7 +136,7 @@ def test_a_chunk_that_would_fill_memory_is_refused(tmp_path, cli) -> None:
 
     assert path.stat().st_size < 500_000
 
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+    with pytest.raises(InputFileError, match="decompresses to more than 50 times its size"):
         read_bag(path)
 
     refused = cli("inspect", path)
@@ -158,7 +158,7 @@ def test_a_ros_1_chunk_cannot_fill_memory(tmp_path) -> None:
     )
     (tmp_path / "bomb.bag").write_bytes(b"#ROSBAG V2.0\n" + chunk)
 
-    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+    with pytest.raises(InputFileError, match="decompresses to more than 50 times its size"):
         read_bag(tmp_path / "bomb.bag")
 
 
@@ -188,7 +188,7 @@ def test_a_repeated_file_name_is_refused(tmp_path) -> None:
     text = (bag / "metadata.yaml").read_text()
     (bag / "metadata.yaml").write_text(text.replace("- bag.db3", "- bag.db3\n  - bag.db3"))
 
-    with pytest.raises(InputFileError, match=r"names 'bag\.db3' twice"):
+    with pytest.raises(InputFileError, match=r"refers to 'bag\.db3' twice"):
         read_bag(bag)
 
 
@@ -219,7 +219,7 @@ def test_a_computing_database_is_refused(tmp_path, statements: list[str]) -> Non
         for statement in statements:
             database.execute(statement)
 
-    with pytest.raises(InputFileError, match="that is computed"):
+    with pytest.raises(InputFileError, match="computed"):
         read_bag(bag)
 
 

@@ -65,5 +65,5 @@ def test_stamps_since_1970_come_back_to_the_nanosecond(tmp_path, name: str) -> N
 def test_a_bag_is_never_overwritten(tmp_path) -> None:
     write_bag(tmp_path / "a.mcap", square())
 
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         write_bag(tmp_path / "a.mcap", square())

@@ -12,7 +12,7 @@ from tests.trajectory.tables.motions import NS, POSES, TURNS, assert_same, refus
 def test_a_partial_unit_is_refused(write_table) -> None:
     message = refusal(write_table(rows(NS / 1e9), "t,x_mm,y,z,qx,qy,qz,qw"))
 
-    assert "State the unit of all: --columns x[mm]" in message
+    assert "State the units of all of them: --columns x[mm]" in message
 
     table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], TURNS, strict=True)]
 

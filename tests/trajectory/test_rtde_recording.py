@@ -90,7 +90,7 @@ def test_doubled_and_broken_rows_are_dropped(tmp_path):
     assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
     assert recording.notes == (
         "1 lost sample left out (line 5)",
-        "2 rows with the stamp of the row before left out (lines 4 and 7)",
+        "2 rows with the timestamp of the previous row left out (lines 4 and 7)",
     )
 
 
@@ -103,7 +103,7 @@ def test_a_cut_file_keeps_its_whole_rows(tmp_path):
     whole = read_rtde(plain)
 
     assert np.array_equal(whole.times, TIMES[:3])
-    assert "cut off in line 5" in whole.notes[0]
+    assert "truncated in line 5" in whole.notes[0]
 
     noise = np.random.default_rng(0).normal(size=(400, 6))
     rows = np.column_stack([np.arange(400) * 0.008, noise])
@@ -114,7 +114,7 @@ def test_a_cut_file_keeps_its_whole_rows(tmp_path):
 
     assert 100 < len(half.times) < 300
     assert np.array_equal(half.columns["target_q"], noise[: len(half.times)])
-    assert "cut off or damaged" in half.notes[0]
+    assert "truncated or damaged" in half.notes[0]
 
 
 def test_a_last_number_may_be_cut(tmp_path):
@@ -128,7 +128,8 @@ def test_a_last_number_may_be_cut(tmp_path):
 
         assert np.array_equal(recording.columns["target_q"], Q[:3])
         assert recording.notes == (
-            "the file may be cut off in line 5, which has no line end: the rows before it are used",
+            "the file may be truncated in line 5, which has no line end: only the rows before it "
+            "are used",
         )
 
         commands, notes = read_joint_positions(file)
@@ -178,11 +179,11 @@ def test_lost_commands_are_counted(tmp_path):
         (" ".join(joint_names()) + "\n1 2 3 4 5 6\n", "it has no column timestamp"),
         (
             table(["timestamp", *joint_names()], ROWS[:1]),
-            "it has 1 sample; two are needed at least",
+            "it has 1 sample; at least two are needed",
         ),
         (
             table(["timestamp", *joint_names()], ROWS[[0, 2, 1]]),
-            "line 4, timestamp: the clock goes back here",
+            "line 4, timestamp: the clock jumps back here",
         ),
         (
             table(["timestamp", *joint_names()], ROWS).replace("1.3", "x"),
@@ -191,7 +192,7 @@ def test_lost_commands_are_counted(tmp_path):
         ("timestamp target_q_0\n1 2\n1\n2 3\n", "no columns target_q_0 to target_q_5"),
         (
             table(["timestamp", *joint_names()], ROWS).replace(" 1.3", ""),
-            "line 4: 6 columns where the header names 7",
+            "line 4: 6 columns, but the header names 7",
         ),
     ],
 )
@@ -290,5 +291,7 @@ def test_a_needed_field_without_numbers_is_refused(tmp_path):
     names = ["timestamp", *joint_names(), *joint_names("actual_TCP_pose_{}")]
     file.write_text(table(names, np.column_stack([ROWS, np.full((4, 6), np.nan)])))
 
-    with pytest.raises(InputFileError, match="hold no number; it has target_q: choose one with"):
+    with pytest.raises(
+        InputFileError, match=("contain no numbers; it has target_q: choose one with")
+    ):
         read_rtde(file, ["actual_TCP_pose"])

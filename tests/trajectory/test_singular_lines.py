@@ -82,9 +82,7 @@ def test_a_line_keeps_length_and_orientation(line):
 
 @pytest.mark.parametrize("line", [elbow_line, shoulder_line, wrist_line])
 def test_another_structure_is_refused(line):
-    with pytest.raises(
-        InvalidParameter, match="planar3r; it must be an arm of six revolute joints"
-    ):
+    with pytest.raises(InvalidParameter, match="robot must be an arm of six revolute joints"):
         line(load_robot("planar3r"), 0.2)
 
     with pytest.raises(InvalidParameter, match="length"):

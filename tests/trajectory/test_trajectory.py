@@ -156,7 +156,7 @@ def test_instants_count_from_the_first_sample() -> None:
 
 
 def test_an_unknown_hold_is_refused() -> None:
-    with pytest.raises(UnknownName, match="linear, zero-order"):
+    with pytest.raises(UnknownName, match="linear or zero-order"):
         line().target(0.0, "cubic")  # type: ignore[arg-type]
 
 

@@ -164,10 +164,10 @@ def test_an_answer_in_pieces_is_joined():
 @pytest.mark.parametrize(
     ("talk", "reason"),
     [
-        (saying(b""), "no greeting within 0.2 s"),
-        (saying(b"half a greeting"), "no greeting within 0.2 s"),
-        (lambda connection: None, "ended the connection"),
-        (saying(b"x" * 100_000), "does not end"),
+        (saying(b""), "no greeting was received within 0.2 s"),
+        (saying(b"half a greeting"), "no greeting was received within 0.2 s"),
+        (lambda connection: None, "closed the connection"),
+        (saying(b"x" * 100_000), "never ends"),
     ],
     ids=["silent", "half", "hang-up", "endless"],
 )
@@ -183,7 +183,7 @@ def test_silence_after_the_greeting_names_the_command():
     with (
         listening(FAKE, PORT, saying(b"Connected\n")),
         DashboardClient(FAKE, timeout=2.0) as client,
-        pytest.raises(ConnectionLost, match="no answer to 'robotmode' within"),
+        pytest.raises(ConnectionLost, match="no answer to 'robotmode' was received within"),
     ):
         client.robot_mode()
 

@@ -31,7 +31,8 @@ TESTED = variants(NAMES, "report", "compare", "sweep of maps")
 PHONE = {"width": 390, "height": 844}
 MIN_CONTRAST = 4.5
 NOTICE = (
-    "The limiter changed 12 of 2001 setpoints. There the arm was not sent the solver's solution. "
+    "The limiter changed 12 of 2001 setpoints. In these, the arm was not sent the "
+    "solver's solution. "
 ) * 2
 
 # Contrast of each text of the drawings with the page behind it, as WCAG 2.1 defines it.

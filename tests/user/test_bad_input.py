@@ -75,16 +75,16 @@ def written(tmp_path):
             "run square_tracking --backend pybulet",
             ["no backend 'pybulet'", "Did you mean 'pybullet'"],
         ),
-        ("run ./nowhere.py", ["nowhere.py", "no such file"]),
-        ("run nowhere.tum", ["nowhere.tum", "no such file"]),
-        ("run square_tracking --robot ./nowhere.urdf", ["nowhere.urdf", "no such file"]),
-        ("run square_tracking --robot ./nowhere.toml", ["nowhere.toml", "no such file"]),
+        ("run ./nowhere.py", ["nowhere.py", "file not found"]),
+        ("run nowhere.tum", ["nowhere.tum", "file not found"]),
+        ("run square_tracking --robot ./nowhere.urdf", ["nowhere.urdf", "file not found"]),
+        ("run square_tracking --robot ./nowhere.toml", ["nowhere.toml", "file not found"]),
         ("run .", ["directory"]),
         (
             "check sqare_tracking",
             ["no scenario 'sqare_tracking'", "Did you mean 'square_tracking'"],
         ),
-        ("export nowhere --to csv", ["nowhere is not a run", "no such directory"]),
+        ("export nowhere --to csv", ["nowhere is not a run", "directory not found"]),
         ("export . --to tum", ["is not a run", "settings.toml"]),
         ("run square_tracking --plan nowhere", ["nowhere is not a run"]),
     ],
@@ -108,11 +108,11 @@ def test_a_file_that_is_no_text_is_refused(refused, tmp_path):
         (f"0.1 hello 0.164 0.3 {DOWN}", "line 2, x: 'hello' is not a number"),
         (f"0.1 0.71 0.164 -inf {DOWN}", "line 2, z: -inf is not a finite number"),
         (f"0.1 0.71 inf 0.3 {DOWN}", "line 2, y: inf is not a finite number"),
-        ("0.1 0.71 0.164 0.3 0 0 0", "line 2: 7 columns where 8 are expected"),
+        ("0.1 0.71 0.164 0.3 0 0 0", "line 2: 7 columns, but 8 are expected"),
         (f"-0.1 0.71 0.164 0.3 {DOWN}", "line 2, time: time -0.1 s is not after 0.0 s"),
         (f"0.0 0.71 0.164 0.3 {DOWN}", "line 2, time: time 0.0 s is not after 0.0 s"),
         ("0.1 0.71 0.164 0.3 0 0 0 0", "line 2, quaternion: the quaternion is zero"),
-        ("0.1 0.71 0.164 0.3 1 1 0 0", "line 2, quaternion: the quaternion has the norm 1.41"),
+        ("0.1 0.71 0.164 0.3 1 1 0 0", "line 2, quaternion: the quaternion has norm 1.41"),
     ],
 )
 def test_a_bad_line_names_its_field(refused, written, bad, where):
@@ -174,7 +174,7 @@ def test_a_way_through_the_arm_itself_is_refused(refused, tmp_path, tum):
 
     message = refused("run", "fold.tum", "--start", "home")
 
-    assert "would pass: choose it so, or by --start auto" in message
+    assert "would pass: use --home" in message
     assert "upper_arm_link" in message
     assert "wrist_1_link" in message
     assert "at sample " in message
@@ -184,7 +184,7 @@ def test_excessive_speed_names_a_scale_that_helps(refused, lines):
     message = refused("run", lines([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.15]))
 
     assert "would move at" in message
-    assert "past its limit of 2.094 rad/s" in message
+    assert "exceeding its limit of 2.094 rad/s" in message
     assert "--speed-scale" in message
     assert "at sample 1 (0.008 s) shoulder_lift_joint" in message
 
@@ -203,7 +203,7 @@ def test_a_tool_too_fast_is_refused(refused, lines):
     fast_line = lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 2.0])
     message = refused("run", fast_line, "--max-tool-speed", "0.05")
 
-    assert "the tool would move at 0.100 m/s; 0.050 m/s are allowed" in message
+    assert "the tool would move at 0.100 m/s; at most 0.050 m/s is allowed" in message
     assert "--max-tool-speed" in message
 
 
@@ -227,55 +227,55 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
 @pytest.mark.parametrize(
     ("flags", "part"),
     [
-        ("--period -1", "The period is -1.0 s"),
-        ("--period 0", "The period is 0.0 s"),
-        ("--period nan", "The period is nan s"),
-        ("--period inf", "The period is inf s"),
+        ("--period -1", "got -1.0 s"),
+        ("--period 0", "got 0.0 s"),
+        ("--period nan", "got nan s"),
+        ("--period inf", "got inf s"),
         ("--period 0.0085", "a multiple of the physics step"),
         ("--period 0.0005", "a multiple of the physics step"),
         ("--period 1000", "from 0.0001 to 1 s"),
         ("--period 1e-9", "from 0.0001 to 1 s"),
-        ("--speed-scale 0", "The speed scale is 0.0"),
-        ("--speed-scale -1", "The speed scale is -1.0"),
-        ("--speed-scale nan", "The speed scale is nan"),
-        ("--speed-scale inf", "The speed scale is inf"),
-        ("--speed-scale 1e-9", "is the speed scale as meant"),
-        ("--payload -1", "The payload is -1.0"),
-        ("--payload nan", "The payload is nan"),
-        ("--unmodelled-payload -1", "The unmodelled payload is -1.0"),
-        ("--payload 5 --unmodelled-payload -1", "The unmodelled payload is -1.0"),
-        ("--unmodelled-payload inf", "The unmodelled payload is inf"),
-        ("--tcp nan 0 0 0 0 0", "The TCP is [nan"),
+        ("--speed-scale 0", "got 0.0"),
+        ("--speed-scale -1", "got -1.0"),
+        ("--speed-scale nan", "got nan"),
+        ("--speed-scale inf", "got inf"),
+        ("--speed-scale 1e-9", "is the speed scale as intended"),
+        ("--payload -1", "got -1.0"),
+        ("--payload nan", "got nan"),
+        ("--unmodelled-payload -1", "got -1.0"),
+        ("--payload 5 --unmodelled-payload -1", "got -1.0"),
+        ("--unmodelled-payload inf", "got inf"),
+        ("--tcp nan 0 0 0 0 0", "got [nan"),
         ("--tcp 0 0 0 0 0 inf", "six finite numbers"),
         ("--tcp 0 0 150 0 0 0", "not mm"),
         ("--tcp 0 0 0.1 0 0 90", "not mm, degrees"),
-        ("--floor abc", "The floor is abc"),
-        ("--floor nan", "The floor is nan"),
-        ("--floor inf", "The floor is inf"),
-        ("--tolerance nan 1", "The tolerance is nan"),
-        ("--tolerance -1 1", "none of them negative"),
-        ("--tolerance 1 -1", "none of them negative"),
-        ("--tolerance inf 1", "The tolerance is inf"),
-        ("--max-tool-speed 0", "The largest tool speed is 0.0"),
-        ("--max-tool-speed -1", "The largest tool speed is -1.0"),
-        ("--max-tool-speed nan", "The largest tool speed is nan"),
+        ("--floor abc", "got abc"),
+        ("--floor nan", "got nan"),
+        ("--floor inf", "got inf"),
+        ("--tolerance nan 1", "got nan"),
+        ("--tolerance -1 1", "two non-negative numbers"),
+        ("--tolerance 1 -1", "two non-negative numbers"),
+        ("--tolerance inf 1", "got inf"),
+        ("--max-tool-speed 0", "got 0.0"),
+        ("--max-tool-speed -1", "got -1.0"),
+        ("--max-tool-speed nan", "got nan"),
         ("--home 0 0", "6 joint positions"),
         ("--home 0 -1.3 1.9 -2.17 -1.57 100", "100"),
         ("--home nan -1.3 1.9 -2.17 -1.57 0", "nan"),
-        ("--solver.iterations 0", "The solver's iterations is 0; it must be from 1 to"),
-        ("--solver.iterations -3", "The solver's iterations is -3"),
+        ("--solver.iterations 0", "The solver's iterations must be a whole number from 1 to"),
+        ("--solver.iterations -3", "got -3"),
         ("--solver.kp 1 2", "one number, or six"),
         ("--solver.kp", "one number, or six"),
         ("--solver.kp nan", "one number, or six"),
         (
             "--solver.kd -1",
-            "The solver's kd is -1.0; it must be one number, or six, none of them negative",
+            "The solver's kd must be one number, or six, none of them negative",
         ),
-        ("--solver.dt 0", "The solver's dt is 0.0"),
-        ("--solver.dt nan", "The solver's dt is nan"),
-        ("--solver.tool-mass=-1", "tool_mass is -1.0"),
-        ("--solver.link-inertia inf", "link_inertia is inf"),
-        ("--solver.error-clamp 1", "two numbers: m and rad"),
+        ("--solver.dt 0", "got 0.0"),
+        ("--solver.dt nan", "got nan"),
+        ("--solver.tool-mass=-1", "tool_mass must be a non-negative number"),
+        ("--solver.link-inertia inf", "link_inertia must be a positive number"),
+        ("--solver.error-clamp 1", "two numbers, in m and rad"),
         ("--solver.error-clamp 0 0", "positive, or infinite for none"),
         ("--solver.step-clamp nan", "positive, or infinite for none"),
         ("--solver.kp 1e6", "kappa = dt^2 kp/m must stay below 8, but it is 1e+04"),
@@ -426,7 +426,7 @@ def test_too_heavy_a_payload_stops_the_run(cli, line, tmp_path):
 
     assert answer.status == 2
     assert "distance from the measured arm" in answer.message
-    assert answer.message.endswith(f"What was recorded until then is in {tmp_path / 'out'}")
+    assert answer.message.endswith(f"What was recorded up to then is in {tmp_path / 'out'}")
     assert RunDirectory(tmp_path / "out").summary()["outcome"].startswith("GuardViolation")
 
 

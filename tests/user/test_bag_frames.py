@@ -45,7 +45,7 @@ def test_a_still_transform_to_the_base_needs_no_flag(cli, bag, names) -> None:
 
     assert checked.status == 0, checked.err
     text = " ".join(checked.out.split())
-    assert "topic /tool, placed from world in base_link by static tf" in text
+    assert "topic /tool, transformed from world to base_link by static tf" in text
 
     facts = json.loads(cli("inspect", path, "--json").out)
 
@@ -93,7 +93,7 @@ def test_tf_has_priority_over_the_name_base(cli, bag) -> None:
     facts = json.loads(cli("inspect", path, "--json").out)
 
     assert facts["extent_min_m"][0] == pytest.approx(0.7)
-    assert "placed from base in base_link by static tf" in facts["read_as"]
+    assert "transformed from base to base_link by static tf" in facts["read_as"]
 
 
 def test_base_is_unknown_for_another_arm(cli, bag) -> None:
@@ -153,7 +153,7 @@ def test_a_frame_of_another_name_is_the_base_by_choice(cli, bag) -> None:
     answer = cli("check", path, "--base-frame", "/pedestal")
 
     assert answer.status == 0, answer.err
-    assert "placed from world in pedestal by static tf" in " ".join(answer.out.split())
+    assert "transformed from world to pedestal by static tf" in " ".join(answer.out.split())
 
 
 def test_a_base_frame_that_is_not_there_is_refused(cli, bag, tmp_path) -> None:
@@ -168,7 +168,7 @@ def test_a_base_frame_that_is_not_there_is_refused(cli, bag, tmp_path) -> None:
     answer = cli("check", poses, "--base-frame", "pedestal")
 
     assert answer.status == 2
-    assert "it names no frame of its poses; omit --base-frame" in answer.message
+    assert "it does not name the frame of its poses; omit --base-frame" in answer.message
 
 
 def test_inspect_names_an_unknown_frame_before_reach(cli, bag) -> None:
@@ -193,7 +193,7 @@ def test_an_unknown_frame_is_refused_with_those_of_tf(cli, bag) -> None:
 def test_a_suggested_placement_is_called_a_guess(cli, bag) -> None:
     path = bag("camera", x=3.7)
 
-    assert "(a guess, not your cell):\n--transform" in cli("inspect", path).out
+    assert "(a guess, not taken from your cell):\n--transform" in cli("inspect", path).out
 
 
 def test_what_tf_has_placed_gets_no_other_placement(cli, bag) -> None:

@@ -385,7 +385,7 @@ def test_a_signal_ends_an_emulator_whose_tick_never_ends(number):
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as emulator:
         try:
-            assert "Ctrl-C ends it" in emulator.stdout.readline()
+            assert "Press Ctrl-C to stop" in emulator.stdout.readline()
             emulator.send_signal(number)
 
             assert emulator.wait(60.0) == 1

@@ -44,7 +44,7 @@ def test_plane_figures_pass_on_a_planar_arm_too(scenario):
 def test_a_planar_arm_refuses_scenarios_in_space(scenario):
     with pytest.raises(
         ScenarioError,
-        match=r"The robot is planar3r; it must be an arm (of six|that moves in space)",
+        match=r"robot must be an arm (of six|that moves in space)",
     ):
         prepare(scenario, robot="planar3r")
 

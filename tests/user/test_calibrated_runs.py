@@ -140,7 +140,7 @@ def test_a_nominal_run_fits_its_model_only(ran, ur10e) -> None:
     assert status == 0
     assert with_kinematics(ur10e, out) is ur10e
     with pytest.raises(
-        InputFileError, match="that run is of a ur10e, this one is for a ur10"
+        InputFileError, match="that run is of a ur10e, but this arm is a ur10"
     ) as caught:
         with_kinematics(load_robot("ur10"), out)
     assert caught.value.field == "robot.name"
@@ -150,7 +150,7 @@ def test_check_takes_the_flag_too(cli, tmp_path) -> None:
     answer = cli("check", "step", "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
 
     assert answer.status == 2
-    assert "none.toml: there is no such file" in answer.message
+    assert "none.toml: file not found" in answer.message
     assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0
 
 

@@ -51,7 +51,7 @@ def test_a_box_on_the_path_is_named(cli, lab, tmp_path):
         "wrist_3_link would be",
         "the box 'vice'",
         "at sample",
-        "5 mm are kept",
+        "a clearance of 5 mm is required",
         "cell file",
     ):
         assert words in answer.message
@@ -83,7 +83,7 @@ def test_the_tools_shape_is_what_touches(cli, lab):
     tool = "[[tool_capsules]]\nstart = [0, 0, 0.1]\nend = [0, 0, 0.26]\nradius = 0.05\n"
 
     assert (
-        "the tool would be 10 mm inside the floor"
+        "the tool would be 10 mm below the floor"
         in cli("check", "square_tracking", "--cell", lab(tool)).message
     )
     assert cli("check", "square_tracking", "--cell", lab(tool), "--floor", "-0.1").status == 0

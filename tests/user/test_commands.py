@@ -641,7 +641,7 @@ def test_signals_end_a_run_and_keep_it(cli, tmp_path, number):
 
     assert (
         sentence
-        == f"The run was {what}. The arm is at rest. What was recorded until then is in out"
+        == f"The run was {what}. The arm is at rest. What was recorded up to then is in out"
     )
     assert all(note.startswith("Note: Compiling") for note in notes)
 
@@ -717,7 +717,7 @@ def test_an_interrupted_approach_has_no_samples(cli, line, tmp_path, monkeypatch
     answer = cli("export", out, "--to", "csv")
 
     assert answer.status == 2
-    assert "holds no sample" in answer.message
+    assert "contains no samples" in answer.message
 
 
 def test_a_fault_hides_no_earlier_ending(cli, line, tmp_path, monkeypatch):

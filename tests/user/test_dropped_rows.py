@@ -99,7 +99,7 @@ def cut_recording(tmp_path):
 
 def test_a_cut_recording_is_no_silent_half(answers, cli, cut_recording) -> None:
     for message in answers(cut_recording):
-        assert "the compressed file is cut off or damaged: only what is before" in message
+        assert "the compressed file is truncated or damaged: only the rows before" in message
 
     answer = cli("identify", cut_recording, "--robot", "ur10")
 

@@ -82,7 +82,7 @@ def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, square_run):
     assert answer.message.startswith(
         f"The log {log} cannot be written: No space left on device (ENOSPC); "
     )
-    assert f"the {log.stat().st_size} bytes before can be read" in answer.message
+    assert f"the {log.stat().st_size} bytes written before can be read" in answer.message
     assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml"]
     assert_whole(folder / "out")
 
@@ -107,7 +107,7 @@ def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run):
     page = folder / "out" / "report.html"
     assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")
     assert (
-        "bytes are missing. The arm is at rest. What was recorded until then is in"
+        "bytes are missing. The arm is at rest. What was recorded up to then is in"
         in answer.message
     )
     assert sorted(sizes(folder / "out")) == [
@@ -174,7 +174,7 @@ def test_a_run_whose_directory_is_deleted_says_so(cli, line, tmp_path, monkeypat
 
     assert answer.status == 2
 
-    where = f"{tmp_path / 'out'} cannot be written: it was deleted or moved while the run went on"
+    where = f"{tmp_path / 'out'} cannot be written: it was deleted or moved during the run"
     assert answer.message == f"{where}. The arm is at rest."
     assert list(tmp_path.iterdir()) == []
 
@@ -189,8 +189,8 @@ def test_a_deleted_directory_gets_no_record(cli, line, tmp_path, monkeypatch, er
     monkeypatch.setattr(PyBulletBackend, "stream", ending)
     answer = cli("run", line, "--out", tmp_path / "out")
 
-    assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
-    assert "until then is in" not in answer.message
+    assert f"{tmp_path / 'out'} was deleted or moved in the meantime" in answer.message
+    assert "up to then is in" not in answer.message
 
 
 def test_a_directory_deleted_during_the_question_is_named(cli, line, tmp_path, monkeypatch):
@@ -204,7 +204,7 @@ def test_a_directory_deleted_during_the_question_is_named(cli, line, tmp_path, m
     answer = cli("run", line, "--out", tmp_path / "out")
 
     assert (answer.status, moved) == (2, [])
-    assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
+    assert f"{tmp_path / 'out'} was deleted or moved in the meantime" in answer.message
 
 
 @pytest.mark.parametrize("when", ["in a run", "between two runs"])
@@ -226,7 +226,7 @@ def test_repeats_make_no_deleted_directory_again(
         else None
     )
 
-    with pytest.raises(OutputError, match="deleted or moved while the run went on"):
+    with pytest.raises(OutputError, match="deleted or moved during the run"):
         repeating.repeat(prepared, 3, out=tmp_path / "out", progress=progress)
     assert list(tmp_path.iterdir()) == []
 
@@ -272,7 +272,7 @@ def test_a_deleted_directory_leaves_a_controller_at_rest(line, e_series, tmp_pat
     )
     out = tmp_path / "out"
 
-    with pytest.raises(OutputError, match="deleted or moved while the run went on") as caught:
+    with pytest.raises(OutputError, match="deleted or moved during the run") as caught:
         runner.execute(prepared, out=out, progress=lambda _: shutil.rmtree(out, ignore_errors=True))
     assert caught.value.aftermath == "The arm is at rest."
 

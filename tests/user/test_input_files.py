@@ -142,9 +142,7 @@ def test_a_cell_has_a_bounded_number_of_obstacles(tmp_path: Path) -> None:
     box = '[[keep_out_boxes]]\nname = "{}"\ncentre = [1.0, 0.0, 0.0]\nsize = [0.1, 0.1, 0.1]\n'
     (tmp_path / "mine.toml").write_text("".join(box.format(i) for i in range(1_001)))
 
-    with pytest.raises(
-        InputFileError, match="keep_out_boxes: this is 1001; it must be at most 1000"
-    ):
+    with pytest.raises(InputFileError, match="keep_out_boxes: must be at most 1000; got 1001"):
         load_cell(tmp_path / "mine.toml")
 
 

@@ -228,7 +228,7 @@ def test_the_error_names_link_and_zone():
         f"sample {first} ({0.008 * first:.3f} s)",
         "rod would be",
         "2 mm from the box 'vice'",
-        "5 mm are kept",
+        "a clearance of 5 mm is required",
     ):
         assert words in str(error)
 

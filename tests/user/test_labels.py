@@ -23,4 +23,4 @@ def test_a_label_of_several_lines_is_refused(cli, line):
     answer = cli("run", line, "--label", "one\ntwo")
 
     assert answer.status == 2
-    assert "it must be one line of text" in answer.message
+    assert "must be one line of text" in answer.message

@@ -216,7 +216,7 @@ def test_one_of_two_runs_gets_a_directory(tmp_path):
 
     assert errors.count(None) == 1
     for error in errors:
-        assert error is None or "exists already" in str(error)
+        assert error is None or "already exists" in str(error)
 
 
 def test_nameless_runs_each_get_a_directory(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ def test_circle_needs_only_the_tip(cli):
     assert answer.status == 0
     assert "panda_finger_joint1 at 0 m" in notes
     assert "panda_finger_joint2 at 0 m (mimics" in notes
-    assert "The file has no home" in notes
+    assert "The file defines no home" in notes
     assert facts["start"] is None
 
 

@@ -102,7 +102,7 @@ def test_a_urdf_takes_no_lengths(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(load_robot("planar2r").urdf, encoding="utf-8")
 
-    with pytest.raises(InvalidParameter, match="which defines its own links"):
+    with pytest.raises(InvalidParameter, match="it defines its own links"):
         load_robot(path, lengths=(0.5, 0.5))
 
 
@@ -156,7 +156,7 @@ def test_a_file_without_task_means_the_pose(tmp_path):
 @pytest.mark.parametrize(
     ("task", "reason"),
     [
-        ('"poses"', "'poses' is not among the known: pose, axis, position"),
+        ('"poses"', "'poses' is not one of pose, axis, position"),
         ("3", "expected text, got a whole number"),
         ('["position"]', "expected text, got a list"),
     ],

@@ -129,7 +129,7 @@ def test_corners_beyond_feedforward_name_a_speed(cli, short):
     assert refused.status == 2
     assert "--on-limits" not in refused.message
 
-    speed = re.search(r"down to ([\d.]+) of its speed", refused.message)[1]
+    speed = re.search(r"down to ([\d.]+) times its speed", refused.message)[1]
     assert cli("check", *flags, "--speed-scale", speed).status == 0
 
 
@@ -211,7 +211,7 @@ PLANT_OF_UR5E = '[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[source]\nrobot = "u
 def test_a_plant_of_another_arm_is_said(cli, line, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text(PLANT_OF_UR5E)
-    note = f"{plant} was identified on a ur5e, but this run is of a ur10e: "
+    note = f"{plant} was identified on a ur5e, but this run is for a ur10e: "
 
     checked = cli("check", line, "--robot", "ur10e", "--plant", plant)
     ran = cli("run", line, "--robot", "ur10e", "--plant", plant, "--out", tmp_path / "run")
@@ -302,14 +302,14 @@ def test_an_unstable_tuning_is_refused_with_its_bound(cli):
     answer = cli("run", "circle", "--robot", "ur10", "--servo-lookahead", 0.13)
 
     assert answer.status == 2
-    assert "below 0.121 with a gain of 2000 at a cycle of 8 ms" in answer.message
+    assert "below 0.121 s with a gain of 2000 and a cycle of 8 ms" in answer.message
 
 
 def test_an_unstable_period_names_a_stable_one(cli):
     answer = cli("check", "circle", "--robot", "ur10", "--period", 0.05)
 
     assert answer.status == 2
-    assert "The control period is 50 ms; it must be below 23.9 ms" in answer.message
+    assert "The control period must be below 23.9 ms" in answer.message
     assert "a multiple of the controller's own cycle" in answer.message
 
 

@@ -25,7 +25,7 @@ LONG = "x" * 100_000
         UnknownName("robot", LONG, ["ur10"]),
         UnknownName("topic", "x", [LONG] * 1000),
         InvalidParameter("label", LONG, "a short text"),
-        InputFileError("file.toml", "there is no such field", field=LONG),
+        InputFileError("file.toml", "unknown field", field=LONG),
     ],
 )
 def test_long_input_is_shortened(error):
@@ -88,7 +88,7 @@ def test_a_command_stays_in_one_line(capsys):
     command = "`simbridge report '/tmp/" + "a directory with blanks/" * 8 + "'`"
 
     print_message(
-        f"The report was interrupted; {command} finishes it. " + "More words follow. " * 10
+        f"The report was interrupted; {command} completes it. " + "More words follow. " * 10
     )
 
     assert command in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_joints_of_another_arm_are_refused(cli, recording):
     answer = cli("check", recording, "--from", "actual_q", "--robot", "planar3r")
 
     assert answer.status == 2
-    assert "its 6 joints are not those of planar3r" in " ".join(answer.err.split())
+    assert "its 6 joints do not match those of planar3r" in " ".join(answer.err.split())
 
 
 def test_joints_out_of_range_name_no_move(recording, options):

@@ -224,7 +224,9 @@ def test_clocks_that_differ_are_refused_with_the_flag(cli, noisy, tmp_path) -> N
     assert "it lacks all of them" in refused.message
     assert "is at 1.000 to 3.000 s, the reference at 12.500 to 16.500 s" in refused.message
     flag = "--reference-offset -11.500000"
-    assert f"{flag} (a guess: both recordings begin at one instant)" in refused.message
+    assert (
+        f"{flag} (a guess that assumes both recordings start at the same instant)"
+    ) in refused.message
     answer = cli("check", noisy, "--reference", late, *flag.split(), "--on-limits", "limit")
     assert answer.status == 0, answer.err
 
@@ -247,4 +249,4 @@ def test_an_offset_without_a_reference_is_refused(cli, noisy) -> None:
     refused = cli("check", noisy, "--reference-offset", "1")
 
     assert refused.status == 2
-    assert "left out without --reference FILE" in refused.message
+    assert "used with --reference FILE" in refused.message

@@ -85,7 +85,7 @@ def test_tolerance_is_the_recorded_one(cli, judged, tmp_path):
     answer = cli("report", run, "--json")
 
     assert answer.status == 1
-    assert "The run is beyond the tolerance" in answer.message
+    assert "The run exceeds the tolerance" in answer.message
     assert "exceeds 0.0001 mm" in answer.message
 
     printed = json.loads(answer.out)
@@ -109,7 +109,7 @@ def test_killed_run_is_no_success(cli, judged, tmp_path):
 
     answer = cli("report", run, "--json")
 
-    reason = "the log was not closed: the run was killed, or still goes on."
+    reason = "the log was not closed: the run was killed, or is still in progress."
     printed = json.loads(answer.out)
     assert answer.status == 2
     assert printed["passed"] is False

@@ -159,7 +159,7 @@ def test_another_models_file_is_refused(tmp_path, own, chosen) -> None:
     file = ros.write(tmp_path / "arm.yaml", ros.rows_of(ros.deltas(own, 4)))
 
     with pytest.raises(
-        InputFileError, match=rf"It fits a {own}: choose that with --robot"
+        InputFileError, match=rf"It matches a {own}: choose that with --robot"
     ) as caught:
         with_kinematics(load_robot(chosen), file)
     assert caught.value.path == file
@@ -181,7 +181,7 @@ def test_a_chain_of_no_arm_is_refused(tmp_path, ur10e, link, field, value) -> No
     rows = ros.rows_of(TABLE)
     rows[link, field] = value
 
-    with pytest.raises(InputFileError, match="no plausible chain of a UR arm"):
+    with pytest.raises(InputFileError, match="not a plausible kinematic chain of a UR arm"):
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows))
 
 
@@ -189,7 +189,7 @@ def test_atan_for_atan2_gives_no_plausible_chain(tmp_path, ur10e) -> None:
     assert abs(TABLE.theta[1]) > np.pi / 2
     with pytest.raises(
         InputFileError,
-        match=r"1\d\d\.\d degrees off at elbow_joint.* no plausible chain of a UR arm",
+        match=r"1\d\d\.\d degrees off at elbow_joint.* not a plausible kinematic chain of a UR arm",
     ):
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", ros.rows_of(TABLE, fixed=False)))
 
@@ -283,7 +283,7 @@ def test_the_difference_from_the_controller_is_shown(folder, ur10e) -> None:
 
     assert 1e-7 < small["position_m"] < 1e-4
     assert 1e-7 < small["rotation_rad"] < 2e-4
-    assert "; at the tool at most 0.0" in describe_kinematics(found)
+    assert "; at the tool, they differ by at most 0.0" in describe_kinematics(found)
     assert HASH in describe_kinematics(found)
 
     other = summarize_kinematics(record_kinematics(arm, file, nominal_dh(ur10e)))
@@ -291,7 +291,7 @@ def test_the_difference_from_the_controller_is_shown(folder, ur10e) -> None:
 
     nominal = summarize_kinematics(record_kinematics(ur10e, "nominal", TABLE))
     assert (nominal["source"], nominal["file"], nominal["calibrated"]) == ("nominal", None, False)
-    assert describe_kinematics(nominal).startswith("nominal; at the tool at most ")
+    assert describe_kinematics(nominal).startswith("nominal; at the tool, they differ by at most ")
 
     own = summarize_kinematics(record_kinematics(calibrate(ur10e, TABLE), None, TABLE))
     assert (own["source"], own["controller_difference"]["position_m"]) == (

@@ -107,14 +107,14 @@ def test_a_session_never_engaged_is_refused(
     answer = cli(name, *arguments)
 
     assert answer.status == 2
-    assert answer.message == f"{never} holds no sample: the session was never engaged."
+    assert answer.message == f"{never} contains no samples: the session was never engaged."
 
 
 def test_identify_refuses_a_session_that_was_never_engaged(cli: Any, never: Path) -> None:
     answer = cli("identify", never)
 
     assert answer.status == 2
-    assert "holds fewer than two samples" in answer.message
+    assert "contains fewer than two samples" in answer.message
 
 
 def test_inputs_of_a_session_never_engaged_are_shown(cli: Any, never: Path) -> None:
@@ -130,6 +130,4 @@ def test_a_directory_without_its_inputs_is_refused(cli: Any, session: Path) -> N
     answer = cli("report", session)
 
     assert answer.status == 2
-    assert (
-        answer.message == f"{session} is not a run that can be read: inputs.jsonl: it is not there."
-    )
+    assert answer.message == f"{session} is not a run directory (inputs.jsonl is missing)."

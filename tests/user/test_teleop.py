@@ -279,7 +279,7 @@ def test_without_a_terminal_nothing_is_drawn(tmp_path):
     guide = " ".join(" ".join([first, *lines]).split()).partition("(docs/teleop.md). ")[2]
 
     assert guide == (
-        "A client engages, and drives; any client can stop the arm. Ctrl-C ends. "
+        "A client engages and then drives; any client can stop the arm. Press Ctrl-C to stop. "
         "Evaluating the session and writing its report."
     )
     assert "\x1b" not in first + rest
@@ -373,7 +373,7 @@ def test_another_signal_ends_it_with_its_number(teleoperation, number, status, c
     ended, printed, summary = teleoperation.ended()
 
     assert ended == status
-    assert f"What was recorded until then is in {teleoperation.out}" in " ".join(printed.split())
+    assert f"What was recorded up to then is in {teleoperation.out}" in " ".join(printed.split())
     assert summary["ended_by"]["cause"] == cause
     assert summary["inputs"]["accepted"] > 0
 
@@ -414,12 +414,12 @@ def test_after_a_huge_number_it_goes_on(teleoperation):
         (["keyboard", "--step", "80"], "The step is 0.08"),
         (
             ["keyboard", "--on-button", "grip"],
-            "The button function is grip; it must be module:function",
+            "The button function must be module:function",
         ),
         (["keyboard", "--on-button", "json:grip"], "There is no function 'grip' in json."),
         (["keyboard", "--max-tool-speed", "-1"], "The largest tool speed is -1"),
-        (["network", "--listen", "0.0.0.0"], "Write a token of your own into a file"),
-        (["network", "--token-file", "missing"], "missing: there is no such file"),
+        (["network", "--listen", "0.0.0.0"], "Write a token into a file"),
+        (["network", "--token-file", "missing"], "missing: file not found"),
         (["spacemouse"], 'Install it with: pip install "simbridge[teleop]"'),
         (["gamepad"], 'Install it with: pip install "simbridge[teleop]"'),
     ],

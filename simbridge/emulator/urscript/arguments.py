@@ -64,7 +64,7 @@ def number(
 
 def not_negative(name: str, value: Any) -> float:
     """Return a number of 0 or more; see `number`."""
-    return number(name, value, 0.0, needed="a number, not negative")
+    return number(name, value, 0.0, needed="a non-negative number")
 
 
 def positive(name: str, value: Any) -> float:

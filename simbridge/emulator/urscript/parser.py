@@ -43,7 +43,7 @@ def parse(source: str) -> Node:
     """
     if len(source) > MAX_CHARACTERS:
         reason = (
-            f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; "
+            f"the script has {len(source)} characters; at most {MAX_CHARACTERS} are accepted; "
             "split it"
         )
         raise ScriptSyntaxError(reason, line=1, column=1)
@@ -51,7 +51,7 @@ def parse(source: str) -> Node:
     try:
         program = _parser().parse(_blank_text_commands(source))
     except UnexpectedCharacters as error:
-        reason = f"{source[error.pos_in_stream or 0]!r} has no meaning in URScript here"
+        reason = f"{source[error.pos_in_stream or 0]!r} is not valid URScript here"
         raise ScriptSyntaxError(reason, line=error.line, column=error.column) from None
     except UnexpectedToken as error:
         raise _explain(error) from None

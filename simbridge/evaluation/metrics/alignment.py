@@ -144,7 +144,8 @@ def align(
     bracket = bracket_minimum(shifted_residual, 0.0, period, limit)
     if bracket is None:
         raise UnusableSamples(
-            "recording", "it fits the run at no clock offset. It belongs to another run."
+            "recording",
+            "it does not fit the run at any clock offset. It seems to belong to another run.",
         )
     best_shift = minimize_scalar(shifted_residual, *bracket, tolerance=RESOLUTION)
     best_offset = rough_offset + best_shift
@@ -158,7 +159,8 @@ def align(
         raise UnusableSamples(
             "recording",
             f"the best fit leaves {least_residual * 1e3:.3g} mm RMS of a motion of "
-            f"{extent * 1e3:.3g} mm RMS. It belongs to another run, or its lengths are not in m.",
+            f"{extent * 1e3:.3g} mm RMS. It seems to belong to another run, or its lengths are "
+            "not in m.",
         )
 
     # Another offset must not explain it as well.

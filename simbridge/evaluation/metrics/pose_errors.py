@@ -121,9 +121,7 @@ def associate(
 
     paired = np.flatnonzero(np.abs(long[nearest] - short) <= tolerance)
     if len(paired) == 0:
-        raise UnusableSamples(
-            "two recordings", f"no stamp of one is within {tolerance:g} s of one of the other."
-        )
+        raise UnusableSamples("two recordings", f"no timestamps match to within {tolerance:g} s.")
     if is_first_shorter:
         return paired, nearest[paired]
     return nearest[paired], paired

@@ -98,7 +98,7 @@ def stamps(name: str, values: ArrayLike) -> Array:
         raise UnusableSamples(
             name,
             f"sample {k} ({array[k]:g} s) is not later than sample {k - 1} ({array[k - 1]:g} s). "
-            "Sort the samples and leave out repeated ones.",
+            "Sort the samples and remove repeated ones.",
             index=k,
         )
     return array
@@ -123,7 +123,7 @@ def _check_finite(name: str, array: Array) -> None:
     raise UnusableSamples(
         name,
         f"sample {faulty_samples[0]} is not finite, {len(faulty_samples)} of {len(array)} in all. "
-        "Leave out the samples that have no value, in all arrays alike.",
+        "Remove the samples without a value from all arrays.",
         index=int(faulty_samples[0]),
     )
 

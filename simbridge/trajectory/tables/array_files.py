@@ -100,7 +100,7 @@ def _check_parquet_size(path: Path, file: Any, column_count: int) -> None:
     size = sum(metadata.row_group(group).total_byte_size for group in groups)
     value_count = metadata.num_rows * column_count
     if size > expansion(path.stat().st_size) or value_count > MAX_VALUES:
-        reason = f"it holds more than {MAX_VALUES:,} values, or 50 times its size"
+        reason = f"it holds more than {MAX_VALUES:,} values, or more than 50 times its size"
         raise InputFileError(path, reason)
 
 

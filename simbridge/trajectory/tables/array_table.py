@@ -358,6 +358,6 @@ def _refuse_whole_pose(
     readings = complete_readings(header, known, parts)
     lead = "Choose one:" if len(readings) > 1 else f"If they are {parts[0].label}, add"
     header.refuse(
-        f"{name} has {len(indices)} numbers a row, and what they are is not stated. {lead} "
+        f"{name} has {len(indices)} numbers per row, but does not state what they are. {lead} "
         f"{join_readings(readings)}"
     )

@@ -61,7 +61,7 @@ class Choice:
             if not _is_choice(role, unit, name):
                 roles = f"{', '.join(ROLES)} and j1, j2, ... for joints"
                 known = f"the roles are {roles}; the units are {', '.join(UNITS)}"
-                needed = f"like t[ns]=stamp,x=px or x[mm]; {known}"
+                needed = f"of the form t[ns]=stamp,x=px or x[mm]: {known}"
                 raise InvalidParameter("choice of columns", text, needed)
 
             if name:

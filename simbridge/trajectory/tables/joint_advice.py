@@ -85,25 +85,26 @@ def advise_joints(header: Header, arm: ArmJoints | None, known: KnownColumns) ->
     names = quoted_list(header.names[index].strip() for index in columns)
     if arm is None:
         return (
-            f"its columns {names} look like joint positions, but poses of the tool are needed "
-            "here. `simbridge run`, `check` and `inspect` read joint positions, with --robot for "
-            "the arm"
+            f"its columns {names} look like joint positions, but tool poses are needed here. "
+            "`simbridge run`, `check` and `inspect` read joint positions, with --robot for the arm"
         )
 
     readings = joint_readings(header, arm, known)
     if not readings and not columns:
         listed = quoted_list(name.strip() for name in header.names)
-        return f"none of its columns, {listed}, is named like a joint of {arm}; omit --from joints"
+        return (
+            f"none of its columns, {listed}, has the name of a joint of {arm}; omit --from joints"
+        )
     if not readings:
         return (
-            f"its {len(columns)} joints are {names}; they are not those of {arm}. Choose another "
+            f"its {len(columns)} joints are {names}, which are not those of {arm}. Choose another "
             "--robot"
         )
     lead = "choose one" if len(readings) > 1 else "add"
     colon = ": " if len(readings) > 1 else " "
     return (
-        f"its columns {names} look like joint positions, but not by the names of {arm}. If they "
-        f"are these joints in the order of the file, {lead}{colon}{join_readings(readings)}"
+        f"its columns {names} look like joint positions, but their names are not those of {arm}. "
+        f"If they are these joints, in this order, {lead}{colon}{join_readings(readings)}"
     )
 
 

@@ -51,7 +51,7 @@ def motive_columns(
     if rotation_type != "Quaternion":
         raise InputFileError(
             path,
-            f"its rotations are of the type {quoted(rotation_type)}; export it with the type "
+            f"its rotations have the type {quoted(rotation_type)}; export them with the type "
             "Quaternion",
             line=1,
         )

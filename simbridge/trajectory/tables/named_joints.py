@@ -126,8 +126,8 @@ def _joint_indices(
             f"it has {len(vectors)} sets of joint positions. Choose one: {join_readings(readings)}"
         )
     header.refuse(
-        "the numbers of its joint positions are places in a JointState, whose joints may be in any "
-        f"order: that of its field name. If it is that of {arm}, add {join_readings(readings)}"
+        "the numbers in its column names are indices into a JointState, whose joints may be in "
+        f"any order. If they are in the order of {arm}, add {join_readings(readings)}"
     )
 
 
@@ -141,7 +141,7 @@ def _chosen_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int
     roles = joint_roles(len(arm.names))
     if set(chosen) != set(roles):
         needed = f"{roles[0]} to {roles[-1]}" if len(roles) > 1 else roles[0]
-        header.refuse(f"--columns chooses {', '.join(chosen)}; {arm} need {needed}")
+        header.refuse(f"--columns chooses {', '.join(chosen)}; {arm} needs {needed}")
     return tuple(chosen[role] for role in roles)
 
 
@@ -190,10 +190,12 @@ def _time_indices(
     flags = [Reading(time.label, header.flag({**time.columns, **chosen})) for time in times]
     names = quoted_list(name.strip() for name in header.names)
     if not flags:
-        header.refuse(f"it has joint positions, but no time, among {names}: add {NO_TIME_FLAG}")
+        header.refuse(
+            f"it has joint positions, but no time column among {names}: add {NO_TIME_FLAG}"
+        )
     lead = "choose one" if len(flags) > 1 else "if it is this column, add"
     header.refuse(
-        f"it has joint positions, but which column is the time is not clear, among {names}: "
+        f"it has joint positions, but it is not clear which column is the time, among {names}: "
         f"{lead}: {join_readings(flags)}"
     )
 

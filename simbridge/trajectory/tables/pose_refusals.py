@@ -80,7 +80,7 @@ def refuse_poses(header: Header, needs: Needs, arm: ArmJoints | None) -> NoRetur
     if readings:
         lead = "Choose one:" if len(readings) > 1 else "If that is what they are, add"
         if len(readings) == 1 and readings[0].flag == NO_TIME_FLAG:
-            lead = "A table without time needs"
+            lead = "A table without a time column needs"
         header.refuse(f"{_describe_fault(header, needs)}. {lead} {join_readings(readings)}")
 
     has_position = _has_position(header, needs)
@@ -106,8 +106,8 @@ def _describe_fault(header: Header, needs: Needs) -> str:
     if not needs.has_order:
         missing = [role for role in missing if not role.startswith("q")]
         faults.append(
-            "the order of the quaternion is not known: its four columns are numbered, and no "
-            "motion shows which of them is w"
+            "the order of the quaternion is unknown: its four columns are numbered, and the "
+            "motion does not show which of them is w"
         )
     if missing:
         faults.append(_describe_missing(header, missing))
@@ -118,7 +118,7 @@ def _describe_fault(header: Header, needs: Needs) -> str:
             candidates.append(f"{role}: {quoted_list(names, MAX_CANDIDATES)}")
         faults.append(f"more than one column may be {'; '.join(candidates)}")
         if _has_fractions(header, needs):
-            faults.append("join the times if they are parts of one")
+            faults.append("combine the times if they are parts of one")
     return "; ".join(faults)
 
 
@@ -129,7 +129,7 @@ def _describe_missing(header: Header, missing: Sequence[str]) -> str:
     if header.kind == "table":
         text += f"; it has {quoted_list(header.names) or 'no numbers'}"
     if "t" in missing and "" in map(bare, header.names):
-        text += "; a column without a name is chosen by its number"
+        text += "; choose a column without a name by its number"
     return text
 
 
@@ -154,4 +154,4 @@ def _has_fractions(header: Header, needs: Needs) -> bool:
 
 def _hint_at_comment(header: Header) -> str:
     """Return what to do if the first line was meant as a comment."""
-    return " (put a # before a comment)" if header.line and header.kind == "header" else ""
+    return " (start comments with #)" if header.line and header.kind == "header" else ""

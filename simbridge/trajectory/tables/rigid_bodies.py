@@ -76,7 +76,7 @@ def body_columns(path: str | Path, body: RigidBody, choice: Choice) -> Columns:
     """
     roles = (*POSITION, *body.rotation)
     if any(role not in body.indices for role in roles):
-        raise InputFileError(path, "a rigid body has no position or no rotation: export both")
+        raise InputFileError(path, "a rigid body lacks its position or rotation: export both")
 
     units = {**body.units, **choice.units}
     return Columns(

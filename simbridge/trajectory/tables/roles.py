@@ -21,9 +21,10 @@ NEEDED = (
 )
 NO_ROTATION = (
     "A pose needs a rotation, as a quaternion or a rotation vector (in KITTI's files and npz also "
-    "as a matrix). Convert roll, pitch and yaw first (with scipy: Rotation.from_euler('xyz', "
-    "angles).as_quat(), with the convention of the file). To positions alone, add a constant "
-    "quaternion to the file, as four columns qx, qy, qz, qw: 1, 0, 0, 0 is a tool that points down"
+    "as a matrix). Convert roll, pitch and yaw first (with SciPy: Rotation.from_euler('xyz', "
+    "angles).as_quat(), with the convention of the file). If there are only positions, add a "
+    "constant quaternion to the file, as four columns qx, qy, qz, qw: 1, 0, 0, 0 is a tool that "
+    "points down"
 )
 
 

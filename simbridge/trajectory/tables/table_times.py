@@ -126,7 +126,7 @@ def _nanoseconds_of_words(path: str | Path, table: Table, unit: str) -> tuple[Co
     try:
         return np.array(nanoseconds, dtype=np.int64), clock
     except OverflowError:
-        reason = "its stamps are later than 2262; state their unit: --columns t[ns]"
+        reason = "its timestamps are later than the year 2262; state their unit: --columns t[ns]"
         raise InputFileError(path, reason) from None
 
 
@@ -171,8 +171,8 @@ def _refuse_stamp(path: str | Path, table: Table, row: int) -> NoReturn:
             for name, index in zip(columns.times, columns.time_indices, strict=True)
         )
         reason = (
-            f"{quoted(stamp)} is not a stamp in whole seconds and a fraction of less than a "
-            f"second. If one of the columns is the time by itself, choose it: {flags}"
+            f"{quoted(stamp)} is not a timestamp of whole seconds and a fraction below one "
+            f"second. If one of the columns alone is the time, choose it: {flags}"
         )
         raise InputFileError(path, reason, line=line, field=columns.times[0]) from None
 

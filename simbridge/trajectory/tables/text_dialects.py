@@ -142,8 +142,8 @@ def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
         return None
     if rate is None:
         raise line.error(
-            "12 numbers a line, as in KITTI's files, have no time: add --rate HZ, the samples per "
-            "second"
+            "files with 12 numbers per line, such as KITTI's, have no times: add --rate HZ, the "
+            "samples per second"
         )
     return KITTI
 
@@ -155,9 +155,9 @@ def _refuse_if_like_euroc(line: FirstLine) -> None:
     is_named_tum = Path(line.path).suffix.lower() == ".tum"
     if has_nanoseconds and not is_named_tum:
         raise line.error(
-            "8 numbers a line, with nanoseconds as time, may be EuRoC's without its header, where "
-            "w is the first number of the quaternion, or as TUM's, where it is the last. Say "
-            f"which: {EUROC_FLAG} or {TUM_FLAG}"
+            "8 numbers per line, with times in nanoseconds, may be the EuRoC format without its "
+            "header (w is the first number of the quaternion) or the TUM format (w is the last). "
+            f"State which it is: {EUROC_FLAG} or {TUM_FLAG}"
         )
 
 
@@ -174,15 +174,15 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
     start = _find_pose(line)
     if start is not None:
         nearest = (
-            "Add a header, or say which columns are meant by their numbers: if columns "
-            f"{start + 1} to {start + TUM_COUNT} are as TUM's, with w last, "
-            f"{flag_of(TUM, start=start)}; if as EuRoC's, with w first, "
+            f"Add a header, or give the columns by number: if columns {start + 1} to "
+            f"{start + TUM_COUNT} are in TUM's order, with w last, add "
+            f"{flag_of(TUM, start=start)}; if in EuRoC's, with w first, add "
             f"{flag_of(TUM, start=start, is_w_first=True)}"
         )
     if count == EUROC_COUNT:
         nearest = (
-            "17 are those of EuRoC's ground truth, whose header is missing: if it is that, add "
-            f"{EUROC_FLAG}"
+            "17 columns are those of EuRoC's ground truth, but the header is missing: if that is "
+            f"what it is, add {EUROC_FLAG}"
         )
     if stated_flag:
         nearest = f"If a comment names the columns, add {stated_flag}"

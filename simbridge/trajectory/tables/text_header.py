@@ -325,8 +325,8 @@ def _refuse_later_names(
         if any(indices.get(role, index) != index for role, (index, *_) in named.items()):
             raise InputFileError(
                 path,
-                "from here on the columns have another order than before, by the comment; cut the "
-                "file in two",
+                "according to this comment, the order of the columns changes here; split the file "
+                "in two",
                 line=number,
             )
 
@@ -403,10 +403,9 @@ def _refuse_contradiction(beginning: Beginning, dialect: Dialect) -> None:
         return
     raise InputFileError(
         beginning.first_line.path,
-        "the comment says that w is the first number of the quaternion, but in "
-        f"{beginning.first_line.count} numbers a line without a header, as TUM's, it is the last. "
-        f"If the comment is right, add {flag_of(dialect, is_w_first=True)}; if not, "
-        f"{flag_of(dialect)}",
+        "the comment says that w is the first number of the quaternion, but in the TUM format "
+        f"({beginning.first_line.count} numbers per line, no header) it is the last. If the "
+        f"comment is right, add {flag_of(dialect, is_w_first=True)}; if not, {flag_of(dialect)}",
         line=number,
     )
 
@@ -435,7 +434,7 @@ def _refuse_other_order(beginning: Beginning, header: Header, columns: Columns) 
 def _refuse_two_comments(line: FirstLine, first: NamedComment, second: NamedComment) -> NoReturn:
     """Refuse a file in which two comments name the columns in different ways."""
     reason = (
-        f"the comments in lines {first.number} and {second.number} name the columns in different "
-        f"ways. If the first is right, add {_flag_of(first)}; if the second is, {_flag_of(second)}"
+        f"the comments in lines {first.number} and {second.number} name the columns differently. "
+        f"If the first is right, add {_flag_of(first)}; if the second is, {_flag_of(second)}"
     )
     raise line.error(reason)

@@ -79,7 +79,7 @@ class TextRows:
         for number, line in with_progress(self._path, lines, first):
             content = content_of(line)
             if number == len(lines) and self._is_cut_off(content):
-                self._cut_off = [f"the file is cut off in line {number}, which is left out"]
+                self._cut_off = [f"the file is truncated in line {number}, which is ignored"]
             elif content:
                 self._read_row(number, content)
             elif is_captured and self._lines:
@@ -176,8 +176,8 @@ class TextRows:
         self._constant_words = self._constant_words or words
         if words != self._constant_words:
             reason = (
-                f"its joints are {quoted_list(words)} here, {quoted_list(self._constant_words)} "
-                "before; leave such rows out"
+                f"its joints are {quoted_list(words)} here, but "
+                f"{quoted_list(self._constant_words)} before; remove such rows"
             )
             raise InputFileError(self._path, reason, line=number)
 
@@ -193,7 +193,7 @@ class TextRows:
         if ends_empty and (is_first or self._has_empty_end):
             self._has_empty_end = True
             return fields[:-1]
-        reason = f"{len(fields)} columns where {width} are expected, {self._columns.origin}"
+        reason = f"{len(fields)} columns, but {width} are expected, {self._columns.origin}"
         raise InputFileError(self._path, reason, line=number)
 
     def _check_finite(self, numbers: Array, lines: Array) -> None:
@@ -214,7 +214,7 @@ class TextRows:
         """
         never_there = np.flatnonzero(np.isnan(numbers).all(axis=0))
         names = [self._names[column] for column in never_there.tolist()]
-        where = f": {quoted_list(names)} never has a number" if len(numbers) and names else ""
+        where = f": {quoted_list(names)} never contains a number" if len(numbers) and names else ""
         reason = f"all of its {counted(count, 'sample')} are lost (nan or empty){where}"
         raise InputFileError(self._path, reason)
 
@@ -223,7 +223,8 @@ class TextRows:
         if len(self._frames) > 1:
             first, second = list(self._frames)[:2]
             reason = (
-                f"the frame is {quoted(second)} here, {quoted(first)} before; cut the file in two"
+                f"the frame is {quoted(second)} here, but {quoted(first)} before; "
+                "split the file in two"
             )
             line = self._frames[second]
             raise InputFileError(self._path, reason, line=line, field="frame_id")

@@ -77,8 +77,8 @@ def _refuse_quaternions_without_time(path: str | Path, table: Table) -> None:
     if (np.abs(norms - 1.0) < UNIT_TOLERANCE).all():
         raise InputFileError(
             path,
-            "7 numbers a line may be t x y z rx ry rz, or x y z qx qy qz qw without time, as the "
-            "last four are unit quaternions. If they are, add --rate HZ; else "
-            f"{ROTATION_VECTOR_FLAG}",
+            "7 numbers per line may be t x y z rx ry rz, or x y z qx qy qz qw without times, "
+            "because the last four form unit quaternions. If they are quaternions, add --rate HZ; "
+            f"otherwise add {ROTATION_VECTOR_FLAG}",
             line=table.line(0),
         )

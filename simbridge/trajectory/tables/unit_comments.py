@@ -83,7 +83,7 @@ def commented_unit(
         return ""
     if len(stated.units) > 1:
         units = join_words(list(stated.units))
-        _refuse(path, stated, role, f"the comments state several units, {units}", stated.units)
+        _refuse(path, stated, role, f"the comments state different units, {units}", stated.units)
     unit = stated.units[0]
     against = list(implausible)
     if unit in against:
@@ -104,4 +104,4 @@ def _refuse(
 ) -> NoReturn:
     """Refuse a file for a unit in its comments, with a flag for each unit that it may be."""
     flags = " or ".join(f"--columns {role}[{unit}]" for unit in units)
-    raise InputFileError(path, f"{fault}. Say which unit is right: {flags}", line=stated.line)
+    raise InputFileError(path, f"{fault}. State which unit is right: {flags}", line=stated.line)

@@ -76,7 +76,7 @@ def length_unit(
     commented = commented_unit(path, stated, "x", implausible=_implausible_lengths(farthest))
     if commented and commented != "m" and metres_by:
         reason = (
-            f"the comment states {commented}, but {metres_by} is in metres. Say which is right: "
+            f"the comment states {commented}, but {metres_by} is in metres. State which is right: "
             f"--columns x[{commented}] or --columns x[m]"
         )
         raise InputFileError(path, reason, field="position")
@@ -96,9 +96,9 @@ def length_unit(
     if farthest >= MIN_MILLIMETRES:
         return "mm"
     reason = (
-        f"metres or millimetres? The farthest position is {plain(farthest)} from the origin, which "
-        f"may be {significant(farthest)} m or {significant(farthest)} mm. Say which: --columns "
-        "x[m] or --columns x[mm]"
+        f"metres or millimetres? The farthest position is {plain(farthest)} from the origin, "
+        f"which may be {significant(farthest)} m or {significant(farthest)} mm. State which: "
+        "--columns x[m] or --columns x[mm]"
     )
     raise InputFileError(path, reason, field="position")
 
@@ -142,8 +142,8 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
     readings = [f"{significant(period / UNITS[unit], 3)} s ({unit})" for unit in candidates]
     flags = [f"--columns t[{unit}]" for unit in candidates]
     reason = (
-        f"the unit of its times is not stated: samples may be {' or '.join(readings)} apart. Say "
-        f"which: {' or '.join(flags)}"
+        f"the unit of its times is not stated: the sample period may be {' or '.join(readings)}. "
+        f"State which: {' or '.join(flags)}"
     )
     raise InputFileError(path, reason, field="time")
 
@@ -177,8 +177,8 @@ def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:
         return
     flags = [f"--columns t[{other}]" for other in possible]
     reason = (
-        f"in the stated unit, {unit}, samples would be {plain(period / UNITS[unit])} s apart. "
-        f"Say which unit is right: {' or '.join(flags)}"
+        f"in the stated unit, {unit}, the sample period would be {plain(period / UNITS[unit])} s. "
+        f"State which unit is right: {' or '.join(flags)}"
     )
     raise InputFileError(path, reason, field="time")
 
@@ -228,7 +228,7 @@ def _warn_of_seconds(path: str | Path, seconds_by: str, period: float, unit: str
     """Warn that stamps are read in seconds, but are plausible in another unit."""
     other = f"{significant(period / UNITS[unit] * 1e3)} ms in {unit}"
     warnings.warn(
-        f"{path}: read in seconds and metres, as {seconds_by} says: samples are {plain(period)} s "
-        f"apart. They would be {other}; then add --columns t[{unit}].",
+        f"{path}: read in seconds and metres, as {seconds_by} says: the sample period is "
+        f"{plain(period)} s. It could also be {other}; in that case, add --columns t[{unit}].",
         stacklevel=2,
     )

@@ -50,7 +50,9 @@ def find_vicon_part(path: str | Path, lines: Sequence[str]) -> int | None:
 
     start = next((i for i, line in enumerate(lines) if _part_name(line) in POSE_PARTS), None)
     if start is None:
-        reason = f"Vicon's export has {part} only: export objects or segments, which have poses"
+        reason = (
+            f"Vicon's export contains only {part}: export objects or segments, which have poses"
+        )
         raise InputFileError(path, reason)
     is_complete = len(lines) - start >= MIN_HEADER_LINES and _is_rate(lines[start + 1])
     return start if is_complete else None
@@ -84,7 +86,7 @@ def vicon_columns(
     header = [cells_of(line) for line in lines[start : start + HEADER_LINES]]
     axes_line = find_frame_line(header)
     if axes_line is None or axes_line + 1 >= len(header):
-        reason = "its header has no line 'Frame,Sub Frame,...', as Vicon's exports have"
+        reason = "its header lacks the line 'Frame,Sub Frame,...' of Vicon's exports"
         raise InputFileError(path, reason)
 
     bodies = _columns_of_bodies(header, axes_line)
@@ -94,9 +96,9 @@ def vicon_columns(
     if is_vector and not set(ROTATION_VECTOR) <= set(choice.columns):
         raise InputFileError(
             path,
-            "RX RY RZ may be rotation vectors or Euler angles, which the file does not say. If "
-            "they are rotation vectors, add --columns rx=RX,ry=RY,rz=RZ; else export quaternions "
-            "(RX RY RZ RW)",
+            "RX RY RZ may be rotation vectors or Euler angles; the file does not say which. If "
+            "they are rotation vectors, add --columns rx=RX,ry=RY,rz=RZ; otherwise export "
+            "quaternions (RX RY RZ RW)",
             line=start + axes_line + 1,
         )
 

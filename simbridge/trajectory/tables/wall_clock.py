@@ -12,7 +12,8 @@ NANOSECONDS_PER_SECOND = 1_000_000_000
 WALL_CLOCK_START = re.compile(r"(?:17|18|19|20|21)\d\d([-/])\d\d\1\d\d[T ]\d\d:\d\d")
 # For messages.
 TIMES_OF_DAY = (
-    "times of day are read as 2026-11-25 18:59:42.5, in UTC unless +01:00 or the like follows"
+    "times of day have the form 2026-11-25 18:59:42.5, in UTC unless an offset such as "
+    "+01:00 follows"
 )
 MAX_OFFSET_MINUTES = 14 * 60
 

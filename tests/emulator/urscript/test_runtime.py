@@ -543,7 +543,7 @@ def test_an_integer_never_grows_beyond_32_bits(script: Any) -> None:
     [
         (
             InvalidParameter("a", -1, "a positive number"),
-            "The a is -1; it must be a positive number.",
+            "a must be a positive number; got -1.",
         ),
         (RuntimeFault("Singular."), "Singular."),
         (ValueError("odd"), "ValueError: odd"),

@@ -53,7 +53,7 @@ def test_whole_poses_need_an_order(tmp_path, timed: bool) -> None:
 
     message = refusal(tmp_path / "a.npz")
 
-    assert f"{[*arrays][-1]} has {8 if timed else 7} numbers a row" in message
+    assert f"{[*arrays][-1]} has {8 if timed else 7} numbers per row" in message
 
     xyzw, wxyz = re.findall(r"--columns (\S+?)(?=;|$)", message.removesuffix("."))
 
@@ -70,14 +70,14 @@ def test_joints_are_not_whole_poses(tmp_path) -> None:
 
     message = refusal(tmp_path / "a.npz")
 
-    assert "numbers a row" not in message
-    assert "A table without time needs --rate HZ" in message
+    assert "numbers per row" not in message
+    assert "A table without a time column needs --rate HZ" in message
     assert_same(read_trajectory(tmp_path / "a.npz", rate=50.0))
 
     for joints in ("q", "q_actual", "joints", "joint_positions"):
         np.savez(tmp_path / "b.npz", t=NS / 1e9, **{joints: np.zeros((COUNT, 7))})
 
-        assert "numbers a row" not in refusal(tmp_path / "b.npz")
+        assert "numbers per row" not in refusal(tmp_path / "b.npz")
 
 
 def test_whole_poses_without_times_need_the_rate_too(tmp_path) -> None:

@@ -91,5 +91,7 @@ def test_where_poses_are_needed_joints_are_named(tmp_path, pattern):
     names = [pattern.format(joint) for joint in NUMBERS]
     path = write_table(tmp_path / "joints.csv", ["t", *names], [TIMES, JOINTS])
 
-    with pytest.raises(InputFileError, match=r"look like joint positions, but poses .* --robot"):
+    with pytest.raises(
+        InputFileError, match=r"look like joint positions, but tool poses .* --robot"
+    ):
         read_trajectory(path)

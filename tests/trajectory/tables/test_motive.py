@@ -87,6 +87,6 @@ def test_lost_frames_are_left_out(write_table) -> None:
 
 
 def test_euler_angles_of_motive_are_refused(write_table) -> None:
-    assert "rotations are of the type 'XYZ'; export it with the type Quaternion" in refusal(
+    assert "rotations have the type 'XYZ'; export them with the type Quaternion" in refusal(
         write_table([], *motive(kind="XYZ"))
     )

@@ -51,7 +51,7 @@ def test_euler_angles_are_refused_with_advice(write_table, header: str) -> None:
     message = refusal(write_table(np.ones((3, count)).tolist(), *filter(None, [header])))
 
     assert "Convert roll, pitch and yaw first" in message
-    assert "To positions alone, add a constant quaternion" in message
+    assert "If there are only positions, add a constant quaternion" in message
 
 
 def test_a_numbered_quaternion_needs_a_flag(
@@ -86,7 +86,7 @@ def test_a_rate_replaces_only_the_time(write_table) -> None:
     assert "does not name t" in refusal(path)
     assert "--rate HZ" in refusal(path)
     assert_same(read_trajectory(path, rate=50.0))
-    assert "it has times (t); omit --rate" in refusal(
+    assert "it has timestamps (t); omit --rate" in refusal(
         write_table(rows(NS / 1e9), name="timed.csv"), rate=50.0
     )
 

@@ -131,7 +131,7 @@ def test_two_unknown_times_are_offered(write_table) -> None:
 def test_a_length_of_time_is_not_offered(write_table, name: str) -> None:
     path = write_table(rows([0.02] * len(TIMES)), ",".join([name, *AXES]))
 
-    assert refusal(path).endswith("A table without time needs --rate HZ")
+    assert refusal(path).endswith("A table without a time column needs --rate HZ")
 
 
 @pytest.mark.parametrize(

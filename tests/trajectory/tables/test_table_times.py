@@ -67,7 +67,7 @@ def test_whole_number_dates_need_a_choice(write_table, tmp_path, time) -> None:
 
     path = write_table(table, "date,time,x,y,z,qx,qy,qz,qw")
 
-    assert "is not a time; times of day are read as 2026-11-25 18:59:42.5" in refusal(path)
+    assert "is not a time; times of day have the form 2026-11-25 18:59:42.5" in refusal(path)
     assert "if time counts seconds: --columns t=time" in refusal(path)
 
     names = ("x", "y", "z", "qx", "qy", "qz", "qw")

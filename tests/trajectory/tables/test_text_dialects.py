@@ -56,7 +56,9 @@ def test_kitti_needs_the_rate(write_table) -> None:
 
     path = write_table(table, separator=" ", name="00.txt")
 
-    assert "12 numbers a line, as in KITTI's files, have no time: add --rate HZ" in refusal(path)
+    assert (
+        "files with 12 numbers per line, such as KITTI's, have no times: add --rate HZ"
+    ) in refusal(path)
 
     read = read_trajectory(path, rate=50.0)
 
@@ -69,7 +71,7 @@ def test_seven_bare_numbers_are_ambiguous(write_table) -> None:
 
     message = refusal(path)
 
-    assert "may be t x y z rx ry rz, or x y z qx qy qz qw without time" in message
+    assert "may be t x y z rx ry rz, or x y z qx qy qz qw without times" in message
     assert_same(read_trajectory(path, rate=50.0))
     assert len(read_trajectory(path, columns="t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7").times) == COUNT
 
@@ -128,7 +130,7 @@ def test_an_empty_last_number_shifts_no_role(write_table) -> None:
     table = rows(NS / 1e9)
     table[0][-1] = ""
 
-    assert "8 columns where 7 are expected" in refusal(write_table(table))
+    assert "8 columns, but 7 are expected" in refusal(write_table(table))
 
 
 def test_kitti_beyond_fifty_metres_is_noted(write_table) -> None:

@@ -206,7 +206,7 @@ def test_a_line_unlike_its_header_is_refused(write_text, comment: str) -> None:
     fault = refused(write_text(f"{comment}t,x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0\n"))
 
     assert fault.line == 2
-    assert "7 columns where 8 are expected, as the" in str(fault)
+    assert "7 columns, but 8 are expected, as the" in str(fault)
     assert "in line 1 names" in str(fault)
 
 
@@ -383,7 +383,7 @@ def test_another_order_between_rows_is_refused(write_table, header: str) -> None
     table = rows(NS / 1e9)
     table[20] = ["# timestamp tx ty tz qw qx qy qz"]
 
-    assert "line 22: from here on the columns have another order" in refusal(
+    assert "line 22: according to this comment, the order of the columns changes here" in refusal(
         write_table(table, header, separator=" ")
     )
 

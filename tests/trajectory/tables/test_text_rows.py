@@ -204,7 +204,7 @@ def test_a_part_of_a_sample_is_lost_with_it(write_text, word: str, column: int) 
 def test_a_file_of_lost_samples_is_refused(write_text) -> None:
     lines = [f"{k} nan 0 0 0 0 0 1" for k in range(20)]
 
-    assert "all of its 20 samples are lost (nan or empty): x never has a number" in str(
+    assert "all of its 20 samples are lost (nan or empty): x never contains a number" in str(
         refused(write_text("\n".join(lines)))
     )
 
@@ -222,7 +222,7 @@ def test_a_lost_first_stamp_keeps_the_others_exact(write_text) -> None:
 def test_a_last_line_that_is_cut_off_is_left_out(write_text) -> None:
     path = write_text(text(",").rstrip("\n").rpartition(",")[0])
 
-    with pytest.warns(UserWarning, match="the file is cut off in line 3, which is left out"):
+    with pytest.warns(UserWarning, match="the file is truncated in line 3, which is ignored"):
         motion = read_trajectory(path)
 
     assert len(motion.times) == len(TABLE) - 1
@@ -236,11 +236,11 @@ def test_a_column_too_many_is_refused(write_text, separator: str, extra: str) ->
     fault = refused(write_text("\n".join(lines)))
 
     assert fault.line == 3
-    assert "9 columns where 8 are expected, as in line 1" in str(fault)
+    assert "9 columns, but 8 are expected, as in line 1" in str(fault)
 
 
 def test_a_column_too_few_is_refused(write_text) -> None:
     fault = refused(write_text("# log\n" + text(rows=[*TABLE, TABLE[0][:7]])))
 
     assert fault.line == 5
-    assert "7 columns where 8 are expected, as in line 2" in str(fault)
+    assert "7 columns, but 8 are expected, as in line 2" in str(fault)

@@ -89,7 +89,7 @@ def test_seconds_or_milliseconds_need_a_flag(write_table) -> None:
 
     message = refusal(path)
 
-    assert "samples may be 2.00 s (s) or 0.00200 s (ms) apart" in message
+    assert "the sample period may be 2.00 s (s) or 0.00200 s (ms)" in message
     assert "--columns t[s] or --columns t[ms]" in message
     assert read_trajectory(path, columns="t[ms]").duration == pytest.approx(0.038)
 
@@ -99,7 +99,9 @@ def test_metres_or_millimetres_need_a_flag(write_table) -> None:
         [[0.1 * k, 12.0, 0.0, 0.3, 0, 0, 0, 1] for k in range(3)], "t,x,y,z,qx,qy,qz,qw"
     )
 
-    assert "may be 12.0 m or 12.0 mm. Say which: --columns x[m] or --columns x[mm]" in refusal(path)
+    assert ("may be 12.0 m or 12.0 mm. State which: --columns x[m] or --columns x[mm]") in refusal(
+        path
+    )
     assert read_trajectory(path, columns="x[mm]").start[0] == pytest.approx(0.012)
     assert read_trajectory(path, columns="x[m]").start[0] == 12.0
 
@@ -109,7 +111,7 @@ def test_tum_has_its_units_with_a_note(write_table) -> None:
 
     with pytest.warns(
         UserWarning,
-        match=r"in seconds and metres, as \.tum says.*20\.0 ms in ns; then add --columns t\[ns\]",
+        match=r"in seconds and metres, as \.tum says.*20\.0 ms in ns; .*add --columns t\[ns\]",
     ):
         assert read_trajectory(path).times[1] == STEP
 
@@ -163,5 +165,5 @@ def test_an_unknown_unit_is_refused(write_text) -> None:
 def test_an_impossible_stated_unit_is_refused(write_table, name: str) -> None:
     path = write_table(rows(NS / 1e9), f"{name},x,y,z,qx,qy,qz,qw")
 
-    assert "Say which unit is right: --columns t[s]" in refusal(path)
+    assert "State which unit is right: --columns t[s]" in refusal(path)
     assert_same(read_trajectory(path, columns="t[s]"))

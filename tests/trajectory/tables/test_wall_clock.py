@@ -70,5 +70,5 @@ def test_another_time_of_day_is_refused(write_table, recwarn, word: str) -> None
     message = refusal(write_table(rows([word] * 3, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
 
     assert f"line 2, time: '{word}' is not a" in message
-    assert "read as 2026-11-25 18:59:42.5" in message
+    assert "form 2026-11-25 18:59:42.5" in message
     assert not recwarn.list
