@@ -200,7 +200,7 @@ class UnknownName(Refusal, LookupError):
         unknown = f"There is no {kind} {quoted(name)}{location}."
         known_names = ""
         if advice is not None:
-            known_names = f"{advice} Known: {quoted_list(self.known, MOST_KNOWN)}.".lstrip()
+            known_names = f"{advice} Available: {quoted_list(self.known, MOST_KNOWN)}.".lstrip()
         elif self.known:
             # A name that comes from a file need not be a text.
             known_names = suggest(str(name), self.known, synonyms)
