@@ -208,7 +208,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
 
     model = join_words(models, "or")
     if robot.title not in models:
-        fix = f"If that is the intended arm: {robot_remedy(models)}."
+        fix = f"{robot_remedy(models)} if that is the intended arm."
         return failure("model", f"{model}, not {robot.title}", fix)
 
     if robot.series != survey.state.series:

@@ -79,7 +79,7 @@ def test_nothing_that_matches_is_a_sentence(cli, here):
         (("--filter", "robot"), "COLUMN=VALUE"),
         (("--sort", "size"), "'size'"),
         (("--limit", -1), "-1"),
-        (("elsewhere",), "there is no such directory"),
+        (("elsewhere",), "directory not found"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(cli, here, flags, reason):

@@ -77,7 +77,7 @@ def test_a_failed_check_has_a_remedy(cli, controller):
     assert answer.status == 2
 
     text = " ".join(answer.out.split())
-    assert "use --robot ur10e" in text
+    assert "Use --robot ur10e" in text
     assert "Settings > System > Remote Control" in text
     assert "3 checks failed" in text  # the calibration is not a UR10's either
 

@@ -66,7 +66,7 @@ def written(tmp_path):
     ("arguments", "parts"),
     [
         ("run sqare_tracking", ["no scenario 'sqare_tracking'", "Did you mean 'square_tracking'"]),
-        ("run square_tracking --robot ur1", ["no robot 'ur1'", "Did you mean 'ur10'"]),
+        ("run square_tracking --robot ur1", ["no robot 'ur1'", "Available: planar2r"]),
         (
             "run square_tracking --solver forward",
             ["no solver 'forward'", "Did you mean 'forward-dynamics'"],
