@@ -99,7 +99,7 @@ def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, offset
     if not missing:
         return
 
-    lack = "all" if is_apart else join_words(missing)
+    lack = "all of it" if is_apart else join_words(missing)
     shift = f" with --reference-offset {plain(offset)}" if offset else ""
     raise InputFileError(
         truth.source,

@@ -95,7 +95,7 @@ def test_an_endless_answer_ends_the_call(monkeypatch, ended):
 def test_only_http_is_taken(url):
     _, messages = fault_of(f'h = rpc_factory("xmlrpc", "{url}")\n')
 
-    assert bool(messages) == bool(url) and all("The url is" in text for _, text, _ in messages)
+    assert bool(messages) == bool(url) and all("url must be" in text for _, text, _ in messages)
 
 
 @pytest.mark.parametrize("name", ["__class__", "_ServerProxy__request", "_x"])

@@ -283,7 +283,7 @@ def test_pauses_are_no_slower_motion(report, capsys):
     assert summary["pauses"] == {"count": 2, "duration_s": pytest.approx(0.008 * (25 + 9))}
     assert summary["speed_scaling"] == {"min": 1.0, "mean": 1.0}
     for text in (page.text("caution"), plain_spaces(capsys.readouterr().out)):
-        assert "The controller's program was paused 2 times, for 0.3 s in all." in text
+        assert "The controller's program was paused 2 times, for a total of 0.3 s." in text
         assert "speed scaling" not in text
 
 

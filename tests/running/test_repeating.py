@@ -154,7 +154,7 @@ def test_the_cubes_poses_have_figures(cli, tmp_path, capsys, without_pages):
     show_iso(Console(), iso)
 
     assert (
-        "The standard asks for 30 cycles for AP and RP, 3 for stabilisation time and OV."
+        "The standard requires 30 cycles for AP and RP, 3 for stabilisation time and OV."
         in capsys.readouterr().out
     )
 

@@ -82,5 +82,5 @@ def test_a_session_refuses_an_unknown_backend() -> None:
 
 
 def test_doctor_refuses_an_arm_without_checks(made_up: str) -> None:
-    with pytest.raises(InvalidParameter, match="backend is made_up"):
+    with pytest.raises(InvalidParameter, match="backend must be"):
         doctor(made_up, host="127.0.0.1")

@@ -189,17 +189,17 @@ def test_an_unsaved_cell_promises_no_command(tmp_path, line, without_pages):
 @pytest.mark.parametrize(
     ("text", "flags", "words"),
     [
-        ("payload = 2.0", "--payload 3", ("The payload is 3.0", "2.0", "--payload")),
-        ("payload = 2.0", "--payload 0", ("The payload is 0.0", "2.0")),
+        ("payload = 2.0", "--payload 3", ("got 3.0", "2.0", "--payload")),
+        ("payload = 2.0", "--payload 0", ("got 0.0", "2.0")),
         (
             "tcp = [0, 0, 0.1, 0, 0, 0]",
             "--tcp 0 0 0.2 0 0 0",
-            ("The TCP is [0.0, 0.0, 0.2", "[0.0, 0.0, 0.1", "--tcp"),
+            ("got [0.0, 0.0, 0.2", "[0.0, 0.0, 0.1", "--tcp"),
         ),
-        ('robot = "ur10e"', "--robot ur10", ("The robot is ur10", "ur10e", "--robot")),
-        ("floor = -0.8", "--floor 0", ("The floor is 0.0", "-0.8", "--floor")),
-        ("floor = -0.8", "--floor none", ("The floor is none", "-0.8")),
-        ('floor = "none"', "--floor 0", ("The floor is 0.0", "none")),
+        ('robot = "ur10e"', "--robot ur10", ("got ur10", "ur10e", "--robot")),
+        ("floor = -0.8", "--floor 0", ("got 0.0", "-0.8", "--floor")),
+        ("floor = -0.8", "--floor none", ("got none", "-0.8")),
+        ('floor = "none"', "--floor 0", ("got 0.0", "none")),
     ],
 )
 def test_a_contradicting_flag_is_refused(cli, lab, text, flags, words):

@@ -103,7 +103,7 @@ def test_a_cut_recording_is_no_silent_half(answers, cli, cut_recording) -> None:
 
     answer = cli("identify", cut_recording, "--robot", "ur10")
 
-    assert "cut off or damaged" in " ".join((answer.out + answer.err).split())
+    assert "truncated or damaged" in " ".join((answer.out + answer.err).split())
 
 
 @pytest.fixture

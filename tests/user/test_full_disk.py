@@ -107,7 +107,7 @@ def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run):
     page = folder / "out" / "report.html"
     assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")
     assert (
-        "bytes are missing. The arm is at rest. What was recorded up to then is in"
+        "bytes were not written. The arm is at rest. What was recorded up to then is in"
         in answer.message
     )
     assert sorted(sizes(folder / "out")) == [

@@ -147,11 +147,11 @@ def test_corners_beyond_feedforward_may_slow_down(cli):
     [
         (
             ("square_tracking", "--servo-gain", 300, "--servo-lookahead", 0.1),
-            ("would round the path by", "0.50 mm are allowed"),
+            ("would round the path by", "at most 0.50 mm is allowed"),
         ),
         (("circle", "--servo", "ideal"), ("must be servoj with --feedforward on",)),
-        (("circle", "--corner-tolerance", "nan"), ("corner tolerance is nan",)),
-        (("circle", "--corner-tolerance", -1), ("corner tolerance is -0.001",)),
+        (("circle", "--corner-tolerance", "nan"), ("got nan",)),
+        (("circle", "--corner-tolerance", -1), ("got -0.001",)),
         (("circle", "--period", 0.004), ("the controller's cycle of 0.002 s",)),
         (
             ("circle", "--speed-scale", 2, "--servo-lookahead", 0.2),

@@ -38,9 +38,9 @@ def bench() -> Bench:
         (f"{MANY}\ntextmsg(l)", "more than 100000 characters"),
         (f"{MANY}\ntextmsg(struct(a=l))", "more than 100000 characters"),
         (f"{MANY}\npopup([l])", "more than 100000 characters"),
-        (f"{MANY}\nset_payload(l)", "payload is a list"),
-        (f"{MANY}\nmovej(l)", "joint positions is a list"),
-        (f"{MANY}\nset_payload(s)", "payload is 0123"),
+        (f"{MANY}\nset_payload(l)", "got a list"),
+        (f"{MANY}\nmovej(l)", "got a list"),
+        (f"{MANY}\nset_payload(s)", "got 0123"),
         (f"{DEEP}\ntextmsg(s)", "nested more than 10 deep"),
     ],
 )

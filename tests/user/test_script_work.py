@@ -95,4 +95,4 @@ def test_joints_of_unrecorded_tick_are_a_fault(bench):
     bench.load("x = get_actual_joint_positions_history(190000)")
     bench.finish()
 
-    assert "number of steps back is 190000" in bench.texts("error")
+    assert "got 190000" in bench.texts("error")

@@ -75,7 +75,7 @@ def test_an_invalid_target_changes_no_solver(solver):
 
     for target in NO_POSES.values():
         for action in (solver.step, solver.solve):
-            with pytest.raises(InvalidParameter, match="The target is"):
+            with pytest.raises(InvalidParameter, match="target must be"):
                 action(target)
         for action in (solver.track, solver.solve_each):
             with pytest.raises(InvalidParameter, match="target"):
@@ -84,7 +84,7 @@ def test_an_invalid_target_changes_no_solver(solver):
         (math.nan * np.eye(3), np.zeros(3)),
         (np.eye(3), np.full(3, math.inf)),
     ):
-        with pytest.raises(InvalidParameter, match="The target is"):
+        with pytest.raises(InvalidParameter, match="target must be"):
             solver.step(pin.SE3(rotation, translation))
 
     assert np.array_equal(solver.step(NEAR), untouched.step(NEAR))
@@ -108,7 +108,7 @@ def test_invalid_joint_positions_are_refused(q, solver):
 
 def test_targets_of_another_shape_are_refused():
     for targets in (NEAR, np.tile(NEAR, (5, 1))[:, :6], np.tile(NEAR, (2, 2, 1))):
-        with pytest.raises(InvalidParameter, match=r"shape of the targets is \(.*\(T, 7\)"):
+        with pytest.raises(InvalidParameter, match=r"shape of the targets must be \(T, 7\)"):
             made("forward-dynamics").track(targets, UR10.home)
 
 
@@ -300,7 +300,7 @@ def test_a_start_ten_turns_away_is_the_same(name):
     [
         (SoftRows(np.eye(6), ["a"] * 6), "solver's rows"),
         (SoftRows([[1.0] * 6, [1.0]], np.ones(2)), "solver's rows"),
-        (SoftRows(np.eye(6), np.full(6, math.nan)), "largest number in a solver's rows is nan"),
+        (SoftRows(np.eye(6), np.full(6, math.nan)), "got nan"),
         (SoftRows(1e160 * np.eye(6), np.ones(6)), "at most 1e"),
         (SoftRows(np.eye(6), np.ones(6), weights="heavy"), "weights"),
         (SoftRows(np.eye(6), np.ones(6), weights=1e300), "weights"),
