@@ -316,7 +316,7 @@ class ControllerBackend(Backend):
         """Return what the loop of a live session has reported since the last call.
 
         Args:
-            states: Those that have arrived since the last call.
+            states: The arm's states that have arrived since the last call.
 
         Raises:
             ControllerError: One of its subclasses: what ended the session.

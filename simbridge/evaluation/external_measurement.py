@@ -81,12 +81,12 @@ class ExternalMeasurement:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run, its recording, and how both fit.
+    """A run, its recording, and the alignment of both.
 
     Attributes:
         run: What the arm itself measured.
-        recording: Of the run, in its own frame and on its own clock.
-        alignment: Its clock, frame and marker.
+        recording: An external recording of the run, in its own frame and on its own clock.
+        alignment: Clock offset, frame and marker of the recording.
     """
 
     run: Evaluation
@@ -145,7 +145,7 @@ def measure_externally(
 
     Args:
         run: What the arm itself measured.
-        recording: Of the same motion.
+        recording: An external recording of the same motion.
         find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
 
     Raises:
@@ -174,7 +174,7 @@ def measure_repeats_externally(
     Args:
         runs: What the arm itself measured.
         recordings: One recording of all runs, or one per run.
-        find_marker: As for `measure_externally`.
+        find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
 
     Raises:
         InvalidParameter: Neither one recording nor one per run.
@@ -327,8 +327,8 @@ def external_repeats_result(
 
     Args:
         runs: The runs of one plan that completed, by name.
-        recordings: As for `measure_repeats_externally`.
-        find_marker: The same.
+        recordings: One recording of all runs, or one per run.
+        find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
     """
     measurements = measure_repeats_externally(
         list(runs.values()), recordings, find_marker=find_marker

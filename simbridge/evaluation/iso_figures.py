@@ -73,7 +73,7 @@ def iso_figures(runs: Iterable[Evaluation], attained: Sequence[Array] | None = N
             arm's own.
 
     Raises:
-        UnusableSamples: There are no runs, one has no samples, or their trajectories differ.
+        UnusableSamples: There are no runs, a run has no samples, or their trajectories differ.
     """
     motion = _repeated_motion(runs)
     path = motion.path
@@ -122,7 +122,7 @@ def _repeated_motion(runs: Iterable[Evaluation]) -> RepeatedMotion:
     """Take what the figures need from runs, read one at a time.
 
     Raises:
-        UnusableSamples: There are no runs, one has no samples, or their trajectories differ.
+        UnusableSamples: There are no runs, a run has no samples, or their trajectories differ.
     """
     motions: list[tuple[Trajectory, Hold]] = []
     cycles: list[Cycle] = []

@@ -77,7 +77,7 @@ def stop_figures(stops: Sequence[Stop], cycles: Sequence[Cycle]) -> StopFigures:
     departed has no figures.
 
     Args:
-        stops: Of the target.
+        stops: Stops of the target.
         cycles: What the arm attained in each run.
     """
     stays_by_stop = [_stays(stop, cycles) for stop in stops]
@@ -104,8 +104,8 @@ def _figures(position: Array, stays: Sequence[Stay], band: float) -> list[iso928
     """Return the figures of one stop.
 
     Args:
-        position: Commanded (3,), m.
-        stays: Of the arm at the stop.
+        position: Commanded position (3,), m.
+        stays: Visits of the arm at the stop.
         band: Radius of the limit band, m.
     """
     attained = np.array([stay.attained for stay in stays])
@@ -139,7 +139,7 @@ def _stay(cycle: Cycle, visit: Visit) -> Stay:
     stamp = cycle.stamp[low:high]
     positions = cycle.positions[low:high]
 
-    # The end of the visit, in two halves.
+    # The arm drifts if its mean position differs between the two halves of the visit's end.
     end = positions[stamp >= stamp[-1] - HELD_S]
     first_half, second_half = np.array_split(end, 2)
     drift = 0.0

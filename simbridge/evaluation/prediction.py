@@ -25,9 +25,9 @@ class Deviations(TypedDict):
     """Differences of two motions of an arm.
 
     Attributes:
-        position_m: Of the tool's position, m.
-        rotation_rad: Of the tool's rotation, rad.
-        joints_rad: Of single joints, rad (m where prismatic).
+        position_m: Differences of the tool's position, m.
+        rotation_rad: Differences of the tool's rotation, rad.
+        joints_rad: Differences of single joints, rad (m where prismatic).
     """
 
     position_m: DeviationSize

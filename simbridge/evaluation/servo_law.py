@@ -32,10 +32,10 @@ class ServoLawCheck(TypedDict):
     tuning is named.
 
     Attributes:
-        gain: Of the law that explains the joint targets best.
-        lookahead_s: The same, s.
+        gain: Gain of the law that explains the joint targets best.
+        lookahead_s: Lookahead of that law, s.
         delay_s: Mean delay of the link over the run, s.
-        phase_s: How long after a cycle's begin calls begin, s.
+        phase_s: Time from the beginning of a cycle to that of its calls, s.
         residual_rad: Distance of the inferred setpoints from the commands, over all joints, rad:
             `{median, p99}`.
         holds: Whether it is the configured law; None, with a `reason`, where that cannot be said.
@@ -64,9 +64,9 @@ def check_servo_law(
     """Compare the servo law of a run on a controller with the configured one.
 
     Args:
-        law: The configured one.
-        log: Of the run.
-        predict: Returns the poses of the tool (T, 7) that a law makes of the run's commands.
+        law: The configured servo law.
+        log: The run's log.
+        predict: Function that returns the tool poses (T, 7) that a law makes of the run's commands.
     """
     check: ServoLawCheck = {
         "gain": None,

@@ -88,12 +88,12 @@ class WhatRan(TypedDict):
 
     Attributes:
         schema_version: Version of the schema of this object (docs/json.md).
-        label: Of the user; "" without.
-        scenario: Its name.
+        label: The user's label of the run; "" for none.
+        scenario: Name of the scenario.
         robot: The arm's name.
         robot_title: The arm's name for people.
-        solver: Its name.
-        backend: Its name.
+        solver: Name of the solver.
+        backend: Name of the backend.
         emulated: Whether the controller was that of `simbridge emulate`.
         servo: What follows the commands, as a noun phrase.
         feedforward: Whether commands were sent ahead of the setpoints.
@@ -137,17 +137,17 @@ class RunFacts(WhatRan):
         plant_model: What follows the commands, in one line.
         plant_notes: Remarks on the plant's file, as sentences.
         outcome: "completed", or why the run ended early.
-        ended_by: None where it was not recorded.
+        ended_by: What ended the run; None where it was not recorded.
         period_s: Control period, s.
-        samples: How many were logged.
-        duration_s: By the log's stamps, s.
-        predicted_lag_s: That of the solver, s; None where it is not known.
+        samples: Number of samples in the log.
+        duration_s: Duration by the log's stamps, s.
+        predicted_lag_s: Predicted lag of the solver, s; None where it is not known.
         solver_notes: Special cases that the solver met, as sentences.
-        limited_samples: How many setpoints the limiter changed.
-        trajectory_duration_s: Of the part of the trajectory that was covered, s.
-        kinematics: With which the run was solved.
-        inputs: Of a live session; None for a replay.
-        latency: The same.
+        limited_samples: Number of setpoints that the limiter changed.
+        trajectory_duration_s: Duration of the part of the trajectory that was covered, s.
+        kinematics: The kinematics with which the run was solved.
+        inputs: The inputs of a live session; None for a replay.
+        latency: The latency of a live session's inputs; None for a replay.
     """
 
     plant_model: str

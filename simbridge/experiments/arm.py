@@ -196,7 +196,7 @@ def unique_solvers(names: Iterable[str]) -> list[str]:
     """Return solver names without repetition, in the same order.
 
     Raises:
-        InvalidParameter: There are none.
+        InvalidParameter: There are no names.
     """
     unique = list(dict.fromkeys(names))
     if not unique:
@@ -205,9 +205,9 @@ def unique_solvers(names: Iterable[str]) -> list[str]:
 
 
 def solve_posture(robot: Robot, target: Array) -> Array | None:
-    """Solve for joint positions (n,), rad, from home with restarts; None if there are none.
+    """Solve for joint positions (n,), rad, from home with restarts; None if there is no solution.
 
-    They are the same for every solver.
+    They are the same for every solver of an experiment.
 
     Args:
         robot: The arm.
@@ -234,7 +234,7 @@ def start_posture(robot: Robot, target: Array) -> Array:
         target: Pose (7,) at the start.
 
     Raises:
-        TargetOutOfReach: There are none.
+        TargetOutOfReach: No joint positions within the limits attain the target.
     """
     q = solve_posture(robot, target)
     if q is not None:

@@ -14,7 +14,7 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
 
-# How many commands a call may advance, at most.
+# Most commands by which a call may advance.
 MAX_CALL_JUMP = 40
 # Cost of a command that is held or skipped, in units of the logarithm of squared residuals.
 CALL_IRREGULARITY_COST = 1.0
@@ -23,7 +23,7 @@ SINGLE_ROUNDING = 1e-6
 
 # How many commands around the nearest ones are considered for each call.
 CANDIDATE_MARGIN = 3
-# Commands that are considered for a call, at most.
+# Most commands that are considered for a call.
 MAX_CANDIDATES = 1000
 # Rows over which the position along the commands is smoothed by a median.
 MEDIAN_ROWS = 5
@@ -36,7 +36,7 @@ def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Arr
         motion: The recording.
         law: The law and the timing of the calls.
         commands: Commands (K, n), rad.
-        index: About where each row is along the commands (T,).
+        index: Rough position of each row along the commands (T,), as a fractional index.
 
     Raises:
         NotIdentified: The setpoints advance too irregularly.
@@ -66,7 +66,7 @@ def _candidate_ranges(call: Counts, index: Array, last: int) -> tuple[Counts, Co
 
     Args:
         call: The call of each row (T,).
-        index: About where each row is along the commands (T,).
+        index: Rough position of each row along the commands (T,), as a fractional index.
         last: Index of the last command.
     """
     # A path may come back to where it was; the commands do not.
@@ -111,11 +111,12 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     Args:
         commands: Commands (K, n), rad.
         setpoints: Setpoints of the rows (T, n), rad, in the order of their calls.
-        weight: See `Calls`; in the same order.
+        weight: Weight of the current command in each setpoint (T,), in the same order; the rest is
+            the weight of the command before.
         first: The first row of each call (M,).
         low: The lowest candidate of each call (M,).
         high: The highest candidate of each call (M,).
-        width: Candidates of a call, at most.
+        width: The largest number of candidates of a call.
         command: Result: the command of each call (M,).
     """
     calls = len(low)
@@ -151,14 +152,16 @@ def _extend_sequences(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     """Extend the cheapest sequences of commands by one call.
 
     Args:
-        commands: See `search_calls`.
-        setpoints: See `search_calls`.
-        weight: See `search_calls`.
-        first: See `search_calls`.
-        low: See `search_calls`.
-        high: See `search_calls`.
-        m: The call.
-        cost: Of the cheapest sequence that ends with each candidate (M, J); infinite for this call.
+        commands: Commands (K, n), rad.
+        setpoints: Setpoints of the rows (T, n), rad, in the order of their calls.
+        weight: Weight of the current command in each setpoint (T,); the rest is the weight of the
+            command before.
+        first: The first row of each call (M,).
+        low: The lowest candidate of each call (M,).
+        high: The highest candidate of each call (M,).
+        m: Index of the call, at least 1.
+        cost: Cost of the cheapest sequence that ends with each candidate of each call (M, J). The
+            row of this call is infinite before, and filled in.
         origin: Result: the candidate of the call before in each of these sequences (M, J).
     """
     for j in range(high[m] - low[m] + 1):
@@ -169,11 +172,11 @@ def _extend_sequences(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         for jump in range(shortest_jump, longest_jump + 1):
             previous = current - jump
             candidate = previous - low[m - 1]
+            # A regular sender advances by one command a call.
             irregularity = np.log(1.0 + abs(jump - 1.0))
             total = cost[m - 1, candidate] + CALL_IRREGULARITY_COST * irregularity
 
-            # Rows of call m - 1, whose previous and current commands are numbers m - 1 and m of
-            # these lists.
+            # The setpoints of the rows between the two calls lie between their two commands.
             for row in range(first[m - 1], first[m]):
                 square = 0.0
                 for i in range(commands.shape[1]):

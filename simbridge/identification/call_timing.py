@@ -115,7 +115,7 @@ def find_calls(
 
 
 def _busiest_part(motion: TargetMotion) -> slice:
-    """Return the part of so many rows as are searched with the most movement."""
+    """Return the part with the most movement, of MAX_SEARCHED_ROWS rows."""
     if len(motion) <= MAX_SEARCHED_ROWS:
         return slice(0, len(motion))
     moving_before = np.concatenate([[0], np.cumsum(motion.moving)])
@@ -132,8 +132,8 @@ def _search_timing(
     Args:
         motion: A part of the recording.
         commands: Commands (K, n), rad.
-        tuning: See `find_calls`.
-        index: About where each row is along the commands (T,).
+        tuning: Gain and lookahead from which the search begins.
+        index: Rough position of each row along the commands (T,), as a fractional index.
         exact: The search ends at a fit that leaves less than this, rad.
     """
     best: CallFit | None = None
@@ -164,10 +164,10 @@ def _likely_durations(motion: TargetMotion, index: Array) -> list[float]:
 
     Args:
         motion: T rows.
-        index: About where each row is along the commands (T,).
+        index: Rough position of each row along the commands (T,), as a fractional index.
 
     Raises:
-        NotIdentified: It hardly advances.
+        NotIdentified: The setpoint hardly advances.
     """
     # The mean rate, 1/s.
     moving = motion.moving
@@ -201,7 +201,7 @@ def _usual_begin(motion: TargetMotion, index: Array, duration: float) -> float:
 
     Args:
         motion: T rows.
-        index: About where each row is along the commands (T,).
+        index: Rough position of each row along the commands (T,), as a fractional index.
         duration: Duration of a call, s.
     """
     moving = motion.moving
@@ -239,7 +239,7 @@ def _fit_calls(
     Args:
         motion: T rows.
         commands: Commands (K, n), rad.
-        index: About where each row is along the commands (T,).
+        index: Rough position of each row along the commands (T,), as a fractional index.
         law: The servo law to begin from.
         rounds: Number of rounds.
         with_duration: Fit the duration of calls, too.

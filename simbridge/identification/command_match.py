@@ -61,13 +61,15 @@ def search_sequence(
     Column j of row k stands for the command `number[k] - oldest + j`.
 
     Args:
-        sent: See `match_commands`.
-        setpoints: See `match_commands`.
-        number: See `match_commands`.
-        weight: See `match_commands`.
+        sent: The command of each cycle (C, n), rad; NaN where none was recorded.
+        setpoints: The point between two commands (K, n) that each row's cycle reveals, rad.
+        number: The increasing numbers (K,) of the rows' cycles, counted as in `sent`.
+        weight: Weight of a call's command in a setpoint; the rest is the weight of the command
+            before.
         oldest: How many commands before its own cycle's a row may have taken.
         newest: How many commands after its own cycle's a row may have taken.
-        matched: Result: the indices (2, K).
+        matched: Result: indices (2, K) of the commands of the call before, and of the call at the
+            end of each row's cycle.
     """
     rows = len(setpoints)
     last = len(sent) - 1

@@ -151,7 +151,8 @@ class CommandPath:
     def _advance(self, points: Array) -> Counts:
         """Return segments (R,) that never go back, and are as near to points (R, n) as that allows.
 
-        Dynamic programming over the points.
+        Dynamic programming over the points finds the sequence of the least cost: the sum of
+        log(1 + (distance / scale)^2), in which a few points far off hardly count.
         """
         distances = np.sqrt(np.maximum(self._squared_distances(points), 0.0))
         scale = float(np.median(distances.min(axis=1))) + DISTANCE_ROUNDING
@@ -175,7 +176,11 @@ class CommandPath:
         return segments
 
     def _squared_distances(self, points: Array) -> Array:
-        """Return the squared distance of each point (R, n) from each segment (R, S), rad^2."""
+        """Return the squared distance of each point (R, n) from each segment (R, S), rad^2.
+
+        With p from the start s of a segment of step d, and the fraction f of it that is nearest to
+        the point, it is |p - s - f d|^2, multiplied out.
+        """
         start_along = (self.start * self.step).sum(axis=1)
         start_squared = (self.start * self.start).sum(axis=1)
 

@@ -26,13 +26,16 @@ GRAVITY = 9.82
 # Gravity in the base of an upright arm.
 DOWN = np.array([0.0, 0.0, -1.0])
 
-# What may be left of target_moment, RMS, N m: the right model leaves 0.02 and 0.003.
+# Largest RMS difference of target_moment from the right model while the arm moves, N m; the right
+# model leaves 0.02.
 MISFIT = 0.05
+# Largest RMS difference at rest, N m; the right model leaves 0.003.
 MISFIT_AT_REST = 0.008
 # An arm that is never faster is at rest, rad/s.
 MAX_REST_SPEED = 0.01
-# Rows that a fit uses, and that a comparison of arms uses, at most.
+# Most rows that a fit uses.
 MAX_FITTED_ROWS = 400
+# Most rows that a comparison of arms uses.
 MAX_COMPARED_ROWS = 80
 # Blocks of rows from which deviations are estimated.
 BLOCKS = 8
@@ -41,19 +44,25 @@ ROUNDS = 4
 
 # The largest standard deviation of a mass that is accepted, kg.
 MAX_MASS_DEVIATION = 0.2
-# No mass is known better, kg.
+# The least standard deviation of a mass: none is known better, kg.
 MIN_MASS_DEVIATION = 0.002
-# A payload has a centre of gravity from this mass on, kg, and within this distance, m.
+# Least mass of a payload whose centre of gravity is determined, kg.
 MIN_CENTRED_MASS = 0.01
+# Largest distance of a payload's centre of gravity from the joint's frame, m.
 MAX_CENTRE_DISTANCE = 1.0
+# The least squared size of an unknown's column, which divides.
+LEAST_SQUARED_SIZE = 1e-18
 # Directions of smaller eigenvalues, relative, are not determined.
 MIN_EIGENVALUE = 1e-11
 # Largest component of the first unknown in such a direction with which it is still determined.
 MAX_UNDETERMINED = 1e-3
 
+# An accelerometer at rest that measures less or more than this is not plausible, m/s^2.
+LEAST_GRAVITY = 0.8 * GRAVITY
+LARGEST_GRAVITY = 1.2 * GRAVITY
 # Rows at rest that the direction of gravity needs.
 MIN_STILL_ROWS = 10
-# A base that is tilted by less is upright: accelerometers are not better, rad.
+# A base that is tilted by less counts as upright: accelerometers are not more accurate, rad.
 MIN_TILT = 0.15
 
 
@@ -61,8 +70,8 @@ class PayloadFit(NamedTuple):
     """The payload that fits a model of an arm best; ordered by the misfit.
 
     Attributes:
-        misfit: What it leaves of target_moment, RMS, N m.
-        mass: kg; NaN where others fit as well.
+        misfit: RMS difference of target_moment from the model, N m.
+        mass: Mass of the payload, kg; NaN where other masses fit as well.
         deviation: One standard deviation of the mass, kg.
     """
 
@@ -76,8 +85,9 @@ class Regression(NamedTuple):
 
     Attributes:
         arm: Torques of the arm alone (T, n), N m.
-        columns: Per kg and kg m of payload, and per kg m^2 of rotors (T, n, 4 + n), N m.
-        inertias: Per kg m^2 of the payload's inertia (T, n, 6), in pinocchio's order, N m.
+        columns: Torques (T, n, 4 + n), N m, per kg and kg m of payload (4) and per kg m^2 of each
+            joint's rotor (n).
+        inertias: Torques (T, n, 6), N m, per kg m^2 of the payload's inertia, in pinocchio's order.
     """
 
     arm: Array
@@ -93,13 +103,14 @@ def fit_payload(
     Args:
         robot: The arm without payload; with its own kinematics if they are known.
         q: Joint targets (T, n), rad.
-        qd: Their velocities (T, n), rad/s.
-        qdd: Their accelerations (T, n), rad/s^2.
+        qd: Velocities of the targets (T, n), rad/s.
+        qdd: Accelerations of the targets (T, n), rad/s^2.
         moment: target_moment (T, n), N m.
-        gravity: Its direction (3,) in base_link; None: upright.
+        gravity: Direction of gravity (3,) in base_link; None for an upright arm.
 
     Returns:
-        The mass, kg, and what it leaves of target_moment, RMS, N m.
+        The mass with its standard deviation, kg; and the RMS difference of target_moment from the
+        model with that payload, N m.
 
     Raises:
         NotIdentified: The recording does not determine the mass, or is not of this arm.
@@ -119,7 +130,7 @@ def fit_payload(
             "mounted at another angle"
         )
 
-    # The other model is as plausible where both fit.
+    # Where both models fit, either may be the controller's: the masses differ by the uncertainty.
     differences = [fit.mass - best.mass for fit in fits]
     deviation = max(math.hypot(best.deviation, *differences), MIN_MASS_DEVIATION)
     if not deviation < MAX_MASS_DEVIATION:
@@ -128,16 +139,16 @@ def fit_payload(
 
 
 def moment_misfit(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array) -> float:
-    """Return what the model of an upright arm leaves of target_moment, RMS, N m.
+    """Return the RMS difference of target_moment from the model of an upright arm, N m.
 
-    It has the payload that fits best.
+    The model has the payload that fits best.
 
     Args:
-        robot: See `fit_payload`.
-        q: See `fit_payload`.
-        qd: See `fit_payload`.
-        qdd: See `fit_payload`.
-        moment: See `fit_payload`.
+        robot: The arm without payload.
+        q: Joint targets (T, n), rad.
+        qd: Velocities of the targets (T, n), rad/s.
+        qdd: Accelerations of the targets (T, n), rad/s^2.
+        moment: target_moment (T, n), N m.
     """
     rows = spread_rows(len(q), MAX_COMPARED_ROWS)
     fits = [
@@ -205,7 +216,8 @@ def _point_inertia(solution: Array) -> Array:
     The order is pinocchio's.
 
     Args:
-        solution: Begins with the mass, kg, and mass times centre of gravity (3,), kg m.
+        solution: The unknowns (4 or more,): the mass, kg, the mass times the centre of gravity
+            (3), kg m, and others.
     """
     center = np.zeros(3)
     if abs(solution[0]) > MIN_CENTRED_MASS:
@@ -223,7 +235,7 @@ def _solve_normal(normal: Array, target: Array) -> tuple[Array, bool]:
     Returns:
         The solution (k,), and whether the equations determine the first unknown.
     """
-    size = np.sqrt(np.maximum(np.diag(normal), 1e-18))
+    size = np.sqrt(np.maximum(np.diag(normal), LEAST_SQUARED_SIZE))
     values, directions = np.linalg.eigh(normal / np.outer(size, size))
     kept = values > MIN_EIGENVALUE * values[-1]
     inverse = (directions[:, kept] / values[kept]) @ directions[:, kept].T
@@ -236,12 +248,12 @@ def gravity_direction(
 ) -> Array | None:
     """Return the direction of gravity (3,) in base_link; None: upright, or not known.
 
-    It is what actual_tool_accelerometer, which is -R^T g in the flange's frame, feels at rest.
+    At rest actual_tool_accelerometer reads -R^T g, with R the rotation of the flange's frame.
 
     Args:
         robot: The arm.
         q: Joint positions (T, n), rad.
-        still: In which rows the arm is at rest (T,).
+        still: Whether the arm is at rest in each row (T,).
         accelerometer: actual_tool_accelerometer (T, 3), m/s^2, if it was recorded.
     """
     if accelerometer is None or still.sum() < MIN_STILL_ROWS:
@@ -252,7 +264,7 @@ def gravity_direction(
     flange = tool_poses(chain, robot.prismatic, q[still])
     gravity = -np.mean(pose.rotate(flange[:, 3:], accelerometer[still]), axis=0)
     size = float(np.linalg.norm(gravity))
-    if not 0.8 * GRAVITY < size < 1.2 * GRAVITY:
+    if not LEAST_GRAVITY < size < LARGEST_GRAVITY:
         return None
 
     tilt = np.arccos(np.clip(-gravity[2] / size, -1.0, 1.0))

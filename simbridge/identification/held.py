@@ -24,25 +24,35 @@ WINDOW_SIZES = (10, 30)
 BATCH_WINDOWS = 4000
 # Rows that are farther apart than this many usual spans do not share a window.
 MAX_GAP = 3.5
-# The speed of a window's fastest joint at its beginning, rad/s, at least.
+# Least speed of a window's fastest joint at its beginning, rad/s.
 MIN_FIRST_SPEED = 1e-3
 
-# What the setpoint may vary in a window, relative to how far the arm moves. Any smooth motion comes
-# close in a short one: non-servoj motions of real arms reached 0.02 in 80 ms.
+# Largest variation of the setpoint in a window, relative to how far the arm moves. Any smooth
+# motion comes close in a short window: non-servoj motions of real arms reached 0.02 in 80 ms.
 MAX_VARIATION = 1e-3
 MAX_VARIATION_IF_SHORT = 3e-6
 MAX_ROUGH_VARIATION = 0.05
 # Windows shorter than this are short, s.
 SHORT_WINDOW_S = 0.05
-# How constant it must be for the digits of the file: in units of their resolution.
+# Largest residual of a constant setpoint, in units of the resolution of the file's digits.
 MAX_DIGITS = 5.0
-# Rounds of reweighting; and for a rough look at a window.
+# Rounds of reweighting.
 ROUNDS = 20
+# Rounds of reweighting for a rough look at a window.
 ROUGH_ROUNDS = 5
 
-# Windows that leave this many times what the best one leaves are not exact; and rounding, rad.
+# Windows with this many times the residual of the best one are not exact.
 EXACT_RATIO = 3.0
+# Residuals below this are rounding, rad.
 ROUNDING = 1e-13
+# The least residual that divides, rad.
+LEAST_RESIDUAL = 1e-15
+# The percentile of the residuals that finds the rows that obey exactly, among others.
+EXACT_PERCENTILE = 30.0
+# The least determinant of the normal equations, in proportion to the product of their diagonal.
+MIN_DETERMINANT = 1e-9
+# By how much a tuning may exceed the range that servoj accepts, relative.
+RANGE_TOLERANCE = 0.05
 # How far the tuning of a window may be from the median of all, relative.
 MAX_TUNING_DIFFERENCE = 0.1
 # Blocks of rows from which uncertainties are estimated.
@@ -52,14 +62,21 @@ MAX_CREEP_DEVIATIONS = 3.0
 
 # Rows with more rows than this between them are not of one span.
 MAX_ROWS_APART = 4
-# A span in which a command was held has at least so many rows.
+# Least number of rows of a span in which a command was held.
 MIN_SPAN_ROWS = 3
 # Residuals at the command are smaller than this many times those of the tuning.
 COMMAND_RATIO = 5.0
 # Fraction of the rows of the spans that must obey.
 MIN_OBEYING = 0.7
-# By how much the position of a split cycle is off, relative to h^2 qdd: up to a quarter.
+# Least deviation of the position after a visibly split cycle, relative to h^2 qdd; it is at most a
+# quarter.
 MIN_VISIBLE_SPLIT = 3e-3
+# In a file that is exact enough, most unsplit cycles deviate by less than this.
+MAX_UNSPLIT = 0.1 * MIN_VISIBLE_SPLIT
+# Spans that differ from the cycle by less than this fraction are one cycle.
+MAX_CYCLE_DIFFERENCE = 0.1
+# The least step h^2 qdd that divides, rad.
+LEAST_STEP = 1e-12
 
 
 class WindowFits(NamedTuple):
@@ -68,9 +85,9 @@ class WindowFits(NamedTuple):
     Attributes:
         pair: X, s^2, and Y, s (W, 2).
         is_solvable: Whether the window determines them (W,).
-        residual: Median of what is left (W,), rad.
-        movement: How far the arm moves in the rows that count (W,), rad: those that do not may be
-            the only ones in which it does.
+        residual: Median residual (W,), rad.
+        movement: RMS movement of the arm in each window (W,), rad, weighted: in the rows that
+            hardly count alone it may have moved more.
     """
 
     pair: Array
@@ -103,7 +120,7 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     """
     unsplit = motion[~_visibly_split(motion)]
 
-    # Windows with a constant setpoint, their X and Y, and what is left of them.
+    # Windows with a constant setpoint, the X and Y of each, and its median residual.
     windows: list[Counts] = []
     pairs: list[Array] = []
     residuals: list[float] = []
@@ -127,7 +144,7 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
             "commands are not recorded"
         )
 
-    # The best windows show how exact the file is; in others the setpoint may still have crept.
+    # The best windows show how exact the file is; in the others the setpoint may have crept.
     is_exact = np.array(residuals) < EXACT_RATIO * min(residuals) + ROUNDING
     middle = np.median(np.array(pairs)[is_exact], axis=0)
     difference = np.abs(np.array(pairs) / middle - 1.0).max(axis=1)
@@ -142,19 +159,21 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
 def _visibly_split(motion: TargetMotion) -> Flags:
     """Return the rows (T,) whose cycle was visibly split: their step is not h qd.
 
-    None, where the file is not exact enough or no row follows in the next cycle.
+    No row is, where the file is not exact enough or no row follows in the next cycle.
     """
-    step_is_cycle = np.abs(np.diff(motion.times) - motion.cycle) < 0.1 * motion.cycle
+    step_is_cycle = (
+        np.abs(np.diff(motion.times) - motion.cycle) < MAX_CYCLE_DIFFERENCE * motion.cycle
+    )
     follows = np.concatenate([[False], step_is_cycle])
 
     deviation = np.zeros(len(motion))
     steps = np.diff(motion.q, axis=0)
     deviation[1:] = np.abs(steps - motion.cycle * motion.qd[1:]).max(axis=1)
     acceleration = np.abs(motion.qdd).max(axis=1)
-    relative = deviation / np.maximum(motion.cycle**2 * acceleration, 1e-12)
+    relative = deviation / np.maximum(motion.cycle**2 * acceleration, LEAST_STEP)
 
     known = follows & motion.moving
-    if not known.any() or np.percentile(relative[known], 10.0) > 0.1 * MIN_VISIBLE_SPLIT:
+    if not known.any() or np.percentile(relative[known], 10.0) > MAX_UNSPLIT:
         return np.zeros(len(motion), dtype=bool)
     return known & (relative > MIN_VISIBLE_SPLIT)
 
@@ -176,37 +195,37 @@ def _windows(motion: TargetMotion, size: int) -> Counts:
 
 
 def _fit_windows(motion: TargetMotion, windows: Counts, rounds: int) -> WindowFits:
-    """Fit X and Y to each window (W, rows) alone, with Cauchy weights."""
+    """Fit X = 1 / gain and Y = lookahead to each window (W, rows) alone, with Cauchy weights."""
     weights = np.ones(windows.shape)
     for _ in range(rounds):
-        # Without their weighted means, which the setpoint takes up.
+        # The constant setpoint takes up the weighted means, which are subtracted.
         normalized = weights / weights.sum(axis=1, keepdims=True)
         target = _without_mean(-motion.q_before[windows], normalized)
         x = _without_mean(motion.qdd[windows], normalized)
         y = _without_mean(motion.qd_before[windows], normalized)
 
-        # The normal equations.
+        # The normal equations of X x + Y y = r, with r the target.
         xx = np.einsum("wr,wrj,wrj->w", weights, x, x)
         xy = np.einsum("wr,wrj,wrj->w", weights, x, y)
         yy = np.einsum("wr,wrj,wrj->w", weights, y, y)
         xr = np.einsum("wr,wrj,wrj->w", weights, x, target)
         yr = np.einsum("wr,wrj,wrj->w", weights, y, target)
         determinant = xx * yy - xy * xy
-        is_solvable = determinant > 1e-9 * xx * yy
+        is_solvable = determinant > MIN_DETERMINANT * xx * yy
         divisor = np.where(is_solvable, determinant, 1.0)
         pair = np.stack([(yy * xr - xy * yr) / divisor, (xx * yr - xy * xr) / divisor], axis=1)
 
         remainder = target - pair[:, :1, None] * x - pair[:, 1:, None] * y
         distance = np.linalg.norm(remainder, axis=2)
         # A low percentile finds the rows that obey exactly among others.
-        scale = np.maximum(np.percentile(distance, 30.0, axis=1), 1e-15)
+        scale = np.maximum(np.percentile(distance, EXACT_PERCENTILE, axis=1), LEAST_RESIDUAL)
         weights = cauchy_weights(distance, scale[:, None])
 
     square = np.einsum("wr,wrj,wrj->w", weights, target, target)
     return WindowFits(
         pair=pair,
         is_solvable=is_solvable,
-        residual=np.maximum(np.median(distance, axis=1), 1e-15),
+        residual=np.maximum(np.median(distance, axis=1), LEAST_RESIDUAL),
         movement=np.sqrt(square / weights.sum(axis=1)),
     )
 
@@ -226,7 +245,9 @@ def _is_constant(motion: TargetMotion, windows: Counts, fits: WindowFits) -> Fla
     """Return which windows (W,) show a constant setpoint under a tuning that servoj accepts."""
     low = np.array([1.0 / GAIN_RANGE[1], LOOKAHEAD_RANGE[0]])
     high = np.array([1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[1]])
-    is_accepted = ((fits.pair > 0.95 * low) & (fits.pair < 1.05 * high)).all(axis=1)
+    is_high_enough = fits.pair > (1.0 - RANGE_TOLERANCE) * low
+    is_low_enough = fits.pair < (1.0 + RANGE_TOLERANCE) * high
+    is_accepted = (is_high_enough & is_low_enough).all(axis=1)
 
     duration = motion.times[windows[:, -1]] - motion.times[windows[:, 0]]
     is_short = duration < SHORT_WINDOW_S
@@ -283,7 +304,10 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
 
 
 def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep: bool) -> GroupFit:
-    """Fit X and Y to rows in groups that share a setpoint.
+    """Fit X = 1 / gain and Y = lookahead to rows in groups that share a setpoint.
+
+    In every row X qdd + Y qd' = s - q', with the setpoint s of its group. Least squares are
+    repeated with weights from the residuals before, so that rows that do not obey hardly count.
 
     Args:
         rows: R rows.
@@ -295,7 +319,7 @@ def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep:
     time = rows.times - mean_time[group]
 
     for _ in range(ROUNDS):
-        # The trends of each group: a constant, and a constant rate.
+        # The setpoint of a group takes up a constant and, if it may creep, a constant rate.
         trends = [np.ones_like(time)]
         if may_creep:
             weighted_mean = np.bincount(group, weights * time) / np.bincount(group, weights)
@@ -305,6 +329,7 @@ def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep:
         x = _without_trends(rows.qdd, trends, group, weights)
         y = _without_trends(rows.qd_before, trends, group, weights)
 
+        # The normal equations of X x + Y y = target.
         factors = [(x, x), (x, y), (y, y), (x, target), (y, target)]
         products = np.stack([(first * second).sum(axis=1) for first, second in factors])
         pair = solve_pair(*(products @ weights))
@@ -325,7 +350,8 @@ def _without_trends(values: Array, trends: list[Array], group: Counts, weights: 
 
 def _exact_weights(distance: Array) -> Array:
     """Return weights of residuals; their scale, a low percentile, finds the exact among others."""
-    return cauchy_weights(distance, max(float(np.percentile(distance, 30.0)), 1e-15))
+    scale = max(float(np.percentile(distance, EXACT_PERCENTILE)), LEAST_RESIDUAL)
+    return cauchy_weights(distance, scale)
 
 
 def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
@@ -341,7 +367,8 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     """
     setpoints = motion.setpoints(tuning.gain, tuning.lookahead)
     fitted = np.flatnonzero(np.isin(motion.times, times))
-    bound = COMMAND_RATIO * float(np.percentile(tuning.residuals, 30.0)) + ROUNDING
+    exact = float(np.percentile(tuning.residuals, EXACT_PERCENTILE))
+    bound = COMMAND_RATIO * exact + ROUNDING
 
     spans: list[HeldSpan] = []
     obeying: list[Flags] = []

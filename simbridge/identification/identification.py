@@ -128,7 +128,7 @@ def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
     """Return the arm whose kinematics, or else whose torques, fit the recording best.
 
     Raises:
-        NotIdentified: None fits.
+        NotIdentified: No arm fits.
     """
     fits: list[tuple[float, Robot]] = []
     max_misfit = 0.0

@@ -15,9 +15,14 @@ MIN_SPEED = 0.05
 MAX_DEVIATION_S = 1e-4
 # Blocks of rows from which deviations are estimated.
 BLOCKS = 10
-# Rounds of reweighting, at most; and the change of a lag that ends them, s.
+# Most rounds of reweighting.
 MAX_ROUNDS = 30
+# Change of a lag that ends them, s.
 CONVERGED_S = 1e-9
+# The least sum of squared velocities that divides, rad^2/s^2.
+LEAST_SQUARE_SUM = 1e-30
+# The least residual that scales weights, rad.
+LEAST_RESIDUAL = 1e-12
 
 
 def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
@@ -89,9 +94,9 @@ def _divide_robustly(distance: Array, velocity: Array, start: float | None = Non
     """Return the lag, s, by least squares with Cauchy weights.
 
     Args:
-        distance: See `_fit_lag`.
-        velocity: See `_fit_lag`.
-        start: A lag near it, s.
+        distance: Targets minus positions (T, m), rad.
+        velocity: Velocities of the targets (T, m), rad/s.
+        start: A lag from which the weights begin, s; None for equal weights.
     """
     weights = np.ones_like(distance)
     if start is not None:
@@ -101,7 +106,7 @@ def _divide_robustly(distance: Array, velocity: Array, start: float | None = Non
     for _ in range(MAX_ROUNDS):
         lag_before = lag
         numerator = (weights * velocity * distance).sum()
-        denominator = max((weights * velocity**2).sum(), 1e-30)
+        denominator = max((weights * velocity**2).sum(), LEAST_SQUARE_SUM)
         lag = float(numerator / denominator)
         if abs(lag - lag_before) < CONVERGED_S:
             break
@@ -112,4 +117,4 @@ def _divide_robustly(distance: Array, velocity: Array, start: float | None = Non
 def _residual_weights(residuals: Array) -> Array:
     """Return Cauchy weights, scaled by twice the median of the residuals."""
     size = np.abs(residuals)
-    return cauchy_weights(size, max(2.0 * float(np.median(size)), 1e-12))
+    return cauchy_weights(size, max(2.0 * float(np.median(size)), LEAST_RESIDUAL))

@@ -21,13 +21,15 @@ MIN_MOTION = 0.1
 # Nominal kinematics that fit as well as this are the controller's, m; UR's calibrations leave 0.1
 # to 5 mm.
 MAX_NOMINAL_RESIDUAL = 2e-5
-# Worse than any calibration: another arm, m.
+# A residual above this is worse than with any calibration, so it is another arm, m.
 OTHER_ARM = 0.005
 # An estimated chain must leave less than this fraction of what the nominal one leaves.
 MAX_RESIDUAL_FRACTION = 0.5
-# Rows that are compared, that a calibration is estimated from, and that show the scatter, at most.
+# Most rows that are compared.
 MAX_ROWS = 1500
+# Most rows from which a calibration is estimated.
 MAX_CALIBRATION_ROWS = 400
+# Most rows that show the scatter of the tool.
 MAX_SCATTER_ROWS = 50
 # Blocks of rows of which every other one is held out.
 HELD_OUT_BLOCKS = 20
@@ -90,7 +92,7 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
             they do not fit.
 
     Raises:
-        NotIdentified: Too few joints move, or it is another arm.
+        NotIdentified: Too few joints move, or the recording is of another arm.
     """
     _check_motion(q)
     rows = spread_rows(len(q), MAX_ROWS)
@@ -115,9 +117,9 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
         return Kinematics(residual, _as_vector(tool), np.std(tools, axis=0), source)
 
     # An estimated chain, judged by rows that it was not estimated from.
-    few = spread_rows(len(q), MAX_CALIBRATION_ROWS)
-    q = q[few]
-    measured = measured[few]
+    used = spread_rows(len(q), MAX_CALIBRATION_ROWS)
+    q = q[used]
+    measured = measured[used]
     distances = []
     for fold in (0, 1):
         # Blocks, not every other row: neighbours are nearly equal.
@@ -144,9 +146,10 @@ def nominal_residual(robot: Robot, q: Array, poses: Array) -> float:
     """Return the RMS distance of the TCP with a robot's own chain and the best tool, m.
 
     Args:
-        robot: See `fit_kinematics`.
-        q: See `fit_kinematics`.
-        poses: See `fit_kinematics`.
+        robot: The arm, nominal or with its own calibration.
+        q: Measured joint positions (T, n), rad.
+        poses: The controller's TCP poses (T, 6) for them in the pendant's base: x y z (m) and a
+            rotation vector (rad).
 
     Raises:
         NotIdentified: Too few joints move.

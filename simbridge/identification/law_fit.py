@@ -48,6 +48,15 @@ EDGE_COST = 0.1
 # Steps of Gauss and Newton for one set of commands, and the relative change that ends them.
 MAX_NEWTON_STEPS = 3
 CONVERGED = 1e-10
+# Weights of a call's command from which the sweep over all phases begins: least and largest.
+SWEPT_WEIGHTS = (0.025, 0.975)
+# Lookaheads from which a fit begins, s: somewhat beyond the range that servoj accepts.
+LEAST_START_LOOKAHEAD = 0.9 * LOOKAHEAD_RANGE[0]
+LARGEST_START_LOOKAHEAD = 1.1 * LOOKAHEAD_RANGE[1]
+# Residuals beyond this many medians do not count for the standard deviations.
+MAX_KEPT_RESIDUAL = 3.0
+# Residuals below this are rounding, rad.
+LEAST_RESIDUAL = 1e-13
 # Step of the derivatives, relative to X, to Y and to the cycle.
 DERIVATIVE_STEP = 1e-6
 
@@ -58,7 +67,7 @@ class LawFit:
 
     Attributes:
         tuning: X = 1 / gain, s^2, and Y = lookahead, s (2,).
-        phase: Time from a cycle's begin to that of its calls, s.
+        phase: Time from the beginning of a cycle to that of its calls, s.
         window: How many commands before, and after, that of its own cycle a row may have taken.
         matched: Indices (2, K) of the commands of the call before, and of the call at the end of
             each row's cycle.
@@ -104,8 +113,9 @@ class LawRows:
 
         Args:
             tuning: X and Y (2,).
-            phase: Time from a cycle's begin to that of its calls, s.
-            window: See `LawFit`.
+            phase: Time from the beginning of a cycle to that of its calls, s.
+            window: How many commands before, and after, that of its own cycle a row may have
+                taken.
         """
         setpoints, weight = self._reveal_setpoints(tuning, phase)
         matched, cost = match_commands(
@@ -132,7 +142,7 @@ class LawRows:
         failures = 0
         for fraction in (COUNTED_FRACTION, 0.5) * MAX_IMPROVEMENT_PAIRS:
             x = self._refine(fit, with_tuning, fraction)
-            # Before a cycle's begin is after that of the one before.
+            # A phase before the cycle belongs to the end of the cycle before.
             candidate = self.fit(x[:2], float(x[2] % self.cycle), fit.window)
 
             cost_stays = candidate.cost > fit.cost - MIN_COST_GAIN
@@ -151,17 +161,23 @@ class LawRows:
 
     def sweep_phases(self, fit: LawFit) -> Iterator[LawFit]:
         """Yield fits of the same tuning that begin from phases all over the cycle."""
-        for weight in np.linspace(0.025, 0.975, SWEPT_PHASES):
+        for weight in np.linspace(*SWEPT_WEIGHTS, SWEPT_PHASES):
+            # A call that has acted for a fraction f of the cycle has the weight f^2.
             phase = float(self.cycle * (1.0 - np.sqrt(weight)))
             yield self.improve(self.fit(fit.tuning, phase, fit.window), with_tuning=False)
 
     def search_tunings(self) -> Iterator[LawFit]:
-        """Yield fits that begin from the least squares for each constant delay."""
+        """Yield fits that begin from least squares with a constant delay, for each likely delay.
+
+        With the command s of a row the law is X qdd + Y qd' = s - q', where q' and qd' are position
+        and velocity one cycle before: linear in X and Y.
+        """
         velocity_before = self.motion.qd - self.cycle * self.motion.qdd
         columns = np.stack([self.motion.qdd, velocity_before], axis=-1)
         position_before = self.motion.q - self.cycle * self.motion.qd
         variation = round(DELAY_VARIATION_S / self.cycle) + 1
 
+        # From one cycle before the command was recorded to the longest usual delay.
         for delay in range(-1, round(MAX_USUAL_DELAY_S / self.cycle) + 1):
             command = self.number - delay
             last = len(self.sent) - 1
@@ -172,7 +188,8 @@ class LawRows:
 
             weights = np.ones(int(known.sum()))
             tuning = _solve_least_squares(columns[known], lead[known], weights)
-            if not 0.9 * LOOKAHEAD_RANGE[0] < tuning[1] < 1.1 * LOOKAHEAD_RANGE[1]:
+            # Only a likely lookahead is worth a search.
+            if not LEAST_START_LOOKAHEAD < tuning[1] < LARGEST_START_LOOKAHEAD:
                 continue
             tuning[0] = np.clip(tuning[0], 1.0 / GAIN_RANGE[1], 1.0 / GAIN_RANGE[0])
             window = (delay + variation, variation - delay)
@@ -195,7 +212,7 @@ class LawRows:
                     yield self.improve(self.fit(tuning, phase, fit.window))
 
     def residuals_and_delays(self, fit: LawFit) -> tuple[Array, Counts]:
-        """Return what a fit leaves of the rows whose commands were recorded, and their delays.
+        """Return residuals and delays of the rows whose commands were recorded.
 
         Returns:
             Distances (R,) of the setpoints from the commands, rad, and delays (R,) in cycles.
@@ -209,12 +226,13 @@ class LawRows:
 
         Args:
             fit: The law.
-            distances: What it leaves of the rows (R,), rad.
+            distances: Distances (R,) of the setpoints from the commands, rad.
         """
         x = np.array([*fit.tuning, fit.phase])
         residuals = self._residuals(fit.tuning, fit.phase, fit.matched)
-        # Rows whose residuals are beyond those of most do not count.
-        kept = np.linalg.norm(residuals, axis=1) <= 3.0 * float(np.median(distances))
+        # Rows with residuals far beyond the median do not count.
+        largest = MAX_KEPT_RESIDUAL * float(np.median(distances))
+        kept = np.linalg.norm(residuals, axis=1) <= largest
 
         unknowns = _free_unknowns(fit, with_tuning=True)
         slopes = self._slopes(x, residuals, unknowns, fit.matched)
@@ -251,9 +269,10 @@ class LawRows:
 
         Args:
             x: X, Y and phase (3,).
-            residuals: There (K, n), rad.
-            unknowns: Which elements of x (m,).
-            matched: See `LawFit`.
+            residuals: Residuals at x (K, n), rad.
+            unknowns: Indices of the m elements of x that vary.
+            matched: Indices (2, K) of the commands of the call before, and of the call at the end
+                of each row's cycle.
         """
         sizes = [DERIVATIVE_STEP * x[0], DERIVATIVE_STEP * x[1], -DERIVATIVE_STEP * self.cycle]
         steps = np.diag(sizes)
@@ -286,7 +305,7 @@ class LawRows:
 
             # Residuals beyond those of the rows that count hardly matter.
             distance = np.linalg.norm(residuals[known], axis=1)
-            scale = max(float(np.quantile(distance, fraction)), 1e-13)
+            scale = max(float(np.quantile(distance, fraction)), LEAST_RESIDUAL)
             weights = 1.0 / (1.0 + (distance / scale) ** 2)
 
             slopes = self._slopes(x, residuals, unknowns, fit.matched)

@@ -14,20 +14,26 @@ E_SERIES_CYCLE = 0.002
 CB3_CYCLE = 0.008
 # Rows that are closer than this are not of a CB3, s.
 MIN_CB3_SPAN = 0.0079
-# Rows that show the cycle: how far their span is from a CB3's cycle, s; and how their acceleration
-# changes, rad/s^2, and relative to itself.
+# Rows that show the cycle differ in their span from a CB3's cycle by less than this, s.
 MAX_SPAN_DIFFERENCE = 1e-4
+# Their acceleration changes by more than this, rad/s^2, ...
 MIN_JERK = 1e-6
+# ... and by more than this fraction of itself.
 MIN_RELATIVE_JERK = 1e-2
+# More rows than this must show the cycle.
 MIN_JERK_ROWS = 10
-# What a CB3's acceleration leaves of its change of velocity, at most, and another's at least.
+# Largest change of velocity, relative, that a CB3's acceleration does not explain.
 MAX_CB3_MISFIT = 1e-4
+# Least change of velocity, relative, that is unexplained where the cycle is not a CB3's.
 MIN_OTHER_MISFIT = 1e-2
+# Least change of velocity that divides, rad/s.
+LEAST_CHANGE = 1e-12
 
 # Rows in which the arm moves that a motion needs.
 MIN_MOVING_ROWS = 10
-# Rows follow one another up to so many usual spans, and every cycle up to so many cycles.
+# Rows up to this many usual spans apart follow one another.
 MAX_SPAN = 1.5
+# Rows up to this many cycles apart are recorded in every cycle.
 MAX_CYCLE_SPAN = 1.01
 # How far target_qd may be off as the rate of target_q, relative.
 MAX_INCONSISTENCY = 0.3
@@ -41,7 +47,7 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
         robot: The arm, if it is known.
 
     Raises:
-        NotIdentified: They were not recorded, do not move, or were not made by servoj.
+        NotIdentified: The joint targets were not recorded, do not move, or were not made by servoj.
     """
     times = samples.times
     (q,) = samples.need("target_q")
@@ -52,7 +58,7 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
     if velocity is not None and acceleration is not None:
         motion = TargetMotion(times, q, velocity, acceleration, cycle)
     else:
-        # On whole cycles differences are what the controller would report.
+        # With a row in every cycle, differences equal what the controller would report.
         if np.median(np.diff(times)) > MAX_CYCLE_SPAN * cycle:
             samples.need("target_qd", "target_qdd")
         motion = _differentiate(times, q, cycle)
@@ -81,7 +87,8 @@ def _find_cycle(
     if velocity is None or acceleration is None:
         return default
 
-    # Where the acceleration changes: with a constant one it holds for any cycle.
+    # Only rows where the acceleration changes show the cycle: with a constant acceleration the
+    # velocity changes in the same way for any cycle.
     jerk = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
     size = np.abs(acceleration[1:]).max(axis=1)
     has_span = np.abs(span - CB3_CYCLE) < MAX_SPAN_DIFFERENCE
@@ -92,7 +99,7 @@ def _find_cycle(
     change = np.diff(velocity, axis=0)[rows]
     remainder = change - CB3_CYCLE * acceleration[1:][rows]
     misfit = float(np.median(np.linalg.norm(remainder, axis=1)))
-    misfit /= max(float(np.median(np.linalg.norm(change, axis=1))), 1e-12)
+    misfit /= max(float(np.median(np.linalg.norm(change, axis=1))), LEAST_CHANGE)
     if misfit < MAX_CB3_MISFIT:
         return CB3_CYCLE
     return E_SERIES_CYCLE if misfit > MIN_OTHER_MISFIT else default

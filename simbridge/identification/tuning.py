@@ -85,7 +85,7 @@ def tuning_of_pair(pair: tuple[float, float], deviation: Array, residuals: Array
     Args:
         pair: X, s^2, and Y, s.
         deviation: One standard deviation of both (2,).
-        residuals: See `Tuning`.
+        residuals: Distances (R,) of the inferred setpoints from the commands, rad.
     """
     x, y = pair
     gain = 1.0 / x if x else np.inf

@@ -31,14 +31,14 @@ class ClosedFormArm:
 
     Attributes:
         task: The part of a target that it attains: "pose", or "position" (see `targets.py`).
-        lengths: m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along the
-            parallel axes) and d5. A planar arm (3,): its two links, and the height of the TCP over
-            the base.
-        joints: (3, n), rad: theta - q, the standard table's joint angles less the robot's; lower
-            and upper limits.
-        frames: (2, 4, 4): the base in base_link, z along the first axis, a UR arm's origin on the
-            second; and the TCP in a UR arm's last joint, whose origin is on the axis of wrist 2 (on
-            a planar arm: identity).
+        lengths: Lengths, m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along
+            the parallel axes) and d5. A planar arm (3,): its two links, and the height of the TCP
+            over the base.
+        joints: Rows (3, n), rad: the standard table's joint angles less the robot's, theta - q; and
+            the lower and upper limits of the robot's.
+        frames: Poses (2, 4, 4): the base in base_link, z along the first axis, a UR arm's origin on
+            the second; and the TCP in a UR arm's last joint, whose origin is on the axis of wrist 2
+            (on a planar arm: identity).
     """
 
     task: str
@@ -118,7 +118,9 @@ def _ur_arm(robot: Robot) -> ClosedFormArm:
 
 
 def _planar_arm(robot: Robot) -> ClosedFormArm:
-    """Return the parameters of a planar arm of two links.
+    """Return the parameters of a planar arm of two links, from the parameters of its axes.
+
+    phi, d, a, alpha, psi and e join two axes: see the text of this module.
 
     Raises:
         NoClosedForm: The axes are not parallel, or a link has no length.

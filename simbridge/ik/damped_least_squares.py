@@ -138,7 +138,7 @@ def damped_step(settings: tuple[float, Array], descent: Descent) -> None:
 
     Args:
         settings: lambda, and zeros (n,).
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     damping, no_stiffness = settings
     iterate = descent.iterate
@@ -151,7 +151,7 @@ def stiff_step(settings: StiffSettings, descent: Descent) -> None:
 
     Args:
         settings: See `StiffSettings`.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     damping, stiffness, bias, is_printed, is_exact, no_stiffness, no_error = settings
     iterate = descent.iterate

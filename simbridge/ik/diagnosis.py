@@ -25,7 +25,7 @@ class Diagnosis:
         target: The target (7,) of the last step.
         iterations: Iterations spent on it.
         task: The part of the target that was to be attained: "pose", "axis" or "position".
-        cutoff: See `Solver.cutoff`.
+        cutoff: Singular values below this fraction of the largest count as zero.
         strict: Strict rows (m, n) that the solver adds to those of the task, if any.
     """
 

@@ -132,7 +132,7 @@ def constant_length_step(settings: tuple[float, Array], descent: Descent) -> Non
 
     Args:
         settings: alpha, and the diagonal of K (6,), not negative.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     alpha, gain = settings
     iterate = descent.iterate
@@ -148,7 +148,7 @@ def best_length_step(settings: tuple[float], descent: Descent) -> None:
 
     Args:
         settings: Not used.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     iterate = descent.iterate
     error = iterate.error

@@ -68,7 +68,7 @@ def pseudoinverse_step(settings: tuple[float, float], descent: Descent) -> None:
     Args:
         settings: alpha (0 to 1), and the cutoff: singular values up to this fraction of the largest
             count as zero, and their directions stay still.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     alpha, cutoff = settings
     iterate = descent.iterate

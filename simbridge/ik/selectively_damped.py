@@ -62,7 +62,7 @@ def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
     Args:
         settings: gamma_max, the largest motion of a joint, rad (m, if it slides); the paper's is
             pi/4.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     (gamma_max,) = settings
     iterate = descent.iterate

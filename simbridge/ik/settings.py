@@ -115,7 +115,7 @@ def _check_names(kind: type[SolverParameters], changes: Mapping[str, Any]) -> No
     """Refuse changes of settings that a class of settings does not have.
 
     Raises:
-        UnknownName: There is such a change.
+        UnknownName: A change has the name of no setting.
     """
     known = {item.name for item in fields(kind)}
     for name in changes:

@@ -224,7 +224,7 @@ class Solver(ABC):
 
         Args:
             poses: Checked targets (T, 7).
-            memory: See `_memory_at`.
+            memory: The whole memory of the solver, the joint positions (n,) first; updated.
             out: Result: joint positions (T, n), rad.
         """
 

@@ -35,8 +35,8 @@ MAX_JOINT = 1e6
 
 # Beyond this distance, m, squares would overflow.
 MAX_DISTANCE = 1e100
-# The squared length from which a quaternion has a direction; below, doubles lose their digits.
-LEAST_SQUARE = 1e-290
+# Least squared length of a quaternion that has a direction: below it, doubles lose their digits.
+MIN_SQUARED_LENGTH = 1e-290
 # One turn of a joint, rad.
 TURN = 2.0 * math.pi
 
@@ -71,7 +71,7 @@ def as_pose(target: Target) -> Array:
     if px * px + py * py + pz * pz <= MAX_DISTANCE**2:
         if abs(square - 1.0) <= pose.ROUNDING:
             return _as_read_only(values)
-        if LEAST_SQUARE < square < np.inf:
+        if MIN_SQUARED_LENGTH < square < np.inf:
             values[3:] = pose.normalize(values[3:])
             return _as_read_only(values)
     raise InvalidParameter("target", values.tolist(), _TARGET_NEEDS)
@@ -99,7 +99,7 @@ def as_poses(targets: Any) -> Array:
     squares = np.einsum("ij,ij->i", values[:, 3:], values[:, 3:])
     square_distances = np.einsum("ij,ij->i", values[:, :3], values[:, :3])
     is_near = square_distances <= MAX_DISTANCE**2
-    is_pose = is_near & (squares > LEAST_SQUARE) & (squares < np.inf)
+    is_pose = is_near & (squares > MIN_SQUARED_LENGTH) & (squares < np.inf)
     wrong = np.flatnonzero(~is_pose)
     if len(wrong):
         sample = wrong[0]
@@ -200,7 +200,7 @@ def task_of(robot: Robot, name: str | None = None) -> str:
     """Return the task that a name stands for: the robot's own where the name is empty.
 
     Raises:
-        InvalidChoice: There is no such task.
+        InvalidChoice: No task has this name.
     """
     task = name or robot.task
     if task not in TASK_ROWS:

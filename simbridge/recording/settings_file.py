@@ -159,7 +159,7 @@ def _check_numbers(value: object, name: str = "") -> None:
         name: The full name of its key, for the refusal.
 
     Raises:
-        ValueError: There is such a number.
+        ValueError: A number is NaN, or impossibly large.
     """
     if isinstance(value, Mapping):
         for key, part in value.items():

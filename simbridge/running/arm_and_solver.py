@@ -145,7 +145,7 @@ def check_recorded_joints(robot: Robot, options: Options, *, chosen_solver: str)
 
     Args:
         robot: The arm.
-        options: Those of the plan.
+        options: The options of the plan.
         chosen_solver: The name of the user's solver, or its settings; "" if there is none.
 
     Raises:

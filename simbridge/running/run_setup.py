@@ -233,7 +233,7 @@ def prepare(
             that was made for the robot. The scenario's by default.
         solver_name: Name of a step or factory in the reports; its own by default.
         solver_changes: Single settings that replace those of the scenario or the named solver.
-        options: See `Options`.
+        options: Options of the run; the defaults if there are none.
         backend: A name in `BACKENDS`.
 
     Raises:

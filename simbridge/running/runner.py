@@ -103,7 +103,7 @@ def run(  # noqa: PLR0913 (a public call, by keyword)
             The scenario's by default.
         backend: "pybullet", "ursim" or "real".
         out: The run directory to create; one under runs/ by default.
-        options: See `Options`.
+        options: Options of the run; the defaults if there are none.
         progress: Function that is called with the arm's state once per period.
         ask: Function that displays facts and asks for confirmation before a real arm moves; without
             it, only a cell file can confirm.

@@ -43,8 +43,8 @@ def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[errors.Ar
     """Return the error for what makes the safety system stop the arm.
 
     Args:
-        safety_mode: As numbered by UR.
-        safety_status_bits: As reported by RTDE; 0 if it is not.
+        safety_mode: Safety mode by UR's number.
+        safety_status_bits: Safety status bits from RTDE; 0 if they are not reported.
 
     Returns:
         None when it does not stop the arm: in normal and reduced mode, and in a mode with a number

@@ -23,17 +23,18 @@ class StateFacts:
     """One state from RTDE.
 
     Attributes:
-        version: Of the software: major, minor, bugfix.
+        version: Version of the software: major, minor, bugfix.
         timestamp: The controller's clock, s.
-        robot_mode: As numbered by UR (7: ready).
-        safety_mode: As numbered by UR (1: normal).
-        runtime_state: As numbered by UR (1: no program runs).
+        robot_mode: Robot mode by UR's number (7: ready).
+        safety_mode: Safety mode by UR's number (1: normal).
+        runtime_state: Runtime state by UR's number (1: no program runs).
         slider: The speed slider (target_speed_fraction), 0..1.
         q: Measured joint positions (6,), rad.
-        payload: Mass, kg; None if the version does not report it (before 3.11 and 5.5).
-        payload_cog: Its centre of gravity in the flange (3,), m; None if the version does not
-            report it.
-        safety_status_bits: As numbered by UR; 0 if the version does not report them.
+        payload: Mass of the payload, kg; None if the version does not report it (before 3.11 and
+            5.5).
+        payload_cog: Centre of gravity of the payload in the flange (3,), m; None if the version
+            does not report it.
+        safety_status_bits: Safety status bits by UR's number; 0 if the version does not report them.
     """
 
     version: tuple[int, int, int]
@@ -67,12 +68,12 @@ class StateFacts:
 
 @dataclass(frozen=True)
 class DashboardFacts:
-    """Holds what the dashboard reports.
+    """Facts that the dashboard reports.
 
     Attributes:
-        version: Of PolyScope, as "5.12.6.1102099"; "" if unknown.
-        serial_number: None if the version does not report it.
-        remote_control: None if the version has no such switch.
+        version: Version of PolyScope, as "5.12.6.1102099"; "" if unknown.
+        serial_number: Serial number of the arm; None if the version does not report it.
+        remote_control: Whether remote control is on; None if the version has no such switch.
         program: Path of the loaded program, or "".
     """
 

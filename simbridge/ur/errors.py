@@ -61,9 +61,9 @@ class StaleState(ControllerError, TimeoutError):
     """No state newer than the last one came for too long.
 
     Attributes:
-        timestamp: Of the last state, s (the controller's clock).
-        waited: How long none came, s.
-        said_by: Who should have reported it; empty for the controller itself.
+        timestamp: Stamp of the last state, s (the controller's clock).
+        waited: How long no newer state came, s.
+        said_by: Who should have reported the state; empty for the controller itself.
     """
 
     cause = "stale_state"
@@ -215,7 +215,7 @@ class NotURSim(Refusal, ControllerError):
     """A real arm, or something unknown, answers where URSim was expected.
 
     Attributes:
-        checksum: Of its kinematics.
+        checksum: Checksum of the controller's kinematics.
     """
 
     def __init__(self, host: str, checksum: tuple[int, ...]) -> None:
@@ -234,8 +234,8 @@ class UnsupportedController(Refusal, ControllerError):
     """A controller whose software simbridge cannot drive.
 
     Attributes:
-        version: As reported, or "".
-        reason: Why not, as a sentence.
+        version: The version that the controller reports, or "".
+        reason: Why simbridge cannot drive it, as a sentence.
     """
 
     def __init__(self, host: str, version: str, reason: str) -> None:
@@ -297,8 +297,8 @@ class CommandRefused(Refusal, ControllerError):
     """The dashboard refused a command.
 
     Attributes:
-        command: As sent: "unlock protective stop".
-        answer: What it answered.
+        command: The command that was sent: "unlock protective stop".
+        answer: The dashboard's answer.
     """
 
     def __init__(self, host: str, command: str, answer: str) -> None:
@@ -334,8 +334,8 @@ class ProgramRunning(Refusal, ControllerError):
     """A program is running or paused on the controller; simbridge never stops it unasked.
 
     Attributes:
-        runtime_state: As numbered by UR.
-        program: Its name, or "".
+        runtime_state: Runtime state by UR's number.
+        program: Name of the program, or "".
     """
 
     def __init__(self, host: str, runtime_state: int, program: str = "") -> None:
@@ -400,9 +400,9 @@ class ArmStopped(ControllerError):
     """Root of the stops that come from the controller; the arm stays at rest until `recover()`.
 
     Attributes:
-        robot_mode: As numbered by UR.
-        safety_mode: As numbered by UR.
-        runtime_state: As numbered by UR.
+        robot_mode: Robot mode by UR's number.
+        safety_mode: Safety mode by UR's number.
+        runtime_state: Runtime state by UR's number.
     """
 
     what = "The arm was stopped"
@@ -525,7 +525,7 @@ class SpeedScaled(ControllerError):
     """The controller reduced the speed, and the run was to be at full speed or not at all.
 
     Attributes:
-        scaling: Of the speed, 0..1.
+        scaling: The speed scaling, 0..1.
         moving: Whether the arm was moving, and was stopped.
     """
 

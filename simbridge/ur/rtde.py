@@ -81,12 +81,12 @@ class Recipe:
     """The layout of a data package.
 
     Args:
-        names: Of its variables.
-        types: Theirs, as the controller reports them.
+        names: Names of its variables.
+        types: Types of the variables, as the controller reports them.
     """
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
-        # As of the module struct, such as "6d".
+        # Formats of the module struct, such as "6d".
         formats = [RTDE_FORMATS[type_name] for type_name in types]
         self._struct = struct.Struct(">" + "".join(formats))
         self._variables = []
@@ -119,16 +119,16 @@ class RtdeClient:
     A context manager.
 
     Args:
-        host: The controller.
-        timeout: For connecting and for each answer, s.
+        host: Address of the controller.
+        timeout: Longest time for connecting and for each answer, s.
 
     Attributes:
-        host: The controller.
-        version: Of the controller's software: major, minor, bugfix, build.
+        host: Address of the controller.
+        version: Version of the controller's software: major, minor, bugfix, build.
 
     Raises:
         ConnectionLost: Nothing listens, or no valid answer comes in time.
-        UnsupportedController: It does not support version 2 of the protocol.
+        UnsupportedController: The controller does not support version 2 of the protocol.
     """
 
     version: tuple[int, int, int, int]
@@ -231,7 +231,7 @@ class RtdeClient:
         """Set up the output recipe.
 
         Args:
-            names: Of the variables.
+            names: Names of the variables.
             frequency: States per second.
 
         Returns:
@@ -260,18 +260,18 @@ class RtdeReader(RtdeClient):
     """Every state that a controller sends, from now until the connection is closed.
 
     Args:
-        host: The controller.
+        host: Address of the controller.
         variables: Output variables; those that the version does not have are dropped.
         frequency: States per second; None for all (125 with CB3, 500 with e-Series).
-        timeout: For connecting and for each answer, s.
+        timeout: Longest time for connecting and for each answer, s.
 
     Attributes:
-        variables: Those that a state has.
+        variables: Names of the variables that a state has.
         frequency: States per second.
 
     Raises:
-        ConnectionLost: As `RtdeClient`.
-        UnsupportedController: As `RtdeClient`.
+        ConnectionLost: Nothing listens, or no valid answer comes in time.
+        UnsupportedController: The controller does not support version 2 of the protocol.
     """
 
     frequency: float
@@ -317,11 +317,11 @@ class RtdeReader(RtdeClient):
         """Return the states that came since the last call, oldest first.
 
         Args:
-            timeout: How long one is waited for at most, s.
+            timeout: Longest wait for a state, s.
 
         Raises:
             ConnectionLost: The connection ended, or what comes does not match the recipe.
-            ImplausibleState: A number is none, or larger than any quantity of an arm.
+            ImplausibleState: A number is NaN, or larger than any quantity of an arm.
         """
         states: list[Package] = []
         deadline = time.monotonic() + timeout

@@ -150,7 +150,7 @@ def align(
     best_shift = minimize_scalar(shifted_residual, *bracket, tolerance=RESOLUTION)
     best_offset = rough_offset + best_shift
 
-    # It must explain the motion, whose extent is its RMS distance from its mean.
+    # The best fit must explain the motion, whose extent is the RMS distance from its mean.
     alignment = fit(best_offset)
     least_residual = np.inf if alignment is None else alignment.residual
     deviations = attained_positions - attained_positions.mean(axis=0)
@@ -163,7 +163,7 @@ def align(
             "not in m.",
         )
 
-    # Another offset must not explain it as well.
+    # No other offset may explain the motion as well.
     other_residual = min(residual(best_offset - OFFSET_CHECK), residual(best_offset + OFFSET_CHECK))
     if other_residual < CLEAR_RATIO * least_residual + CLEAR_EXCESS:
         raise UnusableSamples(
@@ -213,13 +213,14 @@ def find_cycles(
 
     Args:
         times: Strictly increasing stamps (T,) of the motion, s.
-        positions: Of the motion (T, 3), m.
-        recorded_times: As for `align`.
-        recorded: As for `align`.
+        positions: Positions of the motion (T, 3), m.
+        recorded_times: Strictly increasing stamps (U,) of the recording, on any clock of the same
+            rate, s.
+        recorded: Recorded positions (U, 3), m, in any frame.
         count: Number of cycles, which do not overlap. If there are more, the best ones count.
 
     Raises:
-        UnusableSamples: There are fewer cycles.
+        UnusableSamples: The recording contains fewer cycles.
     """
     t = stamps("times of the run", times)
     u = stamps("times of the recording", recorded_times)
@@ -256,12 +257,13 @@ def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = Fals
     If the positions are on one line, the rotation about it is arbitrary.
 
     Args:
-        recorded: (K, 3), m, in any frame.
-        poses: (K, 7).
-        find_marker: As for `align`.
+        recorded: Recorded positions (K, 3), m, in any frame.
+        poses: Attained poses (K, 7).
+        find_marker: Estimate the position of the recorded point on the tool; by default it is the
+            TCP.
 
     Raises:
-        UnusableSamples: There are none.
+        UnusableSamples: There are no positions.
     """
     x = rows("recorded positions", recorded, 3)
     attained = rows("attained poses", poses, 7, len(x))
@@ -365,7 +367,7 @@ def _rough_offset(
 
     Args:
         times: Stamps (T,) of the run, s.
-        positions: Of the run (T, 3), m.
+        positions: Positions of the run (T, 3), m.
         recorded_times: Stamps (U,) of the recording, s.
         recorded: Positions (U, 3) of the recording, m.
 

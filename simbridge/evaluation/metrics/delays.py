@@ -105,7 +105,7 @@ def delay(
         desired: The desired motion, a function of the same clock; called only within the range of
             the times.
         attained: Poses (T, 7) at the stamps.
-        part: What counts.
+        part: Whether position, rotation or both are compared.
 
     Returns:
         The delay in s; exactly 0 if no shift reduces the error. None if it cannot be determined:
@@ -185,9 +185,9 @@ def compensate_delay(
     or if there is no delay, the error stays as it is.
 
     Args:
-        times: As for `delay`.
-        desired: As for `delay`.
-        attained: As for `delay`.
+        times: Strictly increasing stamps (T,), s.
+        desired: The desired motion, a function from instants (K,), s, to poses (K, 7).
+        attained: Attained poses (T, 7) at the stamps.
         lag: The delay of this part, s, as `delay` returns it.
         part: Position or rotation.
         before: The error against desired(t), if it is known already.
@@ -223,7 +223,7 @@ def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
     Args:
         times: Strictly increasing stamps (T,), s, within which the motion counts.
         motion: A function of the same clock.
-        part: What counts.
+        part: Whether position, rotation or both are compared.
     """
     grid = _grid(stamps("times", times))
     return _moves(rows("poses of the motion", motion(grid), 7, len(grid)), part)
@@ -259,9 +259,9 @@ def _displacements(poses: Array, origin: Array, part: Part) -> Array:
     """Return translations, rotations scaled to m, or both in columns, all in m.
 
     Args:
-        poses: (T, 7).
-        origin: The pose (7,) from which all count, or one (T, 7) for each of them.
-        part: What counts.
+        poses: Poses (T, 7).
+        origin: The pose (7,) that the displacements start from, or one for each of them (T, 7).
+        part: Whether position, rotation or both are compared.
     """
     if part == "position":
         return np.asarray(poses[..., :3] - origin[..., :3])
@@ -294,9 +294,9 @@ def _velocity_lag(
     Args:
         desired: Poses (T, 7).
         attained: Poses (T, 7) at the same instants.
-        period: Between two of the instants, s.
-        limit: Of the shift in either direction, s.
-        part: What counts.
+        period: Time between two of the instants, s.
+        limit: Largest shift in either direction, s.
+        part: Whether position, rotation or both are compared.
 
     Returns:
         A multiple of the period, s; positive if the attained motion is late.

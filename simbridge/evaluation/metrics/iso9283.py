@@ -39,7 +39,7 @@ class Figure(TypedDict):
     """One figure, as summary.json holds it, in SI units (percent for AV and RV).
 
     Attributes:
-        symbol: As in the standard: "AP", "RT", ...
+        symbol: Symbol of the standard: "AP", "RT", ...
         value: None if it cannot be determined, as a deviation of a single cycle.
         unit: "m", "m/s", "s" or "%".
         cycles: Number of cycles it is computed from.
@@ -182,7 +182,7 @@ def velocity_figures(
 
     Args:
         commanded: The commanded speed v_c, m/s.
-        speeds: Those (T_j,) of each cycle where it is commanded, m/s.
+        speeds: Attained speeds (T_j,) of each cycle j, where that speed is commanded, m/s.
 
     Raises:
         InvalidParameter: The commanded speed is not positive.

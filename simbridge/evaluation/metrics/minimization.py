@@ -35,7 +35,7 @@ def minimize_scalar(
         low: Lower end of the search.
         start: Where the search begins, between the ends.
         high: Upper end of the search.
-        tolerance: Of the argument; also the smallest step.
+        tolerance: Tolerance of the argument; also the smallest step.
     """
     at_start = FunctionValue(start, function(start))
     search = _BrentSearch(low, high, best=at_start, second=at_start, third=at_start)

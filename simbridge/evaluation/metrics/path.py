@@ -165,12 +165,12 @@ def _lag_time(
     """Return the time from the instant at which the reference was at a place to the due one.
 
     Args:
-        times: Of the path's vertices (M,), s.
-        length: Of the path up to each vertex (M,), m.
-        place: Of each sample (T,), m along the path.
-        due: When each sample is due (T,), s.
-        expected: When it is expected (T,), s.
-        lag: From the place to the due one (T,), m along the path.
+        times: Instants of the path's vertices (M,), s.
+        length: Length of the path up to each vertex (M,), m.
+        place: Place of each sample (T,), m along the path.
+        due: Instant at which each sample is due (T,), s.
+        expected: Instant at which each sample is expected (T,), s.
+        lag: Distance from each sample's place to the due one (T,), m along the path.
 
     Returns:
         (T,), s; NaN where the reference hardly moves.
@@ -254,10 +254,10 @@ def _nearest_places(
     """Find the nearest place on the polyline to each point, around where it is expected.
 
     Args:
-        corners: Of the polyline (M, 3), m.
-        length: Of the polyline up to each corner (M,), m.
-        blocks: Boxes around its pieces.
-        points: (T, 3), m.
+        corners: Corners of the polyline (M, 3), m.
+        length: Length of the polyline up to each corner (M,), m.
+        blocks: Boxes around the polyline's pieces.
+        points: Points (T, 3), m.
         expected: Where the search for each point begins (T,), m along the polyline.
         distances: Filled with the distances of the points from the polyline (T,), m.
         places: Filled with the places of the nearest points on it (T,), m along it.
@@ -350,10 +350,10 @@ def _nearest_on_piece(
     """Return the distance of a point from a piece of the polyline, m, and the nearest place on it.
 
     Args:
-        corners: Of the polyline (M, 3), m.
-        length: Of the polyline up to each corner (M,), m.
-        point: m.
-        piece: Its index.
+        corners: Corners of the polyline (M, 3), m.
+        length: Length of the polyline up to each corner (M,), m.
+        point: The point (3,), m.
+        piece: Index of the piece.
         low: Least place that counts, m along the polyline.
         high: Greatest place that counts, m along the polyline.
     """
@@ -382,8 +382,8 @@ def _corner_before(length: Array, place: float) -> int:
     """Return the last corner at or before a place; -1 if there is none.
 
     Args:
-        length: Of the polyline up to each corner (M,), m.
-        place: m along the polyline.
+        length: Length of the polyline up to each corner (M,), m.
+        place: A place on the polyline, m along it.
     """
     low = 0
     high = length.shape[0]

@@ -250,12 +250,12 @@ class _Polyline:
     """A path as steps from sample to sample; it turns at sample k between steps k - 1 and k.
 
     Attributes:
-        times: (T,), s.
-        points: (T, 3), m.
+        times: Stamps of the samples (T,), s.
+        points: Positions at the samples (T, 3), m.
         directions: Unit vectors along the steps (T - 1, 3); zero for a rest.
-        speeds: Of the steps (T - 1,), m/s.
-        is_rest: Which steps (T - 1,) are too short to have a direction.
-        cosines: Of the turns at the samples (T - 2,), from the second to the last but one.
+        speeds: Speeds along the steps (T - 1,), m/s.
+        is_rest: Whether each step (T - 1,) is too short to have a direction.
+        cosines: Cosines of the turns at the samples (T - 2,), from the second to the last but one.
     """
 
     def __init__(self, times: ArrayLike, points: ArrayLike) -> None:
@@ -376,7 +376,7 @@ def _straight_steps(cosines: Array) -> int:
     """Return the number of steps up to the first that leaves a direction.
 
     Args:
-        cosines: Of the angles (K,) between the steps and the direction.
+        cosines: Cosines of the angles (K,) between the steps and the direction.
     """
     turns = np.flatnonzero(cosines < np.cos(STRAIGHT))
     return int(turns[0]) if len(turns) else len(cosines)

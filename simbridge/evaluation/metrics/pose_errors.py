@@ -131,8 +131,8 @@ def absolute_pose_error(reference: ArrayLike, attained: ArrayLike) -> Trajectory
     """Return the APE of attained poses against reference poses.
 
     Args:
-        reference: (T, 7).
-        attained: (T, 7), at the same instants.
+        reference: Reference poses (T, 7).
+        attained: Attained poses (T, 7) at the same instants.
     """
     error = PoseError.between(reference, attained)
     return TrajectoryError(error.distance, error.angle)
@@ -144,13 +144,13 @@ def relative_pose_error(
     """Return the RPE of attained poses against reference poses: the error of the motion in between.
 
     Args:
-        reference: (T, 7).
-        attained: (T, 7), at the same instants.
+        reference: Reference poses (T, 7).
+        attained: Attained poses (T, 7) at the same instants.
         delta: Number of samples from the first pose of a pair to the second.
         all_pairs: A pair starts at every sample; by default where the previous one ends.
 
     Raises:
-        UnusableSamples: There are not more than delta.
+        UnusableSamples: There are delta poses or fewer.
         InvalidParameter: delta is not positive.
     """
     q = rows("reference poses", reference, 7)
@@ -207,9 +207,9 @@ def pose_error_summary(
     """Return statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
 
     Args:
-        period: Between two poses, s.
-        reference: (T, 7).
-        attained: (T, 7).
+        period: Time between two poses, s.
+        reference: Reference poses (T, 7).
+        attained: Attained poses (T, 7) at the same instants.
         tracking: The difference of the poses, if it is known already.
     """
     tracking = tracking or PoseError.between(reference, attained)

@@ -60,7 +60,7 @@ def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLi
 
     Args:
         times: Strictly increasing stamps (T,), s.
-        positions: Of the tool (T, 3), m; their central difference is its speed.
+        positions: Positions of the tool (T, 3), m; its speed is their central difference.
         velocity: Measured joint velocities (T, n), rad/s (m/s for sliding joints).
     """
     t = stamps("times", times)
@@ -109,7 +109,7 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
 
     Args:
         speed: (T,), 0 or more, sampled uniformly.
-        rate: Of the samples, Hz.
+        rate: Sampling rate, Hz.
         cutoff: Highest frequency that counts, Hz.
 
     Returns:
@@ -146,7 +146,7 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
 
     Args:
         speed: (T,), sampled uniformly, and signed if the motion reverses.
-        rate: Of the samples, Hz.
+        rate: Sampling rate, Hz.
 
     Returns:
         None for fewer than 3 samples or a constant rate of change (no jerk at all).

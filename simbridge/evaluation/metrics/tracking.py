@@ -70,10 +70,10 @@ class ErrorPart:
     """A part of the error budget, or the tracking error as a whole.
 
     Attributes:
-        name: As shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of
-            spaces.
-        key: Its key in summary.json.
-        meaning: Which two poses it compares, and what their difference is.
+        name: The name that people see. The attribute in `ErrorBudget` and `Delays` has underscores
+            instead of spaces.
+        key: The key of the part in summary.json.
+        meaning: Which two poses the part compares, and what their difference is.
         of: The name of the part that it is a part of; "" for the tracking error.
     """
 
@@ -345,8 +345,8 @@ def errors_and_delays(
             of the times.
         attained: Tool poses (T, 7) at the measured joint positions.
         budget: The errors at the stamps.
-        delays: As `pipeline_delays` returns them.
-        shares: As `error_shares` returns them.
+        delays: Delays of position and rotation, from `pipeline_delays`.
+        shares: Shares of the parts in the tracking error, from `error_shares`.
     """
     # A delay counts as 0 where removing it would leave a larger error.
     lags = {part: delays[part].total for part in POSE_PARTS}

@@ -88,7 +88,8 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
 
     Args:
         flags: Singularities of the solution, as bits.
-        joints: See `ClosedFormArm`.
+        joints: Rows (3, n), rad: the table's joint angles less the robot's, and the lower and upper
+            limits of the robot's.
         near: Joint positions (n,), rad, to which each joint is turned as near as whole turns allow.
         k: The number of solutions before it, in `buffers.out`.
         buffers: Buffers, with the solution's table angles in `buffers.q`.
@@ -227,7 +228,7 @@ def pan_of_flip(
     """Return the angle of the pan for a flip of the wrist, rad.
 
     Args:
-        lengths: See `branches`.
+        lengths: Lengths of a UR arm (4,), m: upper arm a2, forearm a3, d4 and d5.
         goal: The goal (3, 4).
         pan: The exact angle, rad.
         forward: See `pan_angle`.
@@ -343,9 +344,9 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
     """Write base^-1 target tool^-1 into `buffers.goal`.
 
     Args:
-        frames: See `ClosedFormArm`.
+        frames: Poses (2, 4, 4): the arm's base in base_link, and the TCP in the arm's last joint.
         target: Pose (7,); its quaternion need not be of unit length.
-        buffers: See `BranchBuffers`.
+        buffers: Buffers of the search, whose `goal` is filled in.
 
     Returns:
         Whether the target is a pose: finite, and the quaternion not zero.
@@ -369,7 +370,8 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         unit[i] = target[i] / math.sqrt(square)
     aim(unit, transform)
 
-    # Take the tool off the target.
+    # The target without the tool: its rotation, then its position. The rotation matrix stands from
+    # index 3 of `transform`, row by row.
     for i in range(3):
         for j in range(3):
             k = 3 + 3 * i

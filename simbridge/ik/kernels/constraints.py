@@ -17,7 +17,7 @@ def constrained_step(settings: tuple[Array, Array, float, float], descent: Desce
         settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with
             A q (for the natural posture b = pull (posture - q), with A = I); the cutoff of
             dependent rows.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     hessian, gradient, pull, cutoff = settings
     iterate = descent.iterate
@@ -45,7 +45,7 @@ def strict_rows_step(
     Args:
         settings: The custom rows (m, n) and what they are to attain (m,), then those of
             `constrained_step`.
-        descent: See `kernels/descent.py`.
+        descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     strict, values, hessian, gradient, pull, cutoff = settings
     scratch = descent.scratch
@@ -61,16 +61,16 @@ def strict_rows_step(
 
 
 def load_custom_rows(strict: Array, values: Array, cutoff: float, descent: Descent) -> int:
-    """Write the independent ones of custom strict rows behind the rows of the task.
+    """Write the independent custom strict rows behind the rows of the task.
 
-    They are orthonormal, and stay in `scratch.joints` as well; what they are to attain is in
-    `scratch.vector`.
+    The written rows are orthonormal, and stay in `scratch.joints` as well; the values that they are
+    to attain are in `scratch.vector`.
 
     Args:
-        strict: The rows (m, n).
-        values: What they are to attain (m,).
-        cutoff: See `independent_rows`.
-        descent: Its scratch is filled.
+        strict: The custom rows (m, n).
+        values: The values that the rows are to attain (m,).
+        cutoff: Rows count as dependent below this fraction of the largest.
+        descent: State of the descent, whose scratch is filled in.
 
     Returns:
         The number of independent rows.
@@ -154,9 +154,9 @@ def independent_rows(jacobian: Array, rows: int, cutoff: float, descent: Descent
 
     Args:
         jacobian: J, transposed (n, rows or more).
-        rows: Their number.
+        rows: The number of rows.
         cutoff: Rows whose singular value is up to this fraction of the largest count as dependent.
-        descent: Its scratch is filled.
+        descent: State of the descent, whose scratch is filled in.
     """
     scratch = descent.scratch
     singular = scratch.singular

@@ -50,8 +50,8 @@ def compiled_loop(
 
     Args:
         structure: Structure of the arms.
-        task: See `simbridge.ik.targets`.
-        solver: What the notice about compiling calls it.
+        task: The part of a target to attain: "pose", "axis" or "position".
+        solver: Name of the solver in the notice about compiling.
         step: The solver's step.
         drifts: Whether the step has a motion within the null space.
         differences: Whether the Jacobian is one of finite differences.

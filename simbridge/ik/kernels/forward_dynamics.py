@@ -26,9 +26,11 @@ from simbridge.robot.pose import Array, Counts
 LEAST_RATIO = 0.1
 POOR_RATIO = 0.25
 GOOD_RATIO = 0.75
-# Factors by which the ballast grows and shrinks, and the largest ballast in first ballasts.
+# Factor by which the ballast grows.
 BALLAST_GROWTH = 4.0
+# Factor by which the ballast shrinks.
 BALLAST_SHRINKAGE = 0.5
+# The largest ballast, in multiples of the first one.
 MAX_BALLAST = 1e6
 # The squared error (1e-7 m and rad) below which rounding decides whether it falls.
 ROUNDING_SQUARE = 1e-14
@@ -38,9 +40,9 @@ LEAST_DECREASE = 1e-300
 # Factor kept of the velocity in an iteration of velocity accumulation.
 VELOCITY_KEPT = 0.9
 
-# Iterations with all mass at the tool that finish a try, and the error (m and rad together) from
-# which they do.
+# Iterations with all mass at the tool that finish an attempt.
 FINISHING_ITERATIONS = 50
+# The error, m and rad together, below which an attempt is finished like that.
 FINISHING_ERROR = 1e-3
 # The least ballast then, in masses of the tool: with less, the mass matrix of a redundant arm is
 # singular up to rounding.
@@ -146,7 +148,7 @@ def track(
         limits: Not used by this loop.
         poses: The targets (T, 7).
         memory: The state before, then after: see the module's text.
-        settings: See `LoopSettings`.
+        settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
         iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
     """
@@ -250,7 +252,7 @@ def accumulate(
         limits: Lowest and highest joint positions (2, n), rad or m.
         poses: The targets (T, 7).
         memory: The state before, then after: see the module's text.
-        settings: See `LoopSettings`.
+        settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
         iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
     """
@@ -327,7 +329,8 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         q0: Joint positions (n,), from which the first target is solved, rad or m.
         starts: Postures (R, n) from which a target is tried again, in turn, until one succeeds.
         poses: The targets (T, 7).
-        settings: See `LoopSettings`; without damping, and the ballast is another.
+        settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`. The
+            damping is not used, and the ballast is another.
         iterations: The number of iterations per attempt.
         tolerance: Translation (m) and rotation (rad).
         out: Result: joint positions (T, n), rad or m.

@@ -131,8 +131,8 @@ def generate_linearize(structure: Structure, task: str, differences: bool = Fals
 
     Args:
         structure: Structure of the arms.
-        task: See `simbridge.ik.targets`.
-        differences: Whether its Jacobian is one of finite differences; else the exact one.
+        task: The part of a target to attain: "pose", "axis" or "position".
+        differences: Whether the Jacobian is computed by finite differences; else it is exact.
     """
     trace = Trace()
     target = _names(trace, "target", 12)
