@@ -205,12 +205,12 @@ class _Watcher:
             self._follow_state(state)
 
     def _follow_state(self, state: Package) -> None:
-        """Take the next state, and show what in it ends a session."""
+        """Follow the controller to its next state, and show what ends a session in it."""
         self._program = ProgramOwner.UNKNOWN if self._watch is None else self._watch.follow(state)
         self._follow_clock(state["timestamp"])
         self._states = [*self._states[-KEPT_STATES:], state]
 
-        # The restart has ended the session: what the controller shows after it has not.
+        # A restart has ended the session: what the controller shows afterwards did not end it.
         if "controller_restarted" in self._ending.shown:
             return
 

@@ -66,7 +66,7 @@ class Parent:
 
         data = os.read(STDIN, MAX_READ_BYTES)
         self._last_heard = time.monotonic()
-        # A pipe that is ready and has nothing was closed.
+        # A pipe that is ready to be read but holds nothing was closed.
         self.gone = not data
 
         lines = (self._incomplete + data).split(b"\n")

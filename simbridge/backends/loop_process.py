@@ -176,7 +176,7 @@ class LoopProcess:
     def stop(self) -> None:
         """Stop the arm and the control script, and wait for the process to end.
 
-        It is killed if that takes too long.
+        The process is killed if that takes too long.
         """
         assert self._process.stdin is not None
         # Do nothing if it was stopped before.

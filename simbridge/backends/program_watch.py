@@ -116,7 +116,7 @@ class ProgramWatch:
             return ProgramOwner.OURS
 
         if is_named:
-            # A counter that stands still is one that an earlier program has left.
+            # If the counter stands still, an earlier program has left number and counter behind.
             if now - self._still_since > ADVANCE_TIME_S:
                 return ProgramOwner.OTHER
             if self.program is ProgramOwner.NONE:

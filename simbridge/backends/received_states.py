@@ -130,7 +130,7 @@ class ReceivedStates:
 
         Raises:
             ImplausibleState: A state cannot follow the last one, and the arm is not being braked.
-            StaleState: The controller's clock has made a step that is too long, but as much time
+            StaleState: The controller's clock has advanced by too much at once, and as much time
                 has passed on this computer.
         """
         # The link itself may refuse what it reads.
@@ -153,7 +153,7 @@ class ReceivedStates:
             if not self._can_follow(state, quiet):
                 continue
 
-            # Keep it, and complete the sample of the setpoint that was due at it.
+            # Keep the state, and complete the sample of the setpoint that was due at its tick.
             is_newer = True
             self.arrival = arrival
             self._keep(state)

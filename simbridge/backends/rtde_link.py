@@ -200,7 +200,7 @@ class RtdeLink:
         """Return the states since the last call, oldest first.
 
         Args:
-            timeout: How long to wait for one, s.
+            timeout: How long to wait for a state, s.
 
         Raises:
             ProgramReplaced: Another program runs in place of the control script.

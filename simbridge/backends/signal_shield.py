@@ -20,9 +20,9 @@ DEFERRED_SIGNALS: tuple[int, ...] = (
 def shield_from_signals() -> Iterator[None]:
     """Defer signals that end the program until the block ends (main thread only).
 
-    The first one that came within the block is raised again at its end. In other threads this does
-    nothing: the system gives signals to the main thread. Ctrl+Z is deferred if the program handles
-    it, and else stops the process as usual.
+    The first signal that came within the block is raised again at its end. In other threads this
+    does nothing: the system gives signals to the main thread. Ctrl+Z is deferred if the program
+    handles it; otherwise it stops the process as usual.
     """
     pending: list[int] = []
     handlers: dict[int, Any] = {}

@@ -31,7 +31,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
 
     Args:
         survey: The controller's answers on its ports.
-        port: Its number.
+        port: Number of the port.
         robot: The arm that is expected.
         ursim: Whether the backend is that of URSim.
     """
@@ -73,9 +73,9 @@ def check_software(survey: Survey) -> Finding:
 
 
 def check_kind(survey: Survey, *, ursim: bool) -> Finding:
-    """Check that it is URSim or a real arm, as chosen with --backend.
+    """Check that the controller is URSim or a real arm, as chosen with --backend.
 
-    The emulator stands for the one or the other, by its kinematics.
+    An emulator stands for URSim or for a real arm, depending on its kinematics.
     """
     if survey.arm is None:
         return unknown("arm or URSim", tables.PRIMARY)
@@ -223,7 +223,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
 
 
 def check_serial_number(survey: Survey, expected: str | None) -> Finding:
-    """Check that it is the individual arm of the cell file.
+    """Check that the controller's arm is the individual arm of the cell file.
 
     Args:
         survey: The controller's answers on its ports.
@@ -292,7 +292,8 @@ def check_payload(
     Args:
         survey: The controller's answers on its ports.
         expected: The cell's payload, kg; None for any.
-        expected_cog: Its centre of gravity in the flange (3,), m; compared where both give one.
+        expected_cog: Centre of gravity of the cell's payload in the flange (3,), m. It is compared
+            where the controller and the cell give one.
     """
     if survey.state is None:
         return unknown("payload", tables.RTDE)

@@ -6,6 +6,7 @@ did.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -384,7 +385,7 @@ class Evaluation:
         stamps = self.log.stamp
         # A longer run is compared at evenly spaced samples: more would not change its delays and
         # shares.
-        stride = max(1, -(-len(stamps) // MAX_CORRELATED))
+        stride = max(1, math.ceil(len(stamps) / MAX_CORRELATED))
         compared = slice(None, None, stride)
 
         poses = list(self._pipeline(compared).values())

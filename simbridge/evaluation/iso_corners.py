@@ -19,13 +19,13 @@ def corner_figures(
 ) -> FigureSet:
     """Return CR and CO, each of the corner with the largest value.
 
-    Corners are measured between the middles of their legs; those at which the target rests are
-    stops.
+    Corners are measured between the middles of their legs. A corner at which the target rests is a
+    stop, and is not measured here.
 
     Args:
         path: The commanded trajectory.
-        cycles: What the arm attained.
-        rests: Begin and end of the target's rests, s.
+        cycles: What the arm attained in each run.
+        rests: Beginning and end of each rest of the target, s.
     """
     sharp_corners, ambiguous = find_corners(path.elapsed, path.poses[:, :3])
     passed_corners = [

@@ -37,7 +37,7 @@ def path_figures(path: Trajectory, cycles: Sequence[Cycle]) -> FigureSet:
 
     Args:
         path: The commanded trajectory.
-        cycles: What the arm attained.
+        cycles: What the arm attained in each run.
     """
     planes = _evenly_spaced_planes(path)
     if planes is None:

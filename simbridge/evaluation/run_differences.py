@@ -140,23 +140,27 @@ def find_differences(
 
     Args:
         tables: The content of each run's settings.toml.
-        run_names: Names of the runs, no two of them the same: the labels where the settings give
-            none.
+        run_names: Names of the runs, no two of them the same. They are the labels where no setting
+            differs.
     """
     by_run = [dict(flatten(settings)) for settings in tables]
     names = dict.fromkeys([*NAMED_BY_VALUE, *(name for run in by_run for name in run)])
     differing = [name for name in names if _differs(name, by_run)]
 
-    implied = [start for name in differing for start in CONSEQUENCES.get(name, ())]
+    # The beginnings of names of settings that differ only because another one does.
+    implied = tuple(start for name in differing for start in CONSEQUENCES.get(name, ()))
+
+    # Keep the settings that a user chose.
     settings = []
     for name in differing:
-        is_implied = name not in CONSEQUENCES and name.startswith(tuple(implied))
+        is_implied = name not in CONSEQUENCES and name.startswith(implied)
         if is_implied or name.startswith(NOT_CHOSEN):
             continue
         values = tuple(run.get(name) for run in by_run)
-        settings.append(
-            DifferentSetting(_name_for_people(name), values, name not in NAMED_BY_VALUE)
+        setting = DifferentSetting(
+            name=_name_for_people(name), values=values, is_named=name not in NAMED_BY_VALUE
         )
+        settings.append(setting)
     return RunDifferences(tuple(settings), _make_labels(settings, run_names))
 
 

@@ -413,10 +413,11 @@ def _judge(run: Evaluation, outcome: str, tolerance: ToleranceRecord | None) -> 
 
 
 def _uncertainty(run: Evaluation) -> Uncertainty | None:
-    """Return how far a simulated tracking error is uncertain because gain and lookahead are.
+    """Return the uncertainty of a simulated tracking error that follows from that of the servo law.
 
-    Each changes by its standard deviation, as identified of the arm, and the servo law is followed
-    once more; the changes are independent. None where the plant has no deviations.
+    Gain and lookahead are changed in turn by their standard deviations, as identified of the arm,
+    and the servo law predicts the arm once more. Both changes of the error are independent, so
+    their squares add. None where the plant has no deviations.
     """
     law = run.servo
     if not run.is_simulated or law is None or run.predicted is None:

@@ -144,8 +144,8 @@ def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Ma
     twins = [Twin().numbers, Twin.naive(robot.n).numbers]
     names = (TRANSPOSE, CONDITIONED, NAIVE)
 
-    # Block by block, which are then combined (Chan, Golub and LeVeque, 1983): all matrices would
-    # fill 100 MB.
+    # All matrices would fill 100 MB, so means and squares of blocks are combined (Chan, Golub and
+    # LeVeque, 1983).
     count = 0
     mean = np.zeros((len(names), 6, 6))
     squares = np.zeros((len(names), 6, 6))
@@ -188,6 +188,7 @@ def response(robot: Robot, solver: Solver, samples: int, seed: int) -> MatrixSta
             motion = np.concatenate(pose.error(attained, tool))
             matrices[sample, :, axis] = motion / SMALL_ERROR
 
+    # Scale the mean matrix to a mean diagonal of 1.
     matrices /= np.trace(matrices.mean(axis=0)) / 6.0
     return MatrixStatistics(matrices.mean(axis=0), matrices.var(axis=0))
 

@@ -126,18 +126,18 @@ def choose_layout(robot: Robot) -> SquareLayout:
     """Return a square that an arm can follow, from its home.
 
     Raises:
-        TargetOutOfReach: It can follow none, not even a small one around its tool.
+        TargetOutOfReach: The arm cannot follow any square, not even a small one around its tool.
     """
     size = paper_size(robot)
     home = tool_path(robot, robot.home[None])[0]
 
-    # The paper's, in front of the base.
+    # The paper's square, in front of the base.
     orientation = home[3:] if robot.planar else np.array(size.orientation)
     paper = SquareLayout(size.scale, np.array(size.centre), orientation)
     if _can_follow(robot, paper, solve_posture(robot, paper.first_target)):
         return paper
 
-    # Smaller and smaller ones around the tool.
+    # Smaller and smaller squares around the tool.
     for scale in _scales(size.scale):
         side = significant(1e3 * PAPER_SIDE * scale)
         note = (

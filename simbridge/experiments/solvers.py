@@ -233,8 +233,8 @@ def available_solvers(
 ) -> tuple[dict[str, Solver], list[str]]:
     """Return the solvers of these names, or all that support the arm.
 
-    Those that use the Jacobian are there with each of `jacobians`, as "NAME, difference" where it
-    is not the exact one.
+    A solver that uses the Jacobian is returned once for each of `jacobians`, with the name
+    "NAME, difference" where its Jacobian is not exact.
 
     Args:
         robot: The arm.

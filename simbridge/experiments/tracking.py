@@ -114,10 +114,10 @@ def sweep(
     Args:
         robot: The arm.
         names: Names of the solvers.
-        gains: Tried in ascending order, by solvers that have them.
+        gains: Gains kp, N/m, that solvers with gains try in ascending order.
         true: The square, with which the tool is compared.
         targets: The poses (T, 7) that the solver gets; the square's by default.
-        iterations: Per step.
+        iterations: Iterations of a solver per step.
     """
     laps = []
     for name in names:
@@ -230,7 +230,7 @@ def _lap_table(laps: Sequence[Lap], speed: float) -> ResultTable:
     """Return a table of the errors on the square.
 
     Args:
-        laps: A row for each.
+        laps: The laps, each of which gets a row.
         speed: Speed of the target, m/s.
     """
     rows = []

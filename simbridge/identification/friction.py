@@ -109,7 +109,16 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResu
 
 
 def _fit_joint(velocity: Array, moment: Array, current: Array) -> JointFriction | None:
-    """Fit the friction of one joint; None if it does not move enough; arguments (T,)."""
+    """Fit the friction of one joint; None if it does not move enough.
+
+    The model is current = a moment + coulomb sign(velocity) + viscous velocity, in which both terms
+    of friction count only while the joint slides.
+
+    Args:
+        velocity: Velocity of the joint (T,), rad/s.
+        moment: Moment that the arm's model needs at the joint (T,), N m.
+        current: Current of the joint's motor (T,), A.
+    """
     speed = np.abs(velocity)
     slides = speed > MIN_SLIDING_SPEED
     if slides.sum() < MIN_SLIDING_ROWS or np.ptp(speed[slides]) < MIN_SPEED_RANGE:
@@ -122,7 +131,8 @@ def _fit_joint(velocity: Array, moment: Array, current: Array) -> JointFriction 
     solution = _solve_robustly(matrix, target)
     residual_square = float(np.mean((target - matrix @ solution) ** 2))
 
-    # Deviations by leaving out blocks; where all blocks agree, from the residuals.
+    # Standard deviations come from leaving out blocks of rows or, where all blocks agree, from the
+    # residuals.
     blocks = np.array_split(np.arange(len(target)), BLOCKS)
     by_blocks = jackknife_variance(
         [

@@ -285,7 +285,9 @@ class LawRows:
         return np.stack(slopes, axis=-1)
 
     def _refine(self, fit: LawFit, with_tuning: bool, fraction: float) -> Array:
-        """Return X, Y and phase (3,) for the commands of a fit, by Gauss and Newton.
+        """Return X = 1 / gain, Y = lookahead and the phase (3,) for the commands of a fit.
+
+        By Gauss-Newton steps, with Cauchy weights from the residuals before each step.
 
         Args:
             fit: The fit to begin from.
@@ -312,6 +314,7 @@ class LawRows:
             change = np.zeros(3)
             change[unknowns] = -_solve_least_squares(slopes[known], residuals[known], weights)
             x = x + change
+            # Stay within twice the range that servoj accepts.
             x[0] = np.clip(x[0], 0.5 / GAIN_RANGE[1], 2.0 / GAIN_RANGE[0])
             x[1] = np.clip(x[1], 0.5 * LOOKAHEAD_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
 
@@ -319,6 +322,7 @@ class LawRows:
             phase_settled = abs(change[2]) < CONVERGED * self.cycle
             if tuning_settled and phase_settled:
                 break
+            # Beyond its cycle a phase belongs to other commands, which must be searched for anew.
             if fit.phase > 0.0 and not 0.0 < x[2] < self.cycle:
                 break
         return x

@@ -27,11 +27,10 @@ class Tuning:
     """Gain and lookahead of servoj, as identified.
 
     Attributes:
-        gain: 1/s^2.
+        gain: Gain of servoj's law, 1/s^2.
         lookahead: Lookahead of servoj, s.
         deviation: One standard deviation of both (2,).
-        residuals: What is left of the rows that were fitted (R,), rad: the Euclidean distance over
-            all joints.
+        residuals: Residuals of the fitted rows (R,), rad: the Euclidean distance over all joints.
     """
 
     gain: float
@@ -43,7 +42,7 @@ class Tuning:
         """Return the same tuning, rounded as somebody may have set it.
 
         Raises:
-            NotIdentified: It is no tuning that servoj accepts, or too uncertain.
+            NotIdentified: servoj does not accept the tuning, or it is too uncertain.
         """
         if not np.isfinite([self.gain, self.lookahead, *self.deviation]).all():
             raise NotIdentified("the motion does not determine gain and lookahead")
@@ -58,7 +57,8 @@ class Tuning:
                 f"{100 * MAX_DEVIATION:.0f} % is required"
             )
 
-        # The controller's is single precision: the shortest number that it stands for.
+        # The controller keeps a lookahead in single precision: take the shortest decimal number
+        # that it stands for.
         shortest_lookahead = float(str(np.float32(self.lookahead)))
         least_deviation = SINGLE_PRECISION * np.array([self.gain, self.lookahead])
         return replace(
@@ -85,7 +85,7 @@ def tuning_of_pair(pair: tuple[float, float], deviation: Array, residuals: Array
     Args:
         pair: X, s^2, and Y, s.
         deviation: One standard deviation of both (2,).
-        residuals: Distances (R,) of the inferred setpoints from the commands, rad.
+        residuals: Residuals of the fitted rows (R,), rad: the Euclidean distance over all joints.
     """
     x, y = pair
     gain = 1.0 / x if x else np.inf

@@ -18,8 +18,8 @@ CURVE_QUANTITIES = ("setpoint", "position", "velocity", "effort")
 def export_rerun(folder: Path, read_samples: ReadSamples) -> list[Path]:
     """Write samples.rrd for the Rerun viewer, over the timeline "run".
 
-    In 3D the poses as paths, the tool, and the arm as a line through its joints; over time the
-    errors (mm, degrees) and the joints.
+    The 3D view shows the poses as paths, the tool, and the arm as a line through its joints. The
+    errors (mm, degrees) and the joints are curves over time.
     """
     rr = optional_package("rerun", "rerun-sdk", "--to rerun", "rerun")
     run = read_samples(ALL)

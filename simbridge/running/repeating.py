@@ -103,9 +103,9 @@ def repeat(
 
     Args:
         prepared: The run.
-        count: How often it is made.
-        out: The directory to create; one under runs/ by default. Repeats that are in it are
-            continued: runs that have completed are kept, and one that ended early is renamed
+        count: How often the run is made.
+        out: The directory to create; one under runs/ by default. Repeats in an existing directory
+            are continued: runs that have completed are kept, and a run that ended early is renamed
             (`02.ended`) and made again.
         progress: Function that is called with the arm's state once per period.
         ask: Function that displays facts and asks for confirmation before a real arm moves; without
@@ -153,7 +153,7 @@ def repeat(
             raise
         raise reported from error
 
-    # Summarize them.
+    # Summarize the runs.
     try:
         ordered = sorted(repeats.directories, key=lambda run: int(run.path.name))
         return Repeats(whole.path, tuple(repeats.runs), _summarize(whole, ordered, count))

@@ -83,7 +83,11 @@ def stop_at_the_end(ending: Ending | None, sentence: str) -> StoppedAtTheEnd | N
 
 
 def describe_rest(ending: Ending | None) -> str:
-    """Say whether the arm is at rest, as a sentence; None: nothing was moved."""
+    """Return a sentence that says whether the arm is at rest.
+
+    Args:
+        ending: How the session on the controller ended; None if nothing was moved.
+    """
     if ending is None:
         return "Nothing was moved."
     if ending.arm_at_rest is None:

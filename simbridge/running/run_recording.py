@@ -44,6 +44,7 @@ def _record_solver(prepared: Prepared) -> SolverRecord:
 
 
 def _record_scenario(prepared: Prepared) -> ScenarioRecord:
+    """Return the table [scenario]."""
     scenario = prepared.scenario
     options = prepared.options
     plan = prepared.plan
@@ -57,7 +58,7 @@ def _record_scenario(prepared: Prepared) -> ScenarioRecord:
     if plan.start is not None:
         start = StartRecord(plan.start.joints.tolist(), plan.start.reason)
 
-    # From any directory, as the scenario's file.
+    # An absolute path, as that of the scenario's file, holds from any directory.
     chosen = record_options(options, "scenario")
     if options.reference is not None:
         chosen["reference"] = str(Path(options.reference).resolve())

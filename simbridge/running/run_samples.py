@@ -73,8 +73,8 @@ class PlanSamples:
         if self._first_tick is None:
             self._first_tick = tick - state.sequence
 
-        # The position in the plan, in samples. It lies between two of them if a controller scales
-        # the speed; next to one it differs from it by rounding alone, which is removed.
+        # The position in the plan, in samples. It lies between two samples if a controller scales
+        # the speed; a position within rounding of a sample is that sample.
         position = state.plan_time / plan.period
         if abs(position - round(position)) < ROUNDING:
             position = round(position)

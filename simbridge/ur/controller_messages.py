@@ -30,7 +30,7 @@ POLL_S = 0.05
 
 
 def describe_message(content: bytes) -> str | None:
-    """Say in a clause what a message tells; None for one that is not about the program."""
+    """Return what a message reports, as a clause; None if it is not about the program."""
     with contextlib.suppress(struct.error, IndexError):
         _, _, kind = MESSAGE_HEAD.unpack_from(content)
         body = content[MESSAGE_HEAD.size :]

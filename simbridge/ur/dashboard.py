@@ -85,8 +85,8 @@ class DashboardClient:
         """Return the next line.
 
         Args:
-            deadline: Until when it must have come, s (of the monotonic clock).
-            name: What it is, for the errors.
+            deadline: Instant by which the line must have come, s (of the monotonic clock).
+            name: What the line is, for error messages.
         """
         while b"\n" not in self._received:
             remaining = deadline - time.monotonic()

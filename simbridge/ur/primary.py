@@ -165,7 +165,7 @@ def _listen(reader: DescriptionReader, host: str, *, port: int, timeout: float) 
     """Feed a reader until it is complete, the time is up or the connection ends.
 
     Returns:
-        Why it ended, as a clause.
+        Why the listening ended, as a clause.
     """
     deadline = time.monotonic() + timeout
     try:

@@ -137,7 +137,7 @@ class RtdeClient:
         self.host = host
         self._timeout = timeout
         self._packages = PackageBuffer(RTDE_HEADER, MAX_PACKAGE_BYTES)
-        # Packages that came behind the answer to the last request.
+        # Packages (kind, payload) that came after the answer to the last request.
         self._waiting: list[tuple[int, bytes]] = []
 
         try:

@@ -14,6 +14,7 @@ rotation or a constant delay of the arm. It shows everything else.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -114,7 +115,7 @@ def align(
     _check_alignable(run_poses, positions)
 
     # The exact search compares at most MAX_COMPARED samples, evenly spaced.
-    stride = -(-len(clock_times) // MAX_COMPARED)
+    stride = math.ceil(len(clock_times) / MAX_COMPARED)
     compared_times = clock_times[::stride]
     compared = positions[::stride]
 

@@ -157,7 +157,7 @@ def plane_crossings(
 
     crossings = np.full((len(p), 3), np.nan)
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        # The last sample before the plane, for each crossing.
+        # The sample before each crossing: its height over the plane is negative, the next positive.
         height = (x[start:end] - p[i]) @ u[i]
         before = np.flatnonzero((height[:-1] <= 0.0) & (height[1:] > 0.0))
         if len(before) == 0:

@@ -10,6 +10,7 @@ rad (a radian at the tool counts as a metre), and so they compare postures of on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple, TypedDict
@@ -175,15 +176,16 @@ def near_singularity(
 
     Args:
         joints: Joint positions (T, n), T at least 1.
-        jacobians: Maps joint positions (K, n) to Jacobians (K, m, n), m being the rows of the task.
-            With n < m there are n singular values.
+        jacobians: Function from joint positions (K, n) to Jacobians (K, m, n), with m rows of the
+            task. With n < m there are n singular values.
         motions: Number of independent directions in which the arm can move at all: 2 for the
             position of a planar arm, which is not singular because it cannot leave its plane. The
             smaller of m and n by default.
     """
     q = np.asarray(joints, dtype=float)
     q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
-    stride = -(-len(q) // MAX_COMPARED)
+    # At most MAX_COMPARED samples, evenly spaced, in blocks that fit the memory.
+    stride = math.ceil(len(q) / MAX_COMPARED)
     q = q[::stride]
 
     blocks = []

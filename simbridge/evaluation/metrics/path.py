@@ -222,13 +222,13 @@ def _bound_blocks(corners: Array) -> BlockBounds:
     low = np.minimum(corners[:-1], corners[1:])
     high = np.maximum(corners[:-1], corners[1:])
 
-    # Level by level: two neighbours of one level are a block of the next.
+    # Level by level: two neighbouring boxes of a level make a box of the next level.
     lows = [np.empty((0, 3))]
     highs = [np.empty((0, 3))]
     first = [0]
     box_count = 0
     while len(low) > 1:
-        # If their number is odd, the last one is paired with itself.
+        # If the number of boxes is odd, the last box is paired with itself.
         evens = np.arange(0, len(low), 2)
         neighbours = np.minimum(evens + 1, len(low) - 1)
         low = np.minimum(low[evens], low[neighbours])

@@ -241,9 +241,10 @@ def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
 def _relative_projections(
     budget: ErrorBudget[PoseError], field: Literal["translation", "rotation"]
 ) -> dict[str, float] | None:
-    """Return the mean projection of each part on the whole, over the whole's mean square.
+    """Return the share of each part in the tracking error; None where there is no tracking error.
 
-    None where there is no tracking error.
+    The share is the mean scalar product of part and whole over the mean square of the whole, so
+    that the shares of translations add up to 1.
     """
     whole = getattr(budget.tracking, field)
     square = float(np.sum(whole**2))

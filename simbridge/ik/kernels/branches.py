@@ -151,9 +151,11 @@ def ur_branches(
     the time of a solution.
 
     Args:
-        lengths: Lengths of the arm, m: see `ClosedFormArm`.
-        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
-        near: Joint positions (6,), rad.
+        lengths: Lengths (4,), m: upper arm a2, forearm a3, d4 (all of the offset along the parallel
+            axes) and d5.
+        joints: Rows (3, n), rad: the table's joint angles less the robot's, and the lower and upper
+            limits of the robot's.
+        near: Joint positions (6,), rad, near to which solutions are turned.
         slack: Distance by which the target may be out of reach, m.
         at_boundary: Whether pan and wrist 3 turn within rounding, so that the arm reaches.
         buffers: Buffers, with the goal.
@@ -315,9 +317,10 @@ def planar_branches(
     """Find the solutions of a planar arm for the position of `buffers.goal`.
 
     Args:
-        lengths: Lengths of the arm, m: see `ClosedFormArm`.
-        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
-        near: Joint positions (2,), rad.
+        lengths: Lengths (3,), m: the two links, and the height of the TCP over the base.
+        joints: Rows (3, n), rad: the table's joint angles less the robot's, and the lower and upper
+            limits of the robot's.
+        near: Joint positions (2,), rad, near to which solutions are turned.
         slack: Distance by which the target may be out of reach, m.
         buffers: Buffers, with the goal, the target from the arm's base.
 

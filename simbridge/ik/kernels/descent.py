@@ -82,7 +82,7 @@ def track(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     Args:
         settings: Settings of the step.
         descents: An array (1,) of a `Descent`.
-        iterations: The most per pose.
+        iterations: The largest number of iterations per pose.
         tolerance: Translation (m) and rotation (rad) that end the iterations when both are met;
             negative ones never are.
         poses: The targets (T, 7).

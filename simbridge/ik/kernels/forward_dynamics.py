@@ -147,7 +147,8 @@ def track(
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Not used by this loop.
         poses: The targets (T, 7).
-        memory: The state before, then after: see the module's text.
+        memory: The state (2 n + 8,) that is kept between targets, in the order of the module's
+            text; updated.
         settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
         iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
@@ -251,7 +252,8 @@ def accumulate(
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Lowest and highest joint positions (2, n), rad or m.
         poses: The targets (T, 7).
-        memory: The state before, then after: see the module's text.
+        memory: The state (2 n + 8,) that is kept between targets, in the order of the module's
+            text; updated.
         settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
         iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
@@ -332,7 +334,7 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`. The
             damping is not used, and the ballast is another.
         iterations: The number of iterations per attempt.
-        tolerance: Translation (m) and rotation (rad).
+        tolerance: Translation (m) and rotation (rad) (2,) below which a target is attained.
         out: Result: joint positions (T, n), rad or m.
         residuals: Result: remaining translation (m) and rotation (rad), (T, 2).
         used: Result: iterations (T,).

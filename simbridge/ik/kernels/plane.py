@@ -61,9 +61,9 @@ def elbow(
 
     Args:
         x: The goal ahead of the first joint, m.
-        y: The goal above it, m.
+        y: The goal above the first joint, m.
         a: The length of the first link, m.
-        b: The length of the second, m.
+        b: The length of the second link, m.
         near: The first angle where the goal leaves it free, rad.
         slack: Distance by which the goal may be out of reach, m; the links then point to it.
         out: Result (2, 2): rows of the two joint angles, rad.
