@@ -19,7 +19,11 @@ from simbridge.quoting import visible
 MAX_COLUMNS = 120
 DEFAULT_COLUMNS = 100
 
-_COMMAND = re.compile(r"`[^`]+`")
+# A command, and a flag with its value: one word, a quoted one, or several numbers.
+_COMMAND = re.compile(
+    r"`[^`]+`"
+    r"|--[a-z][a-z.-]*(?:(?: [-+]?\.?\d\S*)+| '[^']*'\S*| [^\s'-]\S*)"
+)
 # Stands for a blank where no line is broken; `visible` leaves none of it in a text.
 _UNBROKEN = "\0"
 
@@ -30,7 +34,7 @@ def print_message(text: str) -> None:
     columns = min(columns or DEFAULT_COLUMNS, MAX_COLUMNS)
 
     for line in text.split("\n"):
-        # A command to be copied stays in one line.
+        # What is to be copied stays in one line.
         unbroken = _COMMAND.sub(lambda command: command[0].replace(" ", _UNBROKEN), visible(line))
         filled = textwrap.fill(unbroken, columns, break_long_words=False, break_on_hyphens=False)
         print(filled.replace(_UNBROKEN, " "), file=sys.stderr)

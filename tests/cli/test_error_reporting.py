@@ -32,6 +32,24 @@ def test_a_terminal_without_a_size_gets_the_message(monkeypatch, capsys):
     assert capsys.readouterr().err == "one paragraph\n"
 
 
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--columns t=1,x=2,y=3,z=4,qw=5,qx=6,qy=7,qz=8",
+        "--columns 'x=left hand,y=right hand'",
+        "--transform 1.2 0 -0.4 0 0 .7071068 0.7071068",
+        "--reference-offset -2.5",
+        "--solver.kp 5",
+    ],
+)
+def test_a_flag_stays_with_its_value(capsys, flag: str) -> None:
+    """Wherever in a line it begins."""
+    for length in range(60, 100):
+        error_reporting.print_message(f"{'x' * length} {flag} is what to add to the command")
+
+    assert capsys.readouterr().err.count(flag) == 40
+
+
 def test_a_bug_is_one_paragraph_and_a_file(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(resources_commands, "robots", broken)

@@ -6,7 +6,6 @@ against it, and two comments with different units, are a refusal.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,9 +17,33 @@ from simbridge.trajectory.tables.units import UNIT_KINDS, UNIT_SPELLINGS
 
 # Characters of a comment in which a unit is looked for.
 MAX_COMMENT_LENGTH = 1000
-# What separates the words of a comment; not "/", since mm/s is not a length.
-_SEPARATORS = re.compile(r"[\s,;:=()\[\]]+")
-_IN_BRACKETS = re.compile(r"[\[(]\s*([^\s\[\]()]+)\s*[\])]")
+# Brackets, and words; not "/" as a separator, since mm/s is not a length.
+_TOKEN = re.compile(r"[\[(]|[^\s,;:=()\[\]]+")
+# What stands before the unit of a quantity: "positions in mm", "position (mm)".
+_MARKS = ("in", "(", "[")
+# What a pose, its time and the joints of an arm are called. Units of anything else, such as an
+# error or the length of a cable, are not those of the columns.
+_QUANTITIES = frozenset(
+    [
+        *("position", "positions", "translation", "translations", "coordinate", "coordinates"),
+        *("x", "y", "z", "xyz", "length", "lengths", "distance", "distances"),
+        *("pose", "poses", "point", "points", "path", "trajectory", "motion"),
+        *("tool", "tcp", "flange", "marker", "body"),
+        *("angle", "angles", "rotation", "rotations", "orientation", "orientations"),
+        *("vector", "vectors", "rx", "ry", "rz"),
+        *("joint", "joints", "q"),
+        *("time", "times", "timestamp", "timestamps", "stamp", "stamps", "t"),
+    ]
+)
+# Words that may stand between a quantity and its unit.
+_FILLERS = frozenset(
+    [
+        *("a", "all", "and", "are", "as", "column", "columns", "data", "everything", "for", "is"),
+        *("number", "numbers", "of", "the", "value", "values"),
+        *("exported", "expressed", "given", "logged", "measured", "recorded", "saved", "stored"),
+        *("written",),
+    ]
+)
 
 
 class CommentedUnit(NamedTuple):
@@ -55,14 +78,37 @@ def find_commented_units(comments: Iterable[tuple[int, str]]) -> dict[str, Comme
 
 
 def _units_in(comment: str) -> list[str]:
-    """Return the units that a comment states: behind "units", behind "in", and in brackets."""
-    words = [word.strip(".'\"").lower() for word in _SEPARATORS.split(comment)]
-    if any("unit" in word for word in words):
-        candidates = words
-    else:
-        candidates = [word for before, word in itertools.pairwise(words) if before == "in"]
-        candidates += [match.lower() for match in _IN_BRACKETS.findall(comment)]
-    return [UNIT_SPELLINGS[word] for word in candidates if word in UNIT_SPELLINGS]
+    """Return the units that a comment states for the quantities of a table."""
+    words = [word.strip(".'\"").lower() for word in _TOKEN.findall(comment)]
+    units = []
+    for position, word in enumerate(words):
+        is_named = any(map(_is_word_unit, words[position + 1 : position + 2]))
+        if word in UNIT_SPELLINGS and (is_named or _introduces_unit(words[:position])):
+            units.append(UNIT_SPELLINGS[word])
+    return units
+
+
+def _introduces_unit(words: list[str]) -> bool:
+    """Return whether a unit behind these words is that of a quantity of the table.
+
+    They are read backwards: "units", or a mark behind a quantity or behind nothing, introduces a
+    unit ("units: mm, deg", "positions in mm", "[m] [deg]"); every other word is another subject
+    ("error in mm").
+    """
+    is_marked = False
+    for word in reversed(words):
+        if _is_word_unit(word) or (is_marked and word in _QUANTITIES):
+            return True
+        if word in _MARKS:
+            is_marked = True
+        elif not (word in _QUANTITIES or word in _FILLERS or word in UNIT_SPELLINGS):
+            return False
+    return is_marked
+
+
+def _is_word_unit(word: str) -> bool:
+    """Return whether a word is "unit" or "units", or ends in it, such as length_unit."""
+    return word.endswith(("unit", "units"))
 
 
 def commented_unit(

@@ -20,7 +20,12 @@ DEGREES = np.column_stack([TIMES, POSES[:, :3], np.degrees(TURNS)]).tolist()
 
 
 @pytest.mark.parametrize(
-    "comment", ["# units: cm", "# Units: cm, s", "# positions in cm", "# length_unit = centimetres"]
+    "comment",
+    [
+        *("# units: cm", "# Units: cm, s", "# positions in cm", "# length_unit = centimetres"),
+        *("# TCP pose (cm, rad)", "# all values are in cm", "# error in mm, path in cm"),
+        *("# cm units", "# units: position cm, time s", "# noise 0.1 (mm); x, y, z in cm"),
+    ],
 )
 def test_a_commented_length_is_used(write_table, comment: str) -> None:
     assert_same(read_trajectory(write_table(MILLI, comment, POSE)))
@@ -46,7 +51,14 @@ def test_commented_degrees_are_those_of_joints(write_table) -> None:
     assert read(path).joints == pytest.approx(JOINTS, abs=1e-14)
 
 
-@pytest.mark.parametrize("comment", ["# tool speed in mm/s", "# 8 mm spindle", "# a unit test"])
+@pytest.mark.parametrize(
+    "comment",
+    [
+        *("# tool speed in mm/s", "# 8 mm spindle", "# a unit test", "# ATE (mm) 3.2"),
+        *("# error in mm, path in m", "# residuals of the calibration in mm", "# delay 3 (ms)"),
+        *("# cable 1200 [mm]", "# position noise in mm", "# units: m (errors in mm)"),
+    ],
+)
 def test_other_words_are_no_units(write_table, comment: str) -> None:
     table = np.column_stack([TIMES, POSES]).tolist()
 
@@ -61,7 +73,7 @@ def test_a_name_goes_before_a_comment(write_table) -> None:
 
 
 @pytest.mark.parametrize(
-    "comments", [["# units: mm"], ["# units: mm", "# the base is given in m"]], ids=len
+    "comments", [["# units: mm"], ["# units: mm", "# the positions are given in m"]], ids=len
 )
 def test_a_doubtful_length_gets_flags(write_table, comments) -> None:
     """Either less than 5 mm in all, or two units."""
