@@ -40,6 +40,7 @@ from simbridge.trajectory.recording import Recording
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde, recorded_fields
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.tables.joint_columns import ArmJoints
+from simbridge.trajectory.tables.units import UNITS
 from simbridge.trajectory.trajectory import Hold, Trajectory, describe_reading
 
 # What of a controller's recording is joint positions, and what is poses.
@@ -266,7 +267,7 @@ class _FileMotion(NamedTuple):
 
 def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> _FileMotion:
     """Read the motion in a file of samples or a controller's recording."""
-    if path.is_file() and reading.columns is None and is_rtde_recording(path):
+    if path.is_file() and _is_controller_recording(path, reading):
         motion = _read_controller_recording(path, robot, reading)
         recording = Recording(motion, frame="")
         is_placed = True
@@ -286,6 +287,30 @@ def _read_motion(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: b
     if is_placed:
         reading = replace(reading, frame="base_link")
     return _FileMotion(motion, recording, reading)
+
+
+def _is_controller_recording(path: Path, reading: ReadOptions) -> bool:
+    """Return whether a file is read by the names of a controller's fields.
+
+    `--columns` reads it as a table, unless it states no more than units of the poses.
+    """
+    if reading.columns is None:
+        return is_rtde_recording(path)
+    if reading.choice.columns or reading.choice.names_joints:
+        return False
+    return any(field in POSE_COLUMNS for field in recorded_fields(path))
+
+
+def _check_controller_units(path: Path, reading: ReadOptions) -> None:
+    """Refuse units that are not those of a controller's recording: s, m and rad."""
+    for role, unit in reading.choice.units.items():
+        if UNITS[unit] != 1.0:
+            raise InputFileError(
+                path,
+                f"--columns {role}[{unit}]: a controller's recording is in s, m and rad. If this "
+                "file is in other units, choose its columns, too: --columns "
+                f"t=timestamp,x=actual_TCP_pose_0,..., with {role}[{unit}]=NAME",
+            )
 
 
 def _check_joints_are_not_moved(path: Path, reading: ReadOptions) -> None:
@@ -360,6 +385,7 @@ def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -
     """
     if reading.topic or reading.frames:
         raise InputFileError(path, "this is a controller's recording; omit --topic and --frames")
+    _check_controller_units(path, reading)
 
     column = _controller_column(path, reading)
     recording = read_rtde(path, [column], rate=reading.rate)

@@ -201,7 +201,8 @@ def _check_columns(
     columns = [] if has_times else ["timestamp"]
     columns += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
     advice = _advice(fields) if missing else ""
-    if not has_times:
+    # Without needed fields it is identified, which takes no rate: that needs the stamps.
+    if not has_times and needed:
         advice += "; if its rate is known, add --rate HZ"
     noun = "columns" if missing else "column"
     table.refuse(f"it has no {noun} {join_words(columns)}, which UR's recordings have{advice}")

@@ -136,6 +136,28 @@ def test_chosen_poses_stay_in_the_pendants_base(cli, unstamped) -> None:
     assert extent in " ".join(cli("inspect", unstamped, "--rate", "50").out.split())
 
 
+@pytest.mark.parametrize("unit", ["x[m]", "rx[rad]"])
+def test_the_units_of_a_recording_may_be_stated(cli, unstamped, unit: str) -> None:
+    answer = cli("inspect", unstamped, "--rate", "50", "--columns", unit)
+
+    assert "placed from base" in " ".join(answer.out.split())
+
+
+def test_other_units_of_a_recording_are_refused(cli, unstamped) -> None:
+    answer = cli("inspect", unstamped, "--rate", "50", "--columns", "x[mm]")
+
+    assert answer.status == 2
+    assert "a controller's recording is in s, m and rad" in answer.message
+
+
+def test_identification_advises_no_rate(cli, unstamped) -> None:
+    answer = cli("identify", unstamped)
+
+    assert answer.status == 2
+    assert "no column timestamp" in answer.message
+    assert "--rate" not in answer.message
+
+
 @pytest.fixture
 def long_loss(tmp_path):
     """A table that has lost 30 samples, 0.6 s."""

@@ -88,12 +88,14 @@ class ColumnRoles:
         numbered_quaternion: The numbered components of a quaternion whose order is not known; empty
             if there is none.
         frame: The column that names the poses' frame; None if there is none.
+        child_frame: The column that names the frame that moves; None if there is none.
     """
 
     columns: dict[str, list[int]]
     stamp_pair: tuple[int, ...] = ()
     numbered_quaternion: tuple[int, ...] = ()
     frame: int | None = None
+    child_frame: int | None = None
 
     @property
     def named(self) -> set[str]:
@@ -127,11 +129,13 @@ def find_roles(names: Sequence[str], *, has_rate: bool = False) -> ColumnRoles:
         columns["t"] = times
 
     frames = [i for i, name in enumerate(parsed) if _is_frame(name)]
+    children = [i for i, name in enumerate(parsed) if ends_with(name.words, CHILD_FRAME_ID)]
     return ColumnRoles(
         columns,
         stamp_pair=_find_stamp_pair(names, times),
         numbered_quaternion=_numbered_quaternion(columns, rotations),
         frame=frames[0] if len(frames) == 1 else None,
+        child_frame=children[0] if len(children) == 1 else None,
     )
 
 

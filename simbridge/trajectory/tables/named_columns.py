@@ -9,7 +9,7 @@ from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.pose_refusals import Needs, refuse_poses
 from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
-from simbridge.trajectory.tables.table import Columns, check_column_count
+from simbridge.trajectory.tables.table import CHILD_FRAME_IS, Columns, check_column_count
 from simbridge.trajectory.tables.units import UNIT_SPELLINGS, units_of
 
 # What stands for the unit of a number without one, in brackets.
@@ -69,6 +69,8 @@ def pose_columns_of(header: Header, choice: Choice, rate: float | None = None) -
         origin=header.origin,
         understood=f"{header.kind} names {bare(names[0])}..",
         frame_index=roles_found.frame,
+        constant_indices=() if roles_found.child_frame is None else (roles_found.child_frame,),
+        constant_subject=CHILD_FRAME_IS,
         rate=None if time_indices else rate,
         is_in_pendant_base=all(map(_is_tcp_pose, names[:3])),
     )

@@ -18,6 +18,8 @@ from simbridge.trajectory.tables.unit_comments import CommentedUnit
 MAX_COLUMNS = 10_000
 # Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns.
 LONG_STAMP = 10**14
+# Begins the refusal of rows of another frame that moves.
+CHILD_FRAME_IS = "the child frame is"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Columns:
         is_in_pendant_base: Whether they are a controller's TCP poses, which are in the pendant's
             base.
         constant_indices: Columns whose words must be those of the first row in every row.
+        constant_subject: What these words are, for the refusal of other words.
         metres_by: The format that defines seconds and metres; "" where the numbers decide.
         commented_units: The units that comments state, by the kind of quantity; see
             `find_commented_units`.
@@ -68,6 +71,7 @@ class Columns:
     metres_by: str = ""
     commented_units: Mapping[str, CommentedUnit] = field(default_factory=dict)
     constant_indices: tuple[int, ...] = ()
+    constant_subject: str = "its joints are"
 
     @property
     def are_joints(self) -> bool:

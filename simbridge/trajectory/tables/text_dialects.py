@@ -18,7 +18,7 @@ from simbridge.trajectory.tables.roles import (
     QUATERNION,
     ROTATION_VECTOR,
 )
-from simbridge.trajectory.tables.table import LONG_STAMP, Columns
+from simbridge.trajectory.tables.table import CHILD_FRAME_IS, LONG_STAMP, Columns
 from simbridge.trajectory.tables.text_lines import is_number, looks_like_number
 from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
@@ -46,6 +46,7 @@ class Dialect:
         indices: Their places.
         times: The names of the columns of time.
         frame_index: The column that names the poses' frame; None if there is none.
+        child_index: The column that names the frame that moves; None if there is none.
         metres_by: The format, where it defines seconds and metres; see `Columns`.
     """
 
@@ -54,6 +55,7 @@ class Dialect:
     indices: tuple[int, ...]
     times: tuple[str, ...] = ("t",)
     frame_index: int | None = None
+    child_index: int | None = None
     metres_by: str = ""
 
 
@@ -73,6 +75,7 @@ def _ros2_echo(message: str, first: int) -> Dialect:
         tuple(range(first, first + 7)),
         times=("sec", "nanosec"),
         frame_index=2,
+        child_index=3 if first > 3 else None,
     )
 
 
@@ -240,6 +243,8 @@ def dialect_columns(
         origin=f"as in line {line.number}",
         understood=dialect.name,
         frame_index=dialect.frame_index,
+        constant_indices=() if dialect.child_index is None else (dialect.child_index,),
+        constant_subject=CHILD_FRAME_IS,
         rate=None if time_indices else rate,
         metres_by=dialect.metres_by,
     )

@@ -171,12 +171,12 @@ class TextRows:
         return bool(content) and bool(self._lines) and len(fields) < width
 
     def _check_constant_words(self, number: int, fields: Sequence[str]) -> None:
-        """Refuse a line whose constant words, the names of joints, are not those of the first."""
+        """Refuse a line with other names of joints, or another child frame, than the first has."""
         words = [fields[index].strip() for index in self._columns.constant_indices]
         self._constant_words = self._constant_words or words
         if words != self._constant_words:
             reason = (
-                f"its joints are {quoted_list(words)} here, but "
+                f"{self._columns.constant_subject} {quoted_list(words)} here, but "
                 f"{quoted_list(self._constant_words)} before; remove such rows"
             )
             raise InputFileError(self._path, reason, line=number)

@@ -91,6 +91,21 @@ def test_a_changing_frame_is_refused_by_line(write_table) -> None:
     )
 
 
+def test_another_child_frame_is_refused_by_line(write_table) -> None:
+    """Two transforms in one table are no motion."""
+    children = ["tool", "tool", "camera"]
+    poses = list(zip(children, POSES, strict=False))
+    named = [[k, "map", child, *pose] for k, (child, pose) in enumerate(poses)]
+    echoed = [[k, 0, "map", child, *pose] for k, (child, pose) in enumerate(poses)]
+    header = "t,frame_id,child_frame_id,x,y,z,qx,qy,qz,qw"
+
+    messages = [refusal(write_table(named, header)), refusal(write_table(echoed))]
+
+    for line, message in zip((4, 3), messages, strict=True):
+        expected = f"line {line}: the child frame is camera here, but tool before"
+        assert expected in message
+
+
 @pytest.mark.parametrize("separator", [" ", "\t", "   ", ",", ", ", ";", " ; "])
 def test_commas_semicolons_and_blanks_separate(write_text, separator: str) -> None:
     assert_is_the_table(read_trajectory(write_text(text(separator))))
