@@ -86,7 +86,7 @@ def test_a_changing_frame_is_refused_by_line(write_table) -> None:
     ]
 
     assert re.search(
-        r"line 9, frame_id: the frame is 'odom' here, 'map' before",
+        r"line 9, frame_id: the frame is 'odom' here, but 'map' before",
         refusal(write_table(lines, ECHO)),
     )
 
