@@ -327,7 +327,7 @@ def test_another_program_paused_while_we_connect_is_left_alone(e_series, tmp_pat
 
     assert status == 2, message
     assert "program is paused" in message
-    assert "not touched" in message
+    assert "left running" in message
     try:
         assert e_series.state()["runtime_state"] == "PAUSED"
     finally:
@@ -342,7 +342,7 @@ def test_a_replacing_program_is_named_and_left(e_series, tmp_path):
             status, message = trial.wait_for_end()
 
             assert status == 2
-            assert "not touched" in message
+            assert "left running" in message
             ended_by = trial.summary()["ended_by"]
             assert ended_by["cause"] == "program_replaced"
             assert ended_by["arm_at_rest"] is True

@@ -156,7 +156,7 @@ def test_a_secondary_programs_tool_ends_the_run(call, what, e_series, tmp_path):
         trial.check_rest(tick)
 
     assert status == 2
-    assert f"The {what} of the controller at {e_series.host} was changed to" in message
+    assert f"The {what} of the controller at {e_series.host} was changed from" in message
     assert trial.summary()["ended_by"]["cause"] == "tool_changed"
 
 
