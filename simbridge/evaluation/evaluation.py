@@ -102,6 +102,9 @@ class Evaluation:
     plan: Plan
     log: LogColumns
 
+    def __repr__(self) -> str:
+        return f"<Evaluation of {self.directory.path}: {len(self.log.stamp)} samples>"
+
     @staticmethod
     def of(run: RunDirectory | AnyPath) -> Evaluation:
         """Read a run.

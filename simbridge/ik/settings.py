@@ -153,8 +153,14 @@ def check_solver(name: str) -> None:
         UnknownName: It is neither.
     """
     if name not in SOLVERS and not is_function(name):
-        hint = "Give a function of your own as module:function."
-        raise UnknownName("solver", name, SOLVERS, hint, synonyms=SYNONYMS)
+        raise UnknownName("solver", name, SOLVERS, _function_hint(name), synonyms=SYNONYMS)
+
+
+def _function_hint(name: str) -> str:
+    """Return how a custom function is given, also for a file that was named without one."""
+    if name.endswith(".py"):
+        return f"Give a function in this file as ./{name.removeprefix('./')}:function."
+    return "Give a function of your own as module:function or ./FILE.py:function."
 
 
 def unknown_setting(solver: str, setting: str) -> UnknownName:

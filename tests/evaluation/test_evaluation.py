@@ -60,3 +60,9 @@ def test_the_reference_has_no_contour_error(run: Path) -> None:
     contour = evaluation.contour_of(evaluation.log.stamp, evaluation.reference[:, :3])
 
     np.testing.assert_allclose(contour.distance, 0.0, atol=2e-9)
+
+
+def test_an_evaluation_is_shown_on_one_line(run: Path) -> None:
+    evaluation = Evaluation.of(run)
+
+    assert repr(evaluation) == f"<Evaluation of {run}: {len(evaluation.log.stamp)} samples>"

@@ -10,8 +10,9 @@ import pinocchio as pin
 import pytest
 
 import simbridge
-from simbridge.errors import ForeignSolverError, InvalidParameter
+from simbridge.errors import ForeignSolverError, InvalidParameter, UnknownName
 from simbridge.ik.callable_solver import CallableSolver, load_function
+from simbridge.ik.settings import check_solver
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.run_setup import prepare
@@ -200,7 +201,7 @@ def test_a_method_of_an_object_is_named_too(own_module):
             "importing no_module_for_tests failed with ModuleNotFoundError",
         ),
         ("./no_script.py:step", "file not found"),
-        ("newton", "Give a function of your own as module:function."),
+        ("newton", "Give a function of your own as module:function or ./FILE.py:function."),
         (":newton", "There is no solver ':newton'"),
     ],
 )
@@ -218,3 +219,8 @@ def test_a_function_has_no_settings(cli, own_module):
 
     assert answer.status == 2
     assert "must be left out (got kp)" in answer.message
+
+
+def test_a_file_named_as_solver_needs_its_function():
+    with pytest.raises(UnknownName, match=r"Give a function in this file as \./dls\.py:function\."):
+        check_solver("dls.py")
