@@ -229,7 +229,7 @@ def test_missing_rows_do_not_matter() -> None:
 def test_an_arm_at_rest_shows_no_law() -> None:
     still = np.tile(motion(1), (500, 1))
 
-    with pytest.raises(LawNotFound, match="moved in 0 consecutive cycles"):
+    with pytest.raises(LawNotFound, match="moved in only 0 consecutive cycles"):
         find_servo_law(ServojLaw(H), np.arange(500), still, still, 0.0 * still, 0.0 * still)
 
 
@@ -332,7 +332,7 @@ def test_what_is_not_reported_is_said(on_controller: Any) -> None:
 
     assert check["holds"] is None
     assert check["reason"] == "the controller does not report target_q, target_qd and target_qdd"
-    assert "cannot be said: the controller does not report" in servo_law_sentence(check)
+    assert "the configured one: the controller does not report" in servo_law_sentence(check)
 
 
 def test_a_steady_motion_cannot_tell_lookahead_from_delay(on_controller: Any) -> None:
