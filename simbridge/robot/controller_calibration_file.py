@@ -63,6 +63,19 @@ def is_controller_calibration(path: Path) -> bool:
     return path.suffix.lower() == ".conf" or _DIFFERENCES.search(read_text(path)) is not None
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of a file.
+
+    Attributes:
+        value: Its text to the right of the equals sign.
+        line: Where its name is.
+    """
+
+    value: str
+    line: int
+
+
 def read_controller_calibration(path: Path) -> ControllerCalibration:
     """Read UR's calibration.conf.
 
@@ -70,46 +83,60 @@ def read_controller_calibration(path: Path) -> ControllerCalibration:
         InputFileError: The file cannot be read, a difference is missing or no number, or the
             controller had not finished its calibration; names the entry and its line.
     """
+    entries = _read_entries(path)
+    _check_differences_present(path, entries)
+    _check_finished(path, entries)
+
+    columns = []
+    for column in COLUMNS:
+        name = f"delta_{column}"
+        entry = entries[name]
+        columns.append(_read_numbers(path, entry.value, name=name, line=entry.line))
+    checksum: tuple[int, ...] = ()
+    if "joint_checksum" in entries:
+        entry = entries["joint_checksum"]
+        checksum = _read_checksum(path, entry.value, line=entry.line)
+    return ControllerCalibration(DhTable(*columns), checksum)
+
+
+def _read_entries(path: Path) -> dict[str, _Entry]:
+    """Return the entries of a file by name; refuse a name that occurs twice."""
     text = _COMMENT.sub("", read_text(path))
-    entries: dict[str, str] = {}
-    lines: dict[str, int] = {}
+    entries: dict[str, _Entry] = {}
     for match in _ENTRY.finditer(text):
         name = match[1]
         line = text.count("\n", 0, match.start(1)) + 1
         if name in entries:
             raise InputFileError(path, f"{name} occurs twice", line=line, field=name)
-        entries[name] = match[2].strip()
-        lines[name] = line
+        entries[name] = _Entry(match[2].strip(), line)
+    return entries
 
+
+def _check_differences_present(path: Path, entries: dict[str, _Entry]) -> None:
+    """Refuse a file that lacks the differences of a column."""
     missing = [f"delta_{column}" for column in COLUMNS if f"delta_{column}" not in entries]
-    if missing:
-        verb = "is" if len(missing) == 1 else "are"
-        names = f"{join_words(missing)} {verb} missing"
-        if len(missing) < len(COLUMNS):
-            reason = f"{names} in {WHAT_IT_IS}"
-        else:
-            reason = f"this is not {WHAT_IT_IS}: {names}"
-        raise InputFileError(path, reason, field=missing[0])
+    if not missing:
+        return
+    verb = "is" if len(missing) == 1 else "are"
+    names = f"{join_words(missing)} {verb} missing"
+    if len(missing) < len(COLUMNS):
+        reason = f"{names} in {WHAT_IT_IS}"
+    else:
+        reason = f"this is not {WHAT_IT_IS}: {names}"
+    raise InputFileError(path, reason, field=missing[0])
 
-    status = entries.get("calibration_status", str(LINEARISED))
-    if status != str(LINEARISED):
-        meaning = next((STATUS[code] for code in STATUS if str(code) == status), "unknown")
-        reason = (
-            f"this is {status} ({meaning}): only the differences of a finished calibration, "
-            f"{LINEARISED} ({STATUS[LINEARISED]}), describe the arm"
-        )
-        line = lines["calibration_status"]
-        raise InputFileError(path, reason, line=line, field="calibration_status")
 
-    columns = []
-    for column in COLUMNS:
-        name = f"delta_{column}"
-        columns.append(_read_numbers(path, entries[name], name=name, line=lines[name]))
-    checksum: tuple[int, ...] = ()
-    if "joint_checksum" in entries:
-        value = entries["joint_checksum"]
-        checksum = _read_checksum(path, value, line=lines["joint_checksum"])
-    return ControllerCalibration(DhTable(*columns), checksum)
+def _check_finished(path: Path, entries: dict[str, _Entry]) -> None:
+    """Refuse the differences of a calibration that the controller had not finished."""
+    entry = entries.get("calibration_status")
+    if entry is None or entry.value == str(LINEARISED):
+        return
+    meaning = next((STATUS[code] for code in STATUS if str(code) == entry.value), "unknown")
+    reason = (
+        f"this is {entry.value} ({meaning}): only the differences of a finished calibration, "
+        f"{LINEARISED} ({STATUS[LINEARISED]}), describe the arm"
+    )
+    raise InputFileError(path, reason, line=entry.line, field="calibration_status")
 
 
 def add_to_nominal(path: Path, calibration: ControllerCalibration, robot: Robot) -> DhTable:
