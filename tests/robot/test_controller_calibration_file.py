@@ -112,7 +112,9 @@ def test_an_entry_that_is_there_twice_is_refused(tmp_path) -> None:
 
 
 def test_another_models_differences_name_the_model(tmp_path) -> None:
-    with pytest.raises(InputFileError, match=r"states differences.*It matches a ur10 or a ur10e: "):
+    models = "a ur10 or a ur10e or a ur12e"
+
+    with pytest.raises(InputFileError, match=f"states differences.*It matches {models}: "):
         with_kinematics(load_robot("ur3e"), written(tmp_path))
 
 

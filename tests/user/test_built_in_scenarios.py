@@ -24,7 +24,7 @@ IN_SPACE_ONLY = [
 
 
 @pytest.mark.parametrize("scenario", NAMES)
-@pytest.mark.parametrize("robot", ["ur10", "ur3e"])
+@pytest.mark.parametrize("robot", ["ur10", "ur3e", "ur8long"])
 def test_the_plan_of_every_scenario_passes_its_check(robot, scenario):
     # A small arm's own 2 ms would only take longer.
     prepared = prepare(scenario, robot=robot, options=Options(period=0.008))
