@@ -249,7 +249,7 @@ def test_unreadable_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("home", "reason"),
     [
-        ([0.0] * 5, "used: 6 joint positions are needed; got 5"),
+        ([0.0] * 5, "used: 6 joint positions are needed, but 5 were given"),
         (
             [0.0, 0.0, 4.0, 0.0, 0.0, 0.0],
             r"home\[2\]: 4.0 is outside the range of elbow_joint, -3.141592654 to 3.1",
@@ -268,7 +268,7 @@ def test_a_home_given_at_loading_replaces_the_files():
 
 def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UnknownName, match="Did you mean 'ur10e'") as caught:
-        load_robot("ur10-e")
+        load_robot("ur10ee")
 
     assert caught.value.known == tuple(robot_files())
     assert "./arm.urdf" in str(caught.value)
