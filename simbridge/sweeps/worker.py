@@ -168,15 +168,25 @@ def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """
     figures: dict[str, float] = {}
     for name, value in tree.items():
-        path = prefix + name
         if name == "schema_version":
             continue
+        path = prefix + name
         if isinstance(value, Mapping):
             figures |= figures_of(value, f"{path}.")
-        elif isinstance(value, (list, tuple)):
-            magnitudes = [abs(item) for item in value if isinstance(item, (int, float))]
-            if magnitudes and len(magnitudes) == len(value):
-                figures[path] = max(magnitudes)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            figures[path] = value
+            continue
+        figure = _figure_of(value)
+        if figure is not None:
+            figures[path] = figure
     return figures
+
+
+def _figure_of(value: Any) -> float | None:
+    """Return a number, or the largest absolute value of a list of numbers; None for all else."""
+    if isinstance(value, (list, tuple)):
+        magnitudes = [abs(item) for item in value if isinstance(item, (int, float))]
+        if magnitudes and len(magnitudes) == len(value):
+            return max(magnitudes)
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    return None
