@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
 
 from simbridge.emulator.state import MAX_QUANTITY
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
 
 # Characters that an error shows of a value.
 MAX_SHOWN_CHARACTERS = 100
@@ -108,7 +108,8 @@ class Settings:
 
         Raises:
             UnknownName: There is no such setting.
-            InvalidParameter: A value is of another type, or not one of those possible.
+            InvalidChoice: A value is not among the few that its setting accepts.
+            InvalidParameter: A value is of another type.
         """
         types = get_type_hints(type(self))
         settings = asdict(self)
@@ -118,6 +119,9 @@ class Settings:
             try:
                 settings[name] = msgspec.convert(value, types[name])
             except msgspec.ValidationError:
+                if get_origin(types[name]) is Literal:
+                    choice = str(value)[:MAX_SHOWN_CHARACTERS]
+                    raise InvalidChoice(name, choice, get_args(types[name])) from None
                 needed = f"a value of {types[name]}".replace("typing.", "")
                 raise InvalidParameter(name, _shown(value), needed) from None
         return Settings(**settings)

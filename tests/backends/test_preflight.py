@@ -143,7 +143,7 @@ def test_a_payload_is_compared_although_it_was_unknown():
     rounded = facts_with_state(payload=1.503, payload_cog=(0.0, 0.0005, 0.05))
     preflight.check_unchanged(rounded, FACTS)
 
-    with pytest.raises(ArmChanged, match=r"payload .* is 1\.5 kg, and unknown was expected"):
+    with pytest.raises(ArmChanged, match=r"payload .* is 1\.5 kg, but unknown was expected"):
         preflight.check_unchanged(FACTS, unknown)
 
 

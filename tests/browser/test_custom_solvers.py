@@ -53,7 +53,7 @@ def test_a_missing_function_is_refused_at_the_start(solver):
     with pytest.raises(UnknownName, match="no function 'hole'"):
         setup_with("./robot_ik.py:hole")
 
-    with pytest.raises(ForeignSolverError, match="no such file"):
+    with pytest.raises(ForeignSolverError, match="file not found"):
         setup_with("pseudoinverse", "./none.py:make")
 
 

@@ -101,7 +101,7 @@ def test_one_ended_arm_ends_all(arms):
         control.sendall(b'{"do": "kill"}\n')
 
     assert process.wait(30.0) == 9
-    assert f"The arm on {SECOND} has ended with status 9" in log.read_text()
+    assert f"The arm on {SECOND} exited with status 9" in log.read_text()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((FIRST, 29999))
 

@@ -13,7 +13,7 @@ from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import profile
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
 from simbridge.robot import load_robot
 
 
@@ -40,7 +40,7 @@ def test_an_unknown_setting_is_refused_with_the_names_of_all():
 
 
 def test_impossible_value_is_refused_with_choices():
-    with pytest.raises(InvalidParameter, match=r"on_protective_stop is 'explode'.*'pause', 'stop'"):
+    with pytest.raises(InvalidChoice, match="must be pause or stop; got 'explode'"):
         Settings().changed({"on_protective_stop": "explode"})
 
 

@@ -248,8 +248,8 @@ def test_printed_report_explains_its_axes(open_page):
 
     page.emulate_media(media="print")
 
-    assert page.get_by_text("Logarithmic axes: a division is a factor of ten.").is_visible()
-    assert page.get_by_text("A limit that is too far away to be drawn").is_visible()
+    assert page.get_by_text("Logarithmic axes: each division is a factor of ten.").is_visible()
+    assert page.get_by_text("A limit outside the plotted range is stated").is_visible()
 
 
 @pytest.mark.parametrize(

@@ -310,7 +310,10 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
         ).first
         field.fill("-0.4")
         field.press("Enter")
-        wait_for(lambda: f"velocity limit: {JOINT}" in page.text, "the joint that limits the arm")
+        wait_for(
+            lambda: f"{JOINT} is at its velocity limit" in page.text,
+            "the joint that limits the arm",
+        )
 
         # A scenario that is played, one that fails, one that collides, and a run that is not there.
         page.page.get_by_role("tab", name="Scenario").click()
