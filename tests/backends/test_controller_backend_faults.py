@@ -180,6 +180,7 @@ def test_a_long_frozen_controller_ends_the_run(e_series, tmp_path):
 def test_a_killed_controllers_states_are_logged(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
+        trial.wait_until_logged()
 
         killed_at = time.monotonic()
         trial.controller.kill()
@@ -195,6 +196,7 @@ def test_a_killed_controllers_states_are_logged(e_series, tmp_path):
 def test_a_killed_parents_arm_stops(e_series, tmp_path):
     with ProcessTrial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
+        trial.wait_until_logged()
 
         trial.signal(signal.SIGKILL)
         tick = trial.tick()

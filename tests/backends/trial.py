@@ -204,6 +204,10 @@ class Trial:
         """Wait until the plan has been streamed for more than half a second."""
         self.wait_until_moving(WELL_UNDER_WAY)
 
+    def wait_until_logged(self) -> None:
+        """Wait until the first chunk of samples is in the log's file."""
+        self._wait_for(lambda: len(RunDirectory.open(self.out).log().index), "logged sample")
+
     def tick(self) -> int:
         """Return the controller's current tick."""
         return int(self.controller.state()["tick"])
