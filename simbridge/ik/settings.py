@@ -159,7 +159,8 @@ def check_solver(name: str) -> None:
 def _function_hint(name: str) -> str:
     """Return how a custom function is given, also for a file that was named without one."""
     if name.endswith(".py"):
-        return f"Give a function in this file as ./{name.removeprefix('./')}:function."
+        path = name if name.startswith(("/", ".")) else f"./{name}"
+        return f"Give a function in this file as {path}:function."
     return "Give a function of your own as module:function or ./FILE.py:function."
 
 

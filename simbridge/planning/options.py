@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, Literal, get_type_hints
@@ -560,12 +560,16 @@ def _choices() -> dict[str, tuple[str, ...]]:
     return choices
 
 
-def options_by_name(options: Options | None, choices: Mapping[str, Any]) -> Options:
+def options_by_name(
+    options: Options | None, choices: Mapping[str, Any], other_keywords: Iterable[str] = ()
+) -> Options:
     """Return options with some of them given by name, as keyword arguments of a public function.
 
     Args:
         options: The options to change; None for the defaults.
         choices: Values by the names of the fields of `Options`.
+        other_keywords: The function's other keyword arguments, one of which an unknown name may be
+            meant for.
 
     Raises:
         UnknownName: There is no such option.
@@ -574,5 +578,5 @@ def options_by_name(options: Options | None, choices: Mapping[str, Any]) -> Opti
     known = [item.name for item in fields(Options)]
     for name in choices:
         if name not in known:
-            raise UnknownName("option", name, known, where="of a run")
+            raise UnknownName("option", name, [*other_keywords, *known], where="of a run")
     return Options(**choices) if options is None else replace(options, **choices)

@@ -46,6 +46,8 @@ if TYPE_CHECKING:  # only a type checker reads them
 
 # The log of a longer run, s, has no MCAP index, which would be a third of it.
 MAX_INDEXED_DURATION = 600.0
+# Keyword arguments of `run` that are not options.
+RUN_KEYWORDS = ("robot", "solver", "backend", "out", "options", "progress", "ask")
 
 Progress = Callable[[ArmState], None]
 
@@ -117,7 +119,7 @@ def run(  # noqa: PLR0913 (a public call, by keyword)
         scenario,
         robot=robot,
         solver=solver,
-        options=options_by_name(options, choices),
+        options=options_by_name(options, choices, RUN_KEYWORDS),
         backend=backend,
     )
     return execute(prepared, out=out, progress=progress, ask=ask)

@@ -74,6 +74,11 @@ def test_an_unknown_option_is_refused_with_the_nearest():
         simbridge.run(SMALL, servo_gian=300.0)
 
 
+def test_a_misspelt_argument_is_answered_with_its_name():
+    with pytest.raises(UnknownName, match="Did you mean 'robot'"):
+        simbridge.run(SMALL, robt="ur5e")
+
+
 def test_what_is_no_solver_is_refused():
     with pytest.raises(InvalidParameter, match="factory"):
         simbridge.run(SMALL, solver=3)
