@@ -41,7 +41,7 @@ class ToolMotion(NamedTuple):
     speed: float
 
 
-class ToolWatch:
+class ToolMotionWatch:
     """Measures how fast the tool moves, from its positions.
 
     Args:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from simbridge.cli import terminal
 from simbridge.cli.flags import TeleopFlags
 from simbridge.cli.option_flags import options_from_flags
-from simbridge.cli.status_line import StatusLine, ToolWatch, status_line
+from simbridge.cli.status_line import StatusLine, ToolMotionWatch, status_line
 from simbridge.cli.view_command import has_desktop
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import load_function
@@ -58,7 +58,7 @@ def teleop(flags: TeleopFlags) -> int:
             with session:
                 if flags.view:
                     _open_view(resources, session, session_options, line)
-                watch = ToolWatch()
+                watch = ToolMotionWatch()
 
                 def show(status: LiveStatus) -> None:
                     line.show(status, watch.look(session.tool.translation))

@@ -352,7 +352,7 @@ def _refuse_mimic(joint: Element) -> None:
         )
 
 
-class Limits(NamedTuple):
+class UrdfLimits(NamedTuple):
     """The limits of a joint: rad, rad/s and N m, or m, m/s and N.
 
     Attributes:
@@ -369,10 +369,10 @@ class Limits(NamedTuple):
 
 
 # Stands for limits of a file that is refused once everything is read.
-UNREADABLE = Limits(-math.inf, math.inf, math.nan, math.nan)
+UNREADABLE = UrdfLimits(-math.inf, math.inf, math.nan, math.nan)
 
 
-def _read_limits(joint: Element, faults: FileFaults) -> Limits:
+def _read_limits(joint: Element, faults: FileFaults) -> UrdfLimits:
     """Read the limits of a movable joint.
 
     Args:
@@ -421,4 +421,4 @@ def _read_limits(joint: Element, faults: FileFaults) -> Limits:
                 f"a limit of {values} does not let the joint {quoted(joint.name)} move",
                 " and ".join(unusable),
             )
-    return Limits(low, high, velocity, effort)
+    return UrdfLimits(low, high, velocity, effort)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 
-class Quantity(NamedTuple):
+class CauseQuantity(NamedTuple):
     """The quantity that the value of a cause measures.
 
     Attributes:
@@ -23,47 +23,47 @@ class Quantity(NamedTuple):
 
 
 # Kind of a cause -> what its value measures; None for a kind without a value.
-QUANTITIES: dict[str, Quantity | None] = {
+QUANTITIES: dict[str, CauseQuantity | None] = {
     # Fraction of the joint's limit.
-    "joint_velocity": Quantity("", "{:.2f}"),
+    "joint_velocity": CauseQuantity("", "{:.2f}"),
     # Largest acceleration of a joint.
-    "acceleration": Quantity("rad/s^2", "{:.1f} rad/s²"),
+    "acceleration": CauseQuantity("rad/s^2", "{:.1f} rad/s²"),
     # Room to the end of the joint's range.
-    "joint_limit": Quantity("rad", "{:.3f} rad"),
-    "tool_speed": Quantity("m/s", "{:.2f} m/s"),
+    "joint_limit": CauseQuantity("rad", "{:.3f} rad"),
+    "tool_speed": CauseQuantity("m/s", "{:.2f} m/s"),
     # Smallest singular value of the Jacobian, whose rows are in m and rad.
-    "singularity": Quantity("", "{:.3f}", symbol="sigma"),
+    "singularity": CauseQuantity("", "{:.3f}", symbol="sigma"),
     # Distance between the two bodies.
-    "obstacle": Quantity("m", "{:.0f} mm", 1e3),
+    "obstacle": CauseQuantity("m", "{:.0f} mm", 1e3),
     # Distance of the target from the nearest pose in reach.
-    "reach": Quantity("m", "{:.0f} mm", 1e3),
-    "reach_turn": Quantity("rad", "{:.2f} rad"),
+    "reach": CauseQuantity("m", "{:.0f} mm", 1e3),
+    "reach_turn": CauseQuantity("rad", "{:.2f} rad"),
     # Distance of the target from the solver's solution, which still comes nearer.
-    "solver_lag": Quantity("m", "{:.0f} mm", 1e3),
-    "solver_lag_turn": Quantity("rad", "{:.2f} rad"),
+    "solver_lag": CauseQuantity("m", "{:.0f} mm", 1e3),
+    "solver_lag_turn": CauseQuantity("rad", "{:.2f} rad"),
     # Fraction of the limits that is used after a stall until the arm has caught up.
-    "catching_up": Quantity("", "{:.2f}"),
+    "catching_up": CauseQuantity("", "{:.2f}"),
     # Time since the newest input.
-    "stale": Quantity("s", "{:.2f} s"),
+    "stale": CauseQuantity("s", "{:.2f} s"),
     # Distance and angle from the arm of a source that came back after a stall.
-    "engage_again": Quantity("m", "{:.0f} mm", 1e3),
-    "engage_again_turn": Quantity("rad", "{:.2f} rad"),
+    "engage_again": CauseQuantity("m", "{:.0f} mm", 1e3),
+    "engage_again_turn": CauseQuantity("rad", "{:.2f} rad"),
     # Distance and angle of a rejected input from the one before.
-    "max_jump": Quantity("m", "{:.0f} mm", 1e3),
-    "max_turn": Quantity("rad", "{:.2f} rad"),
+    "max_jump": CauseQuantity("m", "{:.0f} mm", 1e3),
+    "max_turn": CauseQuantity("rad", "{:.2f} rad"),
     # Duration of the solver's last step.
-    "solver": Quantity("s", "{:.1f} ms", 1e3),
+    "solver": CauseQuantity("s", "{:.1f} ms", 1e3),
     # Fractions of full speed.
-    "speed_slider": Quantity("", "{:.2f}"),
-    "late_commands": Quantity("", "{:.2f}"),
+    "speed_slider": CauseQuantity("", "{:.2f}"),
+    "late_commands": CauseQuantity("", "{:.2f}"),
     # The controller's payload, where it differs from that at the beginning of the session.
-    "payload": Quantity("kg", "{:.2f} kg"),
+    "payload": CauseQuantity("kg", "{:.2f} kg"),
     "not_engaged": None,
     "halted": None,
     "disengaged": None,
     "paused": None,
     # Time since the loop began its last period.
-    "loop": Quantity("s", "{:.2f} s"),
+    "loop": CauseQuantity("s", "{:.2f} s"),
 }
 KINDS = tuple(QUANTITIES)
 # The most causes that are recorded of a period: the strongest ones.

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from simbridge.cli.status_line import StatusLine, ToolMotion, ToolWatch, status_text
+from simbridge.cli.status_line import StatusLine, ToolMotion, ToolMotionWatch, status_text
 from simbridge.console import Terminal
 from simbridge.planning.options import Options
 from simbridge.sessions.causes import LiveCause
@@ -521,7 +521,7 @@ def test_the_line_shows_the_tool_where_it_fits(columns, shown):
 
 def test_the_speed_is_measured_over_an_interval():
     clock = Clock()
-    watch = ToolWatch(clock)
+    watch = ToolMotionWatch(clock)
     speeds = []
     for k in range(30):
         speeds.append(watch.look(np.array([0.002 * k, 0.0, 0.0])).speed)

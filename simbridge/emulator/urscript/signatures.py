@@ -20,7 +20,7 @@ _PARAMETER = re.compile(r"([\w|]+)(?:=(p?\[[^]]*\]|[^,]+))?")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ScriptParameter:
     """A parameter of a function.
 
     Attributes:
@@ -49,7 +49,7 @@ class Signature:
         any_keywords: Whether further arguments by name are accepted.
     """
 
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ScriptParameter, ...] = ()
     any_positions: bool = False
     any_keywords: bool = False
 
@@ -58,7 +58,7 @@ class Signature:
         parameter = self._find(keyword)
         return keyword if parameter is None else parameter.name
 
-    def _find(self, keyword: str) -> Parameter | None:
+    def _find(self, keyword: str) -> ScriptParameter | None:
         """Return the parameter with a keyword; None if there is none."""
         for parameter in self.parameters:
             if keyword in parameter.names:
@@ -121,7 +121,7 @@ def _signature_of(parameters: str) -> Signature:
         return Signature(any_keywords=True)
     return Signature(
         tuple(
-            Parameter(tuple(names.split("|")), default or None)
+            ScriptParameter(tuple(names.split("|")), default or None)
             for names, default in _PARAMETER.findall(parameters)
         )
     )
@@ -138,7 +138,7 @@ def signature_of_method(method: Callable[..., Any]) -> Signature:
     ]
     return Signature(
         tuple(
-            Parameter(
+            ScriptParameter(
                 (parameter.name,),
                 None if parameter.default is inspect.Parameter.empty else "...",
             )
@@ -157,7 +157,8 @@ def signature_of_definition(parameters: Iterable[tuple[str, bool]]) -> Signature
     """
     return Signature(
         tuple(
-            Parameter((name,), "..." if has_default else None) for name, has_default in parameters
+            ScriptParameter((name,), "..." if has_default else None)
+            for name, has_default in parameters
         )
     )
 

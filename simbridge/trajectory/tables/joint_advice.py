@@ -17,9 +17,9 @@ from simbridge.trajectory.tables.joint_columns import (
     find_foreign_joints,
 )
 from simbridge.trajectory.tables.pose_advice import (
+    FlaggedReading,
     KnownColumns,
     Part,
-    Reading,
     complete_readings,
     join_readings,
 )
@@ -108,7 +108,7 @@ def advise_joints(header: Header, arm: ArmJoints | None, known: KnownColumns) ->
     )
 
 
-def joint_readings(header: Header, arm: ArmJoints, known: KnownColumns) -> list[Reading]:
+def joint_readings(header: Header, arm: ArmJoints, known: KnownColumns) -> list[FlaggedReading]:
     """Return the flags that read columns as the joints of an arm, in the order of the file."""
     sets = find_joint_sets(header.names, len(arm.names))
     foreign = find_foreign_joints(header.names)
@@ -120,7 +120,7 @@ def joint_readings(header: Header, arm: ArmJoints, known: KnownColumns) -> list[
 
 def readings_of_sets(
     header: Header, known: KnownColumns, sets: Sequence[Sequence[int]]
-) -> list[Reading]:
+) -> list[FlaggedReading]:
     """Return the flags that read sets of columns as joints, each from the base.
 
     Args:

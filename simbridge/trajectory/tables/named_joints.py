@@ -17,8 +17,8 @@ from simbridge.trajectory.tables.joint_columns import (
 )
 from simbridge.trajectory.tables.named_columns import pose_columns_of, time_columns, unit_of
 from simbridge.trajectory.tables.pose_advice import (
+    FlaggedReading,
     KnownColumns,
-    Reading,
     join_readings,
     time_parts,
 )
@@ -187,7 +187,7 @@ def _time_indices(
     chosen = {}
     if choice.names_joints:
         chosen = dict(zip(joint_roles(len(joints)), joints, strict=True))
-    flags = [Reading(time.label, header.flag({**time.columns, **chosen})) for time in times]
+    flags = [FlaggedReading(time.label, header.flag({**time.columns, **chosen})) for time in times]
     names = quoted_list(name.strip() for name in header.names)
     if not flags:
         header.refuse(

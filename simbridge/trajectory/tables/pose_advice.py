@@ -24,7 +24,7 @@ MAX_FLAGS = 6
 MAX_FURTHER_NAMES = 20
 
 
-class Reading(NamedTuple):
+class FlaggedReading(NamedTuple):
     """A way to read a table.
 
     Attributes:
@@ -65,7 +65,7 @@ class Part(NamedTuple):
     columns: dict[str, int]
 
 
-def find_readings(header: Header, known: KnownColumns) -> list[Reading]:
+def find_readings(header: Header, known: KnownColumns) -> list[FlaggedReading]:
     """Find the ways in which a table of poses may be read; none if its names show no whole pose.
 
     Args:
@@ -81,7 +81,9 @@ def find_readings(header: Header, known: KnownColumns) -> list[Reading]:
     return complete_readings(header, known, whole)
 
 
-def complete_readings(header: Header, known: KnownColumns, parts: Sequence[Part]) -> list[Reading]:
+def complete_readings(
+    header: Header, known: KnownColumns, parts: Sequence[Part]
+) -> list[FlaggedReading]:
     """Return the flags of alternatives, each with the time if that is not known.
 
     Args:
@@ -102,7 +104,7 @@ def complete_readings(header: Header, known: KnownColumns, parts: Sequence[Part]
             if len(missing) > 1:
                 labels.append(time.label)
             flags = _flags_of(header, known, {**time.columns, **part.columns})
-            readings.append(Reading(", ".join(labels), flags))
+            readings.append(FlaggedReading(", ".join(labels), flags))
     return readings
 
 
@@ -121,7 +123,7 @@ def _in_order(columns: Mapping[str, int]) -> dict[str, int]:
     return {role: columns[role] for role in roles if role in columns}
 
 
-def join_readings(readings: Sequence[Reading]) -> str:
+def join_readings(readings: Sequence[FlaggedReading]) -> str:
     """Return the flags of readings in a sentence, and how many more there are."""
     if len(readings) == 1:
         return readings[0].flag
