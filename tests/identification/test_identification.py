@@ -99,7 +99,7 @@ def test_noise_has_no_lag():
 
     with pytest.raises(NotIdentified, match="no joint moves faster"):
         fit_joint_servo(q, 0.001 * qd, q + random.normal(scale=1e-4, size=q.shape))
-    with pytest.raises(NotIdentified, match="only determined to"):
+    with pytest.raises(NotIdentified, match="the lag only to within"):
         fit_joint_servo(q, qd, q + random.normal(scale=0.1, size=q.shape))
 
 
