@@ -619,7 +619,7 @@ def test_skewed_or_apart_axes_are_refused():
         (1, pin.SE3(np.eye(3), np.array([1e-4, 0.0, 0.0])), "do not meet"),
         (4, pin.SE3(pin.utils.rotate("x", 1e-4), np.zeros(3)), "right angle"),
         (2, pin.SE3(pin.utils.rotate("x", 1e-4), np.zeros(3)), "not parallel"),
-        (2, pin.SE3(np.eye(3), -UR10.joints[2].placement.translation), "one line"),
+        (2, pin.SE3(np.eye(3), -UR10.joints[2].placement.translation), "coincide"),
     ):
         with pytest.raises(NoClosedForm, match=reason):
             ClosedForm(moved(i, by))
