@@ -100,7 +100,7 @@ def _ur_arm(robot: Robot) -> ClosedFormArm:
     wrist = _crossing_axes(chain[4], 1.0, robot.name, names[3:5])
     last = _crossing_axes(chain[5], -1.0, robot.name, names[4:6])
     if min(upper.a, fore.a) < ON_AXIS:
-        reason = f"of the axes of {names[1]}, {names[2]} and {names[3]} two coincide"
+        reason = f"two of the axes of {names[1]}, {names[2]} and {names[3]} coincide"
         raise NoClosedForm(robot.name, reason)
 
     # A joint angle of the table has a part before and a part behind the joint.

@@ -101,7 +101,9 @@ def test_page_fits_laptop_and_phone(browser, live_run, width):
 
     page.goto((live_run / "report.html").as_uri())
 
-    drawings = [drawing for drawing in page.locator("#session svg").all() if drawing.is_visible()]
+    visible_drawings = page.locator("#session svg >> visible=true")
+    visible_drawings.nth(1).wait_for()
+    drawings = visible_drawings.all()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert len(drawings) == 2
     for drawing in drawings:

@@ -236,7 +236,7 @@ def test_byte_order_marks_are_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("home", "reason"),
     [
-        ([0.0] * 4, "5 joint positions are needed; got 4"),
+        ([0.0] * 4, "5 joint positions are needed, but 4 were given"),
         ([0.0, 1.5, 0.0, 0.0, 0.0], "1.5 is outside the range of minus_y, -2.0 to 1.0"),
         ([0.0, float("nan"), 0.0, 0.0, 0.0], "nan is outside the range of minus_y"),
         ([float("inf"), 0.0, 0.0, 0.0, 0.0], "inf is outside the range of without_axis"),
