@@ -186,8 +186,8 @@ class RecordedSession:
         if is_function(name):
             return name
         needed = (
-            f"given (--solver): that of {self.path} was an object of a program, and cannot be made "
-            "again"
+            f"given with --solver: that of {self.path} was an object of a program, and cannot be "
+            "made again"
         )
         raise InvalidParameter("solver", name, needed)
 

@@ -235,7 +235,7 @@ def test_a_solver_object_has_to_be_passed_again(tmp_path: Path) -> None:
         session.wait(0.1)
 
     with pytest.raises(
-        InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"
+        InvalidParameter, match=r"given with --solver .*: that of .* was an object of a program"
     ):
         prepare(out)
     assert prepare(out, solver="pseudoinverse").solver.name == "pseudoinverse"
