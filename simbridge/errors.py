@@ -112,18 +112,21 @@ class Refusal(SimbridgeError):
 # Choices that do not exist or cannot be used.
 
 
-def nearest_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
+def nearest_names(
+    name: str, known: Iterable[str], count: int = 1, *, likeness: float = MIN_LIKENESS
+) -> list[str]:
     """Return the known names that are spelled like a name, the nearest first.
 
     Args:
         name: The name as it was given.
         known: The names that exist.
         count: Number of names that are returned at most.
+        likeness: How like the name they must be at least, from 0 to 1 for the same spelling.
     """
     # Comparing takes time with the product of the lengths.
     if len(name) > LONGEST_QUOTE:
         return []
-    return difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=MIN_LIKENESS)
+    return difflib.get_close_matches(name, sorted(set(known)), n=count, cutoff=likeness)
 
 
 def suggest(name: str, known: Iterable[str], synonyms: Mapping[str, str] = NO_SYNONYMS) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -26,6 +27,23 @@ class Description(NamedTuple):
     file: Path
     packages: dict[str, Path]
     arguments: dict[str, str]
+
+
+def description_name(name: str) -> str | None:
+    """Return NAME_description for the name of an arm.
+
+    Args:
+        name: As the user gave it, such as "panda" or "Panda".
+
+    Returns:
+        None if robot_descriptions has none of that name, or is not installed.
+    """
+    words = re.split(r"[\s_-]+", name.strip().lower())
+    description = "_".join([*words, "description"])
+    if not description.isidentifier() or importlib.util.find_spec("robot_descriptions") is None:
+        return None
+    is_known = importlib.util.find_spec(f"robot_descriptions.{description}") is not None
+    return description if is_known else None
 
 
 def find_description(name: str) -> Description:

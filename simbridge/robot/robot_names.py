@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from simbridge.errors import UnknownName, find_nearest, nearest_names
+from simbridge.errors import UnknownName, nearest_names
 from simbridge.quoting import quoted
+from simbridge.robot.robot_descriptions import description_name
 
 # UR's arms of which too little is published for a file.
 G_SERIES = ("UR10g-1750", "UR17g-1300", "UR18g-950")
@@ -26,6 +27,8 @@ OTHER_SERIES = ("urseries", "cobot", "robot")
 UR_NAME = re.compile(r"ur(\d*)(.*)")
 # Short forms of the letters after the number.
 LETTERS = {"l": "long"}
+# How like the name of another maker's arm a name must be (0 to 1): "planr" is, "panda" is not.
+MIN_ROBOT_LIKENESS = 0.7
 
 CUSTOM_HINT = (
     "Give an arm of your own by its path, such as ./arm.urdf or ./arm.toml, and one from "
@@ -60,7 +63,8 @@ def unknown_robot(name: str, files: Mapping[str, Path]) -> UnknownName:
     """
     reason = _g_series_reason(name)
     if reason is None:
-        candidates = similar_robots(name, list(files))
+        description = description_name(name)
+        candidates = [description] if description else similar_robots(name, list(files))
         alternatives = " or ".join(map(quoted, candidates))
         reason = f"Did you mean {alternatives}?" if candidates else ""
     return UnknownName("robot", name, files, CUSTOM_HINT, advice=reason)
@@ -102,8 +106,7 @@ def similar_robots(name: str, known: list[str]) -> list[str]:
         return []
 
     others = [candidate for candidate in known if not UR_NAME.fullmatch(candidate)]
-    nearest = find_nearest(name, others)
-    return [] if nearest is None else [nearest]
+    return nearest_names(plain, others, likeness=MIN_ROBOT_LIKENESS)
 
 
 def _without_series(plain: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 from simbridge import load_robot
@@ -69,11 +71,26 @@ def test_a_spelling_of_two_files_means_neither(tmp_path):
         ("ru3", ["ur3", "ur3e"]),
         ("planer2r", ["planar2r"]),
         ("planar", ["planar3r"]),
+        # Another maker's arm.
+        ("panda", []),
     ],
 )
 def test_the_same_number_is_suggested(name, robots):
     assert find_robot(name, FILES) is None
     assert sorted(similar_robots(name, list(FILES))) == robots
+
+
+@pytest.mark.parametrize("name", ["panda", "Panda", "PANDA "])
+def test_an_arm_of_robot_descriptions_is_suggested(name):
+    pytest.importorskip("robot_descriptions")
+
+    assert "Did you mean 'panda_description'?" in str(unknown_robot(name, FILES))
+
+
+def test_without_robot_descriptions_none_is_suggested(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    assert "Did you mean" not in str(unknown_robot("panda", FILES))
 
 
 @pytest.mark.parametrize("name", ["ur6", "ur100e", "ur", "urx", "UR 1", "ur1oe", "UR e-Series"])
