@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import pkgutil
 import signal
 import sys
@@ -45,6 +46,7 @@ from simbridge.errors import (
     UnknownName,
 )
 from simbridge.experiments import EXPERIMENTS
+from simbridge.quoting import shell_quoted
 from simbridge.running.signals import end_on_signals, heed_interrupts, signal_number
 
 # The system's reasons why nothing more can be written.
@@ -110,6 +112,7 @@ def _carry_out(arguments: list[str]) -> int:
         try:
             _refuse_bare_xacro_arguments(arguments)
             _check_command(arguments)
+            _refuse_flags_of_run(arguments)
             flags = _parse(command_type(arguments), arguments or ["--help"])
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
@@ -154,6 +157,58 @@ def _check_command(arguments: Sequence[str]) -> None:
         raise UnknownName("command", words[0], COMMANDS)
     if len(words) > 1 and words[0] == "experiment" and words[1] not in EXPERIMENTS:
         raise UnknownName("experiment", words[1], EXPERIMENTS)
+
+
+def _refuse_flags_of_run(arguments: Sequence[str]) -> None:
+    """Refuse a flag of `run` given to `sweep`, which takes it as a value of --grid.
+
+    Args:
+        arguments: The command line.
+
+    Raises:
+        InvalidParameter: Names the --grid for such a flag.
+    """
+    if arguments[:1] != ["sweep"]:
+        return
+    # Numpy, which a sweep needs anyway.
+    from simbridge.sweeps.parameters import parameters  # noqa: PLC0415
+
+    known = parameters()
+    for position, argument in enumerate(arguments):
+        flag, equals, value = argument.partition("=")
+        name = flag.removeprefix("--").replace("_", "-")
+        if not flag.startswith("--") or name not in known:
+            continue
+
+        if not equals:
+            is_list = known[name].kind == "numbers"
+            value = " ".join(_flag_values(arguments[position + 1 :], is_list=is_list))
+        assignment = shell_quoted(f"{name}={value or 'A,B,...'}")
+        needed = (
+            f"given as --grid {assignment}: a sweep takes the flags of `simbridge run` as values "
+            "of --grid"
+        )
+        raise InvalidParameter(flag, value or "no value", needed)
+
+
+def _flag_values(arguments: Sequence[str], *, is_list: bool) -> list[str]:
+    """Return the values that follow a flag.
+
+    Args:
+        arguments: The command line after the flag.
+        is_list: Whether the flag takes several numbers; otherwise it takes one value.
+    """
+    if not is_list:
+        return [value for value in arguments[:1] if not value.startswith("--")]
+    return list(itertools.takewhile(_is_number, arguments))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = None) -> int:

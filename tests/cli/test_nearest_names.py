@@ -68,3 +68,20 @@ def test_every_door_names_the_solver_that_is_meant(cli, command):
 
     assert answer.status == 2
     assert "Did you mean 'damped-least-squares'?" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "grid"),
+    [
+        (["--robot", "ur5e"], "robot=ur5e"),
+        (["--robot=ur5e,ur10e"], "robot=ur5e,ur10e"),
+        (["--solver.kp", "5"], "solver.kp=5"),
+        (["--sample_noise", "1", "0.1"], "'sample-noise=1 0.1'"),
+        (["--robot"], "robot=A,B,..."),
+    ],
+)
+def test_a_flag_of_run_is_answered_with_grid(cli, arguments, grid):
+    answer = cli("sweep", "circle", "--plan-only", *arguments)
+
+    assert answer.status == 2
+    assert f"must be given as --grid {grid} (got " in answer.message
