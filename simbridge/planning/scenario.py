@@ -224,8 +224,12 @@ def is_being_loaded(path: str | os.PathLike[str]) -> bool:
 def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Scenario:
     """Read a file of samples or a controller's recording, and place its motion in base_link."""
     if (path / "settings.toml").is_file():
-        repeat = f"`SCENARIO --plan {shell_quoted(path)}` repeats its plan"
-        reason = f"this is the directory of a run, not of a live session; {repeat}"
+        directory = shell_quoted(path)
+        reason = (
+            "this is the directory of a run, not of a live session; "
+            f"`simbridge report {directory}` shows its result, and "
+            f"`simbridge run SCENARIO --plan {directory}` repeats its plan"
+        )
         raise InputFileError(path, reason)
 
     file = _read_motion(path, robot, reading, any_frame=any_frame)

@@ -488,3 +488,11 @@ def test_the_program_ends_without_a_traceback(tmp_path):
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("There is no scenario 'sqare_tracking'.")
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_a_run_in_place_of_a_file_is_answered_with_report(cli, line_run, command):
+    answer = cli(command, line_run)
+
+    assert answer.status == 2
+    assert f"`simbridge report {line_run}` shows its result" in answer.message
