@@ -55,8 +55,21 @@ def runs(flags: RunsFlags) -> int:
     elif entries:
         _show(entries)
     else:
-        print(f"No runs in {folder}.")
+        print(_explain_empty_list(folder, flags.filters))
     return 0
+
+
+def _explain_empty_list(folder: Path, filters: Sequence[str]) -> str:
+    """Return sentences that say where no runs were found.
+
+    Args:
+        folder: The directory of runs, which need not exist.
+        filters: The filters, as the user gave them.
+    """
+    path = folder.absolute()
+    if filters and folder.is_dir():
+        return f"No runs in {path} with {' and '.join(filters)}."
+    return f"No runs in {path}. Name another directory of runs: simbridge runs DIR."
 
 
 def _parse_filter(text: str) -> tuple[str, str]:

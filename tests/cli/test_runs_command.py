@@ -70,7 +70,9 @@ def test_a_list_is_limited(cli, here):
 
 
 def test_nothing_that_matches_is_a_sentence(cli, here):
-    assert cli("runs", "--filter", "robot=none").out == "No runs in runs.\n"
+    answer = cli("runs", "--filter", "robot=none")
+
+    assert answer.out == f"No runs in {here / 'runs'} with robot=none.\n"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,10 @@ def test_before_the_first_run_the_list_is_empty(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = cli("runs")
 
-    assert (answer.status, answer.out) == (0, "No runs in runs.\n")
+    sentence = (
+        f"No runs in {tmp_path / 'runs'}. Name another directory of runs: simbridge runs DIR."
+    )
+    assert (answer.status, answer.out) == (0, f"{sentence}\n")
 
 
 def test_last_without_runs_names_the_folders(cli, tmp_path, monkeypatch):
