@@ -8,7 +8,7 @@ an arm with another number is another arm.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from simbridge.errors import UnknownName, nearest_names
@@ -18,13 +18,13 @@ from simbridge.robot.robot_descriptions import description_name
 # UR's arms of which too little is published for a file.
 G_SERIES = ("UR10g-1750", "UR17g-1300", "UR18g-950")
 
-# Words around the names of UR's arms in data sheets, without blanks and hyphens.
+# Words around the names of UR's arms in data sheets, without blanks and punctuation.
 BRAND = "universalrobots"
 E_SERIES = "eseries"
-CB_SERIES = ("cb3series", "cbseries", "cb3")
+CB_SERIES = ("cb3series", "cbseries", "cb31", "cb3")
 OTHER_SERIES = ("urseries", "cobot", "robot")
-# A name of one of UR's arms: its number, and the letters after it.
-UR_NAME = re.compile(r"ur(\d*)(.*)")
+# The number of one of UR's arms, and what follows it.
+UR_ARM = re.compile(r"ur(\d+)(.*)")
 # Short forms of the letters after the number.
 LETTERS = {"l": "long"}
 # How like the name of another maker's arm a name must be (0 to 1): "planr" is, "panda" is not.
@@ -70,12 +70,18 @@ def unknown_robot(name: str, files: Mapping[str, Path]) -> UnknownName:
     return UnknownName("robot", name, files, CUSTOM_HINT, advice=reason)
 
 
+def _bare_name(name: str) -> str:
+    """Return the letters and digits of a name in lower case, without the maker's name."""
+    return re.sub(r"[\W_]", "", name.lower()).removeprefix(BRAND)
+
+
 def _g_series_reason(name: str) -> str | None:
     """Return why there is no file of an arm of the g-Series; None for any other name."""
-    plain = plain_name(name).removeprefix(BRAND)
+    bare_name = _bare_name(name)
     for title in G_SERIES:
         short_name, _, _ = title.lower().partition("-")
-        if re.fullmatch(rf"{short_name}\d*", plain):
+        # The reach or the series may follow: "UR10g-1750", "UR10 g-Series".
+        if re.search(rf"{short_name}(\d|g?series|cobot|robot|$)", bare_name):
             return (
                 f"The {title} is known, but the data that Universal Robots has published of the "
                 "g-Series is incomplete: there are no kinematics and no joint limits, so robots/ "
@@ -84,7 +90,7 @@ def _g_series_reason(name: str) -> str | None:
     return None
 
 
-def similar_robots(name: str, known: list[str]) -> list[str]:
+def similar_robots(name: str, known: Sequence[str]) -> list[str]:
     """Return the arms that a name may stand for.
 
     Args:
@@ -95,39 +101,62 @@ def similar_robots(name: str, known: list[str]) -> list[str]:
         Known names with the same number, the nearest first; for a name that is not like one of UR's
         and has no number, the nearest one of the other arms.
     """
-    plain = re.sub(r"[\W_]", "", name.lower()).removeprefix(BRAND)
-    base = _without_series(plain)
-    number = re.sub(r"\D", "", base)
+    bare_name = _bare_name(name)
+    ur_arm = UR_ARM.search(bare_name)
+    if ur_arm is not None:
+        return _arms_of_ur(ur_arm[1], ur_arm[2], known)
+
+    number = _digits(bare_name)
     if number:
-        same_number = [candidate for candidate in known if re.sub(r"\D", "", candidate) == number]
-        exact = [candidate for candidate in same_number if candidate in _corrections(plain)]
-        return exact or nearest_names(base, same_number, count=len(known))
-    if UR_NAME.fullmatch(plain):
+        same_number = [candidate for candidate in known if _digits(candidate) == number]
+        return nearest_names(bare_name, same_number, count=len(known))
+    # A name such as "ur" or "urx" says nothing about the payload.
+    if bare_name.startswith("ur"):
         return []
 
-    others = [candidate for candidate in known if not UR_NAME.fullmatch(candidate)]
-    return nearest_names(plain, others, likeness=MIN_ROBOT_LIKENESS)
+    others = [candidate for candidate in known if UR_ARM.match(candidate) is None]
+    return nearest_names(bare_name, others, likeness=MIN_ROBOT_LIKENESS)
 
 
-def _without_series(plain: str) -> str:
-    """Return a plain name without the series that a data sheet puts behind it."""
-    for series in (E_SERIES, *CB_SERIES, *OTHER_SERIES):
-        plain = plain.removesuffix(series)
-    return plain
+def _digits(name: str) -> str:
+    """Return the digits of a name."""
+    return re.sub(r"\D", "", name)
 
 
-def _corrections(plain: str) -> set[str]:
-    """Return what a plain name is once its series and short forms are read as in robots/."""
-    base = _without_series(plain)
-    match = UR_NAME.fullmatch(base)
-    if match is None:
-        return {base}
+def _arms_of_ur(number: str, suffix: str, known: Sequence[str]) -> list[str]:
+    """Return UR's arms with a number.
 
-    number, letters = match.groups()
-    letters = LETTERS.get(letters, letters)
-    if plain.endswith(E_SERIES):
-        return {f"ur{number}e"}
-    # No CB3 arm has letters: such a name contradicts itself.
-    if plain.endswith(CB_SERIES) and letters:
-        return set()
-    return {f"ur{number}{letters}"}
+    Args:
+        number: The number in a name of an arm.
+        suffix: What follows it, such as "e", "cb3" or "robotarm".
+        known: The names in robots/.
+
+    Returns:
+        The only arm that the suffix can mean; else all with the number, first those with which the
+        name begins.
+    """
+    corrected_name = f"ur{number}{_read_suffix(suffix)}"
+    if corrected_name in known:
+        return [corrected_name]
+
+    name = f"ur{number}{suffix}"
+    same_number = []
+    for candidate in known:
+        ur_arm = UR_ARM.match(candidate)
+        if ur_arm is not None and ur_arm[1] == number:
+            same_number.append(candidate)
+    longest_first = sorted(same_number, key=len, reverse=True)
+    return sorted(longest_first, key=lambda candidate: not name.startswith(candidate))
+
+
+def _read_suffix(suffix: str) -> str:
+    """Return what follows an arm's number as robots/ spells it: "e" for "eseries"."""
+    if suffix.endswith(E_SERIES):
+        return "e"
+    # A CB3 arm has no letters: "UR10e CB3" contradicts itself, and means neither arm for certain.
+    if suffix in CB_SERIES:
+        return ""
+
+    for series in OTHER_SERIES:
+        suffix = suffix.removesuffix(series)
+    return LETTERS.get(suffix, suffix)

@@ -54,6 +54,7 @@ def test_a_spelling_of_two_files_means_neither(tmp_path):
         ("ur12", ["ur12e"]),
         ("ur7", ["ur7e"]),
         ("ur8", ["ur8long"]),
+        ("ur8e", ["ur8long"]),
         # As in data sheets and on dashboards.
         ("UR8L", ["ur8long"]),
         ("UR8 L", ["ur8long"]),
@@ -61,6 +62,12 @@ def test_a_spelling_of_two_files_means_neither(tmp_path):
         ("UR10 e-Series", ["ur10e"]),
         ("UR10 CB3", ["ur10"]),
         ("UR-5 (CB3)", ["ur5"]),
+        ("UR10 CB3.1", ["ur10"]),
+        ("UR10 CB2", ["ur10", "ur10e"]),
+        ("UR5 robot arm", ["ur5", "ur5e"]),
+        ("UR8 Long 1750", ["ur8long"]),
+        ("UR10e (1300 mm)", ["ur10", "ur10e"]),
+        ("Universal Robot UR12", ["ur12e"]),
         ("UR10e CB3", ["ur10", "ur10e"]),
         ("Universal Robots UR5e", ["ur5e"]),
         ("Universal-Robots UR20", ["ur20"]),
@@ -93,6 +100,11 @@ def test_without_robot_descriptions_none_is_suggested(monkeypatch):
     assert "Did you mean" not in str(unknown_robot("panda", FILES))
 
 
+def test_the_nearest_spelling_comes_first():
+    assert similar_robots("ur10ee", list(FILES)) == ["ur10e", "ur10"]
+    assert similar_robots("UR5 robot arm", list(FILES)) == ["ur5", "ur5e"]
+
+
 @pytest.mark.parametrize("name", ["ur6", "ur100e", "ur", "urx", "UR 1", "ur1oe", "UR e-Series"])
 def test_no_arm_of_another_payload_is_suggested(name):
     assert similar_robots(name, list(FILES)) == []
@@ -107,6 +119,9 @@ def test_no_arm_of_another_payload_is_suggested(name):
         ("UR10g-1750", "UR10g-1750"),
         ("ur 17g", "UR17g-1300"),
         ("Universal Robots UR18g-950", "UR18g-950"),
+        ("Universal Robots, UR10g (1750)", "UR10g-1750"),
+        ("UR18 g-Series", "UR18g-950"),
+        ("Universal Robot UR10g-1750, 8 kg", "UR10g-1750"),
     ],
 )
 def test_the_g_series_is_refused_with_the_reason(name, title):
