@@ -154,8 +154,8 @@ def _title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
     titles = [arm.title]
     for robot in robots:
         is_same = np.array_equal(robot.placements, arm.placements) and all(
-            link.inertia == other.inertia
-            for link, other in zip(robot.links, arm.links, strict=True)
+            link.inertia == arm_link.inertia
+            for link, arm_link in zip(robot.links, arm.links, strict=True)
         )
         if is_same and robot.title not in titles:
             titles.append(robot.title)

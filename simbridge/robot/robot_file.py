@@ -251,7 +251,7 @@ def _find_body_file(file: TomlFile, like: str) -> TomlFile:
 
     body_file = TomlFile(path)
     if _has_like(body_file):
-        reason = f"{path} has no body of its own, but `like`, too; name the arm that it is like"
+        reason = f"{path} itself refers to another arm with `like`; name that arm here"
         file.refuse("like", reason)
     return body_file
 
