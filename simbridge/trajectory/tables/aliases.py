@@ -55,57 +55,55 @@ class VectorAlias(NamedTuple):
     may_be_torque: bool = False
 
 
-POSITION = VectorKind.POSITION
-QUATERNION = VectorKind.QUATERNION
-ORIENTATION = VectorKind.ORIENTATION
-ROTATION_VECTOR = VectorKind.ROTATION_VECTOR
-ALWAYS = Numbering.ALWAYS
-IN_BRACKETS = Numbering.IN_BRACKETS
-
+# The kinds of which a component w makes a quaternion.
+QUATERNION_KINDS = (VectorKind.QUATERNION, VectorKind.ORIENTATION)
 # The words of an alias at most: "time since start".
 MAX_ALIAS_WORDS = 3
 
 VECTORS = {
     # x y z
-    "": VectorAlias(POSITION, alone=True),
-    "p": VectorAlias(POSITION, IN_BRACKETS),
-    "xyz": VectorAlias(POSITION, IN_BRACKETS),
-    "pos": VectorAlias(POSITION, ALWAYS),
-    "position": VectorAlias(POSITION, ALWAYS),
-    "trans": VectorAlias(POSITION, ALWAYS),
-    "translation": VectorAlias(POSITION, ALWAYS),
-    "location": VectorAlias(POSITION, ALWAYS),
-    "t": VectorAlias(POSITION, may_be_torque=True),
-    "tcp": VectorAlias(POSITION, alone=True, is_clear=False),
-    "tool": VectorAlias(POSITION, alone=True, is_clear=False),
-    "tool0": VectorAlias(POSITION, alone=True, is_clear=False),
-    "flange": VectorAlias(POSITION, alone=True, is_clear=False),
-    "ee": VectorAlias(POSITION, alone=True, is_clear=False),
-    "eef": VectorAlias(POSITION, alone=True, is_clear=False),
-    "endeffector": VectorAlias(POSITION, alone=True, is_clear=False),
-    "pose": VectorAlias(POSITION, alone=True, is_clear=False),
-    "cart": VectorAlias(POSITION, alone=True, is_clear=False),
-    "cartesian": VectorAlias(POSITION, alone=True, is_clear=False),
+    "": VectorAlias(VectorKind.POSITION, alone=True),
+    "p": VectorAlias(VectorKind.POSITION, Numbering.IN_BRACKETS),
+    "xyz": VectorAlias(VectorKind.POSITION, Numbering.IN_BRACKETS),
+    "pos": VectorAlias(VectorKind.POSITION, Numbering.ALWAYS),
+    "position": VectorAlias(VectorKind.POSITION, Numbering.ALWAYS),
+    "trans": VectorAlias(VectorKind.POSITION, Numbering.ALWAYS),
+    "translation": VectorAlias(VectorKind.POSITION, Numbering.ALWAYS),
+    "location": VectorAlias(VectorKind.POSITION, Numbering.ALWAYS),
+    "t": VectorAlias(VectorKind.POSITION, may_be_torque=True),
+    "tcp": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "tool": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "tool0": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "flange": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "ee": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "eef": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "endeffector": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "pose": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "cart": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
+    "cartesian": VectorAlias(VectorKind.POSITION, alone=True, is_clear=False),
     # qx qy qz qw
-    "q": VectorAlias(QUATERNION, ALWAYS),
-    "quat": VectorAlias(QUATERNION, ALWAYS),
-    "quaternion": VectorAlias(QUATERNION, ALWAYS),
-    "o": VectorAlias(ORIENTATION),
-    "ori": VectorAlias(ORIENTATION),
-    "orient": VectorAlias(ORIENTATION, ALWAYS),
-    "orientation": VectorAlias(ORIENTATION, ALWAYS),
-    "rot": VectorAlias(ORIENTATION, ALWAYS),
-    "rotation": VectorAlias(ORIENTATION, ALWAYS),
-    "attitude": VectorAlias(ORIENTATION, ALWAYS),
+    "q": VectorAlias(VectorKind.QUATERNION, Numbering.ALWAYS),
+    "quat": VectorAlias(VectorKind.QUATERNION, Numbering.ALWAYS),
+    "quaternion": VectorAlias(VectorKind.QUATERNION, Numbering.ALWAYS),
+    "o": VectorAlias(VectorKind.ORIENTATION),
+    "ori": VectorAlias(VectorKind.ORIENTATION),
+    "orient": VectorAlias(VectorKind.ORIENTATION, Numbering.ALWAYS),
+    "orientation": VectorAlias(VectorKind.ORIENTATION, Numbering.ALWAYS),
+    "rot": VectorAlias(VectorKind.ORIENTATION, Numbering.ALWAYS),
+    "rotation": VectorAlias(VectorKind.ORIENTATION, Numbering.ALWAYS),
+    "attitude": VectorAlias(VectorKind.ORIENTATION, Numbering.ALWAYS),
     # rx ry rz
-    "r": VectorAlias(ROTATION_VECTOR),
-    "rotvec": VectorAlias(ROTATION_VECTOR, IN_BRACKETS),
-    "rotationvector": VectorAlias(ROTATION_VECTOR, IN_BRACKETS),
+    "r": VectorAlias(VectorKind.ROTATION_VECTOR),
+    "rotvec": VectorAlias(VectorKind.ROTATION_VECTOR, Numbering.IN_BRACKETS),
+    "rotationvector": VectorAlias(VectorKind.ROTATION_VECTOR, Numbering.IN_BRACKETS),
 }
 
 # The real part of a quaternion whose other components are i, j and k.
 REAL_PARTS = ("w", "r", "real", "scalar")
-# Words of names that are those of other vectors than a pose's.
+# Arrays of rotation matrices, by the last words of their names: "R", "tool.rotmat".
+ROTATION_NAMES = ("r", "rot", "rots", "rotation", "rotations", "orientation", "orientations")
+MATRIX_ENDS = ("mat", "mats", "matrix", "matrices")
+# Words of names that are those of other vectors than a pose's: they are never offered as one.
 OTHER_VECTORS = (
     "v",
     "twist",

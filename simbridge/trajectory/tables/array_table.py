@@ -22,6 +22,7 @@ from simbridge.quoting import quoted, shell_quoted
 from simbridge.robot.pose import Array, Flags
 from simbridge.text import counted
 from simbridge.trajectory.dropped_rows import lost_samples
+from simbridge.trajectory.tables.aliases import MATRIX_ENDS, ROTATION_NAMES
 from simbridge.trajectory.tables.array_files import NamedArrays, read_arrays
 from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.column_roles import find_roles
@@ -32,7 +33,7 @@ from simbridge.trajectory.tables.named_joints import are_joints, columns_of
 from simbridge.trajectory.tables.pose_advice import (
     MAX_FLAGS,
     KnownColumns,
-    Part,
+    PartialReading,
     complete_readings,
     join_readings,
 )
@@ -40,6 +41,7 @@ from simbridge.trajectory.tables.roles import (
     MATRIX,
     POSITION,
     QUATERNION,
+    QUATERNION_W_FIRST,
     ROTATION_VECTOR,
     joint_roles,
 )
@@ -49,17 +51,14 @@ from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table, check_
 MAX_ARRAY_WIDTH = 16
 # The shapes of a pose's matrix.
 POSE_MATRICES = ((4, 4), (3, 4))
-# The names of rotation matrices, after their last point or underscore.
-ROTATION_NAMES = ("r", "rot", "rots", "rotation", "rotations", "orientation", "orientations")
-MATRIX_ENDS = ("mat", "mats", "matrix", "matrices")
 # Where pandas writes an index that has no name, and what it is called here.
 UNNAMED_INDEX = "__index_level_0__"
 INDEX_TIME = "index time"
 # What an array of whole poses may have in a row, by how many numbers that is.
 WHOLE_POSES = {
     6: ((*POSITION, *ROTATION_VECTOR),),
-    7: ((*POSITION, *QUATERNION), (*POSITION, "qw", *QUATERNION[:3])),
-    8: (("t", *POSITION, *QUATERNION), ("t", *POSITION, "qw", *QUATERNION[:3])),
+    7: ((*POSITION, *QUATERNION), (*POSITION, *QUATERNION_W_FIRST)),
+    8: (("t", *POSITION, *QUATERNION), ("t", *POSITION, *QUATERNION_W_FIRST)),
 }
 
 # Arrays of 7 numbers a row that are joint positions, not poses.
@@ -332,13 +331,7 @@ def _refuse_whole_poses(table: ArrayColumns, choice: Choice, rate: float | None)
         return
 
     widths = Counter(name.rpartition("[")[0] for name in names)
-    times = roles.get("t", [])
-    known = KnownColumns(
-        columns={"t": times[0]} if len(times) == 1 else {},
-        chosen={},
-        candidates=times if len(times) > 1 else (),
-        has_time=len(times) == 1 or (rate is not None and not times),
-    )
+    known = KnownColumns.of_time(roles.get("t", []), rate)
     for name, width in widths.items():
         if width in WHOLE_POSES and not _JOINTS.fullmatch(name):
             _refuse_whole_pose(table, name, known, choice.arm)
@@ -354,7 +347,9 @@ def _refuse_whole_pose(
     if arm is not None and len(arm.names) == len(indices):
         layouts.append(joint_roles(len(indices)))
 
-    parts = [Part(" ".join(roles), dict(zip(roles, indices, strict=True))) for roles in layouts]
+    parts = [
+        PartialReading(" ".join(roles), dict(zip(roles, indices, strict=True))) for roles in layouts
+    ]
     readings = complete_readings(header, known, parts)
     lead = "Choose one:" if len(readings) > 1 else f"If they are {parts[0].label}, add"
     header.refuse(

@@ -15,7 +15,7 @@ from simbridge.trajectory.tables.roles import (
     is_joint_role,
     joint_roles,
 )
-from simbridge.trajectory.tables.units import UNITS, units_of
+from simbridge.trajectory.tables.units import UNITS, allowed_units
 
 # ROLE=NAME, ROLE[UNIT] or ROLE[UNIT]=NAME.
 _ITEM = re.compile(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?")
@@ -30,8 +30,8 @@ class Choice:
     """What the user has chosen of a table.
 
     Attributes:
-        columns: By role a column's name, or its number counted from 1.
-        units: By role.
+        columns: The name of each role's column, or its number counted from 1; only of chosen roles.
+        units: The unit of each role; only of roles whose unit is stated.
         arm: The joints whose positions may be read instead of poses; None for poses only.
         asks_for_joints: Whether they are read where the table has poses, too.
     """
@@ -79,7 +79,7 @@ def _is_choice(role: str, unit: str | None, name: str | None) -> bool:
     is_known = role in ROLES or is_joint_role(role)
     if not is_known or (unit is None and not name):
         return False
-    return not unit or unit in units_of(role)
+    return not unit or unit in allowed_units(role)
 
 
 def _components_like(role: str) -> tuple[str, ...]:

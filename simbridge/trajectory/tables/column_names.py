@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from simbridge.trajectory.tables.units import UNIT_SPELLINGS
@@ -34,14 +35,26 @@ class ColumnName(NamedTuple):
     element: int | None = None
 
 
-def bare(word: str) -> str:
-    """Return a word without the blanks and quotation marks around it."""
-    return word.strip().strip("\"'")
+def strip_quotes(text: str) -> str:
+    """Return a name or a field without the blanks and quotation marks around it."""
+    return text.strip().strip("\"'")
+
+
+def split_number(word: str) -> tuple[str, str]:
+    """Return a word without the digits at its end, and these digits: "pos0" is pos and 0."""
+    stem = word.rstrip("0123456789")
+    return stem, word[len(stem) :]
+
+
+def is_numbering(numbers: Collection[int]) -> bool:
+    """Return whether different numbers are those of a vector's components: from 0, or from 1."""
+    count = len(numbers)
+    return set(numbers) in (set(range(count)), set(range(1, count + 1)))
 
 
 def parse_column_name(text: str) -> ColumnName:
     """Take the name of a column apart."""
-    name = bare(text)
+    name = strip_quotes(text)
     if len(name) > MAX_NAME_LENGTH:
         return ColumnName(())
 

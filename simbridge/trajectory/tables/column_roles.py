@@ -1,4 +1,4 @@
-"""Which roles the names of a table's columns tell."""
+"""The roles that the names of a table's columns give to them, by the aliases in `aliases.py`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from simbridge.trajectory.tables.aliases import (
     FRACTION_UNITS,
     FRAME_ID,
     NANOSECONDS,
+    QUATERNION_KINDS,
     REAL_PARTS,
     SECONDS,
     STAMP,
@@ -23,7 +24,7 @@ from simbridge.trajectory.tables.aliases import (
     ends_with,
     find_vector_alias,
 )
-from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name
+from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name, split_number
 from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
 
 AXES = ("x", "y", "z", "w")
@@ -31,6 +32,9 @@ AXES = ("x", "y", "z", "w")
 QUATERNION_ORDERS = ("xyzw", "wxyz")
 # The axes of a quaternion's imaginary parts, and the components that they are.
 IMAGINARY_AXES = {"i": "x", "j": "y", "k": "z"}
+# The numbers of the components of a vector, and of a quaternion.
+NUMBERS_OF_THREE = ({"0", "1", "2"}, {"1", "2", "3"})
+NUMBERS_OF_FOUR = ({"0", "1", "2", "3"}, {"1", "2", "3", "4"})
 
 
 class Component(NamedTuple):
@@ -51,10 +55,10 @@ class Component(NamedTuple):
 
 @dataclass
 class NamedVector:
-    """Columns whose names differ in the component only.
+    """Columns that are the components of a vector whose name is an alias.
 
     Attributes:
-        alias: What the vector is.
+        alias: What the name of the vector means.
         is_axis_first: Whether the axes are before its name.
         order: The order of numbered components of a quaternion, "xyzw" or "wxyz"; "" if the name
             does not say it.
@@ -72,7 +76,7 @@ class NamedVector:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the names say what the vector is; see `VectorAlias`."""
+        """Whether the names say what the vector is, rather than may be it among others."""
         if self.is_numbered and self.alias.numbering is Numbering.IN_BRACKETS:
             return False
         return self.alias.is_clear and not self.is_axis_first
@@ -191,10 +195,7 @@ def _imaginary_component(words: tuple[str, ...]) -> Component | None:
             continue
         vector = (*words[:-1], stem) if stem else words[:-1]
         alias = find_vector_alias(vector)
-        is_quaternion = alias is not None and alias.kind in (
-            VectorKind.QUATERNION,
-            VectorKind.ORIENTATION,
-        )
+        is_quaternion = alias is not None and alias.kind in QUATERNION_KINDS
         if is_quaternion or (not vector and axis != "r"):
             return Component(vector, axis if axis in IMAGINARY_AXES else "w")
     return None
@@ -216,9 +217,8 @@ def _possible_components(name: ColumnName) -> Iterator[Component]:
         yield Component(before, last)
         return
     # pos_0 and pos0
-    digits = last[len(last.rstrip("0123456789")) :]
+    stem, digits = split_number(last)
     if digits:
-        stem = last[: -len(digits)]
         yield Component((*before, stem) if stem else before, digits)
     # x_pos
     if before and before[-1] in AXES:
@@ -276,8 +276,8 @@ def _is_whole(vector: NamedVector) -> bool:
     axes = set(vector.columns)
     if vector.is_numbered:
         if kind in (VectorKind.POSITION, VectorKind.ROTATION_VECTOR):
-            return axes in ({"0", "1", "2"}, {"1", "2", "3"})
-        return axes in ({"0", "1", "2", "3"}, {"1", "2", "3", "4"})
+            return axes in NUMBERS_OF_THREE
+        return axes in NUMBERS_OF_FOUR
     if kind is VectorKind.ORIENTATION or (kind is VectorKind.QUATERNION and vector.is_axis_first):
         return "w" in axes
     return True
@@ -305,7 +305,7 @@ def _add_roles(columns: dict[str, list[int]], vectors: Sequence[NamedVector]) ->
 def _role_of(vector: NamedVector, axis: str) -> str | None:
     """Return the role of a component; None if its number does not say it."""
     kind = vector.alias.kind
-    is_quaternion = kind in (VectorKind.QUATERNION, VectorKind.ORIENTATION)
+    is_quaternion = kind in QUATERNION_KINDS
     if kind is VectorKind.ROTATION_VECTOR:
         # As in Vicon's RX RY RZ RW.
         is_quaternion = "w" in vector.columns and not vector.has_unit

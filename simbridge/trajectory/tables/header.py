@@ -10,7 +10,7 @@ from typing import NoReturn
 from simbridge.errors import InputFileError
 from simbridge.quoting import quoted, quoted_list
 from simbridge.trajectory.tables.choice import columns_flag
-from simbridge.trajectory.tables.column_names import bare
+from simbridge.trajectory.tables.column_names import strip_quotes
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Header:
         Args:
             columns: The index of each role's column.
         """
-        plain = [bare(name) for name in self.names]
+        plain = [strip_quotes(name) for name in self.names]
         indices = list(columns.values())
         names = [plain[index] for index in indices]
         has_repeated_names = len({name.lower() for name in plain}) < len(plain)
@@ -59,7 +59,7 @@ class Header:
         Raises:
             InputFileError: There is no such column.
         """
-        plain = [bare(name).lower() for name in self.names]
+        plain = [strip_quotes(name).lower() for name in self.names]
         if choice.lower() in plain:
             return plain.index(choice.lower())
         if choice.isdecimal() and 1 <= int(choice) <= len(plain):

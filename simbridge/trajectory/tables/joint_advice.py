@@ -1,4 +1,4 @@
-"""What a table gets that looks like joint positions, but does not name the joints of the arm."""
+"""Advice for a refused table that looks like joint positions, but not by the arm's names."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from collections.abc import Iterator, Sequence
 
 from simbridge.quoting import quoted_list
 from simbridge.trajectory.tables.aliases import OTHER_VECTORS, VECTORS
-from simbridge.trajectory.tables.column_names import bare, parse_column_name
+from simbridge.trajectory.tables.column_names import (
+    is_numbering,
+    parse_column_name,
+    split_number,
+    strip_quotes,
+)
 from simbridge.trajectory.tables.column_roles import find_roles
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.joint_aliases import JOINT_VECTORS, OTHER_QUANTITIES
 from simbridge.trajectory.tables.joint_columns import (
     MAX_DIGITS,
-    MAX_WORDS,
+    MAX_JOINT_NAME_WORDS,
     ArmJoints,
     find_foreign_joints,
 )
 from simbridge.trajectory.tables.pose_advice import (
     FlaggedReading,
     KnownColumns,
-    Part,
+    PartialReading,
     complete_readings,
     join_readings,
 )
@@ -51,7 +56,7 @@ def find_joint_sets(names: Sequence[str], count: int) -> list[tuple[int, ...]]:
         others = [
             index
             for index, name in enumerate(names)
-            if index not in time_columns and bare(name) and not _is_other_quantity(name)
+            if index not in time_columns and strip_quotes(name) and not _is_other_quantity(name)
         ]
         if len(others) == count:
             return [tuple(others)]
@@ -130,8 +135,8 @@ def readings_of_sets(
     """
     chosen = {role: index for role, index in known.chosen.items() if role == "t"}
     parts = [
-        Part(
-            bare(header.names[columns[0]]),
+        PartialReading(
+            strip_quotes(header.names[columns[0]]),
             {**chosen, **dict(zip(joint_roles(len(columns)), columns, strict=True))},
         )
         for columns in sets
@@ -158,12 +163,10 @@ def _find_numbered_sets(names: Sequence[str]) -> list[tuple[int, ...]]:
 
     sets = []
     for words, columns in columns_by_name.items():
-        numbers = sorted(columns)
-        is_whole = numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1)))
         # Numbered components of a position or rotation are none of joints.
         is_of_pose = bool(set(words) & set(VECTORS) - set(JOINT_VECTORS))
-        if is_whole and not is_of_pose:
-            sets.append(tuple(columns[number] for number in numbers))
+        if is_numbering(columns) and not is_of_pose:
+            sets.append(tuple(columns[number] for number in sorted(columns)))
     return sets
 
 
@@ -171,14 +174,13 @@ def _numbers_in(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Iterate over the numbers in a name, each with the words around it."""
     parsed = parse_column_name(name)
     words = parsed.words
-    if len(words) > MAX_WORDS or _is_other_quantity(name):
+    if len(words) > MAX_JOINT_NAME_WORDS or _is_other_quantity(name):
         return
     if parsed.element is not None:
         yield words, parsed.element
         return
     for place, word in enumerate(words):
-        stem = word.rstrip("0123456789")
-        digits = word[len(stem) :]
+        stem, digits = split_number(word)
         if digits and len(digits) <= MAX_DIGITS:
             yield (*words[:place], stem, "#", *words[place + 1 :]), int(digits)
 

@@ -1,7 +1,7 @@
 """The names that files give to joint positions: one line per alias.
 
-Names are compared as in `aliases.py`: in lower case, without their unit and whatever separates
-their words.
+A name is compared in lower case, without its unit and whatever separates its words: `Joint_1 [rad]`
+and `joint.1` are alike.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ JOINT_VECTORS = (
     "setpoints",
 )
 # The words of an alias at most: "joint positions".
-MAX_ALIAS_WORDS = 2
+MAX_JOINT_ALIAS_WORDS = 2
 
 # What may follow a joint's name or number: `shoulder_pan_joint/position`, `joint_1_angle`.
 POSITION_WORDS = ("position", "positions", "pos", "angle", "angles", "q")

@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from simbridge.robot.pose import Array
-from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name
+from simbridge.trajectory.tables.column_names import (
+    ColumnName,
+    is_numbering,
+    parse_column_name,
+    split_number,
+)
 from simbridge.trajectory.tables.joint_aliases import (
     JOINT_STATES,
     JOINT_VECTORS,
-    MAX_ALIAS_WORDS,
+    MAX_JOINT_ALIAS_WORDS,
     OTHER_QUANTITIES,
     POSITION_WORDS,
 )
@@ -18,7 +23,7 @@ from simbridge.trajectory.tables.joint_aliases import (
 # Digits of a joint's number, at most.
 MAX_DIGITS = 3
 # Words of a name that may be that of a joint, at most.
-MAX_WORDS = 20
+MAX_JOINT_NAME_WORDS = 20
 
 Words = tuple[str, ...]
 # The columns of each component of a vector, several where names are repeated. A vector is known by
@@ -47,7 +52,7 @@ class ArmJoints(NamedTuple):
 
 
 class JointVector(NamedTuple):
-    """Columns whose names differ in the joint only.
+    """Columns that are the positions of an arm's joints, as one vector.
 
     Attributes:
         columns: Their indices, in the order of the joints.
@@ -138,7 +143,7 @@ def _possible_joints(
     Yields:
         The joint's index, and the words before and behind its name.
     """
-    if len(words) > MAX_WORDS or set(words) & set(OTHER_QUANTITIES):
+    if len(words) > MAX_JOINT_NAME_WORDS or set(words) & set(OTHER_QUANTITIES):
         return
     for joint, joint_name in enumerate(joint_words):
         for first in range(len(words) - len(joint_name) + 1):
@@ -165,10 +170,9 @@ def _numbered_vectors(parsed: Sequence[ColumnName]) -> list[JointVector]:
 
     joint_vectors = []
     for (words, _), columns in vectors.items():
-        numbers = sorted(columns)
-        is_whole = numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1)))
         is_of_joint_state = _is_of_joint_state(words)
-        if is_whole and (is_of_joint_state or _ends_with_an_alias(words, JOINT_VECTORS)):
+        are_joints = is_of_joint_state or _ends_with_an_alias(words, JOINT_VECTORS)
+        if are_joints and is_numbering(columns):
             joint_vectors += [
                 JointVector(indices, names_joints=False, has_known_order=not is_of_joint_state)
                 for indices in _sets_of(columns)
@@ -193,7 +197,7 @@ class NumberedName(NamedTuple):
 def numbered_component(name: ColumnName) -> NumberedName | None:
     """Return the name of a numbered component, taken apart; None if it is not one."""
     words = name.words
-    if len(words) > MAX_WORDS or set(words) & set(OTHER_QUANTITIES):
+    if len(words) > MAX_JOINT_NAME_WORDS or set(words) & set(OTHER_QUANTITIES):
         return None
     if name.element is not None:
         return NumberedName(words, name.element)
@@ -204,8 +208,7 @@ def numbered_component(name: ColumnName) -> NumberedName | None:
     if not count:
         return None
     last = words[count - 1]
-    stem = last.rstrip("0123456789")
-    digits = last[len(stem) :]
+    stem, digits = split_number(last)
     if not digits or len(digits) > MAX_DIGITS:
         return None
     before = words[: count - 1]
@@ -214,7 +217,7 @@ def numbered_component(name: ColumnName) -> NumberedName | None:
 
 def _ends_with_an_alias(words: Words, aliases: Sequence[str]) -> bool:
     """Return whether the last words of a name, joined, are an alias."""
-    counts = range(1, min(len(words), MAX_ALIAS_WORDS) + 1)
+    counts = range(1, min(len(words), MAX_JOINT_ALIAS_WORDS) + 1)
     return any("".join(words[-count:]) in aliases for count in counts)
 
 

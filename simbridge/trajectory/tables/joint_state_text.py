@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simbridge.trajectory.tables.column_names import bare, parse_column_name
+from simbridge.trajectory.tables.column_names import parse_column_name, strip_quotes
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.joint_columns import numbered_component
 from simbridge.trajectory.tables.text_dialects import FirstLine
@@ -66,7 +66,7 @@ def _with_header(header: Header, line: FirstLine) -> JointStateText | None:
 
     columns = list(header.names)
     for key, index in positions.items():
-        joint = bare(line.fields[names[key]])
+        joint = strip_quotes(line.fields[names[key]])
         columns[index] = ".".join((*key[0], "position", joint))
     renamed = Header(header.path, columns, header.kind, header.line)
     return JointStateText(renamed, tuple(names.values()))
@@ -99,5 +99,5 @@ def _joints_from(fields: Sequence[str], words: Sequence[int], first: int) -> lis
     for place, field in enumerate(fields, first):
         if place not in words:
             break
-        joints.append(bare(field))
+        joints.append(strip_quotes(field))
     return joints

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from simbridge.quoting import quoted, unquoted
 from simbridge.trajectory.tables.choice import Choice
-from simbridge.trajectory.tables.column_names import bare, parse_column_name
+from simbridge.trajectory.tables.column_names import parse_column_name, strip_quotes
 from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.pose_refusals import Needs, refuse_poses
 from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
 from simbridge.trajectory.tables.table import CHILD_FRAME_IS, Columns, check_column_count
-from simbridge.trajectory.tables.units import UNIT_SPELLINGS, units_of
+from simbridge.trajectory.tables.units import UNIT_SPELLINGS, allowed_units
 
 # What stands for the unit of a number without one, in brackets.
 NO_UNIT = ("1", "-")
@@ -32,14 +32,14 @@ def pose_columns_of(header: Header, choice: Choice, rate: float | None = None) -
         InputFileError: A column is missing, may be one of several, or has an unknown unit.
     """
     check_column_count(header.path, len(header.names), header.line)
-    roles_found = find_roles(header.names, has_rate=rate is not None)
+    named_roles = find_roles(header.names, has_rate=rate is not None)
     chosen = {role: header.find_column(name) for role, name in choice.columns.items()}
-    columns = {**roles_found.columns, **{role: [index] for role, index in chosen.items()}}
-    has_order = not roles_found.numbered_quaternion or _has_rotation(columns)
+    columns = {**named_roles.columns, **{role: [index] for role, index in chosen.items()}}
+    has_order = not named_roles.numbered_quaternion or _has_rotation(columns)
 
     # The time is in two columns, or in one, or follows from the rate.
-    time_indices = time_columns(header, choice, roles_found)
-    is_date_and_time = bool(time_indices) and time_indices != roles_found.stamp_pair
+    time_indices = time_pair(header, choice, named_roles)
+    is_date_and_time = bool(time_indices) and time_indices != named_roles.stamp_pair
     has_time_column = not time_indices and (rate is None or "t" in columns)
 
     # Each role has one column.
@@ -67,9 +67,9 @@ def pose_columns_of(header: Header, choice: Choice, rate: float | None = None) -
         is_date_and_time=is_date_and_time,
         width=len(header.names),
         origin=header.origin,
-        understood=f"{header.kind} names {bare(names[0])}..",
-        frame_index=roles_found.frame,
-        constant_indices=() if roles_found.child_frame is None else (roles_found.child_frame,),
+        understood=f"{header.kind} names {strip_quotes(names[0])}..",
+        frame_index=named_roles.frame,
+        constant_indices=() if named_roles.child_frame is None else (named_roles.child_frame,),
         constant_subject=CHILD_FRAME_IS,
         rate=None if time_indices else rate,
         is_in_pendant_base=all(map(_is_tcp_pose, names[:3])),
@@ -78,7 +78,7 @@ def pose_columns_of(header: Header, choice: Choice, rate: float | None = None) -
 
 def _is_tcp_pose(name: str) -> bool:
     """Return whether a column is a component of a controller's TCP pose."""
-    return bare(name).lower().startswith(TCP_POSE_FIELDS)
+    return strip_quotes(name).lower().startswith(TCP_POSE_FIELDS)
 
 
 def _has_rotation(columns: dict[str, list[int]]) -> bool:
@@ -94,15 +94,15 @@ def _rotation_roles(columns: dict[str, list[int]], choice: Choice) -> tuple[str,
     return ROTATION_VECTOR if "rx" in columns and not has_quaternion else QUATERNION
 
 
-def time_columns(header: Header, choice: Choice, roles_found: ColumnRoles) -> tuple[int, ...]:
+def time_pair(header: Header, choice: Choice, named_roles: ColumnRoles) -> tuple[int, ...]:
     """Return the two columns that are the time together; empty if one column is."""
     if "t" in choice.columns:
         return ()
-    if roles_found.stamp_pair:
-        return roles_found.stamp_pair
+    if named_roles.stamp_pair:
+        return named_roles.stamp_pair
     words = {
         " ".join(parse_column_name(header.names[index]).words): index
-        for index in roles_found.columns.get("t", ())
+        for index in named_roles.columns.get("t", ())
     }
     if words.keys() == {"date", "time"}:
         return words["date"], words["time"]
@@ -118,7 +118,7 @@ def unit_of(header: Header, role: str, name: str, choice: Choice) -> str:
     if not unit or (role in QUATERNION and unit in NO_UNIT):
         return ""
 
-    allowed = units_of(role)
+    allowed = allowed_units(role)
     if unit not in allowed:
         known = f"{role} has no unit"
         if allowed:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simbridge.quoting import quoted_list
 from simbridge.trajectory.tables.choice import Choice
-from simbridge.trajectory.tables.column_names import bare
+from simbridge.trajectory.tables.column_names import strip_quotes
 from simbridge.trajectory.tables.column_roles import find_roles
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.joint_advice import advise_joints, readings_of_sets
@@ -15,7 +15,7 @@ from simbridge.trajectory.tables.joint_columns import (
     find_foreign_joints,
     find_joint_vectors,
 )
-from simbridge.trajectory.tables.named_columns import pose_columns_of, time_columns, unit_of
+from simbridge.trajectory.tables.named_columns import pose_columns_of, time_pair, unit_of
 from simbridge.trajectory.tables.pose_advice import (
     FlaggedReading,
     KnownColumns,
@@ -101,7 +101,7 @@ def _joint_columns_of(
         is_date_and_time=len(time_indices) == 2 and not _is_stamp(header, time_indices),
         width=len(header.names),
         origin=header.origin,
-        understood=f"{header.kind} names {bare(names[0])}..",
+        understood=f"{header.kind} names {strip_quotes(names[0])}..",
         rate=None if time_indices else rate,
     )
 
@@ -147,19 +147,14 @@ def _chosen_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int
 
 def _known_columns(header: Header, choice: Choice, rate: float | None) -> KnownColumns:
     """Return what is known of a table's time; its joints are not known."""
-    roles_found = find_roles(header.names, has_rate=rate is not None)
-    times = list(roles_found.columns.get("t", ()))
+    named_roles = find_roles(header.names, has_rate=rate is not None)
+    times = list(named_roles.columns.get("t", ()))
     chosen = {}
     if "t" in choice.columns:
         times = [header.find_column(choice.columns["t"])]
         chosen = {"t": times[0]}
-    has_two_columns = bool(time_columns(header, choice, roles_found))
-    return KnownColumns(
-        columns={"t": times[0]} if len(times) == 1 else {},
-        chosen=chosen,
-        candidates=times if len(times) > 1 else (),
-        has_time=has_two_columns or len(times) == 1 or (rate is not None and not times),
-    )
+    is_pair = bool(time_pair(header, choice, named_roles))
+    return KnownColumns.of_time(times, rate, chosen=chosen, is_pair=is_pair)
 
 
 def _time_indices(
@@ -173,8 +168,8 @@ def _time_indices(
         rate: Samples per s, for a table without time.
         joints: The columns of the joints, which are not the time.
     """
-    roles_found = find_roles(header.names, has_rate=rate is not None)
-    indices = time_columns(header, choice, roles_found)
+    named_roles = find_roles(header.names, has_rate=rate is not None)
+    indices = time_pair(header, choice, named_roles)
     if indices:
         return indices
 

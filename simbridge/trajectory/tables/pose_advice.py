@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simbridge.quoting import quoted, quoted_list
-from simbridge.trajectory.tables.column_names import bare
+from simbridge.trajectory.tables.column_names import strip_quotes
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.pose_candidates import CandidateColumns, find_pose_candidates
 from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
@@ -43,18 +43,43 @@ class KnownColumns:
     Attributes:
         columns: The index of each role's column, for roles of which there is one column.
         chosen: The roles that `--columns` chooses.
-        candidates: The columns that may be the time, by their names; empty if none may.
+        time_candidates: The columns that may be the time, by their names; empty if one is, or none
+            may be.
         has_time: Whether the time is known: from one column, from two, or from a rate.
     """
 
     columns: Mapping[str, int]
     chosen: Mapping[str, int]
-    candidates: Sequence[int]
+    time_candidates: Sequence[int]
     has_time: bool
 
+    @classmethod
+    def of_time(
+        cls,
+        times: Sequence[int],
+        rate: float | None,
+        *,
+        chosen: Mapping[str, int] | None = None,
+        is_pair: bool = False,
+    ) -> KnownColumns:
+        """Return what is known of a table of which only the time may be known.
 
-class Part(NamedTuple):
-    """A part of a reading: of the position and rotation, or of the time.
+        Args:
+            times: The columns that may be the time.
+            rate: Samples per s; None if it is not known.
+            chosen: The column of the time under its role, if `--columns` chooses it.
+            is_pair: Whether two columns are the time together.
+        """
+        return cls(
+            columns={"t": times[0]} if len(times) == 1 else {},
+            chosen=chosen or {},
+            time_candidates=times if len(times) > 1 else (),
+            has_time=is_pair or len(times) == 1 or (rate is not None and not times),
+        )
+
+
+class PartialReading(NamedTuple):
+    """A way to read some columns: those of the pose, of the joints, or of the time.
 
     Attributes:
         label: What tells it from its alternatives.
@@ -77,12 +102,14 @@ def find_readings(header: Header, known: KnownColumns) -> list[FlaggedReading]:
         return []
 
     # What is chosen stays chosen: the new flag replaces the old one.
-    whole = [Part(part.label, _in_order({**known.chosen, **part.columns})) for part in poses]
+    whole = [
+        PartialReading(part.label, _in_order({**known.chosen, **part.columns})) for part in poses
+    ]
     return complete_readings(header, known, whole)
 
 
 def complete_readings(
-    header: Header, known: KnownColumns, parts: Sequence[Part]
+    header: Header, known: KnownColumns, parts: Sequence[PartialReading]
 ) -> list[FlaggedReading]:
     """Return the flags of alternatives, each with the time if that is not known.
 
@@ -98,7 +125,7 @@ def complete_readings(
 
     readings = []
     for part in parts:
-        missing = [Part("", {})] if "t" in part.columns else times
+        missing = [PartialReading("", {})] if "t" in part.columns else times
         for time in missing:
             labels = [part.label] if len(parts) > 1 else []
             if len(missing) > 1:
@@ -136,7 +163,7 @@ def join_readings(readings: Sequence[FlaggedReading]) -> str:
     return text
 
 
-def _pose_parts(header: Header, known: KnownColumns) -> list[Part]:
+def _pose_parts(header: Header, known: KnownColumns) -> list[PartialReading]:
     """Return what the position and the rotation may be, together."""
     candidates = find_pose_candidates(header.names)
     positions = _alternatives(candidates.positions, [POSITION], known)
@@ -156,13 +183,13 @@ def _pose_parts(header: Header, known: KnownColumns) -> list[Part]:
         uncertain = {
             role: index for role, index in columns.items() if known.columns.get(role) != index
         }
-        bodies = [_describe_body(position.body)]
+        bodies = [" ".join(position.body)]
         if rotation.body != position.body:
-            bodies.append(_describe_body(rotation.body))
+            bodies.append(" ".join(rotation.body))
         label = ", ".join(filter(None, (*bodies, rotation.order)))
         if not label and uncertain:
             label = _first_name(header, uncertain)
-        parts.append(Part(label, uncertain))
+        parts.append(PartialReading(label, uncertain))
     return _without_repetition(parts)
 
 
@@ -190,33 +217,32 @@ def _alternatives(
     return list(candidates)
 
 
-def _without_repetition(parts: Sequence[Part]) -> list[Part]:
+def _without_repetition(parts: Sequence[PartialReading]) -> list[PartialReading]:
     """Return parts without those whose columns are those of one before."""
-    different: list[Part] = []
+    different: list[PartialReading] = []
     for part in parts:
         if all(part.columns != other.columns for other in different):
             different.append(part)
     return different
 
 
-def _describe_body(body: Sequence[str]) -> str:
-    """Return the words of a body as a name."""
-    return " ".join(body)
-
-
 def _first_name(header: Header, columns: Mapping[str, int]) -> str:
     """Return the name of the first column of a reading, to tell it from others."""
-    return bare(header.names[min(columns.values())])
+    return strip_quotes(header.names[min(columns.values())])
 
 
-def time_parts(header: Header, known: KnownColumns, in_use: Collection[int]) -> list[Part]:
+def time_parts(
+    header: Header, known: KnownColumns, in_use: Collection[int]
+) -> list[PartialReading]:
     """Return what the time may be; one part without columns if it is known, or is not there."""
     if known.has_time:
-        return [Part("", {})]
-    candidates = [index for index in known.candidates if index not in in_use]
+        return [PartialReading("", {})]
+    candidates = [index for index in known.time_candidates if index not in in_use]
     candidates = candidates or find_time_candidates(header.names, in_use)
     parts = [
-        Part(f"time {quoted(bare(header.names[index]) or index + 1)}", {"t": index})
+        PartialReading(
+            f"time {quoted(strip_quotes(header.names[index]) or index + 1)}", {"t": index}
+        )
         for index in candidates
     ]
-    return parts or [Part("", {})]
+    return parts or [PartialReading("", {})]

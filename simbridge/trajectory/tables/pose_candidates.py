@@ -14,14 +14,17 @@ from typing import NamedTuple
 from simbridge.trajectory.tables.aliases import (
     MAX_ALIAS_WORDS,
     OTHER_VECTORS,
+    QUATERNION_KINDS,
     REAL_PARTS,
     VECTORS,
     VectorKind,
 )
-from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name
+from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name, split_number
 from simbridge.trajectory.tables.column_roles import (
     AXES,
     IMAGINARY_AXES,
+    NUMBERS_OF_FOUR,
+    NUMBERS_OF_THREE,
     QUATERNION_ORDERS,
     without_order,
 )
@@ -29,11 +32,8 @@ from simbridge.trajectory.tables.joint_aliases import OTHER_QUANTITIES
 from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
 
 Words = tuple[str, ...]
-QUATERNION_KINDS = (VectorKind.QUATERNION, VectorKind.ORIENTATION)
 # Words of a name that may be that of a pose, at most.
-MAX_WORDS = 100
-NUMBERS_OF_THREE = ({"0", "1", "2"}, {"1", "2", "3"})
-NUMBERS_OF_FOUR = ({"0", "1", "2", "3"}, {"1", "2", "3", "4"})
+MAX_POSE_NAME_WORDS = 100
 
 
 class CandidateColumns(NamedTuple):
@@ -78,7 +78,7 @@ class LooseComponent(NamedTuple):
 
 @dataclass
 class LooseVector:
-    """Columns whose names differ in the component only.
+    """Columns that are the components of a vector, whatever the vector is called.
 
     Attributes:
         kind: What the vector is, by the alias in its name; None if there is none.
@@ -138,7 +138,7 @@ def _collect_vectors(names: Sequence[str]) -> list[LooseVector]:
 def _find_component(name: ColumnName) -> LooseComponent | None:
     """Return a name as that of a component; None if it has no axis."""
     words = name.words
-    if len(words) > MAX_WORDS or set(words) & {*OTHER_QUANTITIES, *OTHER_VECTORS}:
+    if len(words) > MAX_POSE_NAME_WORDS or set(words) & {*OTHER_QUANTITIES, *OTHER_VECTORS}:
         return None
     if name.element is not None:
         return LooseComponent(str(name.element), words, ())
@@ -158,8 +158,7 @@ def _components_at(words: Words, place: int) -> Iterator[LooseComponent]:
 
     "x1" is x of a vector 1, "qx" is x of q, "posx" and "xpos" are x of pos, "q1" is 1 of q.
     """
-    core = words[place].rstrip("0123456789")
-    number = words[place][len(core) :]
+    core, number = split_number(words[place])
     before = words[:place]
     behind = words[place + 1 :]
     numbered = (number, *behind) if number else behind

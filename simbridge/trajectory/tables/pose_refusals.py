@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from simbridge.quoting import quoted_list
 from simbridge.trajectory.tables.aliases import FRACTION_UNITS
-from simbridge.trajectory.tables.column_names import bare, parse_column_name
+from simbridge.trajectory.tables.column_names import parse_column_name, strip_quotes
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.joint_advice import (
     advise_joints,
@@ -17,7 +17,13 @@ from simbridge.trajectory.tables.joint_advice import (
 from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.tables.pose_advice import KnownColumns, find_readings, join_readings
 from simbridge.trajectory.tables.pose_candidates import find_pose_candidates
-from simbridge.trajectory.tables.roles import NEEDED, NO_ROTATION, POSITION, QUATERNION
+from simbridge.trajectory.tables.roles import (
+    NEEDED,
+    NO_ROTATION,
+    POSITION,
+    QUATERNION,
+    QUATERNION_W_FIRST,
+)
 from simbridge.trajectory.tables.time_candidates import NO_TIME_FLAG
 
 # The columns that may be of one role and are named, at most.
@@ -60,7 +66,7 @@ class Needs:
         return KnownColumns(
             columns=certain,
             chosen=self.chosen,
-            candidates=times if len(times) > 1 else (),
+            time_candidates=times if len(times) > 1 else (),
             has_time=not self.needs_time or len(times) == 1,
         )
 
@@ -128,7 +134,7 @@ def _describe_missing(header: Header, missing: Sequence[str]) -> str:
     text = f"the {header.kind}{why} does not name {', '.join(missing)}"
     if header.kind == "table":
         text += f"; it has {quoted_list(header.names) or 'no numbers'}"
-    if "t" in missing and "" in map(bare, header.names):
+    if "t" in missing and "" in map(strip_quotes, header.names):
         text += "; choose a column without a name by its number"
     return text
 
@@ -138,7 +144,7 @@ def _order_of_tum(header: Header) -> str:
     w_last = ("t", *POSITION, *QUATERNION)
     if len(header.names) != len(w_last):
         return ""
-    w_first = ("t", *POSITION, "qw", *QUATERNION[:3])
+    w_first = ("t", *POSITION, *QUATERNION_W_FIRST)
     flags = [header.flag({role: i for i, role in enumerate(roles)}) for roles in (w_last, w_first)]
     return (
         f". If its columns are in the order of TUM's, with w last, add {flags[0]}; if in that of "

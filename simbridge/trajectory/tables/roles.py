@@ -6,6 +6,8 @@ import re
 
 POSITION = ("x", "y", "z")
 QUATERNION = ("qx", "qy", "qz", "qw")
+# The same, as EuRoC and ASL write it.
+QUATERNION_W_FIRST = ("qw", "qx", "qy", "qz")
 ROTATION_VECTOR = ("rx", "ry", "rz")
 # A rotation matrix, row by row.
 MATRIX = tuple(f"m{row}{column}" for row in range(3) for column in range(3))

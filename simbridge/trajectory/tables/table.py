@@ -27,16 +27,16 @@ class Columns:
     """The columns of a table of poses.
 
     Attributes:
-        roles: What each is, in order: position, then QUATERNION, ROTATION_VECTOR or MATRIX; or the
-            joints of an arm, j1, j2, ...
-        names: As the table calls them.
-        indices: Their places, counted from 0.
-        units: Of each; "" where none is stated.
+        roles: The role of each column that is read: POSITION, then QUATERNION, ROTATION_VECTOR or
+            MATRIX; or the joints of an arm, j1, j2, ...
+        names: The names of these columns, as the table has them; in the order of the roles.
+        indices: The places of these columns in a row, counted from 0; in the order of the roles.
+        units: The units of these columns, "" where none is stated; in the order of the roles.
         times: The names of the columns of time: one; two for s and ns, or for date and time of day;
             none where the rate is known.
-        time_indices: Their places.
-        is_date_and_time: Whether the two are a date and a time of day.
-        time_unit: As stated; "" if it is not.
+        time_indices: The places of the columns of time in a row, counted from 0.
+        is_date_and_time: Whether two columns of time are a date and a time of day.
+        time_unit: The unit of the time; "" if none is stated.
         understood: What names the columns, for the line that says how a file was read: "header
             names px..".
         origin: The same for messages: "as the header in line 1 names".
@@ -49,8 +49,8 @@ class Columns:
         constant_indices: Columns whose words must be those of the first row in every row.
         constant_subject: What these words are, for the refusal of other words.
         metres_by: The format that defines seconds and metres; "" where the numbers decide.
-        commented_units: The units that comments state, by the kind of quantity; see
-            `find_commented_units`.
+        commented_units: The units that comments state, by the kind of quantity: "length", "angle"
+            and "time".
     """
 
     roles: tuple[str, ...]
@@ -84,14 +84,14 @@ class Table:
     """The numbers of a table of poses or joint positions, as in the file.
 
     Attributes:
-        columns: What they are.
+        columns: What the numbers are.
         stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a
             row.
         values: Position and rotation, or joint positions (T, k), in the order of the columns'
             roles.
         rows: Place of each row (T,) in the file, counted from 0, with those that were left out.
         lines: The line of each row; empty where a file has no lines.
-        frame: Of the poses; "" if the table names none.
+        frame: The frame of the poses; "" if the table names none.
         dropped: The rows that were left out.
     """
 

@@ -16,6 +16,7 @@ from simbridge.trajectory.tables.roles import (
     NO_ROTATION,
     POSITION,
     QUATERNION,
+    QUATERNION_W_FIRST,
     ROTATION_VECTOR,
 )
 from simbridge.trajectory.tables.table import CHILD_FRAME_IS, LONG_STAMP, Columns
@@ -28,10 +29,6 @@ KITTI_COUNT = 12
 TUM_COUNT = 8
 # Columns of EuRoC's and ASL's state_groundtruth_estimate0.
 EUROC_COUNT = 17
-
-TUM_FLAG = "--columns t=1,x=2,y=3,z=4,qx=5,qy=6,qz=7,qw=8"
-EUROC_FLAG = "--columns t=1,x=2,y=3,z=4,qw=5,qx=6,qy=7,qz=8"
-ROTATION_VECTOR_FLAG = "--columns t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7"
 
 SEVEN_NUMBERS = "no header, 7 numbers"
 
@@ -47,7 +44,7 @@ class Dialect:
         times: The names of the columns of time.
         frame_index: The column that names the poses' frame; None if there is none.
         child_index: The column that names the frame that moves; None if there is none.
-        metres_by: The format, where it defines seconds and metres; see `Columns`.
+        metres_by: The format's name, where it defines seconds and metres; "" where it does not.
     """
 
     name: str
@@ -160,7 +157,7 @@ def _refuse_if_like_euroc(line: FirstLine) -> None:
         raise line.error(
             "8 numbers per line, with times in nanoseconds, may be the EuRoC format without its "
             "header (w is the first number of the quaternion) or the TUM format (w is the last). "
-            f"State which it is: {EUROC_FLAG} or {TUM_FLAG}"
+            f"State which it is: {flag_of(TUM, is_w_first=True)} or {flag_of(TUM)}"
         )
 
 
@@ -185,7 +182,7 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
     if count == EUROC_COUNT:
         nearest = (
             "17 columns are those of EuRoC's ground truth, but the header is missing: if that is "
-            f"what it is, add {EUROC_FLAG}"
+            f"what it is, add {flag_of(TUM, is_w_first=True)}"
         )
     if stated_flag:
         nearest = f"If a comment names the columns, add {stated_flag}"
@@ -213,14 +210,14 @@ def _find_pose(line: FirstLine) -> int | None:
 
 
 def flag_of(dialect: Dialect, *, start: int = 0, is_w_first: bool = False) -> str:
-    """Return the flag --columns that chooses the columns of TUM's lines, or of these without time.
+    """Return the flag --columns that reads lines without a header as a dialect reads them.
 
     Args:
-        dialect: The one or the other.
+        dialect: One whose columns follow each other: TUM's, or that of 7 numbers per line.
         start: Index of the first column.
         is_w_first: Whether the flag reads w as the first number of the quaternion instead.
     """
-    rotation = ("qw", "qx", "qy", "qz") if is_w_first else QUATERNION
+    rotation = QUATERNION_W_FIRST if is_w_first else dialect.roles[3:]
     roles = (*dialect.times, *POSITION, *rotation)
     indices = range(start, start + len(roles))
     return columns_flag(roles, [str(index + 1) for index in indices], indices)

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from simbridge.errors import InputFileError
 from simbridge.reading_progress import with_progress
 from simbridge.trajectory.tables.choice import Choice, columns_flag
-from simbridge.trajectory.tables.column_names import bare
+from simbridge.trajectory.tables.column_names import strip_quotes
 from simbridge.trajectory.tables.column_roles import ColumnRoles, find_roles
 from simbridge.trajectory.tables.header import Header
 from simbridge.trajectory.tables.joint_advice import look_like_joints
@@ -21,10 +21,15 @@ from simbridge.trajectory.tables.joint_columns import ArmJoints
 from simbridge.trajectory.tables.joint_state_text import find_joint_state
 from simbridge.trajectory.tables.named_joints import columns_of, name_joints
 from simbridge.trajectory.tables.pose_candidates import find_pose_candidates
-from simbridge.trajectory.tables.roles import NEEDED, POSITION, QUATERNION, ROTATION_VECTOR
+from simbridge.trajectory.tables.roles import (
+    NEEDED,
+    POSITION,
+    QUATERNION,
+    QUATERNION_W_FIRST,
+    ROTATION_VECTOR,
+)
 from simbridge.trajectory.tables.table import MAX_COLUMNS, Columns
 from simbridge.trajectory.tables.text_dialects import (
-    EUROC_FLAG,
     SEVEN_WITHOUT_TIME,
     TUM,
     Dialect,
@@ -60,7 +65,7 @@ OTHER_COMMENT_MARKS = ("% ", "// ")
 # "x [m]", where blanks separate the names.
 _UNIT_APART = re.compile(r"\s+(?=[\[(][^\[\]()]*[\])])")
 # "Format:" before the names.
-_LABEL = re.compile(r"[^:,;]*:\s*(.*)")
+_INTRODUCTION = re.compile(r"[^:,;]*:\s*(.*)")
 # Names that differ in w, x, y and z alone ("qw qx qy qz", "[w, x, y, z]"), "wxyz", "scalar first",
 # "qw leading", "q0 is scalar".
 _W_FIRST = re.compile(
@@ -163,14 +168,14 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
         separator = find_separator(content)
         fields = content.split(separator)
         if header is not None and _are_units(fields, header):
-            header = _with_units(header, fields)
+            header = _add_units(header, fields)
             continue
         if header is None and not any(map(looks_like_number, fields)):
             header = Header(path, fields, "header", number)
             is_indented = line.startswith("\t")
             continue
         first_line = FirstLine(path, number, fields, separator)
-        header = _fitted(header, first_line, is_indented=is_indented)
+        header = _fit_to_columns(header, first_line, is_indented=is_indented)
         return Beginning(header, first_line, [*reversed(comments)])
 
     if header is not None:
@@ -181,21 +186,21 @@ def _read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
 
 def _are_units(fields: Sequence[str], header: Header) -> bool:
     """Return whether a line below a header states the units of its columns, and nothing else."""
-    units = [bare(field).strip("[]()").lower() for field in fields]
+    units = [strip_quotes(field).strip("[]()").lower() for field in fields]
     is_empty_or_unit = all(unit in ("", "-") or unit in UNIT_SPELLINGS for unit in units)
     return len(fields) == len(header.names) and is_empty_or_unit and any(units)
 
 
-def _with_units(header: Header, units: Sequence[str]) -> Header:
+def _add_units(header: Header, units: Sequence[str]) -> Header:
     """Return a header whose names have the units of the line below it: "x [mm]"."""
     names = []
     for name, unit in zip(header.names, units, strict=True):
-        spelling = bare(unit).strip("[]()-")
+        spelling = strip_quotes(unit).strip("[]()-")
         names.append(f"{name.strip()} [{spelling}]" if spelling else name)
     return replace(header, names=names)
 
 
-def _fitted(header: Header | None, line: FirstLine, *, is_indented: bool) -> Header | None:
+def _fit_to_columns(header: Header | None, line: FirstLine, *, is_indented: bool) -> Header | None:
     """Return a header with as many names as there are columns, where it has an empty one at an end.
 
     Args:
@@ -208,7 +213,7 @@ def _fitted(header: Header | None, line: FirstLine, *, is_indented: bool) -> Hea
         return None
     if is_indented and len(header.names) == line.count - 1:
         return replace(header, names=["", *header.names])
-    if len(header.names) == line.count + 1 and not bare(header.names[-1]):
+    if len(header.names) == line.count + 1 and not strip_quotes(header.names[-1]):
         return replace(header, names=header.names[:-1])
     return header
 
@@ -261,7 +266,7 @@ def _commented_header(beginning: Beginning, choice: Choice) -> Header | None:
     headers: list[NamedComment] = []
     for comment in beginning.named_comments({line.count, *POSE_NAME_COUNTS}, choice.arm):
         has_all_names = len(comment.names) == line.count
-        if has_all_names or (_are_nothing_else(comment) and not choice.columns):
+        if has_all_names or (_names_only_a_pose(comment) and not choice.columns):
             headers.append(comment)
     if not headers:
         return _unknown_header(beginning, choice.arm)
@@ -339,8 +344,8 @@ def _names_in(comment: str, count: int) -> list[str]:
         count: The number of columns: a comment with this many words has no introduction.
     """
     names = _split_names(comment)
-    label = _LABEL.fullmatch(comment) if len(names) != count else None
-    return _split_names(label[1]) if label else names
+    introduced = _INTRODUCTION.fullmatch(comment) if len(names) != count else None
+    return _split_names(introduced[1]) if introduced else names
 
 
 def _split_names(text: str) -> list[str]:
@@ -358,7 +363,7 @@ def _names_poses(roles: ColumnRoles) -> bool:
     return set(POSITION) <= roles.named or len(set(QUATERNION) & roles.named) > 1
 
 
-def _are_nothing_else(comment: NamedComment) -> bool:
+def _names_only_a_pose(comment: NamedComment) -> bool:
     """Return whether names are those of a time, a position and one rotation, each once."""
     columns = comment.roles.columns
     known = [("t", *POSITION, *rotation) for rotation in (QUATERNION, ROTATION_VECTOR)]
@@ -369,15 +374,15 @@ def _are_nothing_else(comment: NamedComment) -> bool:
 def _stated_flag(beginning: Beginning) -> str:
     """Return the flag --columns for what a comment says of the columns; "" if none says it."""
     for comment in beginning.named_comments(range(MAX_COLUMNS)):
-        flag = _flag_of(comment)
+        flag = _flag_of_comment(comment)
         if flag:
             return flag
     if _w_first_comment(beginning) is not None:
-        return EUROC_FLAG
+        return flag_of(TUM, is_w_first=True)
     return ""
 
 
-def _flag_of(comment: NamedComment) -> str:
+def _flag_of_comment(comment: NamedComment) -> str:
     """Return the flag --columns that chooses what a comment names; "" if it names no pose."""
     columns = comment.roles.columns
     for rotation in (QUATERNION, ROTATION_VECTOR):
@@ -421,7 +426,7 @@ def _refuse_other_order(beginning: Beginning, header: Header, columns: Columns) 
 
     by_header = columns_flag(QUATERNION, [str(i + 1) for i in indices], indices)
     places = sorted(indices)
-    by_comment = columns_flag(("qw", *QUATERNION[:3]), [str(i + 1) for i in places], places)
+    by_comment = columns_flag(QUATERNION_W_FIRST, [str(i + 1) for i in places], places)
     raise InputFileError(
         header.path,
         "the comment says that w is the first number of the quaternion, but the header in line "
@@ -435,6 +440,7 @@ def _refuse_two_comments(line: FirstLine, first: NamedComment, second: NamedComm
     """Refuse a file in which two comments name the columns in different ways."""
     reason = (
         f"the comments in lines {first.number} and {second.number} name the columns differently. "
-        f"If the first is right, add {_flag_of(first)}; if the second is, {_flag_of(second)}"
+        f"If the first is right, add {_flag_of_comment(first)}; "
+        f"if the second is, {_flag_of_comment(second)}"
     )
     raise line.error(reason)

@@ -17,7 +17,7 @@ from simbridge.reading_progress import with_progress
 from simbridge.robot.pose import Array, Flags
 from simbridge.text import counted
 from simbridge.trajectory.dropped_rows import DroppedRows, lost_samples
-from simbridge.trajectory.tables.column_names import bare
+from simbridge.trajectory.tables.column_names import strip_quotes
 from simbridge.trajectory.tables.table import LONG_STAMP, Columns, Table
 from simbridge.trajectory.tables.text_lines import content_of, find_separator, is_number
 from simbridge.trajectory.tables.wall_clock import TIMES_OF_DAY, WALL_CLOCK_START
@@ -109,14 +109,14 @@ class TextRows:
             self._refuse_word(number, words)
 
         if self._has_word_stamps:
-            stamp = tuple(bare(fields[i]) for i in columns.time_indices)
+            stamp = tuple(strip_quotes(fields[i]) for i in columns.time_indices)
             if not MISSING_STAMPS.isdisjoint(map(str.lower, stamp)):
                 self._empty_lines.append(number)
                 return
             self._stamps.append(stamp)
         self._values.extend(numbers)
         if columns.frame_index is not None:
-            self._frames.setdefault(bare(fields[columns.frame_index]), number)
+            self._frames.setdefault(strip_quotes(fields[columns.frame_index]), number)
         self._lines.append(number)
 
     def _note_empty(self, number: int, words: Sequence[str]) -> None:
@@ -277,7 +277,7 @@ def _first_stamp(lines: Iterable[str], separator: str | None, index: int) -> str
     """
     for line in lines:
         fields = content_of(line).split(separator)
-        stamp = bare(fields[index]) if index < len(fields) else ""
+        stamp = strip_quotes(fields[index]) if index < len(fields) else ""
         if stamp and stamp.lower() != "nan":
             return stamp
     return ""

@@ -12,7 +12,7 @@ from simbridge.quoting import quoted
 from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.motive import is_motive_export, motive_columns
 from simbridge.trajectory.tables.table import Columns, Table
-from simbridge.trajectory.tables.text_dialects import ROTATION_VECTOR_FLAG, SEVEN_NUMBERS
+from simbridge.trajectory.tables.text_dialects import SEVEN_NUMBERS, SEVEN_WITH_TIME, flag_of
 from simbridge.trajectory.tables.text_header import find_columns
 from simbridge.trajectory.tables.text_lines import check_text_size, lines_of
 from simbridge.trajectory.tables.text_rows import read_rows
@@ -79,6 +79,6 @@ def _refuse_quaternions_without_time(path: str | Path, table: Table) -> None:
             path,
             "7 numbers per line may be t x y z rx ry rz, or x y z qx qy qz qw without times, "
             "because the last four form unit quaternions. If they are quaternions, add --rate HZ; "
-            f"otherwise add {ROTATION_VECTOR_FLAG}",
+            f"otherwise add {flag_of(SEVEN_WITH_TIME)}",
             line=table.line(0),
         )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from simbridge.trajectory.tables.aliases import NO_TIMES, TIMES, UNCLEAR_TIMES
-from simbridge.trajectory.tables.column_names import bare, parse_column_name
+from simbridge.trajectory.tables.column_names import parse_column_name, strip_quotes
 from simbridge.trajectory.tables.joint_aliases import OTHER_QUANTITIES
 from simbridge.trajectory.tables.units import ROLE_UNITS, UNIT_SPELLINGS
 
 # What a table without a column of time needs; its value is not in the file.
 NO_TIME_FLAG = "--rate HZ"
-# Words that are parts of the names of times: "stamp", "time", "clock".
 # Words of names of lengths of time, which are no stamps: "frame_time", "cycle_time".
 LENGTHS_OF_TIME = {
     "frame",
@@ -26,6 +25,8 @@ LENGTHS_OF_TIME = {
     "duration",
     "period",
 }
+# Words by which a name may be that of a time: "stamp", "time", "clock". Words such as "since" are
+# in the names of times, too, but say nothing by themselves.
 TIME_WORDS = {
     *(word for name in (*TIMES, *UNCLEAR_TIMES) for word in name.split()),
     "clock",
@@ -47,7 +48,7 @@ def find_time_candidates(names: Sequence[str], in_use: Collection[int]) -> list[
     if named:
         return named
     # A column without a name, or the first one, is the time more often than not.
-    nameless = [index for index in free if not bare(names[index])]
+    nameless = [index for index in free if not strip_quotes(names[index])]
     if nameless:
         return nameless[:1]
     return [index for index in free if index == 0 and _may_be_time(names[0])]

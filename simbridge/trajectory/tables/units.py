@@ -49,7 +49,7 @@ ROLE_UNITS = {
 }
 
 
-def units_of(role: str) -> tuple[str, ...]:
+def allowed_units(role: str) -> tuple[str, ...]:
     """Return the units that a role may have."""
     if is_joint_role(role):
         return (*ANGLE_UNITS, *LENGTH_UNITS)
