@@ -156,7 +156,7 @@ def test_late_and_repeated_transforms_are_noted(tmp_path) -> None:
 
     with pytest.warns(
         UserWarning,
-        match=r"/tf:world>base_link: sorted .* 2 messages .* \(messages 101 and 102\); "
+        match=r"/tf:world>base_link: samples sorted .* 2 messages .* \(messages 101 and 102\); "
         r"/tf:world>base_link: 2 repeated poses left out",
     ):
         read(path)
