@@ -66,10 +66,14 @@ class MotionByPlan:
 def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionError | None:
     """Return how far attained poses and joints of a simulated run are from the measured ones.
 
-    None if the runs have fewer than two instants of the trajectory in common.
+    None if the runs have fewer than two instants of the trajectory in common, or if their arms have
+    different numbers of joints.
     """
     prediction = _motion_by_plan(simulated)
     measurement = _motion_by_plan(measured)
+    if prediction.joints.shape[1] != measurement.joints.shape[1]:
+        return None
+
     begin = prediction.times[0]
     end = prediction.times[-1]
 

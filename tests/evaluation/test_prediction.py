@@ -48,3 +48,12 @@ def test_a_late_arm_has_a_delay_and_little_else(line_run):
     joint_rms = np.sqrt(np.mean((late_q - q) ** 2))
     assert error["joints_rad"]["rms"] == pytest.approx(joint_rms, rel=1e-9)
     assert error["delay_removed"]["position_m"]["rms"] < 0.05 * error["position_m"]["rms"]
+
+
+@pytest.mark.slow
+def test_arms_with_other_joints_have_none(cli, line_run, tmp_path):
+    cli("run", "circle", "--robot", "planar3r", "--out", tmp_path / "planar")
+    simulated = Evaluation.of(RunDirectory.open(tmp_path / "planar"))
+    measured = Evaluation.of(RunDirectory.open(line_run))
+
+    assert prediction_error(simulated, measured) is None
