@@ -32,7 +32,7 @@ def follow(cli, whole=True):
     for name, language, text in BLOCKS:
         if name:
             Path(name).write_text(text)
-        elif language == "text":
+        elif language == "text" and printed:
             shown = [line.split("...")[0].split() for line in text.splitlines()]
             lines = [line.split() for line in printed.splitlines()]
             assert [
@@ -45,10 +45,13 @@ def follow(cli, whole=True):
         ):
             if words[0] == "cp":
                 shutil.copy(*words[1:])
-            elif words[0] == "simbridge" and (whole or words[1] in LIGHT or words[-1] == "first"):
-                answer = cli(*words[1:])
-                assert answer.status == 0, answer.err
-                printed = answer.out
+            elif words[0] == "simbridge":
+                # What a command that is left out would print is not checked.
+                printed = ""
+                if whole or words[1] in LIGHT or words[-1] == "first":
+                    answer = cli(*words[1:])
+                    assert answer.status == 0, answer.err
+                    printed = answer.out
 
 
 def test_the_tutorial_works_without_a_recording(cli, tmp_path, monkeypatch, without_pages):

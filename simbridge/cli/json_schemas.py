@@ -19,6 +19,7 @@ import msgspec
 from simbridge.evaluation.iso_figures import IsoFigures
 from simbridge.evaluation.repeats_summary import RepeatsSummary
 from simbridge.evaluation.summary import Summary
+from simbridge.files.writing import write_file
 from simbridge.identification.data import Identification
 from simbridge.json_output import SCHEMA_VERSION
 from simbridge.planning.inspection import TrajectoryFacts
@@ -329,7 +330,7 @@ def main() -> int:
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name in OUTPUTS:
-        (directory / f"{name}.json").write_text(schema_text(name), encoding="utf-8")
+        write_file(directory / f"{name}.json", schema_text(name).encode())
     return 0
 
 

@@ -11,7 +11,7 @@ def test_a_label_is_shown_everywhere(cli, line, line_run, tmp_path):
     assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0
     assert 'label = "stiff [gripper]"' in (out / "settings.toml").read_text()
     assert json.loads((out / "summary.json").read_text())["label"] == "stiff [gripper]"
-    assert next(iter(json.loads(cli("runs", tmp_path, "--json").out)))["label"] == "stiff [gripper]"
+    assert json.loads(cli("runs", tmp_path, "--json").out)["runs"][0]["label"] == "stiff [gripper]"
     assert "stiff [gripper]" in cli("runs", tmp_path).out
     assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
     compared = cli("compare", out, line_run, "--out", tmp_path / "page", "--verbose").out

@@ -93,7 +93,7 @@ def test_experiment_takes_a_tip(cli, tmp_path):
     assert panda.status == 0
     assert len(json.loads(panda.out)["arm"]["home"]) == 7
     assert ur10.status == 2
-    assert f"a URDF or xacro file with --tip {TIP}; ur10 is defined by a TOML" in ur10.message
+    assert f"a URDF or xacro file with --tip {TIP} (got ur10)" in ur10.message
 
 
 def test_tip_and_mass_matrix_are_those_of_pinocchio(panda):

@@ -84,7 +84,7 @@ def test_a_distant_tcp_cannot_be_set(bench):
         "sleep(1e999)",
         'sleep("x")',
         'servoj(q, t="x")',
-        'speedj(q, t="x")',
+        'speedj(q, 1, t="x")',
         'rtde_set_watchdog("input_int_register_0", "x")',
         'force_mode_set_gain_scaling("x")',
         'write_output_integer_register(0, "x")',

@@ -83,7 +83,7 @@ def test_a_session_keeps_the_urdfs_links(cli: Any, session: Path) -> None:
     for command in ("run", "check"):
         answer = cli(command, session, "--tip", "hand")
         assert answer.status == 2
-        assert "a URDF or xacro file with --tip hand; ur10e is defined by a TOML" in answer.message
+        assert "a URDF or xacro file with --tip hand (got ur10e)" in answer.message
 
 
 @pytest.mark.parametrize(
