@@ -400,7 +400,7 @@ def test_after_a_huge_number_it_goes_on(teleoperation):
     )
 
     assert not refused["ok"]
-    assert "none beyond 1e+06" in refused["error"]
+    assert "none larger than 1e+06" in refused["error"]
     assert after["ok"]
     assert after["state"] == "tracking"
 
