@@ -102,7 +102,7 @@ def test_invalid_joint_positions_are_refused(q, solver):
         actions += [lambda: solver.notes([NEAR], q), lambda: solver.branches(NEAR, q)]
 
     for action in actions:
-        with pytest.raises(InvalidParameter, match="joint positions must be 6 finite numbers"):
+        with pytest.raises(InvalidParameter, match=r"joint positions must be (.*: )?6 finite"):
             action()
 
 
