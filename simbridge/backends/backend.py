@@ -85,7 +85,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Tells the readers of a backend's states what the states mean.
+    """Describe to readers of a backend's states what the states mean.
 
     Attributes:
         simulated_time: Whether the clock is simulated, rather than real time.

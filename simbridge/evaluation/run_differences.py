@@ -121,7 +121,7 @@ class RunDifferences:
 
     @property
     def _is_one_setting(self) -> bool:
-        """Whether the values of one setting tell all runs apart."""
+        """True if the values of one setting distinguish all runs."""
         if len(self.settings) != 1:
             return False
         values = self.settings[0].values
@@ -129,7 +129,7 @@ class RunDifferences:
 
     @property
     def only_solvers_differ(self) -> bool:
-        """Whether the runs differ in their solver or its settings, and in nothing else."""
+        """True if the runs differ only in their solver or its settings."""
         return bool(self.settings) and all(name.startswith("solver") for name in self.names)
 
 
@@ -206,7 +206,7 @@ def _make_labels(settings: Sequence[DifferentSetting], run_names: Sequence[str])
         if len(set(labels)) == len(labels):
             return tuple(labels)
 
-    # Runs with equal settings are told apart by their names.
+    # Runs with equal settings are distinguished by their names.
     return tuple(
         f"{label} ({name})" if labels.count(label) > 1 else label
         for label, name in zip(labels, run_names, strict=True)

@@ -187,7 +187,7 @@ class SolverChoice:
 
     @property
     def is_made(self) -> bool:
-        """Whether the choice brings a solver that no scenario is needed for."""
+        """True if the choice brings a solver for which no scenario is needed."""
         return bool(self.solver or self.function or self.settings or self.name)
 
     def description(self, own_solver: Solver | None) -> str:

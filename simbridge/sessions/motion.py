@@ -613,7 +613,7 @@ class LiveMotion:
                 return [LiveCause.of("reach", "", distance)]
             return [LiveCause.of("reach_turn", "", angle)]
 
-        # While limits hold the arm, they are to blame.
+        # While limits hold the arm, they are the cause.
         if is_held_back:
             return []
 

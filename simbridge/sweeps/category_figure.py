@@ -82,6 +82,6 @@ def category_name(family: tuple[str, ...]) -> str:
 
 
 def _shortened(name: str, width: float) -> str:
-    """Return a name that fits into a width, pixels; its end tells similar names apart."""
+    """Return a name that fits a width in pixels; its end distinguishes similar names."""
     room = math.floor((width - 24.0) / CHARACTER_WIDTH)
     return name if len(name) <= room else f"…{name[1 - room :]}"

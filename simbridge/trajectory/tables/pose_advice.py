@@ -28,7 +28,7 @@ class FlaggedReading(NamedTuple):
     """A way to read a table.
 
     Attributes:
-        label: What tells it from the others, for messages: "hand, w last"; "" if nothing does.
+        label: Text that distinguishes it from the others, such as "hand, w last"; "" without one.
         flag: The flags that read the table so.
     """
 

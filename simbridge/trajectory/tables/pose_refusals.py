@@ -32,7 +32,7 @@ MAX_CANDIDATES = 4
 
 @dataclass(frozen=True)
 class Needs:
-    """What a table of poses needs, and what its names and `--columns` say of it.
+    """Columns that a table of poses needs, and those that its names and `--columns` give.
 
     Attributes:
         roles: The roles that are needed.
