@@ -3,7 +3,7 @@
 
 VENV ?= .venv
 PYTHON ?=
-CANDIDATES := $(or $(PYTHON),python3.12 python3.11 python3.10 python3 python)
+CANDIDATES := $(or $(PYTHON),python3.12 python3.11 python3.10 python3.13 python3.14 python3 python)
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check --no-input
 # Which of the allowed versions of a dependency is installed: highest, or lowest-direct (which pip cannot, but uv can).
 RESOLUTION ?= highest
@@ -114,7 +114,7 @@ define find_python
 	for candidate in $(CANDIDATES); do \
 		version=$$("$$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
 		case $$version in \
-			3.10|3.11|3.12) ;; \
+			3.10|3.11|3.12|3.13|3.14) ;; \
 			*) seen="$$seen$${seen:+, }$$candidate is Python $$version"; continue ;; \
 		esac; \
 		if "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then python=$$candidate; break; fi; \
@@ -125,7 +125,7 @@ define find_python
 			"On Debian and Ubuntu: sudo apt install python$$lacking-venv" >&2; \
 		exit 1; \
 	elif [ -z "$$python" ]; then \
-		echo "simbridge needs Python 3.10, 3.11 or 3.12, and none of these runs as one: $(CANDIDATES)." \
+		echo "simbridge needs Python 3.10 to 3.14, and none of these runs as one: $(CANDIDATES)." \
 			"$${seen:+Found: $$seen. }Install one (Ubuntu 24.04: sudo apt install python3.12 python3.12-venv)," \
 			"or name yours: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
 		exit 1; \

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email
-import itertools
 import json
 import os
 import re
@@ -16,11 +15,14 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from ruamel.yaml import YAML
 
 import simbridge
 
 CHECKOUT = Path(__file__).parents[1]
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+MACHINES = ("x86_64", "aarch64")
 
 
 def build(kind: str, directory: Path, source: Path = CHECKOUT) -> Path:
@@ -50,6 +52,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def metadata(wheel: zipfile.ZipFile) -> Message:
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     return email.message_from_bytes(wheel.read(name))
+
+
+def required_names(metadata: Message, python: str, machine: str) -> set[str]:
+    """Return the packages that an installation without extras needs on Linux."""
+    environment = {
+        "python_version": python,
+        "platform_machine": machine,
+        "sys_platform": "linux",
+        "extra": "",
+    }
+    requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
+    return {
+        item.name
+        for item in requirements
+        if item.marker is None or item.marker.evaluate(environment)
+    }
 
 
 def test_the_wheel_carries_every_robot_and_scenario_unchanged(wheel: zipfile.ZipFile) -> None:
@@ -124,10 +142,9 @@ def test_the_conda_recipe_has_our_dependencies(metadata: Message) -> None:
     listed = {line.partition(" ")[0] for line in recipe["requirements"]["run"]} - {"python"}
     others = {"pin": "pinocchio", "pybullet-arm64": "pybullet", "ur-rtde": "ur_rtde"}
     others |= {"matplotlib": "matplotlib-base", "ruamel-yaml": "ruamel.yaml"}
-    requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    needed = {
-        requirement.name for requirement in requirements if "extra" not in str(requirement.marker)
-    }
+    needed: set[str] = set()
+    for python in ("3.10", "3.11", "3.12"):
+        needed |= required_names(metadata, python, "x86_64")
 
     assert listed == {others.get(name, name) for name in needed}
 
@@ -210,26 +227,36 @@ def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
     assert [name for name in names if ".dist-info/" not in name] == ["_simbridge.pth"]
 
 
-def test_each_python_and_machine_gets_exactly_one_pybullet(metadata: Message) -> None:
-    requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    pybullets = [
-        requirement for requirement in requirements if requirement.name.startswith("pybullet")
-    ]
-    pythons = ("3.10", "3.11", "3.12")
-    machines = ("x86_64", "aarch64", "arm64")
-    platforms = ("linux", "darwin")
-    for python, machine, platform in itertools.product(pythons, machines, platforms):
-        environment = {
-            "python_version": python,
-            "platform_machine": machine,
-            "sys_platform": platform,
-            "extra": "",
-        }
-        chosen = [
-            item.name
-            for item in pybullets
-            if item.marker is None or item.marker.evaluate(environment)
-        ]
-        with_own_wheel = python != "3.12" and machine == "x86_64" and platform == "linux"
+def test_every_listed_python_is_allowed(metadata: Message) -> None:
+    allowed = SpecifierSet(metadata["Requires-Python"])
 
-        assert chosen == (["pybullet"] if with_own_wheel else ["pybullet-arm64"]), environment
+    classified = [
+        line.rpartition(" ")[2]
+        for line in metadata.get_all("Classifier", [])
+        if re.search(r":: 3\.\d+$", line)
+    ]
+
+    assert tuple(classified) == PYTHONS
+    assert [python for python in (*PYTHONS, "3.9", "3.15") if python in allowed] == list(PYTHONS)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_python_gets_one_engine_with_a_wheel(
+    metadata: Message, python: str, machine: str
+) -> None:
+    engines = {"pybullet", "pybullet-arm64", "mujoco"}
+    x86_64 = {"3.12": "pybullet-arm64", "3.13": "pybullet-arm64", "3.14": "mujoco"}
+    expected = x86_64.get(python, "pybullet") if machine == "x86_64" else "mujoco"
+
+    assert required_names(metadata, python, machine) & engines == {expected}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_ur_rtde_is_required_where_it_has_a_wheel(
+    metadata: Message, python: str, machine: str
+) -> None:
+    has_wheel = machine == "x86_64" and python in ("3.10", "3.11", "3.12")
+
+    assert ("ur-rtde" in required_names(metadata, python, machine)) == has_wheel

@@ -17,11 +17,11 @@ from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
 from simbridge.text import degrees
 
-# Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
+# Names on the package index of what every installation needs. The engine of the simulation depends
+# on Python and machine: `check_simulation` loads it.
 PACKAGES = (
     "numpy",
     "pin",
-    "ur-rtde",
     "lark",
     "lazy-loader",
     "numba",
@@ -47,16 +47,16 @@ PACKAGES = (
     "loky",
     "cloudpickle",
 )
-# Versions of Python that simbridge is tested with: the oldest and the newest.
+# The oldest and the newest version of Python that simbridge runs on.
 OLDEST_PYTHON = (3, 10)
-NEWEST_PYTHON = (3, 12)
+NEWEST_PYTHON = (3, 14)
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
-    """Check that simbridge is tested with this version of Python."""
+    """Check that simbridge runs on this version of Python."""
     seen = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
-    is_tested = OLDEST_PYTHON <= version <= NEWEST_PYTHON
-    return failure("python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=is_tested)
+    is_supported = OLDEST_PYTHON <= version <= NEWEST_PYTHON
+    return failure("python", seen, "Use Python 3.10 to 3.14.", unless=is_supported)
 
 
 def check_packages(versions: Mapping[str, str]) -> Finding:
