@@ -145,7 +145,7 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
 
 def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     """Return the facts that the operator sees before confirming, as names and values."""
-    model = model_text(facts.arm.robot_type, facts.state.version, robot.title)
+    model = model_text(facts.arm.robot_type, facts.state.version, robot)
     serial_number = facts.dashboard.serial_number or "unknown"
     payload = "not reported by this software"
     if facts.state.payload is not None:

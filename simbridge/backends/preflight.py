@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.backends.controller_model import robot_remedy
+from simbridge.backends.controller_model import chosen_model, wrong_model_remedy
 from simbridge.backends.tool_comparison import (
     SAME_COG,
     SAME_MASS,
@@ -93,10 +93,10 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         raise errors.NotURSim(facts.host, facts.arm.checksum)
 
     models = facts.models
-    if models and robot.title not in models:
-        remedy = f"{robot_remedy(models)} if that is the intended arm."
+    if models and robot.ur_model not in models:
+        remedy = wrong_model_remedy(robot, models)
         model = join_words(models, "or")
-        raise errors.ModelMismatch(facts.host, "model", model, robot.title, remedy)
+        raise errors.ModelMismatch(facts.host, "model", model, chosen_model(robot), remedy)
 
     # The series is known even where the model is not. An arm that is not UR's has no series, and
     # does not fit any controller.

@@ -35,7 +35,7 @@ def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
     """
     address = "127.0.0.1" if host == "localhost" else host
     published_at = f"{address}:" if address.startswith("127.") else ""
-    model = robot.title.removesuffix("e").upper().replace(" ", "")
+    model = (robot.ur_model or robot.title).removesuffix("e").upper().replace(" ", "")
     image = "ursim_cb3" if robot.series == "CB3" else "ursim_e-series"
 
     arguments = ["docker", "run", "--rm", "-it", "-e", f"ROBOT_MODEL={model}"]

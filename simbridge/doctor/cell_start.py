@@ -7,14 +7,16 @@ from typing import cast
 
 from simbridge.backends.controller_model import robot_file_name
 from simbridge.errors import OutputError
+from simbridge.resources import robot_files
 from simbridge.robot import Six
 from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import write_cell
+from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts
 
 
-def start_cell(path: Path, facts: ControllerFacts, title: str) -> list[Path]:
+def start_cell(path: Path, facts: ControllerFacts, robot: Robot) -> list[Path]:
     """Write a cell file from the controller's facts and, for a real arm, a calibration file.
 
     The calibration file lies next to the cell file and is named after it: lab.toml and
@@ -24,8 +26,7 @@ def start_cell(path: Path, facts: ControllerFacts, title: str) -> list[Path]:
     Args:
         path: The cell file to write.
         facts: The controller's.
-        title: Title of the arm that was chosen; it decides between arms that the controller cannot
-            tell apart.
+        robot: The chosen arm; it decides between arms that the controller cannot tell apart.
 
     Returns:
         The files that were written.
@@ -38,13 +39,10 @@ def start_cell(path: Path, facts: ControllerFacts, title: str) -> list[Path]:
         reason = "it already exists and is not overwritten; choose another name"
         raise OutputError(calibration, reason)
 
-    models = (title,) if title in facts.models else facts.models
-    robot_name = robot_file_name(models[0]) if models else None
-
     state = facts.state
     cell = Cell(
         host=facts.host,
-        robot=robot_name,
+        robot=_robot_name(facts, robot),
         serial_number=facts.dashboard.serial_number,
         tcp=cast(Six, tuple(facts.arm.tcp_offset.tolist())),
         payload=state.payload,
@@ -57,3 +55,12 @@ def start_cell(path: Path, facts: ControllerFacts, title: str) -> list[Path]:
         return [path]
     write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
     return [path, calibration]
+
+
+def _robot_name(facts: ControllerFacts, robot: Robot) -> str | None:
+    """Return the name in robots/ of a controller's arm; None if it is unknown, or a user's file."""
+    models = facts.models
+    if robot.ur_model in models:
+        is_users_file = robot.source not in robot_files().values()
+        return None if is_users_file else robot.name
+    return robot_file_name(models[0]) if models else None

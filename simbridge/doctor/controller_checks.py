@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.backends.controller_model import model_text, robot_remedy
+from simbridge.backends.controller_model import chosen_model, model_text, wrong_model_remedy
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.backends.ursim_startup import docker_command
 from simbridge.doctor.findings import Finding, failure, skipped, success, unknown, warning
 from simbridge.quoting import quoted
+from simbridge.robot.arm_models import describe_type, models_of_type
 from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
 from simbridge.text import join_words, millimetres
 from simbridge.ur import tables
-from simbridge.ur.arm_models import describe_type, models_of_type
 from simbridge.ur.arm_state import FULL_SPEED, safety_stop
 from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import ArmNotReady, ConnectionLost, RemoteControlDisabled
@@ -203,22 +203,22 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
         return warning(
             "model",
             seen,
-            f"Check yourself that it is a {robot.title}, and see the calibration below.",
+            f"Check yourself that it is a {chosen_model(robot)}, and see the calibration below.",
         )
 
     model = join_words(models, "or")
-    if robot.title not in models:
-        fix = f"{robot_remedy(models)} if that is the intended arm."
-        return failure("model", f"{model}, not {robot.title}", fix)
+    if robot.ur_model not in models:
+        fix = wrong_model_remedy(robot, models)
+        return failure("model", f"{model}, not {chosen_model(robot)}", fix)
 
     if robot.series != survey.state.series:
         return failure(
             "model",
-            f"{model} of the {survey.state.series}, but {robot.name} has the series "
+            f"{model} with PolyScope {survey.state.version[0]}, but {robot.name} has the series "
             f"{quoted(robot.series)}",
             "Correct the series in the robot's file, or choose another robot with --robot.",
         )
-    text = model_text(survey.arm.robot_type, survey.state.version, robot.title)
+    text = model_text(survey.arm.robot_type, survey.state.version, robot)
     return success("model", text)
 
 

@@ -89,7 +89,7 @@ def doctor(
         results = check_controller(survey, arm, known_cell, ursim=ursim)
         _print(title, results, as_json=json)
         if write_cell is not None:
-            _write_cell(write_cell, survey, arm.title, quiet=json)
+            _write_cell(write_cell, survey, arm, quiet=json)
 
     has_failures = any(finding.status == "fail" for finding in results)
     return 2 if has_failures else 0
@@ -137,9 +137,9 @@ def _print(title: str, results: Sequence[Finding], *, as_json: bool) -> None:
         findings.show(title, results)
 
 
-def _write_cell(path: str, survey: Survey, title: str, *, quiet: bool) -> None:
-    """Start a cell file from what the controller says, for the arm with a title where it may be."""
-    files = start_cell(Path(path), survey.complete(), title)
+def _write_cell(path: str, survey: Survey, robot: Robot, *, quiet: bool) -> None:
+    """Start a cell file from what the controller says, for the chosen arm where it may be."""
+    files = start_cell(Path(path), survey.complete(), robot)
     if not quiet:
         names = ", ".join(map(str, files))
         print(f"Written: {names}. Check it, and add what cannot be read from a controller.")

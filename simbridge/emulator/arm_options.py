@@ -11,6 +11,7 @@ import numpy as np
 
 from simbridge.emulator.state import PROFILES, Profile
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot.arm_models import describe_versions, find_model
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.controller_calibration_file import (
     add_to_nominal,
@@ -23,7 +24,6 @@ from simbridge.robot.pose import Array
 from simbridge.robot.printed_table import printed_table
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
-from simbridge.ur.arm_models import describe_oldest, find_model
 from simbridge.ur.tables import URSIM_CHECKSUM
 
 UR_JOINTS = 6
@@ -48,16 +48,17 @@ def check_pair(arm: Robot, software: Profile) -> None:
 
     fitting = [name for name, profile in PROFILES.items() if _drives(profile, arm)]
     versions = f"{_alternatives(fitting)} (--polyscope)" if fitting else "newer than those emulated"
-    needed = f"{versions} for the {arm.title} with its {arm.series} controller"
-    model = find_model(arm.title)
-    if model is not None:
-        needed += f", which needs PolyScope {describe_oldest(model)} or later"
+    model = find_model(arm.ur_model)
+    if model is None:
+        needed = f"{versions} for the {arm.title} with its {arm.series} controller"
+    else:
+        needed = f"{versions} for the {arm.ur_model}, which needs {describe_versions(model)}"
     raise InvalidParameter("PolyScope version", software.polyscope, needed)
 
 
 def _drives(software: Profile, arm: Robot) -> bool:
     """Return whether software is of an arm's series, and not older than the arm."""
-    model = find_model(arm.title)
+    model = find_model(arm.ur_model)
     is_new_enough = model is None or model.runs_on(software.version[:2])
     return software.series == arm.series and is_new_enough
 

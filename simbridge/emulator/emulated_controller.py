@@ -23,11 +23,11 @@ from simbridge.emulator.secondary import EmulatedProgram, SecondaryPrograms
 from simbridge.emulator.settings import Settings, state_values
 from simbridge.emulator.state import ControllerEvent, ControllerState, Profile
 from simbridge.emulator.watchdog import Watchdog
+from simbridge.robot.arm_models import UR10, find_model
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.arm_models import UR10, find_model
 from simbridge.ur.tables import (
     EMULATOR_SERIAL_NUMBER,
     URSIM_CHECKSUM,
@@ -92,7 +92,7 @@ class EmulatedController:
         serial_number: Serial number of the arm.
         model_name: Answer to the dashboard's `get robot model`: "UR10".
         robot_type: Type of the arm in the primary interface's configuration data
-            (`ur.arm_models`).
+            (`robot.arm_models`).
         programs: The folder of its programs (*.urp); None has none.
         program: The program that is loaded and has not ended; None without one.
         program_name: Name of the latest program.
@@ -128,7 +128,7 @@ class EmulatedController:
         self.period = profile.period
         self.boot_time = boot_time
         self.serial_number = EMULATOR_SERIAL_NUMBER
-        model = find_model(robot.title) or DEFAULT_MODEL
+        model = find_model(robot.ur_model) or DEFAULT_MODEL
         self.model_name = model.dashboard_name
         self.robot_type = model.robot_type
         table = dh or nominal_dh(robot)

@@ -24,7 +24,7 @@ COMPENSATED_TIME = 0.5
 # Inertia of the rotors, as it acts at the joints (6,), kg m^2: of a UR5e, and of a UR10e.
 SMALL_INERTIA = np.array([1.915] * 3 + [0.212] * 3)
 LARGE_INERTIA = np.array([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])
-# Titles of the arms whose rotors are taken to be those of the UR5e.
+# Models of UR whose rotors are taken to be those of the UR5e.
 SMALL_ARMS = ("UR3", "UR5", "UR3e", "UR5e", "UR7e")
 
 
@@ -41,7 +41,7 @@ class JointTorque(ArmMotion):
 
     def __init__(self, robot: Robot) -> None:
         self._model = robot.model.copy()
-        self._model.armature = SMALL_INERTIA if robot.title in SMALL_ARMS else LARGE_INERTIA
+        self._model.armature = SMALL_INERTIA if robot.ur_model in SMALL_ARMS else LARGE_INERTIA
         self._data = self._model.createData()
         # Torques for the next period (n,), N m; None once it has passed.
         self._torque: Array | None = None

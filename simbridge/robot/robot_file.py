@@ -19,7 +19,8 @@ from simbridge.files.toml_file import TomlFile
 from simbridge.quoting import quoted
 from simbridge.resources import robot_files
 from simbridge.robot import MAX_JOINTS, MAX_SHAPES, Task, Vector
-from simbridge.robot.robot_names import find_robot
+from simbridge.robot.arm_models import ARM_MODELS
+from simbridge.robot.robot_names import find_robot, similar_robots
 from simbridge.text import join_words
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -30,10 +31,11 @@ class StrictTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ControllerTable(StrictTable):
-    """The table `controller`: period in s, and the series of a UR arm."""
+    """The table `controller`: period in s, and the series and model of a UR arm."""
 
     period: float
     series: str = ""
+    model: str = ""
 
 
 class KinematicsTable(StrictTable):
@@ -116,6 +118,7 @@ class ControllerChanges(StrictTable):
 
     period: float | msgspec.UnsetType = msgspec.UNSET
     series: str | msgspec.UnsetType = msgspec.UNSET
+    model: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class LimitChanges(StrictTable):
@@ -242,10 +245,14 @@ def _find_body_file(file: TomlFile, like: str) -> TomlFile:
         files = robot_files()
         named_path = find_robot(like, files)
         if named_path is None:
+            candidates = similar_robots(like, list(files))
+            question = (
+                f". Did you mean {' or '.join(map(quoted, candidates))}?" if candidates else ""
+            )
             file.refuse(
                 "like",
                 f"this must be the path of a TOML, relative to this file, or one of "
-                f"{', '.join(files)}; it is {quoted(like)}",
+                f"{', '.join(files)}; it is {quoted(like)}{question}",
             )
         path = named_path
 
@@ -312,6 +319,7 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
 
     # The controller, and the limits of the arm.
     file.check_positive("controller.period", data.controller.period)
+    _check_model(file, data.controller)
     file.check_positive("limits.velocity_jump", limits.velocity_jump)
     file.check_positive("limits.acceleration", limits.acceleration)
     file.check_positive("limits.tool_speed", limits.tool_speed)
@@ -332,6 +340,30 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
     _check_shapes(file, "base.shapes", data.base.shapes)
     for i, link in enumerate(data.links):
         _check_link(file, f"links[{i}]", link)
+
+
+def _check_model(file: TomlFile, controller: ControllerTable) -> None:
+    """Check that the model of a UR arm is known, and that its controller is of the series."""
+    if not controller.model:
+        return
+
+    # PolyScope X alone drives the others: simbridge cannot move them.
+    models = {model.name: model for model in ARM_MODELS if model.oldest_polyscope is not None}
+    if controller.model not in models:
+        names = join_words(list(models), "or")
+        file.refuse(
+            "controller.model",
+            f"this must be {names}, or left out for any other arm; it is "
+            f"{quoted(controller.model)}",
+        )
+
+    model = models[controller.model]
+    if controller.series != model.series:
+        file.refuse(
+            "controller.series",
+            f"this must be {quoted(model.series)} for the model {model.name}; it is "
+            f"{quoted(controller.series)}",
+        )
 
 
 def _check_joint(file: TomlFile, data: RobotFile, i: int) -> None:

@@ -68,6 +68,7 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
         name=path.stem,
         title=data.title,
         series=data.controller.series,
+        ur_model=data.controller.model,
         period=data.controller.period,
         joints=tuple(joints),
         links=tuple(links),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from simbridge.robot.arm_models import models_of_type
 from simbridge.robot.pose import Array
 from simbridge.text import join_words
 from simbridge.ur import tables
-from simbridge.ur.arm_models import models_of_type
 from simbridge.ur.errors import ControllerError, UnsupportedController
 from simbridge.ur.primary import ArmDescription, is_ursim
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
@@ -101,7 +101,7 @@ class ControllerFacts:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Titles of the arms that it may be, such as ("UR10e", "UR12e"); none if unknown."""
+        """The models that its arm may be, such as ("UR10e", "UR12e"); none if unknown."""
         return models_of_type(self.arm.robot_type, self.state.version[0])
 
     @property
@@ -173,7 +173,8 @@ def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedCont
     if version[0] >= POLYSCOPE_X_MAJOR:
         reason = (
             "PolyScope X has neither the dashboard server nor the script port that ur_rtde needs. "
-            "An e-Series arm with PolyScope 5, or a CB3 with PolyScope 3, can be driven."
+            "Arms of the e-Series and the UR Series can be driven with PolyScope 5, CB3 arms with "
+            "PolyScope 3."
         )
         return UnsupportedController(host, version_text, reason)
     if version[0] < OLDEST_MAJOR:

@@ -13,7 +13,7 @@ from simbridge.ur.primary import ArmDescription
 
 UR10 = load_robot("ur10")
 UR10E = load_robot("ur10e")
-UR5E = replace(UR10E, name="ur5e", title="UR5e")
+UR5E = replace(UR10E, name="ur5e", ur_model="UR5e")
 SERIAL_NUMBER = "20261234567"
 TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 FACTS = ControllerFacts(

@@ -15,7 +15,7 @@ OLD = (5, 12, 6)
 
 
 @pytest.mark.parametrize(
-    ("robot_type", "version", "title", "named"),
+    ("robot_type", "version", "model", "named"),
     [
         (2, NEW, "UR10e", "UR12e"),
         (2, NEW, "UR12e", "UR10e"),
@@ -25,16 +25,16 @@ OLD = (5, 12, 6)
         (None, OLD, "UR10e", "does not report"),
     ],
 )
-def test_what_cannot_be_confirmed_is_named(robot_type, version, title, named):
-    assert named in unconfirmed_reason(robot_type, version, title)
+def test_what_cannot_be_confirmed_is_named(robot_type, version, model, named):
+    assert named in unconfirmed_reason(robot_type, version, model)
 
 
 @pytest.mark.parametrize(
-    ("robot_type", "version", "title"),
+    ("robot_type", "version", "model"),
     [(9, NEW, "UR15"), (2, OLD, "UR10e"), (2, (3, 15, 8), "UR10"), (4, NEW, "UR16e")],
 )
-def test_what_is_confirmed_needs_no_word(robot_type, version, title):
-    assert unconfirmed_reason(robot_type, version, title) is None
+def test_what_is_confirmed_needs_no_word(robot_type, version, model):
+    assert unconfirmed_reason(robot_type, version, model) is None
 
 
 def test_a_run_says_which_file_was_taken():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +83,16 @@ def test_a_robot_type_is_accepted_for_its_arms(robot_type, name):
 def test_another_arm_is_named_with_its_remedy(robot_type, remedy):
     with pytest.raises(ModelMismatch, match=remedy):
         preflight.check_identity(facts_with_arm(robot_type=robot_type), UR10E, None, ursim=False)
+
+
+def test_a_file_without_a_model_is_refused_with_the_field():
+    unnamed = replace(UR10E, title="Desk arm", ur_model="", source=Path("desk.toml"))
+
+    with pytest.raises(ModelMismatch) as refused:
+        preflight.check_identity(FACTS, unnamed, None, ursim=False)
+
+    assert refused.value.expected == "Desk arm"
+    assert 'desk.toml describes it, add model = "UR10e" or model = "UR12e"' in str(refused.value)
 
 
 def test_without_a_model_the_series_must_match():

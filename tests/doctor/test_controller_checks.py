@@ -86,9 +86,10 @@ def test_other_controllers_are_no_emulators(serial_number):
 
 def test_another_model_is_named():
     # A UR12e has no robot type of its own.
-    ur12e = replace(UR10E, name="ur12e", title="UR12e")
+    ur12e = replace(UR10E, name="ur12e", ur_model="UR12e")
     assert_verdict(check_model(READ, ur12e), "pass", "UR12e, as chosen with --robot", "UR10e")
-    assert_verdict(check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
+    ur7e = replace(UR10E, name="ur7e", ur_model="UR7e")
+    assert_verdict(check_model(READ, ur7e), "fail", "not UR7e")
     assert_verdict(check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
     assert_verdict(
         check_model(with_arm(robot_type=6), UR10E),

@@ -13,7 +13,7 @@ from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
-from simbridge.ur.arm_models import models_of_type
+from simbridge.robot.arm_models import models_of_type
 
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
@@ -25,7 +25,7 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
     controller = EmulatedController(robot, software, ScriptProgram)
 
     assert controller.period == robot.period
-    assert robot.title in models_of_type(controller.robot_type, software.version[0])
+    assert robot.ur_model in models_of_type(controller.robot_type, software.version[0])
     # The dashboard leaves the e out.
     number = robot.title.removeprefix("UR").removesuffix("e").replace(" Long", "L")
     assert controller.model_name == f"UR{number}"
@@ -34,9 +34,13 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
 @pytest.mark.parametrize(
     ("name", "polyscope", "remedy"),
     [
-        ("ur5", "5.12", "must be 3.15 (--polyscope) for the UR5 with its CB3 controller"),
-        ("ur20", "3.15", "must be 5.25 (--polyscope) for the UR20 with its e-Series controller"),
-        ("ur15", "5.12", "must be 5.25 (--polyscope) for the UR15"),
+        (
+            "ur5",
+            "5.12",
+            "must be 3.15 (--polyscope) for the UR5, which needs PolyScope 3; got",
+        ),
+        ("ur20", "3.15", "must be 5.25 (--polyscope) for the UR20, which needs"),
+        ("ur15", "5.12", "for the UR15, which needs PolyScope 5.22 (or X 10.8) or later"),
         ("ur7e", "5.9", "which needs PolyScope 5.22 (or X 10.9) or later"),
         ("ur20", "5.12", "which needs PolyScope 5.14 (or X 10.7) or later"),
         ("planar3r", "5.12", "must be a UR arm, with six joints (got planar3r): it has 3 joints"),

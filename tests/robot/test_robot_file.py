@@ -111,6 +111,10 @@ REFUSED = [
     ('name = "lower"', 'name = "tool0"', "links[1].name", "tool0", "'tool0' is reserved"),
     ('name = "lower"', 'name = " "', "links[1].name", '" "', "' ' is not a valid name"),
     ('"elbow"]', '"el\\nbow"]', "kinematics.joint_names[1]", "joint_names", "is not a valid name"),
+    # the model of a UR arm
+    ('series = "none"', 'model = "ur10e"', "controller.model", "ur10e", "this must be UR3, UR5, UR10, UR3e"),
+    ('series = "none"', 'model = "UR10g-1750"', "controller.model", "UR10g", "or left out for any other arm"),
+    ('series = "none"', 'model = "UR10e"', "controller.series", "UR10e", "must be 'e-Series' for the model UR10e; it is ''"),
     # impossible numbers
     ("mass = 3.0", "mass = -3.0", "links[0].mass", "mass = -3.0", "a positive number, not -3.0"),
     ("mass = 3.0", "mass = 0", "links[0].mass", "mass = 0", "a positive number, not 0"),

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from simbridge import load_robot
+from simbridge.backends.preflight import check_identity
 from simbridge.errors import InputFileError
 from simbridge.resources import robot_files
 from simbridge.robot.robot_file import robot_facts
+from tests.backends.controller_facts import FACTS
 
 
 def write_arm(folder, text, name="mine.toml"):
@@ -74,6 +76,24 @@ def test_what_was_inferred_is_not_inherited(tmp_path):
     assert robot_facts(path)["inferred"] == []
 
 
+def test_an_arm_with_another_title_has_the_others_model(tmp_path):
+    path = write_arm(tmp_path, 'title = "Desk arm"\nlike = "ur10e"\n')
+
+    arm = load_robot(path)
+
+    assert (arm.title, arm.ur_model) == ("Desk arm", "UR10e")
+    check_identity(FACTS, arm, None, ursim=False)
+
+
+def test_a_file_states_the_model_that_differs(tmp_path):
+    text = 'title = "Desk arm"\nlike = "ur10e"\n[controller]\nmodel = "UR12e"\n'
+
+    arm = load_robot(write_arm(tmp_path, text))
+
+    assert arm.ur_model == "UR12e"
+    assert_same_body(arm, load_robot("ur10e"))
+
+
 @pytest.mark.parametrize(
     ("text", "field"),
     [
@@ -84,6 +104,8 @@ def test_what_was_inferred_is_not_inherited(tmp_path):
         ('title = "A"\nlike = "ur7e"\n', "like"),
         ('title = "A"\nlike = "mine.toml"\n', "like"),
         ('like = "ur10e"\n', "title"),
+        ('title = "A"\nlike = "ur10e"\n[controller]\nmodel = "UR11e"\n', "controller.model"),
+        ('title = "A"\nlike = "ur10e"\n[controller]\nmodel = "UR10"\n', "controller.series"),
         ('title = "A"\nlike = 5\n', "like"),
         ('title = "A"\nlike = "ur10e"\ncolor = "red"\n', "color"),
         ('title = "A"\nlike = "ur10e"\nhome = [9.0, 0.0, 0.0, 0.0, 0.0, 0.0]\n', "home[0]"),
@@ -102,6 +124,13 @@ def test_what_is_not_clear_is_refused_by_field(tmp_path, text, field):
 
     assert refused.value.path == path
     assert refused.value.field == field
+
+
+def test_an_unknown_arm_is_answered_with_the_nearest(tmp_path):
+    path = write_arm(tmp_path, 'title = "A"\nlike = "ur16"\n')
+
+    with pytest.raises(InputFileError, match=r"it is 'ur16'\. Did you mean 'ur16e'\?"):
+        load_robot(path)
 
 
 def test_a_fault_of_the_other_arm_is_found_there(tmp_path):

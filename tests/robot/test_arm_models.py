@@ -6,19 +6,19 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.resources import robot_files
-from simbridge.ur.arm_models import ARM_MODELS, describe_oldest, find_model, models_of_type
+from simbridge.robot.arm_models import ARM_MODELS, describe_versions, find_model, models_of_type
 
-TITLES = [load_robot(name).title for name in robot_files() if name.startswith("ur")]
+MODELS = [load_robot(name).ur_model for name in robot_files() if name.startswith("ur")]
 
 
 def test_every_arm_in_robots_has_a_model():
-    driven = [model.title for model in ARM_MODELS if model.oldest_polyscope is not None]
+    driven = [model.name for model in ARM_MODELS if model.oldest_polyscope is not None]
 
-    assert sorted(driven) == sorted(TITLES)
+    assert sorted(driven) == sorted(MODELS)
 
 
 @pytest.mark.parametrize(
-    ("robot_type", "major", "titles"),
+    ("robot_type", "major", "models"),
     [
         (1, 3, ("UR5",)),
         (2, 3, ("UR10",)),
@@ -42,12 +42,12 @@ def test_every_arm_in_robots_has_a_model():
         (None, 5, ()),
     ],
 )
-def test_a_type_and_version_name_the_arms(robot_type, major, titles):
-    assert models_of_type(robot_type, major) == titles
+def test_a_type_and_version_name_the_arms(robot_type, major, models):
+    assert models_of_type(robot_type, major) == models
 
 
 @pytest.mark.parametrize(
-    ("title", "version", "runs"),
+    ("model", "version", "runs"),
     [
         ("UR15", (5, 21), False),
         ("UR15", (5, 22), True),
@@ -60,11 +60,11 @@ def test_a_type_and_version_name_the_arms(robot_type, major, titles):
         ("UR18g-950", (5, 25), False),
     ],
 )
-def test_an_arm_needs_its_polyscope(title, version, runs):
-    assert find_model(title).runs_on(version) == runs
+def test_an_arm_needs_its_polyscope(model, version, runs):
+    assert find_model(model).runs_on(version) == runs
 
 
-def test_the_oldest_versions_are_described():
-    assert describe_oldest(find_model("ur15")) == "5.22 (or X 10.8)"
-    assert describe_oldest(find_model("UR18g-950")) == "X 10.15"
-    assert describe_oldest(find_model("UR3")) == "3.0"
+def test_the_versions_of_an_arm_are_described():
+    assert describe_versions(find_model("UR15")) == "PolyScope 5.22 (or X 10.8) or later"
+    assert describe_versions(find_model("UR18g-950")) == "PolyScope X 10.15 or later"
+    assert describe_versions(find_model("UR3")) == "PolyScope 3"

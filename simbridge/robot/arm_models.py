@@ -21,7 +21,7 @@ class ArmModel:
     """An arm as its controller reports it.
 
     Attributes:
-        title: Name of the arm, as in robots/*.toml: "UR10e".
+        name: Its name, as `controller.model` in robots/*.toml: "UR10e".
         robot_type: Its number in the primary interface's configuration data.
         dashboard_name: The dashboard's answer to `get robot model`.
         oldest_polyscope: Major and minor version of the oldest PolyScope 3 or 5 that drives it;
@@ -30,11 +30,16 @@ class ArmModel:
             if none does.
     """
 
-    title: str
+    name: str
     robot_type: int
     dashboard_name: str
     oldest_polyscope: VersionStart | None
     oldest_polyscope_x: VersionStart | None = None
+
+    @property
+    def series(self) -> str:
+        """The series of its controller, "CB3" or "e-Series", as in robots/*.toml."""
+        return "CB3" if self.is_cb3 else "e-Series"
 
     @property
     def is_cb3(self) -> bool:
@@ -72,31 +77,36 @@ ARM_MODELS = (
 )
 
 
-def find_model(title: str) -> ArmModel | None:
-    """Return the model with a title, in any case; None if it is not an arm of UR."""
+def find_model(name: str) -> ArmModel | None:
+    """Return the model with a name, such as "UR10e"; None if it is not an arm of UR."""
     for model in ARM_MODELS:
-        if model.title.lower() == title.lower():
+        if model.name == name:
             return model
     return None
 
 
-def describe_oldest(model: ArmModel) -> str:
-    """Return the oldest versions of PolyScope that drive an arm: "5.22 (or X 10.8)"."""
+def describe_versions(model: ArmModel) -> str:
+    """Return which versions of PolyScope drive an arm: "PolyScope 5.22 (or X 10.8) or later"."""
+    if model.is_cb3:
+        return "PolyScope 3"
+
     versions = []
     for name, oldest in (("", model.oldest_polyscope), ("X ", model.oldest_polyscope_x)):
         if oldest is not None:
             versions.append(f"{name}{oldest[0]}.{oldest[1]}")
-    return f"{versions[0]} (or {versions[1]})" if len(versions) > 1 else versions[0]
+    first, *others = versions
+    alternative = f" (or {others[0]})" if others else ""
+    return f"PolyScope {first}{alternative} or later"
 
 
-def runs_on(title: str, version: VersionStart) -> bool:
-    """Return whether a version of PolyScope, major and minor, drives the arm with a title."""
-    model = find_model(title)
+def runs_on(name: str, version: VersionStart) -> bool:
+    """Return whether a version of PolyScope, major and minor, drives the model with a name."""
+    model = find_model(name)
     return model is not None and model.runs_on(version)
 
 
 def models_of_type(robot_type: int | None, major: int) -> tuple[str, ...]:
-    """Return the titles of the arms that a controller may have.
+    """Return the names of the models that a controller may have.
 
     CB3 and e-Series share robot types and differ in the version; UR5e and UR7e, and UR10e and
     UR12e, cannot be told apart.
@@ -106,11 +116,11 @@ def models_of_type(robot_type: int | None, major: int) -> tuple[str, ...]:
         major: Major version of its software.
 
     Returns:
-        The titles, the oldest arm first; none for an unknown type.
+        The names, the oldest arm first; none for an unknown type.
     """
     has_cb3 = major < E_SERIES_MAJOR
     return tuple(
-        model.title
+        model.name
         for model in ARM_MODELS
         if model.robot_type == robot_type and model.is_cb3 == has_cb3
     )
