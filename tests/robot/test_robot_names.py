@@ -66,7 +66,10 @@ def test_a_spelling_of_two_files_means_neither(tmp_path):
         ("UR10 CB2", ["ur10", "ur10e"]),
         ("UR5 robot arm", ["ur5", "ur5e"]),
         ("UR8 Long 1750", ["ur8long"]),
-        ("UR10e (1300 mm)", ["ur10", "ur10e"]),
+        ("UR10e (1300 mm)", ["ur10e"]),
+        ("UR7e 7.5 kg", ["ur7e"]),
+        ("UR10 1300 mm", ["ur10", "ur10e"]),
+        ("UR18-950", ["ur18"]),
         ("Universal Robot UR12", ["ur12e"]),
         ("UR10e CB3", ["ur10", "ur10e"]),
         ("Universal Robots UR5e", ["ur5e"]),
@@ -122,6 +125,10 @@ def test_no_arm_of_another_payload_is_suggested(name):
         ("Universal Robots, UR10g (1750)", "UR10g-1750"),
         ("UR18 g-Series", "UR18g-950"),
         ("Universal Robot UR10g-1750, 8 kg", "UR10g-1750"),
+        # No other arm has the number.
+        ("ur17", "UR17g-1300"),
+        ("UR17e", "UR17g-1300"),
+        ("UR17-1300", "UR17g-1300"),
     ],
 )
 def test_the_g_series_is_refused_with_the_reason(name, title):
@@ -131,6 +138,18 @@ def test_the_g_series_is_refused_with_the_reason(name, title):
     assert f"The {title} is known" in str(refused.value)
     assert "no kinematics and no joint limits" in str(refused.value)
     assert "Did you mean" not in str(refused.value)
+
+
+def test_a_reach_of_the_g_series_is_explained_beside_the_number():
+    answer = str(unknown_robot("UR10-1750", FILES))
+
+    assert "The UR10g-1750 is known" in answer
+    assert "Did you mean 'ur10' or 'ur10e'?" in answer
+
+
+@pytest.mark.parametrize(("name", "number"), [("ur6", 6), ("UR 25e", 25), ("ur100", 100)])
+def test_a_number_without_an_arm_is_named(name, number):
+    assert f"robots/ has no arm with the number {number}." in str(unknown_robot(name, FILES))
 
 
 def test_the_answer_names_what_would_work(cli):
