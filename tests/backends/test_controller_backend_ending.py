@@ -327,7 +327,7 @@ def test_another_program_paused_while_we_connect_is_left_alone(e_series, tmp_pat
 
     assert status == 2, message
     assert "program is paused" in message
-    assert "left running" in message
+    assert "was not touched" in message
     try:
         assert e_series.state()["runtime_state"] == "PAUSED"
     finally:
