@@ -29,8 +29,8 @@ PUBLISHED = published_arms()
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")
 ARMS = tuple(PUBLISHED)
 CB3 = {"ur3", "ur5", "ur10"}
-# The arms without a mesh that could be read: their offsets do not tell where their tubes are.
-WITHOUT_MESHES = {"ur15", "ur18", "ur8long"}
+# Arms whose published offsets are those of the planes between the links, not of the tubes.
+OFFSETS_OF_JOINTS = {"ur15", "ur18", "ur8long"}
 
 
 def test_the_table_names_the_arms_in_robots():
@@ -255,7 +255,7 @@ def test_shapes_cover_every_link(arm):
     arm_name, robot, published = arm
     for number, name in ((1, "upper_arm"), (2, "forearm")):
         offset = published["shoulder_offset" if name == "upper_arm" else "elbow_offset"]
-        if arm_name in WITHOUT_MESHES:
+        if arm_name in OFFSETS_OF_JOINTS:
             offset = next(s for s in robot.links[number].shapes if s.kind == "capsule").start[2]
         axis = np.linspace([0.0, 0.0, offset], [published["a"][number], 0.0, offset], 40)
         solid = [shape for shape in robot.links[number].shapes if shape.solid]
