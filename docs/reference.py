@@ -1,6 +1,6 @@
 """The directives of the reference: what the program and the package say of themselves.
 
-    commands        the help of each command, of each experiment, and the settings of each solver
+    commands        the help of each command and subcommand, and the settings of each solver
     public-names    each public name with its docstring
 
 Both read the registries, so nothing is written a second time.
@@ -19,9 +19,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import simbridge
-from simbridge.cli.command_line import main
+from simbridge.cli.command_line import SUBCOMMANDS, main
 from simbridge.cli.flags import COMMANDS
-from simbridge.experiments import EXPERIMENTS
 from simbridge.ik.settings import SOLVERS
 
 PUBLIC = {name: getattr(simbridge, name).__module__ for name in simbridge.__all__}
@@ -48,14 +47,13 @@ def printed_help(*words: str) -> str:
 def helps() -> Iterator[tuple[str, str]]:
     """Yield titles and texts of help.
 
-    There is one for each command, for each experiment, and for each solver that has settings.
+    There is one for each command and subcommand, and for each solver that has settings.
     """
     for name in COMMANDS:
         text = printed_help(name)
         yield f"simbridge {name}", text.partition(_SETTINGS)[0].rstrip()
-        if name == "experiment":
-            for experiment in EXPERIMENTS:
-                yield f"simbridge experiment {experiment}", printed_help(name, experiment).rstrip()
+        for subcommand in SUBCOMMANDS.get(name, {}):
+            yield f"simbridge {name} {subcommand}", printed_help(name, subcommand).rstrip()
     for solver in SOLVERS:
         _, panel, settings = printed_help("run", "--solver", solver).partition(_SETTINGS)
         if panel:

@@ -18,7 +18,6 @@ from simbridge.backends.tool_comparison import (
     same_tcp,
     tcp_text,
 )
-from simbridge.backends.ursim_startup import docker_command
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -28,6 +27,7 @@ from simbridge.ur.arm_state import FULL_SPEED, safety_stop
 from simbridge.ur.controller_facts import ControllerFacts, StateFacts
 from simbridge.ur.survey import claimed_registers, read_controller
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode
+from simbridge.ur.ursim_image import start_advice
 
 # Two control periods that differ by less than this are equal, s.
 SAME_PERIOD = 1e-9
@@ -57,8 +57,8 @@ def identify_controller(
     except errors.ConnectionLost as error:
         if not ursim:
             raise
-        hint = f"URSim is started with: {docker_command(robot, host)}"
-        raise errors.ConnectionLost(host, error.port, error.reason, hint) from None
+        advice = start_advice(robot, host)
+        raise errors.ConnectionLost(host, error.port, error.reason, advice) from None
 
     check_identity(facts, robot, cell, ursim=ursim)
     check_period(facts, period)

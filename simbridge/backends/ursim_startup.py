@@ -1,16 +1,13 @@
-"""Start URSim, UR's simulator of a controller: its container, its power, and after a stop."""
+"""Make URSim ready for a run: its power, its brakes, and after a stop."""
 
 from __future__ import annotations
 
 import contextlib
-import shlex
 import time
 
-from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError
-from simbridge.ur.tables import DASHBOARD, PRIMARY, RTDE
 
 # URSim may still be booting, s.
 POWER_TIMEOUT_S = 30.0
@@ -20,29 +17,6 @@ MODE_POLL_S = 0.05
 UNLOCK_TIMEOUT_S = 7.0
 # How long to wait between two attempts to unlock, s.
 UNLOCK_PAUSE_S = 0.1
-
-# The ports of URSim's screen: by VNC, and in a browser.
-SCREEN_PORTS = ("5900", "6080")
-
-
-def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
-    """Return the command that starts URSim for an arm.
-
-    Args:
-        robot: The arm.
-        host: The address it is expected at. At a loopback address only this computer can reach it;
-            any other is that of another computer, whose ports must be open.
-    """
-    address = "127.0.0.1" if host == "localhost" else host
-    published_at = f"{address}:" if address.startswith("127.") else ""
-    model = (robot.ur_model or robot.title).removesuffix("e").upper().replace(" ", "")
-    image = "ursim_cb3" if robot.series == "CB3" else "ursim_e-series"
-
-    arguments = ["docker", "run", "--rm", "-it", "-e", f"ROBOT_MODEL={model}"]
-    for port in (*SCREEN_PORTS, DASHBOARD, f"{PRIMARY}-{RTDE}"):
-        arguments += ["-p", f"{published_at}{port}:{port}"]
-    arguments.append(f"universalrobots/{image}")
-    return shlex.join(arguments)
 
 
 def power_up(facts: ControllerFacts) -> None:

@@ -15,7 +15,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +48,12 @@ from simbridge.errors import (
 from simbridge.experiments import EXPERIMENTS
 from simbridge.quoting import shell_quoted
 from simbridge.running.signals import end_on_signals, heed_interrupts, signal_number
+from simbridge.ursim import ACTIONS
 
+# Commands that are followed by the name of one of these.
+SUBCOMMANDS: dict[str, Mapping[str, type]] = {"experiment": EXPERIMENTS, "ursim": ACTIONS}
+# What such a name is called.
+SUBCOMMAND_KINDS = {"experiment": "experiment", "ursim": "action of ursim"}
 # The system's reasons why nothing more can be written.
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The system's reasons why the name of a file cannot be looked at, let alone be opened.
@@ -147,7 +152,7 @@ def _refuse_bare_xacro_arguments(arguments: Sequence[str]) -> None:
 
 
 def _check_command(arguments: Sequence[str]) -> None:
-    """Refuse a command, or an experiment, that does not exist, and name the nearest one.
+    """Refuse a command, or a subcommand, that does not exist, and name the nearest one.
 
     Raises:
         UnknownName: It does not exist.
@@ -155,8 +160,9 @@ def _check_command(arguments: Sequence[str]) -> None:
     words = [word for word in arguments[:2] if not word.startswith("-")]
     if len(words) > 0 and words[0] == arguments[0] and words[0] not in COMMANDS:
         raise UnknownName("command", words[0], COMMANDS)
-    if len(words) > 1 and words[0] == "experiment" and words[1] not in EXPERIMENTS:
-        raise UnknownName("experiment", words[1], EXPERIMENTS)
+    subcommands = SUBCOMMANDS.get(words[0], {}) if words else {}
+    if subcommands and len(words) > 1 and words[1] not in subcommands:
+        raise UnknownName(SUBCOMMAND_KINDS[words[0]], words[1], subcommands)
 
 
 def _refuse_flags_of_run(arguments: Sequence[str]) -> None:

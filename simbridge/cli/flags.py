@@ -18,6 +18,7 @@ from simbridge.emulator.options import EmulatorOptions
 from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments.flag_types import optional_arg
 from simbridge.teleop import DEVICES
+from simbridge.ursim import ActionFlags
 
 # Stands for the newest run in every flag that takes a run.
 NEWEST_RUN = "last"
@@ -392,6 +393,13 @@ class EmulateFlags(EmulatorOptions):
 
 
 @dataclass
+class UrsimFlags:
+    """UR's simulator of a controller, in a container on this computer (docs/hardware.md)."""
+
+    action: OmitArgPrefixes[OmitSubcommandPrefixes[ActionFlags]]
+
+
+@dataclass
 class ExperimentFlags:
     """The paper's experiments, and all solvers compared, for any arm (docs/paper.md)."""
 
@@ -436,6 +444,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "sweep": (SweepFlags, "simbridge.cli.sweep_command:sweep"),
     "doctor": (DoctorFlags, "simbridge.cli.room_commands:doctor"),
     "emulate": (EmulateFlags, "simbridge.cli.room_commands:emulate"),
+    "ursim": (UrsimFlags, "simbridge.cli.room_commands:ursim"),
     "experiment": (ExperimentFlags, "simbridge.cli.room_commands:experiment"),
     "bench": (BenchFlags, "simbridge.cli.room_commands:bench"),
     "completion": (CompletionFlags, "simbridge.cli.command_line:completion"),

@@ -1,4 +1,4 @@
-"""The commands that another room carries out: `doctor`, `emulate`, `experiment` and `bench`.
+"""The commands of other rooms: `doctor`, `emulate`, `ursim`, `experiment` and `bench`.
 
 A room is below the command line, so that it does not know the record of the command's flags. It is
 imported when its command is called.
@@ -6,7 +6,8 @@ imported when its command is called.
 
 from __future__ import annotations
 
-from simbridge.cli.flags import BenchFlags, DoctorFlags, EmulateFlags, ExperimentFlags
+from simbridge.cli.flags import BenchFlags, DoctorFlags, EmulateFlags, ExperimentFlags, UrsimFlags
+from simbridge.ursim import StartFlags, StatusFlags
 
 
 def doctor(flags: DoctorFlags) -> int:
@@ -21,6 +22,17 @@ def emulate(flags: EmulateFlags) -> int:
     from simbridge.emulator.arms import emulate as emulate_arms  # noqa: PLC0415
 
     return emulate_arms(**vars(flags))
+
+
+def ursim(flags: UrsimFlags) -> int:
+    """Start, show or remove URSim in a container; see `simbridge.ursim.commands`."""
+    from simbridge.ursim import commands  # noqa: PLC0415
+
+    if isinstance(flags.action, StartFlags):
+        return commands.start(**vars(flags.action))
+    if isinstance(flags.action, StatusFlags):
+        return commands.status()
+    return commands.stop()
 
 
 def experiment(flags: ExperimentFlags) -> int:

@@ -9,7 +9,6 @@ import numpy as np
 from simbridge.backends.controller_model import chosen_model, model_text, wrong_model_remedy
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
-from simbridge.backends.ursim_startup import docker_command
 from simbridge.doctor.findings import Finding, failure, skipped, success, unknown, warning
 from simbridge.quoting import quoted
 from simbridge.robot.arm_models import describe_type, models_of_type
@@ -21,6 +20,7 @@ from simbridge.ur.arm_state import FULL_SPEED, safety_stop
 from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import ArmNotReady, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.primary import is_ursim
+from simbridge.ur.ursim_image import start_advice
 
 # Robot modes from which `power on` and `brake release` lead to running.
 POWERABLE_MODES = (tables.RobotMode.POWER_OFF, tables.RobotMode.POWER_ON, tables.RobotMode.IDLE)
@@ -41,8 +41,8 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
         return success(name, f"{tables.PORT_NAMES[port]} answers")
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     if ursim:
-        command = docker_command(robot, survey.host)
-        fix = f"Is URSim running, with this port published? It is started with: {command}"
+        advice = start_advice(robot, survey.host)
+        fix = f"Is URSim running, with this port published? {advice}"
     else:
         fix = (
             f"Try: ping {survey.host}. Check the cable, the address (pendant: Settings > System > "

@@ -156,9 +156,7 @@ def test_where_nothing_listens_the_error_says_how_to_start_ursim(refused):
 
     assert type(error) is ConnectionLost
     assert error.port == 30004
-    assert "docker run" in str(error)
-    assert "ROBOT_MODEL=UR10" in str(error)
-    assert "ursim_e-series" in str(error)
+    assert f"`simbridge ursim start ur10e --host {NOBODY}`" in str(error)
 
 
 @pytest.mark.parametrize("port", [pytest.param(29999, marks=pytest.mark.soak), 30004])

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from simbridge.backends.ursim_startup import docker_command
 from simbridge.doctor.doctor import check_controller
 from simbridge.doctor.findings import Finding, failure, show, success, warning
 from simbridge.robot import load_robot
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell_file import load_cell
+from simbridge.ur.ursim_image import docker_command
 from tests.controllers import CALIBRATION, loopback, tick
 from tests.doctor.surveys import READ, SILENT, UR10E, assert_verdict
 from tests.ur.registers import take
@@ -152,12 +152,11 @@ def test_the_command_that_starts_ursim_is_offered(cli):
     assert answer.status == 2
 
     text = " ".join(answer.out.split())
-    assert "docker run" in text
-    assert "universalrobots/ursim_cb3" in text
+    assert f"`simbridge ursim start ur10 --host {NOBODY}`" in text
 
 
 @pytest.mark.parametrize("robot", ["ur10", "ur10e"])
-def test_the_manual_starts_ursim_with_the_same_command(robot):
+def test_the_manual_starts_ursim_elsewhere_with_the_same_command(robot):
     assert docker_command(load_robot(robot)) in MANUAL.read_text().splitlines()
 
 

@@ -20,9 +20,9 @@ from evo.core import metrics
 from evo.tools import file_interface
 
 import simbridge
+from simbridge.cli.command_line import SUBCOMMANDS
 from simbridge.cli.flags import COMMANDS
 from simbridge.errors import InvalidParameter
-from simbridge.experiments import EXPERIMENTS
 from simbridge.ik.settings import SOLVERS
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
@@ -768,7 +768,7 @@ def test_a_custom_solver_runs_its_own_arm(line, line_run, without_pages, tmp_pat
     [
         (),
         *((name,) for name in COMMANDS),
-        *(("experiment", name) for name in EXPERIMENTS),
+        *((name, word) for name, words in SUBCOMMANDS.items() for word in words),
         *(("run", "--solver", name) for name in SOLVERS),
     ],
     ids=" ".join,

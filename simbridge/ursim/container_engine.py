@@ -1,0 +1,214 @@
+"""Containers of URSim, by the command line of docker or podman.
+
+A container that simbridge starts has labels: they say for which arm, from which image and at which
+address. Only containers with these labels are ever listed, and only they are removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simbridge.ur.ursim_image import container_options
+from simbridge.ursim.errors import ContainerCommandFailed, ImageUnavailable, NoContainerEngine
+
+# The programs in the order in which they are tried.
+ENGINES = ("docker", "podman")
+# Labels of a container: the model of the arm, the image with its tag, and the address.
+ARM_LABEL = "simbridge.ursim.arm"
+IMAGE_LABEL = "simbridge.ursim.image"
+HOST_LABEL = "simbridge.ursim.host"
+# How long a command may take, s. Downloads are not bounded.
+COMMAND_TIMEOUT_S = 120.0
+# Lines of a container's log that are shown.
+SHOWN_LOG_LINES = 10
+STANDARD_ERROR = 2
+
+
+@dataclass(frozen=True)
+class UrsimContainer:
+    """A container that simbridge has started.
+
+    Attributes:
+        number: The engine's identification of it, in hexadecimal digits.
+        arm: Model of the arm, such as "UR10e".
+        image: Name of the image with its tag.
+        host: Loopback address at which its ports are published.
+        is_running: False once it has ended.
+    """
+
+    number: str
+    arm: str
+    image: str
+    host: str
+    is_running: bool
+
+
+class ContainerEngine:
+    """Docker or podman.
+
+    Args:
+        program: Path of the program.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def check(self) -> None:
+        """Check that it can list containers.
+
+        Raises:
+            ContainerCommandFailed: It cannot: its service is down, or the permission is missing.
+        """
+        self._run("ps", "--quiet")
+
+    def containers(self) -> list[UrsimContainer]:
+        """Return the containers that simbridge has started, the ended ones included.
+
+        Raises:
+            ContainerCommandFailed: They cannot be listed.
+        """
+        listed = self._run("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={ARM_LABEL}")
+        numbers = listed.split()
+        if not numbers:
+            return []
+        return [_read_container(facts) for facts in json.loads(self._run("inspect", *numbers))]
+
+    def has_image(self, image: str) -> bool:
+        """Return whether an image is on this computer."""
+        try:
+            self._run("image", "inspect", image)
+        except ContainerCommandFailed:
+            return False
+        return True
+
+    def download(self, image: str) -> None:
+        """Download an image; the engine shows the progress on standard error.
+
+        Raises:
+            ImageUnavailable: It cannot be downloaded.
+        """
+        command = [self._program, "pull", image]
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=STANDARD_ERROR, check=False
+        )
+        if ended.returncode != 0:
+            raise ImageUnavailable(image)
+
+    def start(self, arm: str, image: str, host: str) -> UrsimContainer:
+        """Start a container of URSim.
+
+        Args:
+            arm: Model of the arm.
+            image: Name of the image with its tag, which is on this computer.
+            host: Loopback address at which its ports are published.
+
+        Raises:
+            ContainerCommandFailed: It cannot be started.
+        """
+        labels = {ARM_LABEL: arm, IMAGE_LABEL: image, HOST_LABEL: host}
+        options = ["--detach"]
+        for name, value in labels.items():
+            options += ["--label", f"{name}={value}"]
+        options += container_options(arm, host)
+
+        number = self._run("run", *options, image).strip()
+        return UrsimContainer(number=number, arm=arm, image=image, host=host, is_running=True)
+
+    def is_running(self, container: UrsimContainer) -> bool:
+        """Return whether a container runs still."""
+        return any(
+            listed.number == container.number and listed.is_running for listed in self.containers()
+        )
+
+    def log(self, container: UrsimContainer) -> str:
+        """Return the last lines that a container has printed, on either of its outputs."""
+        command = [self._program, "logs", "--tail", str(SHOWN_LOG_LINES), container.number]
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
+        return "\n".join(ended.stdout.strip().splitlines()[-SHOWN_LOG_LINES:])
+
+    def remove(self, container: UrsimContainer) -> None:
+        """End a container, if it runs, and remove it with its anonymous volumes.
+
+        Raises:
+            ContainerCommandFailed: It cannot be removed.
+        """
+        self._run("rm", "--force", "--volumes", container.number)
+
+    def _run(self, *arguments: str) -> str:
+        """Run a command of the engine, and return its standard output.
+
+        It is in a session of its own: Ctrl-C reaches simbridge alone, which decides what becomes of
+        a container.
+
+        Raises:
+            ContainerCommandFailed: It failed, or took longer than `COMMAND_TIMEOUT_S`.
+        """
+        command = [self._program, *arguments]
+        try:
+            ended = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=COMMAND_TIMEOUT_S,
+                start_new_session=True,
+                check=False,
+            )
+        except OSError as error:
+            raise ContainerCommandFailed(shlex.join(command), str(error.strerror)) from None
+        except subprocess.TimeoutExpired:
+            reason = f"no answer within {COMMAND_TIMEOUT_S:.0f} s"
+            raise ContainerCommandFailed(shlex.join(command), reason) from None
+        if ended.returncode != 0:
+            answer = " ".join(ended.stderr.split()).rstrip(".")
+            raise ContainerCommandFailed(shlex.join(command), answer)
+        return ended.stdout
+
+
+def find_engine() -> ContainerEngine:
+    """Return the first of docker and podman that can list containers.
+
+    Raises:
+        NoContainerEngine: Neither is installed and works.
+    """
+    failures: dict[str, str] = {}
+    for name in ENGINES:
+        program = shutil.which(name)
+        if program is None:
+            continue
+        engine = ContainerEngine(program)
+        try:
+            engine.check()
+        except ContainerCommandFailed as error:
+            failures[name] = error.answer
+            continue
+        return engine
+    raise NoContainerEngine(failures)
+
+
+def _read_container(facts: Mapping[str, Any]) -> UrsimContainer:
+    """Return a container as `docker inspect` and `podman inspect` describe it."""
+    labels = facts["Config"]["Labels"]
+    return UrsimContainer(
+        number=facts["Id"],
+        arm=labels[ARM_LABEL],
+        image=labels.get(IMAGE_LABEL, ""),
+        host=labels.get(HOST_LABEL, ""),
+        is_running=bool(facts["State"]["Running"]),
+    )
