@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.metadata
 import os
 import platform
 import sys
 import tempfile
+import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +21,10 @@ from types import ModuleType
 MODIFICATION_TIME_S = 1_000_000_000
 # How much of a hash stands in a file's name.
 HASH_DIGITS = 24
+# How long a process waits for another that compiles the same, s. Longer than any kernel takes, but
+# the other may be stopped.
+LONGEST_WAIT_S = 60.0
+WAIT_STEP_S = 0.05
 
 
 def cache_directory() -> Path:
@@ -48,6 +56,44 @@ def load_module(text: str) -> ModuleType:
     sys.modules[module.__name__] = module
     exec(compile(text, path, "exec"), module.__dict__)
     return module
+
+
+@contextmanager
+def compile_once(module: ModuleType) -> Iterator[None]:
+    """Let one process at a time compile a module's functions; others find its machine code then.
+
+    Args:
+        module: A module of `load_module`.
+    """
+    path = cache_directory() / f"{module.__name__}.lock"
+    try:
+        lock = open(path, "w")
+    except OSError:
+        # Nothing is kept there that others could find.
+        yield
+        return
+
+    with lock:
+        _wait_for(lock.fileno())
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _wait_for(lock: int) -> None:
+    """Wait until a file descriptor's lock is ours, at most LONGEST_WAIT_S."""
+    end = time.monotonic() + LONGEST_WAIT_S
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(WAIT_STEP_S)
+        except OSError:
+            # A file system without locks.
+            return
+        else:
+            return
 
 
 def _keep_text(name: str, text: str) -> Path:

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from simbridge.errors import UncompilableCode
-from simbridge.kernels.cache import load_module, warn_not_kept
+from simbridge.kernels.cache import compile_once, load_module, warn_not_kept
 from simbridge.kernels.program import OPTIONS, KernelProgram, program_of
 from simbridge.kernels.records import with_attributes
+from simbridge.kernels.sharing import share_functions
 
 PYTHON_SWITCH = "SIMBRIDGE_PYTHON_KERNELS"
 """The environment variable with which kernels run as plain Python."""
@@ -110,32 +111,38 @@ def _compile(
     import numba  # noqa: PLC0415 (0.25 s, which commands that solve nothing should not take)
 
     signature = tuple(numba.typeof(argument) for argument in arguments)
-    function = getattr(load_module(program.text), name)
     try:
-        dispatcher = _compile_in_cache(function, signature, purpose)
+        dispatcher = _compile_in_cache(program, name, signature, purpose)
     except numba.errors.NumbaError as error:
         raise UncompilableCode(name, str(error)) from error
     except (OSError, RuntimeError):
         # Numba has no directory to write to.
         _report_compiling(purpose)
+        function = getattr(load_module(program.text), name)
         dispatcher = _compile_anew(function, signature, keep=False)
     dispatcher.disable_compile()
     compiled: Callable[..., Any] = dispatcher
     return compiled
 
 
-def _compile_in_cache(function: Callable[..., Any], signature: Any, purpose: str) -> Any:
+def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose: str) -> Any:
     """Return the function from the cache, or compiled and kept there as far as that can be done."""
     import numba  # noqa: PLC0415 (see `_compile`)
 
+    module = load_module(program.text)
+    function = getattr(module, name)
     dispatcher = numba.njit(cache=True, **OPTIONS)(function)
     directory = Path(dispatcher.stats.cache_path)
-    machine_code = f"{function.__module__}.{function.__name__}-*.nb?"
-    if not any(directory.glob(machine_code)):
-        _report_compiling(purpose)
+    machine_code = f"{module.__name__}.{name}-*.nb?"
 
     try:
-        dispatcher.compile(signature)
+        if any(directory.glob(machine_code)):
+            dispatcher.compile(signature)
+        else:
+            _report_compiling(purpose)
+            share_functions(module, program.text)
+            with compile_once(module):
+                dispatcher.compile(signature)
     except OSError as error:
         warn_not_kept(directory, error.strerror)
     except numba.errors.NumbaError:

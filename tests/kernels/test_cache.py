@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from simbridge.kernels.cache import cache_directory
+import threading
+
+from simbridge.kernels import cache
+from simbridge.kernels.cache import cache_directory, compile_once, load_module
 
 
 def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
@@ -19,3 +22,40 @@ def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path / "here"))
 
     assert cache_directory() == tmp_path / "here"
+
+
+def test_a_second_process_waits_for_the_first(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path))
+    module = load_module("value = 1\n")
+    order = []
+
+    def compile_second():
+        with compile_once(module):
+            order.append("second")
+
+    second = threading.Thread(target=compile_second)
+    with compile_once(module):
+        second.start()
+        second.join(0.2)
+        order.append("first")
+    second.join(30.0)
+
+    assert order == ["first", "second"]
+
+
+def test_compiling_does_not_wait_for_ever(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path))
+    monkeypatch.setattr(cache, "LONGEST_WAIT_S", 0.1)
+    module = load_module("value = 2\n")
+
+    with compile_once(module), compile_once(module):
+        pass
+
+
+def test_no_lock_is_left(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path))
+
+    with compile_once(load_module("value = 3\n")):
+        pass
+
+    assert not list(tmp_path.glob("*.lock"))
