@@ -1,9 +1,9 @@
 # simbridge from a fresh clone: `make run` and `make test` make .venv, install what they need and go. `make help` lists
 # the rest. All take PYTHON=/path/to/python3.x (to make the environment with) and VENV=directory (where to make it).
+# Without a usable Python, uv makes the environment (tools/make_environment.sh).
 
 VENV ?= .venv
 PYTHON ?=
-CANDIDATES := $(or $(PYTHON),python3.12 python3.11 python3.10 python3.13 python3.14 python3 python)
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check --no-input
 # Which of the allowed versions of a dependency is installed: highest, or lowest-direct (which pip cannot, but uv can).
 RESOLUTION ?= highest
@@ -74,6 +74,7 @@ $(VENV)/.installed-docs: EXTRA := [docs]
 $(VENV)/.installed-dev: EXTRA := [dev]
 
 $(STAMPS): pyproject.toml $(VENV)/bin/python
+	@sh tools/check_compiler.sh
 	@echo "Installing simbridge$(EXTRA) and what it needs into $(VENV) (a minute or two the first time)"
 	@$(VENV)/bin/python -c 'import pip' 2>/dev/null || $(VENV)/bin/python -m ensurepip >/dev/null
 	@$(PIP) install 'pip>=22'
@@ -99,35 +100,4 @@ ifneq ($(wildcard $(VENV)/.unfinished),)
 endif
 
 $(VENV)/bin/python:
-	@if [ -n "$$(ls -A $(VENV) 2>/dev/null)" ] && [ ! -e $(VENV)/pyvenv.cfg ] && [ ! -e $(VENV)/.unfinished ]; then \
-		echo "$(VENV) exists and is not a Python environment: remove it, or name another with make VENV=directory." >&2; \
-		exit 1; \
-	fi; \
-	$(find_python); \
-	echo "Making the environment $(VENV) with $$python ($$version)"; \
-	rm -rf $(VENV) && mkdir -p $(VENV) && touch $(VENV)/.unfinished && "$$python" -m venv $(VENV)
-
-# Each candidate is run: a version manager may leave on PATH a python3.x that only prints an error. Debian's Python comes
-# without ensurepip, hence without a working venv, until python3.x-venv is installed.
-define find_python
-	seen=; lacking=; python=; \
-	for candidate in $(CANDIDATES); do \
-		version=$$("$$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
-		case $$version in \
-			3.10|3.11|3.12|3.13|3.14) ;; \
-			*) seen="$$seen$${seen:+, }$$candidate is Python $$version"; continue ;; \
-		esac; \
-		if "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then python=$$candidate; break; fi; \
-		lacking=$${lacking:-$$version}; \
-	done; \
-	if [ -z "$$python" ] && [ -n "$$lacking" ]; then \
-		echo "simbridge found Python $$lacking, but without its venv module, which makes the environment." \
-			"On Debian and Ubuntu: sudo apt install python$$lacking-venv" >&2; \
-		exit 1; \
-	elif [ -z "$$python" ]; then \
-		echo "simbridge needs Python 3.10 to 3.14, and none of these runs as one: $(CANDIDATES)." \
-			"$${seen:+Found: $$seen. }Install one (Ubuntu 24.04: sudo apt install python3.12 python3.12-venv)," \
-			"or name yours: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
-		exit 1; \
-	fi
-endef
+	@sh tools/make_environment.sh "$(VENV)" "$(MAKECMDGOALS)" "$(PYTHON)"
