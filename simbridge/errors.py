@@ -438,6 +438,26 @@ def optional_package(module: str, package: str, purpose: str, extra: str = "") -
         raise MissingPackage(package, purpose, extra=extra, fault=fault) from error
 
 
+class MissingEngine(Refusal, ImportError):
+    """The physics engine that a simulation needs is not installed.
+
+    Attributes:
+        engine: Its name.
+        install: What to install, and the command: "MuJoCo with: pip install ...".
+        installed: Names of the backends whose engines are installed.
+    """
+
+    def __init__(self, engine: str, install: str, installed: Sequence[str] = ()) -> None:
+        self.engine = engine
+        self.install = install
+        self.installed = tuple(installed)
+        message = f"The simulation needs a physics engine. Install {install}"
+        if installed:
+            others = " or ".join(installed)
+            message = f"{engine} is not installed. Use --backend {others}, or install {install}"
+        super().__init__(message)
+
+
 class NoDisplay(Refusal, RuntimeError):
     """A window was requested where none can be opened.
 

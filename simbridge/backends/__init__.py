@@ -6,26 +6,90 @@ line here. What differs from one to another is asked of its `Capabilities`, neve
 
 from __future__ import annotations
 
+import importlib.util
 import pkgutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidParameter, MissingEngine, UnknownName
 
 # This loads NumPy; the command line needs only the names.
 if TYPE_CHECKING:
     from simbridge.backends.backend import Backend
 
-SIMULATION = "pybullet"
-"""The default backend."""
-
 BACKENDS = {
-    SIMULATION: "simbridge.backends.pybullet:PyBulletBackend",
+    "pybullet": "simbridge.backends.pybullet:PyBulletBackend",
+    "mujoco": "simbridge.backends.mujoco:MujocoBackend",
     "ursim": "simbridge.backends.ursim_and_real:UrsimBackend",
     "real": "simbridge.backends.ursim_and_real:RealBackend",
 }
 
-LIVE_BACKENDS = (SIMULATION, "ursim", "real")
-"""Those on which a live session can run: PyBullet, and each `ControllerBackend`."""
+LIVE_BACKENDS = ("pybullet", "mujoco", "ursim", "real")
+"""Those on which a live session can run: the engines, and each `ControllerBackend`."""
+
+
+class Engine(NamedTuple):
+    """A physics engine that simulates an arm.
+
+    Attributes:
+        title: Its name for people.
+        install: The command that installs it.
+    """
+
+    title: str
+    install: str
+
+
+ENGINES = {
+    "pybullet": Engine("PyBullet", "pip install pybullet"),
+    "mujoco": Engine("MuJoCo", 'pip install "simbridge[mujoco]"'),
+}
+"""The engines by the names of their backends, which are those of their modules, too. The first one
+that is installed is the default backend."""
+
+
+def is_installed(engine: str) -> bool:
+    """Return whether the module of an engine can be found; it is not imported."""
+    spec = importlib.util.find_spec(engine)
+    # A directory of that name in the working directory is found as well, but has no origin.
+    return spec is not None and spec.origin is not None
+
+
+def check_engine(engine: str) -> None:
+    """Refuse an engine that is not installed.
+
+    Raises:
+        MissingEngine: It is not installed.
+    """
+    if is_installed(engine):
+        return
+
+    installed = [name for name in ENGINES if is_installed(name)]
+    # Where there is none, any will do. The last one has wheels everywhere: it comes first.
+    choices = [ENGINES[engine]] if installed else reversed(ENGINES.values())
+    install = "; or ".join(f"{choice.title} with: {choice.install}" for choice in choices)
+    raise MissingEngine(ENGINES[engine].title, install, installed)
+
+
+def default_engine() -> str:
+    """Return the first engine that is installed; the first of all if none is."""
+    installed = [name for name in ENGINES if is_installed(name)]
+    return installed[0] if installed else next(iter(ENGINES))
+
+
+SIMULATION = default_engine()
+"""The default backend."""
+
+
+def replacement_note(backend: str) -> str:
+    """Return a sentence on a default backend that replaces an engine that is not installed.
+
+    Returns:
+        The sentence; "" for another backend, and where the first engine is installed.
+    """
+    preferred = next(iter(ENGINES))
+    if backend != SIMULATION or backend == preferred:
+        return ""
+    return f"Simulated with {ENGINES[backend].title}: {ENGINES[preferred].title} is not installed."
 
 
 def backend_class(name: str) -> type[Backend]:
@@ -51,6 +115,7 @@ def check_live_backend(name: str) -> None:
     Raises:
         UnknownName: There is no backend of that name.
         InvalidParameter: It only runs plans.
+        MissingEngine: Its physics engine is not installed.
     """
     if name not in BACKENDS:
         raise UnknownName("backend", name, BACKENDS)
@@ -60,3 +125,5 @@ def check_live_backend(name: str) -> None:
             f"these; {name} runs plans (`simbridge run`)"
         )
         raise InvalidParameter("backend", name, needed)
+    if name in ENGINES:
+        check_engine(name)

@@ -1,4 +1,4 @@
-"""An arm as PyBullet loads it: a URDF with the mass at its tool, and the meshes that are drawn."""
+"""An arm as PyBullet loads it: inertias that it accepts, no stops, and meshes to be drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InvalidParameter
 from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.parts import Mesh
 from simbridge.robot.robot import Robot
@@ -17,23 +16,6 @@ from simbridge.robot.robot import Robot
 BASE_BODY = 0
 # Scale of a mesh whose file is in m.
 UNSCALED = (1.0, 1.0, 1.0)
-
-
-def add_tool_mass(robot: Robot, mass: float) -> Robot:
-    """Return the arm with a mass at the TCP, kg, in addition to its payload.
-
-    Raises:
-        InvalidParameter: The mass is negative or not finite.
-    """
-    if not (np.isfinite(mass) and mass >= 0.0):
-        raise InvalidParameter("unmodelled payload", mass, "a non-negative mass in kg")
-    if mass == 0.0:
-        return robot
-
-    last = robot.links[-1]
-    tcp_in_last_link = (robot.tool0 * robot.tcp).translation
-    inertia = last.inertia + pin.Inertia(mass, tcp_in_last_link, np.zeros((3, 3)))
-    return replace(robot, links=(*robot.links[:-1], replace(last, inertia=inertia)))
 
 
 def make_loadable(robot: Robot) -> Robot:
@@ -52,6 +34,18 @@ def make_loadable(robot: Robot) -> Robot:
             link = replace(link, inertia=link.inertia + sphere)
         links.append(link)
     return replace(robot, links=tuple(links))
+
+
+def remove_stops(robot: Robot) -> Robot:
+    """Return the arm with joints that turn and slide without end.
+
+    PyBullet stops a joint at the limits of its URDF. The plan check keeps every plan within them,
+    and an arm that its torques cannot hold moves in the same way in every engine.
+    """
+    joints = tuple(
+        replace(joint, position_min=-np.inf, position_max=np.inf) for joint in robot.joints
+    )
+    return replace(robot, joints=joints)
 
 
 def remove_meshes(robot: Robot) -> Robot:

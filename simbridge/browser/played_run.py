@@ -61,6 +61,7 @@ class PlayedRun:
             solver=setup.solver,
             solver_changes=setup.solver_values,
             options=setup.options,
+            backend=setup.engine,
         )
         backend = open_backend(prepared)
         directory = RunDirectory.create(out, prepared.scenario.name)
@@ -192,6 +193,7 @@ def _setup_of_run(path: Path, record: Record, shown: StudioSetup) -> StudioSetup
         custom_solvers=shown.custom_solvers,
         values=values,
         base=shown.base,
+        backend=shown.backend,
     )
     if not is_same_arm or setup.arm.checksum != kinematics.checksum:
         needed = f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"

@@ -96,6 +96,7 @@ class StudioSetup:
         Raises:
             UnknownName: There is no such solver or backend.
             InvalidParameter: The backend has no live sessions.
+            MissingEngine: The physics engine of the simulation is not installed.
         """
         names = [name for name in (solver, second_solver) if name]
         for name in names:
@@ -136,6 +137,11 @@ class StudioSetup:
     def simulated(self) -> bool:
         """True if the arm is simulated, without a controller."""
         return is_simulated(self.backend)
+
+    @property
+    def engine(self) -> str:
+        """The backend that plays scenarios and simulates the studio's arm."""
+        return self.backend if self.simulated else SIMULATION
 
     def with_value(self, name: str, value: Any) -> StudioSetup:
         """Return a setup with another value of a control; None stands for the default.
@@ -242,7 +248,7 @@ class StudioSetup:
     def command(self, scenario: str) -> str:
         """Return the command line of a run of a scenario with these settings."""
         arguments = ["simbridge", "run", scenario, "--robot", self.robot, "--solver", self.solver]
-        if not self.simulated:
+        if self.backend != SIMULATION:
             arguments += ["--backend", self.backend]
         arguments += self._base_flags()
         for name, value in self.values.items():

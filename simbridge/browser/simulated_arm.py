@@ -38,6 +38,7 @@ class SimulatedStudioArm(StudioArm):
         rate = setup.values.get("sample_rate", TARGET_RATE)
         solver = setup.make_solver(setup.arm)
         session = live(
+            setup.engine,
             robot=setup.bare_arm,
             solver=solver,
             out=out,

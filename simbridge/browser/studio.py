@@ -526,7 +526,7 @@ def studio(  # noqa: PLR0913 (a public call, by keyword)
 
     Args:
         scenario: The scenario that *Play* runs: a name, a script, or a file of samples.
-        backend: "pybullet", "ursim" or "real".
+        backend: "pybullet", "mujoco", "ursim" or "real"; a simulation by default.
         robot: A name or a file; the cell's, or else ur10, by default.
         solver: The name of a solver, or `"my_ik:step"` for a function in my_ik.py: a step
             `(q, target) -> q`, or a factory `(robot) -> step`.

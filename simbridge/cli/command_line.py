@@ -16,7 +16,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import tyro
@@ -31,6 +31,7 @@ from simbridge.cli.flags import (
     CompletionFlags,
     PlanFlags,
     RunFlags,
+    SweepFlags,
     TeleopFlags,
 )
 from simbridge.cli.option_flags import command_type, solver_setting_names
@@ -179,7 +180,9 @@ def _refuse_flags_of_run(arguments: Sequence[str]) -> None:
     # Numpy, which a sweep needs anyway.
     from simbridge.sweeps.parameters import parameters  # noqa: PLC0415
 
-    known = parameters()
+    # A sweep has a few of these flags itself, such as --backend.
+    sweep_flags = {field.name.replace("_", "-") for field in fields(SweepFlags)}
+    known = {name: item for name, item in parameters().items() if name not in sweep_flags}
     for position, argument in enumerate(arguments):
         flag, equals, value = argument.partition("=")
         name = flag.removeprefix("--").replace("_", "-")

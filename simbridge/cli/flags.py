@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg
 
-from simbridge.backends import BACKENDS, LIVE_BACKENDS, SIMULATION
+from simbridge.backends import BACKENDS, ENGINES, LIVE_BACKENDS, SIMULATION
 from simbridge.bench import Part
 from simbridge.emulator.options import EmulatorOptions
 from simbridge.experiments import Parameters as ExperimentParameters
@@ -351,7 +351,7 @@ class SweepFlags:
     """Only plan and check, without simulating."""
     keep: Literal["none", "extremes", "all"] = "extremes"
     """Which runs to keep with their report: none, the five best and the five worst, or all."""
-    backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
+    backend: Annotated[str, arg(metavar="|".join(ENGINES))] = SIMULATION
     """The simulation; sweeps do not run on controllers."""
     verbose: Verbose = False
     as_json: Annotated[bool, arg(name="json", help="Print one line of JSON per point.")] = False
@@ -362,7 +362,7 @@ class DoctorFlags:
     """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
     backend: Annotated[
-        str | None, optional_arg("|".join(BACKENDS), "the one at the host, else pybullet")
+        str | None, optional_arg("|".join(BACKENDS), f"the one at the host, else {SIMULATION}")
     ] = None
     """The backend to check."""
     host: Annotated[str | None, optional_arg("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None

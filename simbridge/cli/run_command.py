@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
 
-from simbridge.backends import SIMULATION
+from simbridge.backends import SIMULATION, replacement_note
 from simbridge.cli import terminal
 from simbridge.cli.flags import CheckFlags, PlanFlags, RunFlags
 from simbridge.cli.option_flags import options_from_flags
@@ -70,6 +70,7 @@ def run(flags: RunFlags) -> int:
             else:
                 run_tables.show_repeats(finished.summary, finished.directory)
             _show_reading(prepared.scenario)
+            _show_engine(prepared.backend)
         # What reads it may be slow.
         sys.stdout.flush()
     except KeyboardInterrupt as error:
@@ -150,6 +151,13 @@ def _show_reading(scenario: Scenario) -> None:
         if trajectory.read_as:
             name = Path(trajectory.source).name
             terminal.say(Terminal(), f"{name} was read as {trajectory.read_as}.")
+
+
+def _show_engine(backend: str) -> None:
+    """Say in one line which engine has replaced one that is not installed, if one has."""
+    note = replacement_note(backend)
+    if note:
+        terminal.say(Terminal(), note)
 
 
 def _show_check(prepared: Prepared, *, verbose: bool) -> None:

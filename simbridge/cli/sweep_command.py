@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from simbridge.backends import SIMULATION, is_simulated
+from simbridge.backends import ENGINES, SIMULATION
 from simbridge.cli.flags import SweepFlags
 from simbridge.cli.terminal import NARROW_COLUMNS
 from simbridge.console import Terminal
@@ -76,15 +76,13 @@ def _check_computer(flags: SweepFlags) -> None:
     """Refuse what no sweep runs on, and jobs that do not fit.
 
     Raises:
-        InvalidParameter: It is not PyBullet, or the number of jobs does not fit.
+        InvalidParameter: It is not a physics engine, or the number of jobs does not fit.
     """
-    if flags.backend != SIMULATION:
-        needed = f"{SIMULATION}: sweeps do not run in any other simulation"
-        if not is_simulated(flags.backend):
-            needed = (
-                f"{SIMULATION}: sweeps run only in simulation, because a person must watch every "
-                "run on an arm"
-            )
+    if flags.backend not in ENGINES:
+        needed = (
+            f"{' or '.join(ENGINES)}: sweeps run only in simulation, because a person must watch "
+            "every run on an arm"
+        )
         raise InvalidParameter("backend", flags.backend, needed)
 
     if flags.jobs is not None and (flags.jobs < 1 or flags.cluster is not None):
@@ -106,12 +104,22 @@ def _choose_grid(flags: SweepFlags) -> Grid:
     grid = {}
     for name, text in split_assignments(flags.grid, "grid").items():
         grid[name] = [value.strip() for value in text.split(",")]
+    points = () if flags.points is None else read_points(flags.points)
+
+    # An engine that is not the default one holds for all points that name none.
+    if flags.backend != SIMULATION:
+        points = tuple(
+            {**point, "backend": point.get("backend") or flags.backend} for point in points
+        )
+        if not points:
+            grid.setdefault("backend", [flags.backend])
+
     return Grid(
         scenarios=flags.scenarios,
         grid=grid,
         random=split_assignments(flags.random, "random"),
         samples=flags.samples,
-        points=() if flags.points is None else read_points(flags.points),
+        points=points,
         seeds=flags.seeds,
         plan_only=flags.plan_only,
     )
@@ -124,6 +132,7 @@ def _check_alone(flags: SweepFlags, file: str) -> None:
         InvalidParameter: There are both.
     """
     describes_values = flags.grid or flags.random or flags.points or flags.samples
+    describes_values = describes_values or flags.backend != SIMULATION
     if describes_values or flags.seeds != 1 or flags.plan_only:
         needed = "given alone: the file already defines the sweep"
         raise InvalidParameter("grid", file, needed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends import ENGINES, SIMULATION, backend_class, replacement_note
 from simbridge.doctor.findings import Finding, failure, success, warning
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
@@ -90,7 +90,7 @@ def check_kernel_cache(directory: Path) -> Finding:
 
 def simulator_title(backend: str) -> str:
     """Return the name of a simulation for people."""
-    return "PyBullet" if backend == SIMULATION else backend
+    return ENGINES[backend].title if backend in ENGINES else backend
 
 
 def check_simulation(robot: str, backend_name: str = SIMULATION) -> Finding:
@@ -104,8 +104,9 @@ def check_simulation(robot: str, backend_name: str = SIMULATION) -> Finding:
 
     period = f"{backend.period * 1e3:g} ms"
     joint_error = float(abs(state.q - arm.home).max())
-    return success(
-        "simulation",
+    seen = (
         f"{simulator_title(backend_name)} moved {arm.name} through {period}; joint error "
-        f"{degrees(joint_error)} deg",
+        f"{degrees(joint_error)} deg"
     )
+    note = replacement_note(backend_name)
+    return success("simulation", f"{seen}. {note}" if note else seen)

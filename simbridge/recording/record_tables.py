@@ -35,6 +35,7 @@ RESULT_PACKAGES = (
     "mcap",
     "pybullet",
     "pybullet-arm64",
+    "mujoco",
 )
 """Packages that a result depends on."""
 

@@ -20,7 +20,7 @@ from simbridge.recording.settings_text import setting_text
 from simbridge.text import NO_BREAK, counted, plain
 from simbridge.ur.tables import controller_kind
 
-SHOWN_PACKAGES = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
+SHOWN_PACKAGES = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64", "mujoco")
 """The packages whose versions are in the short list."""
 
 HOLDS = {

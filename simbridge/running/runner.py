@@ -103,7 +103,7 @@ def run(  # noqa: PLR0913 (a public call, by keyword)
             `(q, target) -> q`, or a factory `(robot) -> step`; settings, such as
             `DampedLeastSquaresParameters(iterations=5)`; or a `Solver` that was made for the robot.
             The scenario's by default.
-        backend: "pybullet", "ursim" or "real".
+        backend: "pybullet", "mujoco", "ursim" or "real"; a simulation by default.
         out: The run directory to create; one under runs/ by default.
         options: Options of the run; the defaults if there are none.
         progress: Function that is called with the arm's state once per period.

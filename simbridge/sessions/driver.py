@@ -19,8 +19,8 @@ from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.backends.error_events import reconstruct_error
 from simbridge.backends.loop_process import LoopProcess, SilenceWatch
 from simbridge.backends.loop_timing import LoopTiming
-from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_client import LiveProgram
+from simbridge.backends.simulation import SimulationBackend
 from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
@@ -155,7 +155,6 @@ def driver_for(
     """
     kind = backend_class(backend)
     if not issubclass(kind, ControllerBackend):
-        # The simulated arm of a session is PyBullet's: see `SteppedArm`.
         if realtime:
             return SimulationDriver(setup, options.realtime_priority)
         return SteppedDriver(setup)
@@ -245,7 +244,7 @@ class ControllerDriver(LiveDriver):
 class SimulationDriver(LiveDriver):
     """A simulated arm in a process of its own, paced by the wall clock."""
 
-    capabilities = PyBulletBackend.capabilities
+    capabilities = SimulationBackend.capabilities
 
     def __init__(self, setup: MotionSetup, priority: int = 0) -> None:
         super().__init__(setup)
@@ -342,7 +341,7 @@ class SimulationDriver(LiveDriver):
 class SteppedDriver(LiveDriver):
     """A simulated arm in this process, on a clock that only `step` moves."""
 
-    capabilities = PyBulletBackend.capabilities
+    capabilities = SimulationBackend.capabilities
 
     def __init__(self, setup: MotionSetup) -> None:
         super().__init__(setup)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from simbridge.backends import SIMULATION
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import (
     SolverFunction,
@@ -55,6 +56,7 @@ class MotionSetup:
         start: Joint positions (n,), rad, at which the simulated arm begins; None for home, and on a
             controller.
         run_options: Options of the simulated arm; None for the default ones.
+        engine: The backend that simulates the arm; not used on a controller.
         directory: Working directory, from which modules are imported.
         paths: Further directories from which modules are imported.
     """
@@ -69,6 +71,7 @@ class MotionSetup:
     preview: bool
     start: Array | None = None
     run_options: Options | None = None
+    engine: str = SIMULATION
     directory: str = field(default_factory=os.getcwd)
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 

@@ -73,7 +73,7 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
     """Return a live session, to be entered with `with`.
 
     Args:
-        backend: "pybullet", "ursim" or "real".
+        backend: "pybullet", "mujoco", "ursim" or "real"; a simulation by default.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
         solver: The name of a solver, or `"my_ik:step"` for a function in my_ik.py; a step function
             `(q, target) -> q`, or a factory `(robot) -> step`; settings, such as
@@ -96,6 +96,7 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
         UnknownName: A backend, robot, solver or option is not known.
         InvalidParameter: An argument is invalid or contradicts the cell, or the backend has no live
             sessions.
+        MissingEngine: The physics engine of the simulation is not installed.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
     live_options, run_choices = _split_choices(choices)
@@ -136,6 +137,7 @@ def live(  # noqa: PLR0913 (a public call, by keyword)
         run_options=replace(
             options, feedforward="on" if live_options.lead else "off", realtime=False
         ),
+        engine=backend if is_simulated(backend) else SIMULATION,
     )
 
     # Refuse now what cannot be sent to the loop's process.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, cast
 
-from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends import backend_class
 from simbridge.backends.backend import ArmState
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import GuardViolation
@@ -17,8 +17,8 @@ from simbridge.sessions.loop import LiveLoop
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.motion_setup import MotionSetup
 
-if TYPE_CHECKING:  # the registry imports it
-    from simbridge.backends.pybullet import PyBulletBackend
+if TYPE_CHECKING:  # the registry imports its subclasses
+    from simbridge.backends.simulation import SimulationBackend
 
 
 class SteppedArm:
@@ -43,8 +43,8 @@ class SteppedArm:
         ring: StateRing,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        backend = backend_class(SIMULATION)(setup.robot, setup.run_options or Options())
-        self._backend = cast("PyBulletBackend", backend)
+        backend = backend_class(setup.engine)(setup.robot, setup.run_options or Options())
+        self._backend = cast("SimulationBackend", backend)
         self._ring = ring
         self._start = setup.start
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
+from simbridge.backends import check_engine
 from simbridge.errors import InvalidParameter, Refusal
 from simbridge.ik.callable_solver import load_function
 from simbridge.ik.settings import SOLVERS, change_settings, is_function
@@ -58,6 +59,7 @@ class Job:
         solver_name: The name by which the user gave that function; "" for none.
         settings: Settings of the solver that differ from its defaults or the scenario's.
         options: Options of the run.
+        backend: The physics engine that simulates it.
         plan_only: Whether to plan and check only, without a run.
     """
 
@@ -67,6 +69,7 @@ class Job:
     solver_name: str
     settings: Mapping[str, Any]
     options: Options
+    backend: str
     plan_only: bool
 
     def pack(self) -> bytes:
@@ -112,6 +115,8 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     """
     chosen = choices(point.values)
     options = _without_files(chosen.options)
+    if not plan_only:
+        check_engine(chosen.backend)
 
     name = chosen.robot or chosen.options.robot
     robot = _load_robot(name, chosen.home, chosen.lengths, **chosen.options.links)
@@ -130,7 +135,10 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
         "plant": None,
         "plant_model": options.plant_model,
     }
-    identity = digest(made_by(), context.identity, solver_content, option_content, plan_only)
+    run_content = None if plan_only else chosen.backend
+    identity = digest(
+        made_by(), context.identity, solver_content, option_content, run_content, plan_only
+    )
     return Job(
         identity=identity,
         context=context.pickled,
@@ -138,6 +146,7 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
         solver_name=chosen.solver if is_function(chosen.solver) else "",
         settings=chosen.settings,
         options=options,
+        backend=chosen.backend,
         plan_only=plan_only,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from simbridge.backends import ENGINES, SIMULATION
 from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, change_settings, check_solver
 from simbridge.planning.option_field import flag_name, literal_choices
@@ -29,7 +30,6 @@ _ONE_RUN = "it belongs to one run"
 
 # Options of a run that are no parameters of a sweep, and why not.
 NOT_SWEPT: Mapping[str, str] = {
-    "backend": _SIMULATED,
     "host": _SIMULATED,
     "yes": _SIMULATED,
     "on-scaling": _SIMULATED,
@@ -139,6 +139,7 @@ def parameters() -> dict[str, Parameter]:
     # What a run has besides its options.
     candidates = [
         Parameter("robot", "text"),
+        Parameter("backend", "choice", tuple(ENGINES), planned=False),
         Parameter("solver", "text"),
         Parameter("home", "numbers"),
         Parameter("link-lengths", "numbers"),
@@ -229,6 +230,7 @@ class Choices:
 
     Attributes:
         robot: A name or a file; None for the cell's, or else ur10.
+        backend: The physics engine's name.
         home: Joint positions (n,), rad; () for the robot's.
         lengths: Link lengths of a planar arm, m; () for the robot's.
         solver: A name, or module:function; "" for the scenario's.
@@ -237,6 +239,7 @@ class Choices:
     """
 
     robot: str | None
+    backend: str
     home: tuple[float, ...]
     lengths: tuple[float, ...]
     solver: str
@@ -268,6 +271,7 @@ def choices(values: Mapping[str, str]) -> Choices:
 
     return Choices(
         robot=parsed.get("robot"),
+        backend=parsed.get("backend", SIMULATION),
         home=parsed.get("home", ()),
         lengths=parsed.get("link-lengths", ()),
         solver=solver,

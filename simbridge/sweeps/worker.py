@@ -30,7 +30,7 @@ from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
 # Parts of a plan's error that are known before a run: of sampling, solver and limiter.
 PLANNED_PARTS = 3
 
-# A process has one PyBullet, which simulates one run at a time.
+# PyBullet simulates one run at a time in a process.
 _simulation_lock = threading.Lock()
 
 
@@ -90,6 +90,7 @@ def _prepare(job: Job, robot: Robot, scenario: Scenario) -> Prepared:
         solver_name=job.solver_name,
         solver_changes=job.settings,
         options=job.options,
+        backend=job.backend,
     )
 
 

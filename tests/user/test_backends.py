@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from simbridge import backends, live
-from simbridge.backends import BACKENDS, LIVE_BACKENDS, backend_class, is_simulated
+from simbridge.backends import BACKENDS, ENGINES, LIVE_BACKENDS, backend_class, is_simulated
 from simbridge.backends.backend import ArmState, Backend, Capabilities
 from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.browser.setup import StudioSetup
@@ -50,7 +50,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_simulated_backends_are_known_by_capability(made_up: str) -> None:
     simulated = [name for name in BACKENDS if is_simulated(name)]
 
-    assert simulated == ["pybullet"]
+    assert simulated == list(ENGINES)
     assert not is_simulated("a backend of another installation")
 
 
@@ -58,14 +58,14 @@ def test_sessions_have_a_driver_for_each_live_backend() -> None:
     driven = [
         name
         for name in BACKENDS
-        if name == "pybullet" or issubclass(backend_class(name), ControllerBackend)
+        if name in ENGINES or issubclass(backend_class(name), ControllerBackend)
     ]
 
     assert list(LIVE_BACKENDS) == driven
 
 
 def test_a_live_session_names_the_backends_that_have_one(made_up: str) -> None:
-    with pytest.raises(InvalidParameter, match="pybullet, ursim, real") as refusal:
+    with pytest.raises(InvalidParameter, match="pybullet, mujoco, ursim, real") as refusal:
         live(made_up)
 
     assert refusal.value.value == "made_up"
