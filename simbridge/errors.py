@@ -271,6 +271,32 @@ class InvalidParameter(Refusal, ValueError):
         super().__init__(f"{_subject(name)} {requirement}.")
 
 
+class MissingValue(Refusal, ValueError):
+    """An option of the command line without its value, or with too few of its values.
+
+    Attributes:
+        command: Name of the command, with that of the experiment if there is one.
+        option: The option, as the user gave it.
+        metavar: The values that it takes, as its help names them.
+    """
+
+    def __init__(self, command: str, option: str, metavar: str) -> None:
+        self.command = command
+        self.option = option
+        self.metavar = metavar
+
+        if "..." in metavar:
+            needed = "one or more values"
+        elif len(metavar.split()) == 1:
+            needed = "a value"
+        else:
+            needed = f"{len(metavar.split())} values"
+        super().__init__(
+            f"{option} needs {needed}: `{option} {metavar}`. `simbridge {command} --help` "
+            "describes it."
+        )
+
+
 class InvalidHome(Refusal, ValueError):
     """A home of an arm that is not one value within the limits for each joint.
 

@@ -25,7 +25,7 @@ from simbridge.backends.backend import Ending as SeenAtTheEnd
 from simbridge.backends.backend import cause_of
 from simbridge.backends.operator_confirmation import confirm_motion
 from simbridge.cli.error_reporting import print_error
-from simbridge.cli.option_flags import command_type
+from simbridge.cli.option_flags import any_command, command_types
 from simbridge.errors import (
     Cause,
     GuardViolation,
@@ -81,7 +81,7 @@ PYTHON_PAGES = {
 @pytest.mark.parametrize("line", COMMAND_LINES)
 def test_a_command_line_is_one_that_the_program_reads(line):
     words = [word.rstrip(".") if word.startswith("RUN") else word for word in COMMAND_LINES[line]]
-    kind = command_type(words)
+    kind = any_command(command_types(words))
     flags = tyro.cli(kind, args=words, prog="simbridge", config=(tyro.conf.FlagCreatePairsOff,))
     assert type(flags).__name__.lower().removesuffix("flags") == words[0]
 

@@ -34,7 +34,8 @@ from simbridge.cli.flags import (
     SweepFlags,
     TeleopFlags,
 )
-from simbridge.cli.option_flags import command_type, solver_setting_names
+from simbridge.cli.missing_values import check_values
+from simbridge.cli.option_flags import any_command, command_types, solver_setting_names
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import (
@@ -119,7 +120,10 @@ def _carry_out(arguments: list[str]) -> int:
             _refuse_bare_xacro_arguments(arguments)
             _check_command(arguments)
             _refuse_flags_of_run(arguments)
-            flags = _parse(command_type(arguments), arguments or ["--help"])
+            kinds = command_types(arguments)
+            if arguments and arguments[0] in kinds:
+                check_values(arguments[0], kinds[arguments[0]], arguments)
+            flags = _parse(any_command(kinds), arguments or ["--help"])
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
                 status = _call(arguments[0], flags, arguments)
@@ -322,6 +326,9 @@ def completion(flags: CompletionFlags) -> int:
         The exit status, 0.
     """
     with contextlib.redirect_stdout(io.StringIO()) as script, contextlib.suppress(SystemExit):
-        _parse(command_type([], every=True), ["--tyro-write-completion", flags.shell, "-"])
+        _parse(
+            any_command(command_types([], every=True)),
+            ["--tyro-write-completion", flags.shell, "-"],
+        )
     print(script.getvalue(), end="")
     return 0

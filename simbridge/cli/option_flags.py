@@ -51,10 +51,8 @@ ADDITIONAL_FIELDS = {
 }
 
 
-def command_type(arguments: Sequence[str], *, every: bool = False) -> Any:
-    """Return the type that tyro reads the command line as: any of the commands.
-
-    The chosen command has all its flags.
+def command_types(arguments: Sequence[str], *, every: bool = False) -> dict[str, type]:
+    """Return the dataclass of each command's flags by name; the chosen command has all its flags.
 
     Args:
         arguments: The command line without the program's name.
@@ -65,7 +63,15 @@ def command_type(arguments: Sequence[str], *, every: bool = False) -> Any:
     for name in OPTIONS:
         if every or name == chosen:
             kinds[name] = _with_options(name, kinds[name], arguments)
+    return kinds
 
+
+def any_command(kinds: Mapping[str, type]) -> Any:
+    """Return the type that tyro reads the command line as: any of the commands.
+
+    Args:
+        kinds: The dataclass of each command's flags by name.
+    """
     commands: list[Any] = [
         Annotated[kind, subcommand(name)]  # type: ignore[valid-type]
         for name, kind in kinds.items()
@@ -258,7 +264,7 @@ def _named_solver(arguments: Sequence[str]) -> str:
             continue
         if equals:
             solver = value
-        elif position + 1 < len(arguments):
+        elif position + 1 < len(arguments) and not arguments[position + 1].startswith("--"):
             solver = arguments[position + 1]
     return solver
 

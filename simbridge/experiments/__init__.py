@@ -193,7 +193,9 @@ class SolversParameters(FromHome):
     """Solvers to compare: names, or custom functions as module:function."""
     scenario: Annotated[str, arg(metavar="NAME|FILE")] = SQUARE
     """The trajectory: a name in scenarios/, a script, or a file of samples."""
-    jacobian: Annotated[tuple[Jacobian, ...], arg(metavar="exact difference")] = get_args(Jacobian)
+    jacobian: Annotated[tuple[Jacobian, ...], arg(metavar="exact|difference ...")] = get_args(
+        Jacobian
+    )
     """Jacobians of the solvers that use one: exact, by finite differences, or both in turn."""
     samples: int = 200
     """Random poses, each with a random start."""

@@ -1,0 +1,103 @@
+"""Refuses an option of the command line that is given without its value.
+
+The metavars in the help, such as DIR or "MM DEG", say which values an option takes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from tyro.conf import Positional, arg
+
+from simbridge.errors import MissingValue
+from simbridge.planning.option_field import literal_choices
+
+# The types of what `arg` and `Positional` add to a field's type.
+_ArgConfiguration = type(arg())
+_POSITIONAL = get_args(Positional[str])[1]
+
+
+def check_values(command: str, kind: type, arguments: Sequence[str]) -> None:
+    """Refuse an option without its values, or with too few of them.
+
+    Args:
+        command: Name of the command.
+        kind: The dataclass of the command's flags.
+        arguments: The command line without the program's name.
+
+    Raises:
+        MissingValue: Names the option and the values that it takes.
+    """
+    # The help is shown even if the command line is not complete.
+    if "--help" in arguments or "-h" in arguments:
+        return
+
+    metavars = value_metavars(kind)
+    for position, word in enumerate(arguments):
+        # The form --option=VALUE has its value.
+        metavar = metavars.get(word.replace("_", "-"))
+        if metavar is None:
+            continue
+        values = itertools.takewhile(lambda text: not _is_option(text), arguments[position + 1 :])
+        if len(list(values)) < _value_count(metavar):
+            words = itertools.takewhile(lambda text: not _is_option(text), arguments[:2])
+            name = " ".join(words) if command == "experiment" else command
+            raise MissingValue(name, word, metavar)
+
+
+def value_metavars(kind: type, prefix: str = "--") -> dict[str, str]:
+    """Return the options that take values: each flag with its metavar, such as "--out": "DIR".
+
+    Args:
+        kind: A dataclass of flags.
+        prefix: What the names of its flags begin with.
+    """
+    metavars: dict[str, str] = {}
+    hints = get_type_hints(kind, include_extras=True)
+    for item in fields(kind):
+        marks = getattr(hints[item.name], "__metadata__", ())
+        hint = _without_marks(hints[item.name])
+        if not item.init or hint is bool or _POSITIONAL in marks:
+            continue
+
+        configurations = [mark for mark in marks if isinstance(mark, _ArgConfiguration)]
+        name = item.name
+        metavar = ""
+        for configuration in configurations:
+            name = configuration.name or name
+            metavar = configuration.metavar or metavar
+
+        if is_dataclass(hint):
+            metavars |= value_metavars(hint, f"{prefix}{name}.")
+        elif get_origin(hint) is Union and is_dataclass(_without_marks(get_args(hint)[0])):
+            # One of several commands; their flags have no prefix.
+            for part in get_args(hint):
+                metavars |= value_metavars(_without_marks(part))
+        else:
+            flag = prefix + name.replace("_", "-")
+            default_metavar = "NUMBER" if hint in (int, float) else "VALUE"
+            metavars[flag] = metavar or "|".join(literal_choices(hint)) or default_metavar
+    return metavars
+
+
+def _without_marks(hint: Any) -> Any:
+    """Return the type within an `Annotated`, or the type itself."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _is_option(text: str) -> bool:
+    """Return whether a word of the command line is an option; a negative number is a value."""
+    return text.startswith("--")
+
+
+def _value_count(metavar: str) -> int:
+    """Return how many values an option takes at least.
+
+    In a list, such as "RAD ..." or "KP [KP ...]", the values behind the first are optional.
+    """
+    if "..." in metavar:
+        return 1
+    return len(metavar.split())
