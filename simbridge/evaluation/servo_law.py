@@ -100,9 +100,7 @@ def check_servo_law(
 
     # The configured law holds if the best one explains the cycles and has its tuning.
     residual = _residual(best.residuals)
-    gain_difference = abs(best.gain / law.gain - 1.0)
-    lookahead_difference = abs(best.lookahead / law.lookahead - 1.0)
-    is_same_tuning = max(gain_difference, lookahead_difference) <= SAME_TUNING
+    is_same_tuning = not _tunings_differ(best.gain, best.lookahead, law.gain, law.lookahead)
     is_explained = residual["p99"] < MAX_RESIDUAL
     check["gain"] = best.gain
     check["lookahead_s"] = best.lookahead
@@ -120,6 +118,27 @@ def check_servo_law(
             distance = np.linalg.norm(difference, axis=1)
             check["prediction_off_m"] = {"rms": rms(distance), "max": float(distance.max())}
     return check
+
+
+def _tunings_differ(gain: float, lookahead: float, gain_b: float, lookahead_b: float) -> bool:
+    """Return whether two tunings differ by more than `SAME_TUNING` allows."""
+    gain_difference = abs(gain / gain_b - 1.0)
+    lookahead_difference = abs(lookahead / lookahead_b - 1.0)
+    return max(gain_difference, lookahead_difference) > SAME_TUNING
+
+
+def has_other_tuning(check: ServoLawCheck | None) -> bool:
+    """Return whether the check found a gain or lookahead that is not the configured one.
+
+    A law that does not hold may still have the configured tuning, such as where many commands came
+    too late.
+    """
+    if check is None or check["gain"] is None or check["lookahead_s"] is None:
+        return False
+    configured = check["configured"]
+    return _tunings_differ(
+        check["gain"], check["lookahead_s"], configured["gain"], configured["lookahead_s"]
+    )
 
 
 def _residual(residuals: Array) -> dict[str, float]:
@@ -152,6 +171,13 @@ def servo_law_sentence(check: ServoLawCheck) -> str:
     link = f"the link's delay is {milliseconds(check['delay_s'])} ms"
     if check["holds"]:
         return f"The controller's servo law is the configured one: {tuning}, {residual}; {link}."
+
+    if not has_other_tuning(check):
+        return (
+            f"The controller's servo law has the configured tuning ({tuning}), but the joint "
+            f"targets do not follow the recorded commands: {residual}; {link}. Commands that came "
+            "too late or were lost have this effect."
+        )
 
     off = check["prediction_off_m"]
     if off is None:

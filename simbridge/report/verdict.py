@@ -28,7 +28,7 @@ from simbridge.evaluation.metrics.tracking import (
     part_delays,
     rotation_delay_differs,
 )
-from simbridge.evaluation.servo_law import servo_law_sentence
+from simbridge.evaluation.servo_law import has_other_tuning, servo_law_sentence
 from simbridge.evaluation.summary import Pauses, Summary
 from simbridge.ik.callable_solver import RECORDED_JOINTS
 from simbridge.ik.settings import SOLVERS, FunctionParameters
@@ -196,7 +196,7 @@ def _servo(facts: Mapping[str, Any]) -> str:
     """Return the servo that followed the commands, as measured where its settings do not hold."""
     check = facts.get("servo_law")
     text = str(facts["servo"])
-    if check is not None and check["holds"] is False and check["gain"] is not None:
+    if check is not None and has_other_tuning(check):
         gain = significant(check["gain"])
         lookahead = significant(check["lookahead_s"])
         text = f"servoj found at gain {gain}, lookahead {lookahead}{NO_BREAK}s"
@@ -364,10 +364,16 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
         return "--speed-scale below 1 reduces it"
 
     check = summary["servo_law"]
-    if check is not None and check["holds"] is False and check["gain"] is not None:
+    if has_other_tuning(check):
         return (
             "the controller's tuning differs from the configured one: check --servo-gain and "
             "--servo-lookahead"
+        )
+
+    if check is not None and check["holds"] is False and check["gain"] is not None:
+        return (
+            "commands probably came too late or were lost: check the computer with `simbridge "
+            "bench` and the network with `simbridge doctor`"
         )
 
     if is_servo_law:

@@ -30,13 +30,41 @@ SERVO = "with servoj at gain 300, lookahead 0.1 s and feedforward"
 )
 def test_headline_names_witness_and_plant(measured, backend, source):
     servo = {"name": backend, "servo": "servoj", "servo_gain": 300.0, "servo_lookahead": 0.1}
-    identified_law = {"holds": False, "gain": 512.3, "lookahead_s": 0.05}
+    identified_law = {
+        "holds": False,
+        "gain": 512.3,
+        "lookahead_s": 0.05,
+        "configured": {"gain": 300.0, "lookahead_s": 0.1},
+    }
 
     _, summary = measured(settings={"backend": servo, "scenario": {"feedforward": "on"}})
     identified = {**summary, "servo_law": identified_law}
 
     assert plain_spaces(headline(summary)).startswith(source)
     assert "servoj found at gain 512, lookahead 0.0500 s" in plain_spaces(headline(identified))
+
+
+@pytest.mark.parametrize(
+    ("gain", "reason", "servo"),
+    [
+        (301.0, "commands probably came too late or were lost", "gain 300, lookahead 0.1 s"),
+        (512.3, "the controller's tuning differs", "found at gain 512, lookahead 0.100 s"),
+    ],
+)
+def test_the_tuning_is_blamed_only_where_it_differs(measured, gain, reason, servo):
+    backend = {"name": "real", "servo": "servoj", "servo_gain": 300.0, "servo_lookahead": 0.1}
+    law = {
+        "holds": False,
+        "gain": gain,
+        "lookahead_s": 0.1,
+        "configured": {"gain": 300.0, "lookahead_s": 0.1},
+    }
+
+    _, summary = measured(plant_offset=1e-3, settings={"backend": backend})
+    summary = {**summary, "servo_law": law}
+
+    assert reason in plain_spaces(advice(summary))
+    assert servo in plain_spaces(headline(summary))
 
 
 def test_headline_names_the_emulator(measured):
