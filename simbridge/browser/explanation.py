@@ -12,7 +12,7 @@ MAX_ANGLE_AT_GOAL_RAD = 1e-3
 # Kind of a session's cause -> the sentence that explains it to a user.
 EXPLANATIONS = {
     "joint_velocity": "{subject} is at its velocity limit ({number} of the arm's).",
-    "acceleration": "The joints accelerate within their limit (now {number}).",
+    "acceleration": "The goal moves faster than the joints can accelerate (now {number}).",
     "joint_limit": "{subject} is at the end of its range ({number} left).",
     "tool_speed": "The tool is at its speed limit ({number}).",
     "singularity": "Slowed near a singularity of {subject} (smallest singular value {number}).",

@@ -58,29 +58,53 @@ def value_metavars(kind: type, prefix: str = "--") -> dict[str, str]:
     metavars: dict[str, str] = {}
     hints = get_type_hints(kind, include_extras=True)
     for item in fields(kind):
-        marks = getattr(hints[item.name], "__metadata__", ())
-        hint = _without_marks(hints[item.name])
-        if not item.init or hint is bool or _POSITIONAL in marks:
+        hint = hints[item.name]
+        if not item.init or _is_switch_or_positional(hint):
             continue
 
-        configurations = [mark for mark in marks if isinstance(mark, _ArgConfiguration)]
-        name = item.name
-        metavar = ""
-        for configuration in configurations:
-            name = configuration.name or name
-            metavar = configuration.metavar or metavar
-
-        if is_dataclass(hint):
-            metavars |= value_metavars(hint, f"{prefix}{name}.")
-        elif get_origin(hint) is Union and is_dataclass(_without_marks(get_args(hint)[0])):
-            # One of several commands; their flags have no prefix.
-            for part in get_args(hint):
-                metavars |= value_metavars(_without_marks(part))
-        else:
-            flag = prefix + name.replace("_", "-")
-            default_metavar = "NUMBER" if hint in (int, float) else "VALUE"
-            metavars[flag] = metavar or "|".join(literal_choices(hint)) or default_metavar
+        name, metavar = _describe_flag(item.name, hint)
+        parts = _command_parts(hint)
+        for part in parts:
+            # The flags of one of several commands have no prefix.
+            metavars |= value_metavars(part, "--" if len(parts) > 1 else f"{prefix}{name}.")
+        if not parts:
+            metavars[prefix + name] = metavar
     return metavars
+
+
+def _is_switch_or_positional(hint: Any) -> bool:
+    """Return whether a field's type is that of an option without a value, or of no option."""
+    return _without_marks(hint) is bool or _POSITIONAL in _marks_of(hint)
+
+
+def _describe_flag(field_name: str, hint: Any) -> tuple[str, str]:
+    """Return the name of a flag without its prefix, and its metavar.
+
+    Args:
+        field_name: Name of its field.
+        hint: Type of the field, with its marks.
+    """
+    kind = _without_marks(hint)
+    name = field_name
+    metavar = "|".join(literal_choices(kind)) or ("NUMBER" if kind in (int, float) else "VALUE")
+    for mark in _marks_of(hint):
+        if isinstance(mark, _ArgConfiguration):
+            name = mark.name or name
+            metavar = mark.metavar or metavar
+    return name.replace("_", "-"), metavar
+
+
+def _command_parts(hint: Any) -> list[type]:
+    """Return the dataclasses of flags that a type is, or is one of; none for a value's type."""
+    kind = _without_marks(hint)
+    alternatives = get_args(kind) if get_origin(kind) is Union else (kind,)
+    return [part for part in map(_without_marks, alternatives) if is_dataclass(part)]
+
+
+def _marks_of(hint: Any) -> tuple[Any, ...]:
+    """Return what an `Annotated` adds to its type; () for another type."""
+    marks: tuple[Any, ...] = getattr(hint, "__metadata__", ())
+    return marks
 
 
 def _without_marks(hint: Any) -> Any:

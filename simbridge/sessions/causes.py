@@ -26,7 +26,7 @@ class CauseQuantity(NamedTuple):
 QUANTITIES: dict[str, CauseQuantity | None] = {
     # Fraction of the joint's limit.
     "joint_velocity": CauseQuantity("", "{:.2f}"),
-    # Largest acceleration of a joint.
+    # Largest acceleration of a joint, where inputs ask for more than the joints have.
     "acceleration": CauseQuantity("rad/s^2", "{:.1f} rad/s²"),
     # Room to the end of the joint's range.
     "joint_limit": CauseQuantity("rad", "{:.3f} rad"),

@@ -28,6 +28,7 @@ from simbridge.sessions.catch_up import CatchUp
 from simbridge.sessions.causes import LingeringCauses, LiveCause
 from simbridge.sessions.filters import filter_delay
 from simbridge.sessions.inputs import Fate, Input
+from simbridge.sessions.lasting_acceleration import LastingAcceleration
 from simbridge.sessions.limits import ServoModel, setpoint_limits
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Happening, LivePhase, Order, next_phase
@@ -181,6 +182,8 @@ class LiveMotion:
             task=solver.task,
             braking_time=braking_time,
         )
+        # Names the limit of acceleration where inputs ask for more than the arm can do.
+        self._acceleration = LastingAcceleration(2.0 * braking_time)
         self._catch_up = CatchUp(
             options.catch_up, filter_delay(options.filter, options.filter_cutoff)
         )
@@ -490,7 +493,10 @@ class LiveMotion:
         causes = list(self._slow_causes)
         if is_held_back:
             causes += self._limit_causes(desired_joints, limit_rate)
-            causes = causes or [self._acceleration_cause(velocity_before)]
+            if not causes:
+                velocity_change = np.abs(self._limiter.velocity - velocity_before)
+                acceleration = float(velocity_change.max()) / self._period
+                causes += self._acceleration.update(now, acceleration)
         causes += self._solver_causes(aim, is_held_back=is_held_back)
         if rate < FULL_RATE:
             causes.append(LiveCause.of(rate_cause, "", rate))
@@ -588,15 +594,6 @@ class LiveMotion:
         if tool_speed > AT_LIMIT * rate * self._limits.tool_speed:
             causes.append(LiveCause.of("tool_speed", "", tool_speed))
         return causes
-
-    def _acceleration_cause(self, velocity_before: Array) -> LiveCause:
-        """Return the cause that says how hard the joints accelerate, at most.
-
-        Args:
-            velocity_before: Velocity of the joints (n,), rad/s, in the period before.
-        """
-        change = float(np.abs(self._limiter.velocity - velocity_before).max())
-        return LiveCause.of("acceleration", "", change / self._period)
 
     def _solver_causes(self, aim: Aim, *, is_held_back: bool) -> list[LiveCause]:
         """Return the cause that names how far the solver's solution is from the target, if it is.

@@ -33,7 +33,7 @@ def test_each_cause_has_a_row(page):
 
     for cause in ("stale", "halted", "joint_velocity wrist_3", "max_jump"):
         assert cause in part
-    assert "fraction of the joint's limit" in part
+    assert "velocity of the joint as a fraction of its limit" in part
 
 
 @pytest.mark.slow

@@ -20,7 +20,6 @@ from simbridge.sessions.approach import SINGULAR_FLOOR
 from tests.sessions.trial import (
     count_cause_changes,
     engage_motion,
-    lasting_causes,
     repeat_input,
     run,
     run_there_and_back,
@@ -124,7 +123,7 @@ def test_a_singularity_is_named_and_not_entered(case):
         start[4] = -0.5
     twist = [0.3, 0, 0.1, 0, 0, 0] if case == "elbow" else [0, 0, 0, 0.3, 0, 0]
     trace = run_there_and_back(ROBOT, twist, 2.5, start=start)
-    k = next(k for k in range(len(trace.steps)) if lasting_causes(trace, k))
+    k = next(k for k in range(len(trace.steps)) if trace.steps[k].causes)
     cause = trace.steps[k].causes[0]
 
     # Wrist 1 and wrist 3 turn about the same axis where wrist 2 is straight.

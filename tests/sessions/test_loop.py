@@ -13,7 +13,7 @@ TWIST = np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def cause_names(rates, *, late):
-    """Return the kinds of each period's causes, without acceleration, while a twist is followed.
+    """Return the kinds of each period's causes while a twist is followed.
 
     Args:
         rates: Fractions of full speed, one for each period.
@@ -37,7 +37,7 @@ def cause_names(rates, *, late):
         loop.next(rate)
 
     periods = channel.periods(motion.subjects)
-    return [{cause.kind for cause in period.causes} - {"acceleration"} for period in periods]
+    return [{cause.kind for cause in period.causes} for period in periods]
 
 
 def test_a_lower_speed_is_the_sliders():

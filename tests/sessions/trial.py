@@ -288,16 +288,10 @@ def find_refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
     return None
 
 
-def lasting_causes(trace, k):
-    """Return kind and subject of the causes of a step, without the one of every start and stop."""
-    return [cause for cause in trace.cause_names(k) if cause != ("acceleration", "")]
-
-
 def count_cause_changes(trace, begin, end):
-    """Return how often the causes other than acceleration change between two times, s."""
+    """Return how often the causes change between two times, s."""
     names = [
-        frozenset(lasting_causes(trace, k))
-        for k in range(trace.index_at(begin), trace.index_at(end))
+        frozenset(trace.cause_names(k)) for k in range(trace.index_at(begin), trace.index_at(end))
     ]
     return sum(before != after for before, after in itertools.pairwise(names))
 
