@@ -16,7 +16,7 @@ from simbridge.errors import MissingValue
 from simbridge.planning.option_field import literal_choices
 
 # The types of what `arg` and `Positional` add to a field's type.
-_ArgConfiguration = type(arg())
+_ArgConfiguration: Any = type(arg())
 _POSITIONAL = get_args(Positional[str])[1]
 
 
@@ -94,11 +94,12 @@ def _describe_flag(field_name: str, hint: Any) -> tuple[str, str]:
     return name.replace("_", "-"), metavar
 
 
-def _command_parts(hint: Any) -> list[type]:
+def _command_parts(hint: Any) -> list[Any]:
     """Return the dataclasses of flags that a type is, or is one of; none for a value's type."""
     kind = _without_marks(hint)
     alternatives = get_args(kind) if get_origin(kind) is Union else (kind,)
-    return [part for part in map(_without_marks, alternatives) if is_dataclass(part)]
+    parts: list[Any] = [_without_marks(alternative) for alternative in alternatives]
+    return [part for part in parts if is_dataclass(part)]
 
 
 def _marks_of(hint: Any) -> tuple[Any, ...]:

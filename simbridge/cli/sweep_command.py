@@ -24,6 +24,7 @@ from simbridge.sweeps.results import (
     FAILED,
     FIXED,
     MAIN_FIGURE,
+    NUMBERS_OF_A_ROW,
     OUTCOME,
     PLANNED_FIGURE,
     REFUSED,
@@ -209,9 +210,12 @@ def _print_row(state: Progress) -> None:
         return
     facts: dict[str, Any] = {}
     for name, text in state.last.items():
-        if text:
-            value = number(state.last, name)
-            facts[name] = text if name in FIXED or math.isnan(value) else value
+        # `print_json_line` adds the version of the schema.
+        if not text or name == "schema_version":
+            continue
+        value = number(state.last, name)
+        is_text = name in FIXED and name not in NUMBERS_OF_A_ROW
+        facts[name] = text if is_text or math.isnan(value) else value
     print_json_line(facts)
 
 

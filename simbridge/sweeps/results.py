@@ -19,6 +19,7 @@ from pathlib import Path
 from simbridge.errors import InputFileError
 from simbridge.files.toml_file import find_repeated
 from simbridge.files.writing import open_to_append, replacing, write_file, writing
+from simbridge.json_output import SCHEMA_VERSION
 from simbridge.quoting import quoted, shorten
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
@@ -35,10 +36,10 @@ Row = Mapping[str, str]
 # Columns before the parameters, between the parameters and the figures, and after the figures.
 FIRST = ("identity", "scenario")
 OUTCOME = ("outcome", "reason")
-LAST = ("made_by", "wall_s", "host_name", "host_attempts", "directory")
+LAST = ("schema_version", "made_by", "wall_s", "host_name", "host_attempts", "directory")
 FIXED = (*FIRST, *OUTCOME, *LAST)
 # Columns of LAST that hold numbers.
-NUMBERS_OF_A_ROW = ("wall_s", "host_attempts")
+NUMBERS_OF_A_ROW = ("schema_version", "wall_s", "host_attempts")
 
 # Outcomes of points besides those of runs. A failed point is tried again when the sweep goes on.
 FAILED = "failed"
@@ -282,6 +283,7 @@ class Results:
             "outcome": result.outcome,
             "reason": shorten(result.reason, MAX_REASON_LENGTH),
             **{name: f"{value:.17g}" for name, value in result.figures.items()},
+            "schema_version": str(SCHEMA_VERSION),
             "made_by": made_by,
             "wall_s": f"{result.wall:.3f}",
             "host_name": result.host,

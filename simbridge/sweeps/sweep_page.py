@@ -168,18 +168,28 @@ def _report_of(row: Row) -> str:
 
 
 def _headline(points: RankedPoints) -> str:
-    """Return the smallest and the largest error as a sentence."""
+    """Return the smallest and the largest error as a sentence; one error where all are equal."""
     if not points.rows:
         return "No points have results."
 
-    best = points.rows[0]
-    worst = points.rows[-1]
-    smallest = millimetres(number(best, points.error.column))
-    largest = millimetres(number(worst, points.error.column))
-
+    errors = [millimetres(number(row, points.error.column)) for row in points.rows]
+    smallest = errors[0]
+    largest = errors[-1]
     varied = [*points.labels, *points.axes]
+    best = points.rows[0]
     values = ", ".join(f"{name} {best[name] or 'by default'}" for name in varied)
+
+    if len(errors) == 1:
+        with_values = f", with {values}" if values else ""
+        return f"The RMS {points.error.noun} of the only point is {smallest} mm{with_values}."
+    if smallest == largest:
+        return f"All {len(errors)} points have the same RMS {points.error.noun}: {smallest} mm."
+
+    # Several points may share the smallest error.
+    ties = errors.count(smallest) - 1
     with_values = f", with {values}" if values else ""
+    if ties:
+        with_values += f" (and {counted(ties, 'other point')})"
     return (
         f"The smallest RMS {points.error.noun} is {smallest} mm{with_values}; "
         f"the largest {largest} mm."

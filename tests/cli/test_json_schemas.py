@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -90,6 +91,8 @@ def test_each_line_of_a_sweep_is_versioned(cli, line, tmp_path):
 
     assert len(points) == 2
     assert {json.loads(point)["schema_version"] for point in points} == {SCHEMA_VERSION}
+    with (tmp_path / "sweep" / "results.csv").open() as file:
+        assert {row["schema_version"] for row in csv.DictReader(file)} == {str(SCHEMA_VERSION)}
     assert check(last, "sweep")["points"] == 2
 
 

@@ -27,6 +27,21 @@ def test_lines_show_median_and_spread():
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (lambda kp: 2.54, "All 3 points have the same RMS tracking error: 2.54 mm."),
+        (
+            lambda kp: max(kp, 2.0),
+            "The smallest RMS tracking error is 2.00 mm, with solver.kp 1 (and 1 other point); the "
+            "largest 5.00 mm.",
+        ),
+    ],
+)
+def test_equal_errors_are_said_to_be_equal(error, sentence):
+    assert sentence in sweep_page(made_rows(error, kp=(1, 2, 5)), "mine")
+
+
 def test_over_two_parameters_a_map_shows_each_value():
     page = sweep_page(
         made_rows(lambda kp, gain: kp + gain / 1000, kp=(1, 2), servo_gain=(500, 2000)), "mine"
