@@ -27,13 +27,13 @@ from simbridge.running.run_setup import CheckFacts
 
 
 class RunOutput(Summary):
-    """What `simbridge run --json` prints: the run's directory and its summary."""
+    """Output of `simbridge run --json`: the run's directory and its summary."""
 
     run: str
 
 
 class RepeatsOutput(RepeatsSummary):
-    """What `simbridge run --repeat N --json` prints: the directory and the common summary."""
+    """Output of `simbridge run --repeat N --json`: the directory and the common summary."""
 
     run: str
 
@@ -59,7 +59,7 @@ class RobotFacts(TypedDict):
 
 
 class RobotsOutput(TypedDict):
-    """What `simbridge robots --json` prints."""
+    """Output of `simbridge robots --json`."""
 
     robots: list[RobotFacts]
 
@@ -72,7 +72,7 @@ class ScenarioFacts(TypedDict):
 
 
 class ScenariosOutput(TypedDict):
-    """What `simbridge scenarios --json` prints."""
+    """Output of `simbridge scenarios --json`."""
 
     scenarios: list[ScenarioFacts]
 
@@ -104,13 +104,13 @@ class ListedRunFacts(TypedDict):
 
 
 class RunsOutput(TypedDict):
-    """What `simbridge runs --json` prints."""
+    """Output of `simbridge runs --json`."""
 
     runs: list[ListedRunFacts]
 
 
 class ExportOutput(TypedDict):
-    """What `simbridge export --json` prints: the files that were written."""
+    """Output of `simbridge export --json`: the files that were written."""
 
     written: list[str]
 
@@ -123,7 +123,7 @@ class SettingDifference(TypedDict):
 
 
 class CompareOutput(TypedDict):
-    """What `simbridge compare --json` prints of runs; each has the figures of its summary."""
+    """Output of `simbridge compare --json` for runs, each with the figures of its summary."""
 
     page: str
     scenario: str
@@ -133,7 +133,7 @@ class CompareOutput(TypedDict):
 
 
 class CompareSweepsOutput(TypedDict):
-    """What `simbridge compare --json` prints of two sweeps: the points that both have."""
+    """Output of `simbridge compare --json` for two sweeps: the points that both have."""
 
     page: str
     sweeps: list[str]
@@ -141,9 +141,10 @@ class CompareSweepsOutput(TypedDict):
 
 
 class EvaluateOutput(TypedDict):
-    """What `simbridge evaluate --json` prints of a run, and its evaluation.json.
+    """Output of `simbridge evaluate --json` for a run, and contents of its evaluation.json.
 
-    Errors are `{self_reported, witness}`: by the arm's sensors, and by the external measurement.
+    Each error is `{self_reported, witness}`: the arm's sensors measured the first, the external
+    device the second.
     """
 
     run: str
@@ -164,7 +165,7 @@ class EvaluateOutput(TypedDict):
 
 
 class EvaluateRepeatsOutput(TypedDict):
-    """What `simbridge evaluate --json` prints of repeats: each run, and the ISO 9283 figures."""
+    """Output of `simbridge evaluate --json` for repeats: each run, and the ISO 9283 figures."""
 
     run: str
     attained: list[str]
@@ -173,13 +174,13 @@ class EvaluateRepeatsOutput(TypedDict):
 
 
 class IdentifyOutput(Identification):
-    """What `simbridge identify --json` prints: the recording, and what it shows of its arm."""
+    """Output of `simbridge identify --json`: the recording, and what it shows of its arm."""
 
     recording: str
 
 
 class SweepOutput(TypedDict):
-    """The last line that `simbridge sweep --json` prints.
+    """Last line of the output of `simbridge sweep --json`.
 
     The lines before it are the points: the columns of results.csv, with their values.
     """
@@ -207,7 +208,7 @@ class FindingFacts(TypedDict):
 
 
 class DoctorOutput(TypedDict):
-    """What `simbridge doctor --json` prints."""
+    """Output of `simbridge doctor --json`."""
 
     checked: str
     passed: bool
@@ -215,13 +216,13 @@ class DoctorOutput(TypedDict):
 
 
 class EmulateCheckOutput(TypedDict):
-    """What `simbridge emulate --check --json` prints: the faults of each script."""
+    """Output of `simbridge emulate --check --json`: the faults of each script."""
 
     files: dict[str, dict[str, Any]]
 
 
 class ExperimentResults(TypedDict):
-    """results.json of an experiment; each experiment adds its own data.
+    """Contents of results.json of an experiment; each experiment adds its own data.
 
     Attributes:
         experiment: Its name.
@@ -239,7 +240,7 @@ class ExperimentResults(TypedDict):
 
 
 class ExperimentOutput(ExperimentResults):
-    """What `simbridge experiment --json` prints: the directory and results.json."""
+    """Output of `simbridge experiment --json`: the directory and results.json."""
 
     directory: str
 
@@ -254,7 +255,7 @@ class BenchFigure(TypedDict):
 
 
 class BenchOutput(TypedDict):
-    """What `simbridge bench --json` prints."""
+    """Output of `simbridge bench --json`."""
 
     figures: list[BenchFigure]
 
