@@ -39,6 +39,7 @@ from simbridge.ur.controller_messages import ControllerMessages
 from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
 from simbridge.ur.rtde import RtdeReader
 from simbridge.ur.survey import read_controller
+from simbridge.ur.tables import REST
 
 if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options
@@ -76,7 +77,12 @@ class ControllerBackend(Backend):
         host = controller_host(options.host, cls.default_host)
         cell = options.cell
         facts = preflight.identify_controller(
-            host, robot, cell, period=options.period, ursim=cls.ursim
+            host,
+            robot,
+            cell,
+            period=options.period,
+            ursim=cls.ursim,
+            rest_port=options.rest_port or REST,
         )
 
         # Kinematics that the user chose take the place of the controller's, and of a cell's.
@@ -153,7 +159,12 @@ class ControllerBackend(Backend):
     def _identify(self) -> ControllerFacts:
         """Read the controller, check that it may be used, and return its facts."""
         return preflight.identify_controller(
-            self.host, self.robot, self._cell, period=self.period, ursim=self.ursim
+            self.host,
+            self.robot,
+            self._cell,
+            period=self.period,
+            ursim=self.ursim,
+            rest_port=self._config.rest_port,
         )
 
     def _ensure_ready(self) -> ControllerFacts:
@@ -366,7 +377,7 @@ class ControllerBackend(Backend):
             for note in process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
             if config.tcp is not None or config.payload is not None:
-                facts = read_controller(self.host)
+                facts = read_controller(self.host, rest_port=self._config.rest_port)
                 preflight.check_tool(facts, config.tcp, config.payload, config.payload_cog)
         return process
 
@@ -397,9 +408,9 @@ class ControllerBackend(Backend):
         preflight.check_ready(facts, follow_scaling=config.follow_scaling)
         self._checked_at = facts.state.timestamp
 
-        if facts.dashboard.program:
+        if facts.pendant.program:
             warnings.warn(
-                f"The control script replaces the loaded program {facts.dashboard.program}; load "
+                f"The control script replaces the loaded program {facts.pendant.program}; load "
                 "it again at the pendant afterwards.",
                 stacklevel=2,
             )
@@ -412,7 +423,7 @@ class ControllerBackend(Backend):
         """
         deadline = time.monotonic() + SCRIPT_END_S
         while True:
-            facts = read_controller(self.host)
+            facts = read_controller(self.host, rest_port=self._config.rest_port)
             try:
                 preflight.check_idle(facts)
             except ProgramRunning:

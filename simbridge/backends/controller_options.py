@@ -10,6 +10,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts
+from simbridge.ur.tables import REST
 
 if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options
@@ -74,4 +75,5 @@ def servo_config(host: str, robot: Robot, options: Options) -> ServoConfig:
         payload=options.payload,
         payload_cog=payload_cog,
         priority=options.realtime_priority,
+        rest_port=options.rest_port or REST,
     )

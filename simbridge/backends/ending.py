@@ -21,8 +21,9 @@ from simbridge.backends.succession import MAX_STEP_S
 from simbridge.ur.arm_state import find_stop
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
+from simbridge.ur.polyscope_x import is_polyscope_x
 from simbridge.ur.rtde import Package, RtdeReader
-from simbridge.ur.tables import REALTIME, RobotMode, RuntimeState, SafetyMode, mode_label
+from simbridge.ur.tables import PRIMARY, REALTIME, RobotMode, RuntimeState, SafetyMode, mode_label
 
 # A program that does nothing, and ends.
 EMPTY_PROGRAM = b"def simbridge_end():\n  sync()\nend\n"
@@ -289,6 +290,14 @@ class _Watcher:
 
     def _stop_our_program(self) -> None:
         """Let the dashboard stop our program, or else send another in its place."""
+        if self._reader is not None and is_polyscope_x(self._reader.version):
+            self._replace_our_program(PRIMARY)
+            self._note(
+                "the control script had not ended; PolyScope X has no dashboard that could stop "
+                "it, so an empty program was sent in its place, which has no effect in Local"
+            )
+            return
+
         try:
             with DashboardClient(self._host, timeout=CONNECT_TIMEOUT_S) as dashboard:
                 if self._is_still_ours():
@@ -297,7 +306,11 @@ class _Watcher:
         except ControllerError as failure:
             self._note(f"the dashboard did not stop the control script: {failure}")
 
-        address = (self._host, REALTIME)
+        self._replace_our_program(REALTIME)
+
+    def _replace_our_program(self, port: int) -> None:
+        """Send a program that ends at once to a port, if ours is still there."""
+        address = (self._host, port)
         try:
             with socket.create_connection(address, timeout=CONNECT_TIMEOUT_S) as connection:
                 if self._is_still_ours():

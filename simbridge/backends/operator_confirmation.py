@@ -16,6 +16,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
+from simbridge.ur.polyscope_x import why_serial_number_is_unknown
 
 # An approach in which a joint travels farther than this needs another confirmation, rad.
 FAR_TRAVEL = 1.0
@@ -121,14 +122,17 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
 
     # The controller must report them, and they must be equal; the mounting cannot be read.
     alternative = "leave it out and confirm yourself."
-    serial_number = facts.dashboard.serial_number
+    serial_number = facts.pendant.serial_number
     if serial_number != cell.serial_number:
+        reason = ""
+        if serial_number is None and facts.state.is_polyscope_x:
+            reason = f" ({why_serial_number_is_unknown(facts.state.version)})"
         raise ModelMismatch(
             facts.host,
             "serial number",
             actual=serial_number or "unknown",
             expected=str(cell.serial_number),
-            remedy=f"--yes needs a controller that reports the cell file's serial number; "
+            remedy=f"--yes needs a controller that reports the cell file's serial number{reason}; "
             f"{alternative}",
         )
     if facts.state.payload is None:
@@ -146,13 +150,20 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
 def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     """Return the facts that the operator sees before confirming, as names and values."""
     model = model_text(facts.arm.robot_type, facts.state.version, robot)
-    serial_number = facts.dashboard.serial_number or "unknown"
+    serial_number = facts.pendant.serial_number or "unknown"
+    if facts.pendant.serial_number is None and cell is not None and cell.serial_number is not None:
+        serial_number = (
+            f"unknown (compare the nameplate with that of the cell file, {cell.serial_number})"
+        )
     payload = "not reported by this software"
     if facts.state.payload is not None:
         payload = f"{facts.state.payload:g} kg (on the controller now)"
+    polyscope = facts.state.version_text
+    if facts.state.is_polyscope_x and facts.pendant.remote_control is None:
+        polyscope += "; Local or Remote is unknown: look at the pendant, it must be in Remote"
     return (
         ("arm", f"{model}, serial number {serial_number}, at {facts.host}"),
-        ("PolyScope", ".".join(map(str, facts.state.version))),
+        ("PolyScope", polyscope),
         ("TCP", f"{tcp_text(facts.arm.tcp_offset)} (on the controller now)"),
         ("payload", payload),
         ("mounting", f"{mounting_text(cell)}; it cannot be read, so look at the arm"),

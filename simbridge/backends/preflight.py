@@ -25,18 +25,31 @@ from simbridge.text import join_words
 from simbridge.ur import errors
 from simbridge.ur.arm_state import FULL_SPEED, safety_stop
 from simbridge.ur.controller_facts import ControllerFacts, StateFacts
+from simbridge.ur.polyscope_x import REMOTE_REMEDY, is_polyscope_x
 from simbridge.ur.survey import claimed_registers, read_controller
-from simbridge.ur.tables import PROGRAM_RUNS, RobotMode
+from simbridge.ur.tables import PROGRAM_RUNS, REST, RobotMode
 from simbridge.ur.ursim_image import start_advice
 
 # Two control periods that differ by less than this are equal, s.
 SAME_PERIOD = 1e-9
+# Why the simulator of PolyScope X is not driven as URSim.
+URSIM_X_REASON = (
+    "Nothing is documented by which the simulator of PolyScope X could be told from a real arm, so "
+    "it is not treated as URSim, which is powered on and moved without being asked. Use --backend "
+    "real, which asks for confirmation before it moves."
+)
 # What to do about a tool that is not the expected one; {} is the page at the pendant.
 TOOL_REMEDY = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
 
 
 def identify_controller(
-    host: str, robot: Robot, cell: Cell | None, *, period: float | None, ursim: bool
+    host: str,
+    robot: Robot,
+    cell: Cell | None,
+    *,
+    period: float | None,
+    ursim: bool,
+    rest_port: int = REST,
 ) -> ControllerFacts:
     """Read the controller, check that it may be used for a run, and return its facts.
 
@@ -48,12 +61,13 @@ def identify_controller(
         cell: The installation around it, if there is a file.
         period: The requested control period, s; None for the controller's.
         ursim: Whether it must be URSim.
+        rest_port: The port of its Robot API, if it has PolyScope X.
 
     Raises:
         ControllerError: One of its subclasses: why it may not be used.
     """
     try:
-        facts = read_controller(host)
+        facts = read_controller(host, rest_port=rest_port)
     except errors.ConnectionLost as error:
         if not ursim:
             raise
@@ -85,9 +99,13 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         ursim: Whether the run expects URSim; `facts.ursim` is whether it is there.
 
     Raises:
+        UnsupportedController: It has PolyScope X, and the run expects URSim.
         NotURSim: It is a real arm instead of URSim.
         ModelMismatch: It has another model, series or serial number.
     """
+    if ursim and facts.state.is_polyscope_x:
+        raise errors.UnsupportedController(facts.host, facts.state.version_text, URSIM_X_REASON)
+
     # URSim is recognized by the checksum of its kinematics, which the error shows.
     if ursim and not facts.ursim:
         raise errors.NotURSim(facts.host, facts.arm.checksum)
@@ -109,7 +127,10 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     # URSim has a serial number of its own, and may be used with the cell of any arm.
     if cell is None or cell.serial_number is None or ursim:
         return
-    serial_number = facts.dashboard.serial_number
+    serial_number = facts.pendant.serial_number
+    # PolyScope X may not report it: the operator compares it then (operator_confirmation.py).
+    if serial_number is None and facts.state.is_polyscope_x:
+        return
     if serial_number != cell.serial_number:
         actual = serial_number or "unknown"
         remedy = "This is not the arm of the cell file; check host and serial_number there."
@@ -245,15 +266,24 @@ def check_tool(
 
 def check_remote_control(facts: ControllerFacts) -> None:
     """Raise `RemoteControlDisabled` unless the controller accepts programs from outside."""
-    if facts.dashboard.remote_control is False:
-        raise errors.RemoteControlDisabled(facts.host)
+    if facts.pendant.remote_control is False:
+        raise remote_control_disabled(facts.host, facts.state.version)
+
+
+def remote_control_disabled(
+    host: str, version: tuple[int, int, int]
+) -> errors.RemoteControlDisabled:
+    """Return the error for local control, with the remedy at the pendant of a version."""
+    if is_polyscope_x(version):
+        return errors.RemoteControlDisabled(host, REMOTE_REMEDY)
+    return errors.RemoteControlDisabled(host)
 
 
 def check_idle(facts: ControllerFacts) -> None:
     """Raise `ProgramRunning` if a program runs or is paused; it is left alone."""
     runtime_state = facts.state.runtime_state
     if runtime_state in PROGRAM_RUNS:
-        raise errors.ProgramRunning(facts.host, runtime_state, facts.dashboard.program)
+        raise errors.ProgramRunning(facts.host, runtime_state, facts.pendant.program)
 
 
 def check_not_stopped(facts: ControllerFacts) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from simbridge.backends.loop_process import LoopProcess
+from simbridge.backends.preflight import remote_control_disabled
 from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.session_state import SessionState
@@ -21,9 +22,9 @@ from simbridge.ur.errors import (
     ConnectionLost,
     ControllerError,
     RegistersInUse,
-    RemoteControlDisabled,
     ScriptNotStarted,
 )
+from simbridge.ur.polyscope_x import REMOTE_REMEDY, why_control_mode_is_unknown
 from simbridge.ur.survey import claimed_registers, survey
 from simbridge.ur.tables import REALTIME
 
@@ -94,9 +95,9 @@ class ServoProcess(LoopProcess):
 
         try:
             return self._await_ready()
-        except (ConnectionLost, ScriptNotStarted):
+        except (ConnectionLost, ScriptNotStarted) as error:
             self._process.kill()
-            cause = self._find_cause()
+            cause = self._find_cause(error)
             if cause is None:
                 raise
             raise cause from None
@@ -119,8 +120,11 @@ class ServoProcess(LoopProcess):
         reason = f"the control script did not start within {CONNECT_TIMEOUT_S:g} s"
         raise ConnectionLost(self._config.host, REALTIME, reason)
 
-    def _find_cause(self) -> ControllerError | None:
+    def _find_cause(self, error: ControllerError) -> ControllerError | None:
         """Return why the process could not connect, as the controller's ports show it.
+
+        Args:
+            error: The error with which it ended.
 
         Returns:
             The cause; None if the ports show none.
@@ -128,17 +132,30 @@ class ServoProcess(LoopProcess):
         host = self._config.host
 
         # ur_rtde does not report which of its connections failed.
-        ports = survey(host)
-        for lost in ports.lost.values():
-            return lost
+        ports = survey(host, rest_port=self._config.rest_port)
+        for port in ports.ports:
+            if port in ports.lost:
+                return ports.lost[port]
 
         # A controller ignores a script that is uploaded in local control, and says nothing.
-        if ports.dashboard is not None and ports.dashboard.remote_control is False:
-            return RemoteControlDisabled(host)
+        version = None if ports.state is None else ports.state.version
+        remote_control = None if ports.pendant is None else ports.pendant.remote_control
+        if version is not None and remote_control is False:
+            return remote_control_disabled(host, version)
 
         registers = claimed_registers(host)
         if registers:
             return RegistersInUse(host, registers)
+
+        # Whether it is in local control may be unknown: then the operator is asked.
+        is_unknown = ports.is_polyscope_x and remote_control is None
+        if version is not None and is_unknown and isinstance(error, ScriptNotStarted):
+            reason = why_control_mode_is_unknown(version)
+            question = (
+                f"Is it in Remote? In Local a controller ignores the script, and here that cannot "
+                f"be read: {reason}. {REMOTE_REMEDY}"
+            )
+            return ScriptNotStarted(host, error.waited, question)
         return None
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simbridge.planning.guard import ArmLimits
+from simbridge.ur.tables import REST
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class ServoConfig:
         payload: Mass, kg, configured on the controller; None leaves it.
         payload_cog: Its centre of gravity in tool0 (3,), m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
+        rest_port: The port of the Robot API, if the controller has PolyScope X.
         number: The number of the session, which the control script carries.
         live: The file of the pickled `MotionSetup` of a live session; None for plans.
     """
@@ -43,5 +45,6 @@ class ServoConfig:
     payload: float | None
     payload_cog: tuple[float, ...] | None
     priority: int
+    rest_port: int = REST
     number: int = 0
     live: str | None = None

@@ -18,6 +18,7 @@ from simbridge.emulator.options import EmulatorOptions
 from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments.flag_types import optional_arg
 from simbridge.teleop import DEVICES
+from simbridge.ur.tables import REST
 from simbridge.ursim import ActionFlags
 
 # Stands for the newest run in every flag that takes a run.
@@ -373,6 +374,8 @@ class DoctorFlags:
     """A cell file to compare the controller with (docs/cell.md)."""
     write_cell: Annotated[str | None, optional_arg("FILE", "none")] = None
     """Write a new cell file from what the controller reports."""
+    rest_port: Annotated[int, arg(metavar="PORT")] = REST
+    """Port of the Robot API (REST) of a controller with PolyScope X."""
     json: AsJson = False
 
 

@@ -43,7 +43,7 @@ def start_cell(path: Path, facts: ControllerFacts, robot: Robot) -> list[Path]:
     cell = Cell(
         host=facts.host,
         robot=_robot_name(facts, robot),
-        serial_number=facts.dashboard.serial_number,
+        serial_number=facts.pendant.serial_number,
         tcp=cast(Six, tuple(facts.arm.tcp_offset.tolist())),
         payload=state.payload,
         payload_cog=state.payload_cog,

@@ -9,6 +9,7 @@ import numpy as np
 from simbridge.backends.controller_model import chosen_model, model_text, wrong_model_remedy
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
+from simbridge.doctor import polyscope_x_checks
 from simbridge.doctor.findings import Finding, failure, skipped, success, unknown, warning
 from simbridge.quoting import quoted
 from simbridge.robot.arm_models import describe_type, models_of_type
@@ -35,6 +36,9 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
         robot: The arm that is expected.
         ursim: Whether the backend is that of URSim.
     """
+    if survey.is_polyscope_x:
+        return polyscope_x_checks.check_port(survey, port)
+
     name = f"port {port}"
     error = survey.lost.get(port)
     if error is None:
@@ -46,7 +50,8 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
     else:
         fix = (
             f"Try: ping {survey.host}. Check the cable, the address (pendant: Settings > System > "
-            "Network), and whether the service is allowed (Settings > Security > Services)."
+            "Network), and whether the service is allowed (Settings > Security > Services); on "
+            "PolyScope X, Primary and RTDE are off on a new controller."
         )
     return failure(name, f"{tables.PORT_NAMES[port]}: {reason}", fix)
 
@@ -62,10 +67,11 @@ def check_software(survey: Survey) -> Finding:
 
     state = survey.state
     version = ".".join(map(str, state.version))
-    seen = f"PolyScope {version}, {state.series}, {1.0 / state.period:.0f} Hz"
+    name = "PolyScope X" if state.is_polyscope_x else "PolyScope"
+    seen = f"{name} {version}, {state.series}, {1.0 / state.period:.0f} Hz"
 
     # The dashboard's version may have more parts, as 5.12.4.1101 for 5.12.4.
-    dashboard = survey.dashboard.version if survey.dashboard is not None else ""
+    dashboard = survey.pendant.version if survey.pendant is not None else ""
     if dashboard and not f"{dashboard}.".startswith(f"{version}."):
         fix = "The two should agree: restart the controller."
         return warning("software", f"{seen}; its dashboard says {dashboard}", fix)
@@ -79,6 +85,10 @@ def check_kind(survey: Survey, *, ursim: bool) -> Finding:
     """
     if survey.arm is None:
         return unknown("arm or URSim", tables.PRIMARY)
+
+    if survey.is_polyscope_x:
+        all_ones = is_ursim(survey.arm.checksum)
+        return polyscope_x_checks.check_kind(ursim=ursim, all_ones=all_ones)
 
     is_emulated = survey.kind == "emulator"
     if is_ursim(survey.arm.checksum):
@@ -95,9 +105,11 @@ def check_kind(survey: Survey, *, ursim: bool) -> Finding:
 
 def check_remote_control(survey: Survey) -> Finding:
     """Check that the controller accepts programs from outside."""
-    if survey.dashboard is None:
+    if survey.is_polyscope_x:
+        return polyscope_x_checks.check_remote(survey)
+    if survey.pendant is None:
         return unknown("remote control", tables.DASHBOARD)
-    remote = survey.dashboard.remote_control
+    remote = survey.pendant.remote_control
     if remote is None:
         if survey.state is not None and survey.state.series == "CB3":
             return skipped("remote control", "CB3 controllers do not have this setting")
@@ -147,7 +159,7 @@ def check_program(survey: Survey) -> Finding:
     if survey.state is None:
         return unknown("program", tables.RTDE)
     state = survey.state.runtime_state
-    loaded = survey.dashboard.program if survey.dashboard is not None else ""
+    loaded = survey.pendant.program if survey.pendant is not None else ""
     seen = tables.mode_label(state, tables.RuntimeState)
     if loaded:
         seen += f", {loaded}"
@@ -229,10 +241,12 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
         survey: The controller's answers on its ports.
         expected: The cell's serial number; None for any.
     """
-    if survey.dashboard is None:
+    reported = None if survey.pendant is None else survey.pendant.serial_number
+    if survey.is_polyscope_x and reported is None:
+        return polyscope_x_checks.check_unknown_serial_number(survey, expected)
+    if survey.pendant is None:
         return unknown("serial number", tables.DASHBOARD)
 
-    reported = survey.dashboard.serial_number
     if expected is None:
         missing = "not reported by this software (before PolyScope 3.12 and 5.6)"
         return success("serial number", reported or missing)

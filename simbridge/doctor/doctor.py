@@ -16,6 +16,7 @@ from simbridge.doctor import (
     findings,
     installation_checks,
     network_checks,
+    polyscope_x_checks,
 )
 from simbridge.doctor.cell_start import start_cell
 from simbridge.doctor.findings import Finding
@@ -39,7 +40,7 @@ from simbridge.ur.errors import ControllerError
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.survey import claimed_registers
 from simbridge.ur.survey import survey as survey_controller
-from simbridge.ur.tables import BRIDGE_PORTS
+from simbridge.ur.tables import REST
 
 # The arm where neither a flag nor a cell names one.
 DEFAULT_ROBOT = "ur10"
@@ -51,6 +52,7 @@ def doctor(
     robot: str | None = None,
     cell: str | None = None,
     write_cell: str | None = None,
+    rest_port: int = REST,
     json: bool = False,
 ) -> int:
     """Run the checks, print the findings, and start a cell file if requested.
@@ -82,7 +84,7 @@ def doctor(
         results = check_simulation(robot, simulator)
         _print(title, results, as_json=json)
     else:
-        survey = survey_controller(address)
+        survey = survey_controller(address, rest_port=rest_port)
         ursim = _is_for_ursim(kind, survey)
         title = f"The controller at {address} for --backend {'ursim' if ursim else 'real'}"
         arm = load_robot(robot)
@@ -126,7 +128,9 @@ def _controller_address(
 def _is_for_ursim(kind: type[Backend] | None, survey: Survey) -> bool:
     """Return whether the checks are those for URSim, by the backend or else the controller."""
     if kind is None:
-        return survey.arm is not None and is_ursim(survey.arm.checksum)
+        # Whatever its checksum, PolyScope X is only driven as a real arm.
+        is_simulated = survey.arm is not None and is_ursim(survey.arm.checksum)
+        return is_simulated and not survey.is_polyscope_x
     return issubclass(kind, ControllerBackend) and kind.ursim
 
 
@@ -173,7 +177,8 @@ def check_controller(
     """
     registers, network = _measure_connection(survey)
     return [
-        *(controller_checks.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
+        *(controller_checks.check_port(survey, port, robot, ursim=ursim) for port in survey.ports),
+        *polyscope_x_checks.check_robot_api(survey),
         *_check_arm(survey, robot, cell, registers=registers, ursim=ursim),
         network_checks.check_round_trip(network),
         network_checks.check_jitter(network),
@@ -194,9 +199,12 @@ def _measure_connection(
     if survey.state is not None:
         with contextlib.suppress(ControllerError):
             registers = claimed_registers(survey.host)
-    if survey.state is not None and survey.dashboard is not None:
+    has_answered = survey.is_polyscope_x or survey.pendant is not None
+    if survey.state is not None and has_answered:
         with contextlib.suppress(ControllerError):
-            network = network_checks.measure_network(survey.host)
+            network = network_checks.measure_network(
+                survey.host, has_dashboard=not survey.is_polyscope_x
+            )
     return registers, network
 
 

@@ -32,7 +32,7 @@ LATENESS_PERCENTILE = 99.0
 # warning.
 MAX_UNSENT = 0.02
 
-NOT_MEASURED = "not measured: RTDE and the dashboard must answer"
+NOT_MEASURED = "not measured, because a port does not answer"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class NetworkFacts:
 
     Attributes:
         rtde: Round-trip times of RTDE requests (K,), s.
-        dashboard: Round-trip times of dashboard commands (L,), s.
+        dashboard: Round-trip times of dashboard commands (L,), s; empty without a dashboard.
         lateness: Delay of each state relative to the fastest one (M,), s.
         missed: Number of states that did not arrive.
         period: The controller's control period, s.
@@ -56,12 +56,13 @@ class NetworkFacts:
     gaps: Array
 
 
-def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
+def measure_network(host: str, timeout: float = 2.0, *, has_dashboard: bool = True) -> NetworkFacts:
     """Measure round trips, and the arrival of states for `SECONDS`; nothing is claimed or moved.
 
     Args:
         host: The controller's address.
         timeout: Longest wait for each answer, s.
+        has_dashboard: Whether the controller has a dashboard, as all do but those with PolyScope X.
 
     Raises:
         ConnectionLost: A port stopped answering.
@@ -72,8 +73,10 @@ def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
     finally:
         connection.close()
 
-    with DashboardClient(host, timeout) as dashboard:
-        commands = _measure_round_trips(lambda: dashboard.ask("robotmode"))
+    commands = np.empty(0)
+    if has_dashboard:
+        with DashboardClient(host, timeout) as dashboard:
+            commands = _measure_round_trips(lambda: dashboard.ask("robotmode"))
 
     arrivals = []
     stamps = []
@@ -107,7 +110,7 @@ def network_facts(
 
     Args:
         rtde: Round-trip times of RTDE requests (K,), s.
-        dashboard: Round-trip times of dashboard commands (L,), s.
+        dashboard: Round-trip times of dashboard commands (L,), s; empty without a dashboard.
         arrivals: When states arrived (M,), s by the host's clock.
         stamps: Their timestamps (M,), s by the controller's clock.
         period: The controller's control period, s.
@@ -130,11 +133,10 @@ def check_round_trip(network: NetworkFacts | None) -> Finding:
 
     typical = 1e3 * float(np.median(network.rtde))
     longest = 1e3 * float(network.rtde.max())
-    dashboard = 1e3 * float(np.median(network.dashboard))
-    seen = (
-        f"RTDE {typical:.2f} ms (median), {longest:.2f} ms (max); "
-        f"dashboard {dashboard:.2f} ms (median)"
-    )
+    seen = f"RTDE {typical:.2f} ms (median), {longest:.2f} ms (max)"
+    if len(network.dashboard):
+        dashboard = 1e3 * float(np.median(network.dashboard))
+        seen += f"; dashboard {dashboard:.2f} ms (median)"
     fix = "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch."
     return warning("round trip", seen, fix, unless=typical <= MAX_ROUND_TRIP_MS)
 

@@ -12,22 +12,23 @@ from typing import TypeAlias
 
 from simbridge.emulator.browser_guard import BrowserGuard
 from simbridge.emulator.dashboard import DashboardConnection
+from simbridge.emulator.robot_api import RobotApiConnection
 from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.script_session import ScriptSession
 from simbridge.emulator.traffic import EventName
-from simbridge.ur.tables import PORT_NAMES
+from simbridge.ur.tables import PORT_NAMES, REST
 
 # Bytes of unsent answers before a client is disconnected.
 MAX_WAITING = 1 << 20
 
 # The server's side of a connection, a pure protocol object: `receive` returns the answer, or raises
 # ProtocolViolation. One that is `finished` has said goodbye, and is disconnected after its answer.
-Session: TypeAlias = ScriptSession | DashboardConnection | RtdeConnection
+Session: TypeAlias = ScriptSession | DashboardConnection | RtdeConnection | RobotApiConnection
 
 
 @dataclass
 class Port:
-    """One of the controller's five ports.
+    """One of the controller's ports.
 
     Attributes:
         number: The standard number (30004), which identifies it whatever the actual port number.
@@ -66,7 +67,8 @@ class Client:
         port: Port to which it is connected.
         session: Answers what it sends.
         number: Number of the client, counted from 1 in the order of connecting, whatever the port.
-        guard: Looks at what it sends before the session does.
+        guard: Looks at what it sends before the session does; None where requests of HTTP are
+            answered.
         active: The time at which it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
         blocked: True while the system accepts no more bytes, as far as the I/O thread knows.
@@ -87,7 +89,7 @@ class Client:
         self.port = port
         self.session = session
         self.number = number
-        self.guard = BrowserGuard(PORT_NAMES[port.number])
+        self.guard = None if port.number == REST else BrowserGuard(PORT_NAMES[port.number])
         self.active = time.monotonic()
         self.waiting = 0
         self.blocked = False

@@ -6,10 +6,12 @@ import struct
 from collections.abc import Iterator
 
 from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.http_requests import HttpRequest, RequestBuffer
 from simbridge.emulator.scripts import ScriptBuffer, program_name
 from simbridge.ur.tables import (
     DASHBOARD,
     REALTIME,
+    REST,
     RTDE,
     RTDE_FORMATS,
     RTDE_HEADER,
@@ -21,6 +23,8 @@ from simbridge.ur.tables import (
 
 # Characters that are shown of a text.
 MAX_LINE = 1000
+# The end of a line in HTTP.
+CRLF = b"\r\n"
 # Size and type of a primary package.
 _PRIMARY_HEADER = struct.Struct(">iB")
 
@@ -38,6 +42,7 @@ class Conversation:
         self._received = bytearray()
         self._sent = bytearray()
         self._scripts = ScriptBuffer()
+        self._requests = RequestBuffer()
         # Kinds of periodic packages that were shown.
         self._shown_kinds: set[int] = set()
 
@@ -60,6 +65,8 @@ class Conversation:
             return _lines(self._received, data)
 
         try:
+            if self._port == REST:
+                return [_describe_http(request) for request in self._requests.receive(data)]
             return [_describe_program(script) for script in self._scripts.receive(data)]
         except ProtocolViolation as error:
             return [str(error)]
@@ -68,6 +75,9 @@ class Conversation:
         """Return the sentences for the messages of the controller in these bytes."""
         if self._port == DASHBOARD:
             return _lines(self._sent, data)
+        if self._port == REST:
+            # The status, and the content behind the headers.
+            return [f"{_text(data.partition(CRLF)[0])} {_text(data.partition(2 * CRLF)[2])}"]
 
         if self._port == RTDE:
             frames = _frames(self._sent, data, RTDE_HEADER)
@@ -220,6 +230,11 @@ def _describe_program(script: str) -> str:
     if count > 1:
         return f"program {program_name(script)} of {count} lines"
     return _text(script.encode())
+
+
+def _describe_http(request: HttpRequest) -> str:
+    """Return the sentence for a request to the Robot API."""
+    return f"{request.method} {_text(request.path.encode())} {_text(request.body)}".strip()
 
 
 def _text(data: bytes) -> str:

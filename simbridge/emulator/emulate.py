@@ -15,6 +15,7 @@ from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.options import EmulatorOptions
 from simbridge.emulator.program import ScriptProgram, warm_up
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.services import closed_ports
 from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.emulator.urscript.compilation import Compilation
@@ -22,7 +23,7 @@ from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.lifeline import end_with_parent
 from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
-from simbridge.ur.tables import PORT_NAMES, RobotMode
+from simbridge.ur.tables import PORT_NAMES, REST, RobotMode
 
 # The largest speed of a controller's clock, in multiples of real time.
 MAX_SPEED = 100.0
@@ -109,8 +110,10 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
     running = RunningController(
         controller,
         options.host,
+        {REST: options.rest_port},
         speed=options.speed,
         on_exchange=traffic.note if is_traffic_used else None,
+        closed=closed_ports(controller.profile, options.services),
     )
     try:
         control = ControlServer(running, options.host, options.control_port)
@@ -128,7 +131,7 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
         # The servers answer already, but a controller that is said to be ready runs a program at
         # once.
         compiler.join()
-        _report_ready(controller, options)
+        _report_ready(running, options)
 
         # Print the log until a signal comes, or the controller has ended because of a bug.
         is_alive = True
@@ -140,9 +143,14 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
     signal.alarm(0)
 
 
-def _report_ready(controller: EmulatedController, options: EmulatorOptions) -> None:
+def _report_ready(running: RunningController, options: EmulatorOptions) -> None:
     """Print where the controller is, and in which mode."""
-    ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
+    controller = running.controller
+    closed = closed_ports(controller.profile, options.services)
+    ports = ", ".join(
+        f"{PORT_NAMES[number]} {actual}{' (switched off)' if number in closed else ''}"
+        for number, actual in running.servers.ports.items()
+    )
     mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
     software = f"PolyScope {controller.profile.polyscope}"
     print(

@@ -59,9 +59,10 @@ RELEASE_TIME = 0.5
 # UR's error code: C209A0 is 209 and 0.
 PROTECTIVE_STOP_CODE = 209
 
-# The first version of the e-Series' PolyScope that reports the three-position enabling input, major
-# and minor; no version of CB3 does.
+# The first versions of PolyScope 5 and X that report the three-position enabling input, major and
+# minor; no version of CB3 does.
 ENABLING_INPUT_SINCE = (5, 25)
+ENABLING_INPUT_SINCE_X = (10, 12)
 NO_CB3_VERSION = (4, 0)
 # The model that a controller reports for an arm that is not one of UR's.
 DEFAULT_MODEL = UR10
@@ -145,7 +146,9 @@ class EmulatedController:
 
         # The parts of the emulation.
         self.state = ControllerState(
-            enabling_input=profile.at_least(ENABLING_INPUT_SINCE, NO_CB3_VERSION)
+            enabling_input=profile.at_least(
+                ENABLING_INPUT_SINCE, NO_CB3_VERSION, ENABLING_INPUT_SINCE_X
+            )
         )
         self.arm = EmulatedArm(robot if dh is None else with_dh(robot, dh))
         self.drive = Drive(self.state, robot, self.arm, period=self.period)

@@ -48,7 +48,7 @@ class Emulator:
 
     Args:
         robot: Name or file, as for `load_robot`.
-        polyscope: "3.15", "5.9", "5.12" or "5.25".
+        polyscope: "3.15", "5.9", "5.12", "5.25"; "10.7", "10.12" or "10.14" (PolyScope X).
         host: The address. Several controllers can run on different addresses of 127.0.0.0/8.
         calibration: Kinematic calibration file of an individual arm.
         joint_speed_limit: The safety system's (6,), rad/s; UR's own by default.
@@ -72,6 +72,8 @@ class Emulator:
         joint_speed_limit: Sequence[float] | None = None,
         running: bool = True,
         control_port: int = EmulatorOptions.control_port,
+        rest_port: int = EmulatorOptions.rest_port,
+        services: str | None = None,
         realtime_priority: int = EmulatorOptions.realtime_priority,
         speed: float = EmulatorOptions.speed,
         programs: str | Path | None = None,
@@ -91,6 +93,8 @@ class Emulator:
             start_pose=start_pose if isinstance(start_pose, str) else _list_text(start_pose),
             joint_speed_limit=None if joint_speed_limit is None else _list_text(joint_speed_limit),
             control_port=control_port,
+            rest_port=rest_port,
+            services=services,
             realtime_priority=realtime_priority,
             speed=speed,
             record=_path_text(traffic),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
-from simbridge.ur.tables import CONTROL
+from simbridge.ur.tables import CONTROL, REST
 
 
 def optional_flag(metavar: str, unset: str) -> Any:
@@ -28,7 +28,7 @@ class EmulatorOptions:
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
     """A UR arm in robots/."""
     polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
-    """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (500 Hz; newer arms need 5.25)."""
+    """Software: 3.15 (CB3, 125 Hz); 5.9, 5.12, 5.25; PolyScope X 10.7, 10.12, 10.14 (500 Hz)."""
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; use 127.0.0.2 and so on to run several emulators at once."""
     count: Annotated[int, arg(metavar="N")] = 1
@@ -51,6 +51,16 @@ class EmulatorOptions:
     ] = None
     control_port: Annotated[int, arg(metavar="PORT")] = CONTROL
     """Port for fault injection and queries."""
+    rest_port: Annotated[int, arg(metavar="PORT")] = REST
+    """Port for the Robot API (REST) of PolyScope X; ports below 1024 may need privileges."""
+    services: Annotated[
+        str | None,
+        optional_flag("LIST", "primary,rtde"),
+        arg(
+            help="Services that are switched on at the pendant of PolyScope X: primary, rtde and, "
+            "from 10.14 on, http, separated by commas, or none."
+        ),
+    ] = None
     realtime_priority: Annotated[int, arg(metavar="N")] = 0
     """Real-time priority of its ticks, 1 to 99; 0 for ordinary scheduling."""
     speed: Annotated[

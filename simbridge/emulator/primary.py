@@ -14,6 +14,7 @@ import numpy as np
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.state import ControllerEvent
 from simbridge.ur.tables import (
+    READ_ONLY_CODE,
     URSIM_CHECKSUM,
     Message,
     PrimaryPackage,
@@ -220,7 +221,8 @@ def configuration_data(controller: EmulatedController) -> bytes:
     )
 
     # Later versions end with four bytes more.
-    return data + (bytes(4) if controller.profile.at_least((5, 23), (4, 0)) else b"")
+    has_more = controller.profile.at_least((5, 23), (4, 0), (10, 11))
+    return data + (bytes(4) if has_more else b"")
 
 
 # Messages
@@ -231,6 +233,13 @@ def version_message(controller: EmulatedController) -> bytes:
     version = struct.pack(">2B2i", *controller.profile.version)
     payload = _encode_title("URControl") + version + controller.profile.date.encode("ascii")
     return _message(controller, _CONTROLLER, Message.VERSION, payload=payload)
+
+
+def read_only_message(controller: EmulatedController) -> bytes:
+    """Return the error of PolyScope X for a script in local control: C210."""
+    text = "The primary interface is read-only: the robot is not in remote control"
+    event = ControllerEvent("safety", text, code=READ_ONLY_CODE)
+    return message_of(controller, event)
 
 
 def message_of(controller: EmulatedController, event: ControllerEvent) -> bytes:

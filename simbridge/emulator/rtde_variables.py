@@ -12,22 +12,40 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from simbridge.emulator.state import MAX_QUANTITY, ControllerState, Profile
 
-# The first versions that have a variable: e-Series, CB3.
-Since: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+
+class Since(NamedTuple):
+    """The first versions that have a variable, major and minor.
+
+    Attributes:
+        five: Of PolyScope 5.
+        cb3: Of CB3.
+        x: Of PolyScope X; by default all of them have it.
+    """
+
+    five: tuple[int, int]
+    cb3: tuple[int, int]
+    x: tuple[int, int] = (10, 0)
+
+
 # A version that no CB3 has.
 _NO_CB3 = (4, 0)
 
-ALWAYS: Since = ((5, 0), (3, 0))
+ALWAYS = Since((5, 0), (3, 0))
 # The upper half of the registers.
-REGISTERS: Since = ((5, 3), (3, 9))
-# Missing from the guide of 5.11, present in today's; the guide does not say since when.
-_RECENT: Since = ((5, 23), _NO_CB3)
+REGISTERS = Since((5, 3), (3, 9))
+# Missing from the guide of 5.11, present in today's; the guide does not say since when. Of some of
+# them UR's client library says since which PolyScope X: the others are taken to be as old as the
+# oldest of those.
+_RECENT = Since((5, 23), _NO_CB3, (10, 11))
+_WITH_GRAVITY = Since((5, 23), _NO_CB3, (10, 12))
+_WITH_STEP = Since((5, 23), _NO_CB3, (10, 13))
+_WITH_BASE_WRENCH = Since((5, 23), _NO_CB3, (10, 14))
 
 # Bits of the digital inputs and outputs, the first one and their number.
 _STANDARD_BITS = (0, 8)
@@ -57,7 +75,7 @@ class Variable(Generic[AccessT]):
         name: The variable's name in a recipe.
         type: A key of `ur.tables.RTDE_FORMATS`.
         access: Function that reads or writes it.
-        since: First e-Series and first CB3 version that has it.
+        since: First versions of PolyScope 5, CB3 and PolyScope X that have it.
     """
 
     name: str
@@ -254,36 +272,39 @@ _ATTRIBUTES: list[Variable[Read]] = [
     Variable("actual_TCP_force", "VECTOR6D", lambda state: state.tcp_force.tolist()),
     Variable("joint_control_output", "VECTOR6D", lambda state: state.target_current.tolist()),
     Variable(
-        "ft_raw_wrench", "VECTOR6D", lambda state: state.tcp_force.tolist(), ((5, 9), _NO_CB3)
+        "ft_raw_wrench", "VECTOR6D", lambda state: state.tcp_force.tolist(), Since((5, 9), _NO_CB3)
     ),
     Variable(
         "payload_inertia",
         "VECTOR6D",
         lambda state: state.payload_inertia.tolist(),
-        ((5, 11), (3, 15)),
+        Since((5, 11), (3, 15)),
     ),
     Variable(
         "actual_current_as_torque", "VECTOR6D", lambda state: state.target_moment.tolist(), _RECENT
     ),
-    Variable("target_gravity", "VECTOR3D", lambda state: state.gravity.tolist(), _RECENT),
+    Variable("target_gravity", "VECTOR3D", lambda state: state.gravity.tolist(), _WITH_GRAVITY),
     Variable(
-        "payload_cog", "VECTOR3D", lambda state: state.payload_cog.tolist(), ((5, 5), (3, 11))
+        "payload_cog", "VECTOR3D", lambda state: state.payload_cog.tolist(), Since((5, 5), (3, 11))
     ),
-    Variable("payload", "DOUBLE", lambda state: state.payload, ((5, 5), (3, 11))),
-    Variable("control_step", "UINT64", lambda state: state.tick, _RECENT),
+    Variable("payload", "DOUBLE", lambda state: state.payload, Since((5, 5), (3, 11))),
+    Variable("control_step", "UINT64", lambda state: state.tick, _WITH_STEP),
     Variable("actual_digital_input_bits", "UINT64", lambda state: state.digital_inputs),
     Variable("actual_digital_output_bits", "UINT64", lambda state: state.digital_outputs),
     Variable("robot_mode", "INT32", lambda state: state.robot_mode),
     Variable("safety_mode", "INT32", lambda state: state.safety_mode),
     Variable("tool_output_voltage", "INT32", lambda state: state.tool_voltage),
     # Safety status and mode share their numbers up to 9; the emulator has no others.
-    Variable("safety_status", "INT32", lambda state: state.safety_mode, ((5, 4), (3, 10))),
+    Variable("safety_status", "INT32", lambda state: state.safety_mode, Since((5, 4), (3, 10))),
     Variable("tool_mode", "UINT32", lambda state: state.joint_mode),
     Variable("robot_status_bits", "UINT32", lambda state: state.robot_status_bits),
     Variable("safety_status_bits", "UINT32", lambda state: state.safety_status_bits),
     Variable("runtime_state", "UINT32", lambda state: state.runtime_state),
     Variable(
-        "script_control_line", "UINT32", lambda state: state.script_control_line, ((5, 9), (3, 14))
+        "script_control_line",
+        "UINT32",
+        lambda state: state.script_control_line,
+        Since((5, 9), (3, 14)),
     ),
 ]
 
@@ -293,10 +314,10 @@ _CONSTANTS: list[Variable[Read]] = [
     _constant("actual_TCP_acceleration", "VECTOR6D", _SIX_ZEROS, _RECENT),
     _constant("target_TCP_acceleration", "VECTOR6D", _SIX_ZEROS, _RECENT),
     _constant("wrench_calc_from_currents", "VECTOR6D", _SIX_ZEROS, _RECENT),
-    _constant("target_base_acceleration", "VECTOR6D", _SIX_ZEROS, _RECENT),
-    _constant("target_base_wrench", "VECTOR6D", _SIX_ZEROS, _RECENT),
-    _constant("elbow_position", "VECTOR3D", _THREE_ZEROS, ((5, 0), (3, 5))),
-    _constant("elbow_velocity", "VECTOR3D", _THREE_ZEROS, ((5, 0), (3, 5))),
+    _constant("target_base_acceleration", "VECTOR6D", _SIX_ZEROS, _WITH_GRAVITY),
+    _constant("target_base_wrench", "VECTOR6D", _SIX_ZEROS, _WITH_BASE_WRENCH),
+    _constant("elbow_position", "VECTOR3D", _THREE_ZEROS, Since((5, 0), (3, 5))),
+    _constant("elbow_velocity", "VECTOR3D", _THREE_ZEROS, Since((5, 0), (3, 5))),
     _constant("actual_tool_accelerometer", "VECTOR3D", _THREE_ZEROS),
     _constant("actual_main_voltage", "DOUBLE", 48.0),
     _constant("tool_temperature", "DOUBLE", 30.0),

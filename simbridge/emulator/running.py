@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class RunningController:
         speed: How many times faster than real time the controller's clock runs, at most; RTDE and
             the real-time interface then send 500 packages a second of real time.
         on_exchange: See `Servers`.
+        closed: See `Servers`.
 
     Attributes:
         controller: The controller that is ticked.
@@ -81,11 +82,12 @@ class RunningController:
         *,
         speed: float = 1.0,
         on_exchange: Callable[[Exchange], None] | None = None,
+        closed: Collection[int] = (),
     ) -> None:
         self.controller = controller
         self.speed = speed
         self.lock = threading.RLock()
-        self.servers = Servers(controller, self.lock, host, ports, on_exchange)
+        self.servers = Servers(controller, self.lock, host, ports, on_exchange, closed=closed)
         self.log: deque[str] = deque(maxlen=MAX_LINES)
 
         # The thread of the ticks, whether it is to end, and an event that ends its freezing.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.primary import read_only_message
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import ControllerEvent
 
@@ -20,7 +21,7 @@ _ENDS_PROGRAM = ("stop program", "power off")
 class ScriptSession:
     """The receiving side of a connection: programs are run, nothing is answered.
 
-    An e-Series that is not in remote control ignores them.
+    An e-Series that is not in remote control ignores them; PolyScope X answers with an error.
 
     Args:
         controller: Runs the programs.
@@ -45,7 +46,10 @@ class ScriptSession:
         }
 
     def receive(self, data: bytes) -> bytes:
-        """Run the programs that are complete now; return no answer.
+        """Run the programs that are complete now.
+
+        Returns:
+            The answer: nothing, or PolyScope X's error about programs in local control.
 
         Raises:
             ProtocolViolation: A program is too long.
@@ -61,6 +65,8 @@ class ScriptSession:
             self._run(programs)
         elif programs:
             self._report_ignored("the robot is not in remote control", data)
+            if self._controller.profile.is_polyscope_x:
+                return read_only_message(self._controller)
         return b""
 
     def _run(self, programs: list[str]) -> None:

@@ -1,9 +1,9 @@
-"""The five servers of a controller: sockets around the pure protocols, and one thread that serves.
+"""The servers of a controller: sockets around the pure protocols, and one thread that serves.
 
-The protocols (rtde.py, dashboard.py, primary.py) know no sockets: a session gets the bytes that a
-client sent and returns the answer. `connections.py` holds what is not sent yet. This file opens the
-ports, and runs the thread that accepts clients, reads from them, and sends what could not be sent
-at once.
+The protocols (rtde.py, dashboard.py, primary.py, robot_api.py) know no sockets: a session gets the
+bytes that a client sent and returns the answer. `connections.py` holds what is not sent yet. This
+file opens the ports, and runs the thread that accepts clients, reads from them, and sends what
+could not be sent at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import cast
 
@@ -23,14 +23,16 @@ from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnectio
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.realtime import realtime_package
+from simbridge.emulator.robot_api import RobotApi, RobotApiConnection
 from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.rtde_recipes import RtdeRegistry
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.script_session import ScriptSession
+from simbridge.emulator.services import controller_ports
 from simbridge.emulator.state import ControllerEvent
 from simbridge.emulator.traffic import EventName, Exchange
 from simbridge.errors import UnknownName
-from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
+from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE, SECONDARY
 
 # Clients of a port at the same time.
 MAX_CLIENTS = 64
@@ -64,6 +66,7 @@ class Servers:
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
         on_exchange: Called, with the lock held, with all that clients and controller send each
             other.
+        closed: Standard numbers of the ports that refuse connections at the start.
 
     Attributes:
         address: Numeric address on which it listens; from `start` on.
@@ -79,9 +82,12 @@ class Servers:
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
+        *,
+        closed: Collection[int] = (),
     ) -> None:
         other_ports = ports or {}
-        self.ports = {number: other_ports.get(number, number) for number in PORT_NAMES}
+        numbers = controller_ports(controller.profile)
+        self.ports = {number: other_ports.get(number, number) for number in numbers}
         self.fault: Exception | None = None
 
         self._controller = controller
@@ -89,12 +95,14 @@ class Servers:
         self._host = host
         self._on_exchange = on_exchange
 
+        self._closed = closed
         self._registry = RtdeRegistry(controller)
         self._dashboard = Dashboard(controller)
         # Each port with its clients, by its standard number.
         self._ports: dict[int, Port] = {}
-        for number, connect in self._session_makers().items():
-            self._ports[number] = Port(number, connect)
+        session_makers = self._session_makers()
+        for number in numbers:
+            self._ports[number] = Port(number, session_makers[number])
         # The number of clients that have connected so far, to any port.
         self._client_count = 0
         # Ticks from one robot state to the next.
@@ -126,13 +134,17 @@ class Servers:
         def rtde_session() -> tuple[Session, bytes]:
             return RtdeConnection(controller, self._registry), b""
 
-        return {
+        makers: dict[int, Callable[[], tuple[Session, bytes]]] = {
             DASHBOARD: dashboard_session,
             PRIMARY: script_session,
             SECONDARY: script_session,
             REALTIME: realtime_session,
             RTDE: rtde_session,
         }
+        if controller.profile.api_version:
+            api = RobotApi(controller)
+            makers[REST] = lambda: (RobotApiConnection(api), b"")
+        return makers
 
     def start(self) -> None:
         """Listen and answer from now on.
@@ -142,7 +154,8 @@ class Servers:
         """
         try:
             for port in self._ports.values():
-                self._listen(port)
+                if port.number not in self._closed:
+                    self._listen(port)
         except CannotListen:
             self._release()
             raise
@@ -180,29 +193,33 @@ class Servers:
             tick: Present tick of the controller.
             passed: Ticks since the last call: what was due in any of them is sent.
         """
-        for client in self._ports[RTDE].clients:
+        for client in self._clients(RTDE):
             package = cast(RtdeConnection, client.session).output(tick, passed)
             if package:
                 client.offer(package)
 
-        if self._ports[REALTIME].clients:
+        if self._clients(REALTIME):
             self._offer(REALTIME, realtime_package(self._controller))
 
         # The robot state is due every `_state_divider` ticks.
         is_state_due = tick % self._state_divider < passed
-        if is_state_due and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
+        if is_state_due and (self._clients(PRIMARY) or self._clients(SECONDARY)):
             state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)
             self._offer(SECONDARY, state)
 
     def _offer(self, number: int, package: bytes) -> None:
         """Send a periodic package to all clients of a port."""
-        for client in self._ports[number].clients:
+        for client in self._clients(number):
             client.offer(package)
+
+    def _clients(self, number: int) -> Sequence[Client]:
+        """Return the clients of a port; none if this version does not have it."""
+        return self._ports[number].clients if number in self._ports else ()
 
     def broadcast_message(self, message: bytes) -> None:
         """Send a message to the primary interface's clients. The lock is held."""
-        for client in self._ports[PRIMARY].clients:
+        for client in self._clients(PRIMARY):
             client.send(message)
 
     def take_inputs(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -473,7 +490,8 @@ class Servers:
     def _answer(self, client: Client, data: bytes) -> None:
         """Answer what a client has sent; disconnect one that violates its protocol."""
         try:
-            client.guard.check(data)
+            if client.guard is not None:
+                client.guard.check(data)
             client.send(client.session.receive(data))
         except ProtocolViolation as error:
             self._controller.on_event(ControllerEvent("unknown", str(error), data=data))

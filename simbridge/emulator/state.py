@@ -9,6 +9,7 @@ import numpy as np
 
 from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
+from simbridge.ur.polyscope_x import OLDEST_DRIVEN, is_polyscope_x
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode, series_and_period
 
 # UR's joint modes.
@@ -33,12 +34,20 @@ class Profile:
     Attributes:
         polyscope: The version as given to --polyscope ("5.12").
         version: Major, minor, bugfix, build.
-        date: Build date, as the dashboard reports it. That of 5.9 is not known.
+        date: Build date, as the dashboard reports it. Those of 5.9 and of PolyScope X are not
+            known.
+        api_version: Version of the Robot API (REST); "" without one.
     """
 
     polyscope: str
     version: tuple[int, int, int, int]
     date: str
+    api_version: str = ""
+
+    @property
+    def is_polyscope_x(self) -> bool:
+        """True if it is PolyScope X, which has no dashboard."""
+        return is_polyscope_x(self.version)
 
     @property
     def series(self) -> str:
@@ -50,14 +59,20 @@ class Profile:
         """Control period, s."""
         return series_and_period(self.version[0])[1]
 
-    def at_least(self, five: tuple[int, int], three: tuple[int, int]) -> bool:
+    def at_least(
+        self, five: tuple[int, int], three: tuple[int, int], x: tuple[int, int] = OLDEST_DRIVEN
+    ) -> bool:
         """Return whether this version is a certain one or later.
 
         Args:
-            five: Major and minor version, for e-Series.
-            three: Major and minor version, for CB3.
+            five: Major and minor version of PolyScope 5.
+            three: Major and minor version of PolyScope 3 (CB3).
+            x: Major and minor version of PolyScope X.
         """
-        earliest = three if self.version[0] == 3 else five
+        if self.is_polyscope_x:
+            earliest = x
+        else:
+            earliest = three if self.version[0] == 3 else five
         return self.version[:2] >= earliest
 
 
@@ -94,6 +109,10 @@ PROFILES = {
     "5.9": Profile("5.9", (5, 9, 4, 1031232), "Feb 15 2021"),
     "5.12": Profile("5.12", (5, 12, 6, 1102099), "Sep 21 2023"),
     "5.25": Profile("5.25", (5, 25, 1, 1103299), "Nov 14 2025"),
+    # Builds and dates of PolyScope X are invented.
+    "10.7": Profile("10.7", (10, 7, 0, 0), "Jan 1 2025"),
+    "10.12": Profile("10.12", (10, 12, 0, 0), "Jan 1 2026", api_version="3.1.4"),
+    "10.14": Profile("10.14", (10, 14, 0, 0), "Jan 1 2026", api_version="5.0.107"),
 }
 
 

@@ -26,6 +26,7 @@ class SharedChoices(TypedDict, total=False):
 
     cell: Cell | AnyPath | None
     host: str | None
+    rest_port: int | None
     tcp: Sequence[float]
     payload: float | None
     unmodelled_payload: float

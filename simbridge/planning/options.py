@@ -166,6 +166,13 @@ class Options:
         "ADDRESS",
         "the cell's; 127.0.0.1 for ursim",
     )
+    rest_port: int | None = run_option(
+        None,
+        "Port of the Robot API (REST) of a controller with PolyScope X.",
+        "PORT",
+        "80, as on every controller",
+        table="backend",
+    )
     tcp: Sequence[float] = option(
         (),
         "Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad.",
@@ -336,6 +343,7 @@ class Options:
         _ = self.reading
         _ = self.plant_model
         self._check_values()
+        self._check_address()
         self._check_installation()
 
         # What a cell describes, an option must not contradict.
@@ -504,12 +512,16 @@ class Options:
             needed = "from 1 to 99, or 0 for none"
             raise InvalidParameter("real-time priority", self.realtime_priority, needed)
 
-    def _check_installation(self) -> None:
-        """Refuse a host, tolerances, a TCP or a floor whose value is impossible."""
+    def _check_address(self) -> None:
+        """Refuse a host or a port that is impossible."""
         if self.host is not None and not self.host.strip():
             needed = "the address of a controller, such as 192.168.1.10"
             raise InvalidParameter("host", self.host, needed)
+        if self.rest_port is not None and not 1 <= self.rest_port <= 65535:
+            raise InvalidParameter("REST port", self.rest_port, "from 1 to 65535")
 
+    def _check_installation(self) -> None:
+        """Refuse tolerances, a TCP or a floor whose value is impossible."""
         if self.corner_tolerance is not None and not 0.0 <= self.corner_tolerance < math.inf:
             needed = "a non-negative length in m"
             raise InvalidParameter("corner tolerance", self.corner_tolerance, needed)

@@ -152,7 +152,7 @@ def record_controller(facts: ControllerFacts | None) -> ControllerRecord | None:
     return ControllerRecord(
         host=facts.host,
         model=facts.model,
-        serial_number=facts.dashboard.serial_number or "",
+        serial_number=facts.pendant.serial_number or "",
         polyscope=".".join(map(str, facts.state.version)),
         ursim=facts.ursim,
         kinematics_checksum=[int(word) for word in facts.arm.checksum],

@@ -277,6 +277,7 @@ class BackendRecord(Struct, kw_only=True):
         on_scaling: Reaction to a controller that scales the speed: "follow" or "stop".
         on_pause: Reaction to a controller whose program is paused: "wait" or "stop".
         unmodelled_payload: Mass at the TCP that the controller does not know of, kg.
+        rest_port: Port of PolyScope X's Robot API, if another than 80 was given.
         realtime: Whether a simulation was paced by the wall clock.
     """
 
@@ -299,6 +300,7 @@ class BackendRecord(Struct, kw_only=True):
     on_scaling: str | None = None
     on_pause: Shown = None
     unmodelled_payload: NotNegative | None = None
+    rest_port: Annotated[int, Meta(ge=1, le=65535)] | None = None
     realtime: Shown = None
 
     @property

@@ -105,6 +105,7 @@ def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
     return {
         "cell": None if cell is None else Path(cell.file).resolve(),
         "host": host,
+        "rest-port": record.backend.rest_port,
         "kinematics": kinematics,
     }
 

@@ -29,6 +29,7 @@ TIMEOUTS = {
 LIVE = (
     "cell",
     "host",
+    "rest_port",
     "tcp",
     "payload",
     "unmodelled_payload",
@@ -50,7 +51,9 @@ LIVE = (
     "xacro_arg",
 )
 # The fields of `LIVE` that a simulation on the caller's clock has.
-SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))
+SIMULATED = tuple(
+    name for name in LIVE if name not in ("host", "rest_port", "gui", "realtime_priority", "yes")
+)
 # The fields of `LIVE` that a studio has: it draws the arm itself, and a person confirms in its
 # page.
 STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from simbridge.robot.arm_models import models_of_type
 from simbridge.robot.pose import Array
 from simbridge.text import join_words
-from simbridge.ur import tables
+from simbridge.ur import polyscope_x, tables
 from simbridge.ur.errors import ControllerError, UnsupportedController
+from simbridge.ur.polyscope_x import is_polyscope_x
 from simbridge.ur.primary import ArmDescription, is_ursim
-from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
+from simbridge.ur.tables import BRIDGE_PORTS, DASHBOARD, PRIMARY, REALTIME, RTDE
 
-# Major versions of PolyScope that simbridge can drive are from the first and below the second.
+# The oldest major version of PolyScope that simbridge can drive.
 OLDEST_MAJOR = 3
-POLYSCOPE_X_MAJOR = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,16 @@ class StateFacts:
         return self.robot_mode, self.safety_mode, self.runtime_state
 
     @property
+    def version_text(self) -> str:
+        """The version of the software, as "5.12.6"."""
+        return ".".join(map(str, self.version))
+
+    @property
+    def is_polyscope_x(self) -> bool:
+        """True if the software is PolyScope X."""
+        return is_polyscope_x(self.version)
+
+    @property
     def series(self) -> str:
         """The series, "CB3" or "e-Series", as in robots/*.toml."""
         series, _ = tables.series_and_period(self.version[0])
@@ -67,14 +77,15 @@ class StateFacts:
 
 
 @dataclass(frozen=True)
-class DashboardFacts:
-    """Facts that the dashboard reports.
+class PendantFacts:
+    """Facts of the pendant's software: from the dashboard, or from PolyScope X's Robot API.
 
     Attributes:
         version: Version of PolyScope, as "5.12.6.1102099"; "" if unknown.
-        serial_number: Serial number of the arm; None if the version does not report it.
-        remote_control: Whether remote control is on; None if the version has no such switch.
-        program: Path of the loaded program, or "".
+        serial_number: Serial number of the arm; None if it is not reported.
+        remote_control: Whether programs from outside are accepted; None if it is not reported, or
+            the version has no such switch.
+        program: The loaded program, or "".
     """
 
     version: str
@@ -90,13 +101,13 @@ class ControllerFacts:
     Attributes:
         host: Its address.
         state: From RTDE.
-        dashboard: From the dashboard.
+        pendant: From the dashboard, or from the Robot API.
         arm: From the primary interface.
     """
 
     host: str
     state: StateFacts
-    dashboard: DashboardFacts
+    pendant: PendantFacts
     arm: ArmDescription
 
     @property
@@ -123,20 +134,45 @@ class Survey:
         host: Its address.
         lost: The error of each port that was lost.
         state: From RTDE; None where it could not be read.
-        dashboard: From the dashboard, the same.
+        pendant: From the dashboard or from the Robot API, the same.
         arm: From the primary interface, the same.
+        has_robot_api: Whether a Robot API answered; only PolyScope X has one.
     """
 
     host: str
     lost: Mapping[int, ControllerError]
     state: StateFacts | None = None
-    dashboard: DashboardFacts | None = None
+    pendant: PendantFacts | None = None
     arm: ArmDescription | None = None
+    has_robot_api: bool = False
+
+    @property
+    def version(self) -> tuple[int, ...] | None:
+        """The version of the software, by RTDE or else by the primary interface; None if unknown.
+
+        The primary interface reports major and minor version only.
+        """
+        if self.state is not None:
+            return self.state.version
+        if self.arm is not None and self.arm.software is not None:
+            return self.arm.software
+        return None
+
+    @property
+    def is_polyscope_x(self) -> bool:
+        """True if the software is known to be PolyScope X."""
+        version = self.version
+        return self.has_robot_api if version is None else is_polyscope_x(version)
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The ports that simbridge needs: those of CB3 and e-Series where nothing is known."""
+        return polyscope_x.NEEDED_PORTS if self.is_polyscope_x else BRIDGE_PORTS
 
     @property
     def kind(self) -> str:
         """What the controller is, as far as it could be read; see `tables.controller_kind`."""
-        serial_number = None if self.dashboard is None else self.dashboard.serial_number
+        serial_number = None if self.pendant is None else self.pendant.serial_number
         ursim = self.arm is not None and is_ursim(self.arm.checksum)
         return tables.controller_kind(serial_number, ursim=ursim)
 
@@ -159,23 +195,25 @@ class Survey:
         if self.unsupported is not None:
             raise self.unsupported
         for port in (RTDE, DASHBOARD, PRIMARY, REALTIME):
-            if port in self.lost:
+            if port in self.lost and port in self.ports:
                 raise self.lost[port]
         assert self.state is not None
-        assert self.dashboard is not None
         assert self.arm is not None
-        return ControllerFacts(self.host, self.state, self.dashboard, self.arm)
+
+        # Without the Robot API a controller can be driven, but less is known of it.
+        pendant = self.pendant
+        if pendant is None:
+            assert self.is_polyscope_x
+            pendant = PendantFacts("", None, None, "")
+        return ControllerFacts(self.host, self.state, pendant, self.arm)
 
 
 def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:
     """Return the error for a version that simbridge cannot drive, or None."""
     version_text = ".".join(map(str, version))
-    if version[0] >= POLYSCOPE_X_MAJOR:
-        reason = (
-            "PolyScope X has neither the dashboard server nor the script port that ur_rtde needs. "
-            "Arms of the e-Series and the UR Series can be driven with PolyScope 5, CB3 arms with "
-            "PolyScope 3."
-        )
+    if is_polyscope_x(version) and version[:2] < polyscope_x.OLDEST_DRIVEN:
+        oldest = ".".join(map(str, polyscope_x.OLDEST_DRIVEN))
+        reason = f"PolyScope X can be driven from {oldest} on; update it."
         return UnsupportedController(host, version_text, reason)
     if version[0] < OLDEST_MAJOR:
         reason = "It is older than PolyScope 3; update it."

@@ -9,11 +9,9 @@ import threading
 from collections import deque
 
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
-from simbridge.ur.primary import MAX_PACKAGE_BYTES, PACKAGE_HEADER
+from simbridge.ur.primary import MAX_PACKAGE_BYTES, MESSAGE_HEADER, PACKAGE_HEADER
 from simbridge.ur.tables import PRIMARY, Message, PrimaryPackage
 
-# A message begins with its time stamp, us, its source and its type.
-MESSAGE_HEAD = struct.Struct(">QbB")
 # A runtime exception begins with its line and its column.
 ERROR_HEAD = struct.Struct(">2i")
 # Code and argument of a key message, bytes.
@@ -32,8 +30,8 @@ POLL_S = 0.05
 def describe_message(content: bytes) -> str | None:
     """Return what a message reports, as a clause; None if it is not about the program."""
     with contextlib.suppress(struct.error, IndexError):
-        _, _, kind = MESSAGE_HEAD.unpack_from(content)
-        body = content[MESSAGE_HEAD.size :]
+        _, _, kind = MESSAGE_HEADER.unpack_from(content)
+        body = content[MESSAGE_HEADER.size :]
         if kind == Message.RUNTIME_EXCEPTION:
             line, column = ERROR_HEAD.unpack_from(body)
             text = _as_text(body[ERROR_HEAD.size :])

@@ -180,15 +180,18 @@ class ScriptNotStarted(ControllerError, TimeoutError):
 
     Attributes:
         waited: How long it was waited for, s.
+        question: What may be the reason and cannot be read from the controller, in sentences.
     """
 
-    def __init__(self, host: str, waited: float) -> None:
+    def __init__(self, host: str, waited: float, question: str = "") -> None:
         self.waited = waited
+        self.question = question
 
+        advice = question or "Look for a message on the pendant, and run `simbridge doctor`."
         super().__init__(
             host,
             f"The control script was sent to the controller at {host}, but did not start within "
-            f"{waited:g} s. Look for a message on the pendant, and run `simbridge doctor`.",
+            f"{waited:g} s. {advice}",
         )
 
 
@@ -277,7 +280,11 @@ class ArmChanged(ModelMismatch):
 
 
 class RemoteControlDisabled(ControllerError, PermissionError):
-    """The controller accepts no programs from outside."""
+    """The controller accepts no programs from outside.
+
+    Args:
+        remedy: How remote control is switched on at the pendant, as a sentence.
+    """
 
     cause = "remote_control_lost"
     remedy = (
@@ -285,11 +292,13 @@ class RemoteControlDisabled(ControllerError, PermissionError):
         "Remote Control at the top right."
     )
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, remedy: str = remedy) -> None:
+        self.remedy = remedy
+
         super().__init__(
             host,
             f"The controller at {host} is in local control, so it ignores programs from outside. "
-            f"{self.remedy}",
+            f"{remedy}",
         )
 
 

@@ -20,7 +20,7 @@ from simbridge.robot.parts import DhTable, JointLimits
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
-from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, PrimaryPackage, StatePart
+from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, Message, PrimaryPackage, StatePart
 
 # Parts of a robot state without which there is no description, and what they hold.
 NEEDED_PARTS = {StatePart.CARTESIAN: "TCP", StatePart.KINEMATICS: "kinematics"}
@@ -29,6 +29,8 @@ MAX_STATES_AWAITED = 3
 
 # Size and type of a package.
 PACKAGE_HEADER = struct.Struct(">iB")
+# A message begins with its time stamp, us, its source and its type.
+MESSAGE_HEADER = struct.Struct(">QbB")
 # A robot state has about 1.5 kB, the largest messages (a program's variables) about 10 kB.
 MAX_PACKAGE_BYTES = 1 << 20
 # Bytes that are read at once.
@@ -64,6 +66,7 @@ class ArmDescription:
         robot_type: 1 UR5, 2 UR10, 3 UR3, ... (the same for UR10 and UR10e); None without a
             configuration.
         tcp_offset: x y z (m) rx ry rz (rad) (6,) of the TCP in the flange.
+        software: Major and minor version of the software; None if no message reported it.
     """
 
     kinematics: DhTable
@@ -71,6 +74,7 @@ class ArmDescription:
     limits: JointLimits | None
     robot_type: int | None
     tcp_offset: Array
+    software: tuple[int, int] | None = None
 
 
 def is_ursim(checksum: tuple[int, ...]) -> bool:
@@ -85,6 +89,8 @@ class DescriptionReader:
         self._packages = PackageBuffer(PACKAGE_HEADER, MAX_PACKAGE_BYTES)
         # The newest content of each part of a robot state, by its type.
         self._parts: dict[int, bytes] = {}
+        # Major and minor version, which the first message reports.
+        self._software: tuple[int, int] | None = None
         # States since everything needed has come.
         self._states = 0
 
@@ -110,6 +116,8 @@ class DescriptionReader:
                 self._parts |= dict(sub_packages(content))
                 if not self.missing:
                     self._states += 1
+            elif kind == PrimaryPackage.ROBOT_MESSAGE:
+                self._software = self._software or _read_version_message(content)
 
     def description(self) -> ArmDescription:
         """Return the description so far.
@@ -135,6 +143,7 @@ class DescriptionReader:
             limits=None if configuration is None else _read_limits(configuration),
             robot_type=None if configuration is None else _read_robot_type(configuration),
             tcp_offset=poses[6:],
+            software=self._software,
         )
 
 
@@ -222,3 +231,19 @@ def _read_robot_type(configuration: bytes) -> int | None:
         return None
     (robot_type,) = struct.unpack_from(">i", configuration, ROBOT_TYPE_OFFSET)
     return int(robot_type)
+
+
+def _read_version_message(content: bytes) -> tuple[int, int] | None:
+    """Return major and minor version from a message; None if it is another message.
+
+    It holds the project's name after its length, one byte, then a byte for each of the two.
+    """
+    body = content[MESSAGE_HEADER.size :]
+    if (
+        len(content) < MESSAGE_HEADER.size
+        or MESSAGE_HEADER.unpack_from(content)[2] != Message.VERSION
+    ):
+        return None
+    name_length = body[0] if body else 0
+    version = body[1 + name_length : 3 + name_length]
+    return (version[0], version[1]) if len(version) == 2 else None

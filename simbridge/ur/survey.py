@@ -5,20 +5,27 @@ Each port is read independently, so that a silent one does not hide what the oth
 
 from __future__ import annotations
 
+import functools
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.ur.controller_facts import ControllerFacts, DashboardFacts, StateFacts, Survey
+from simbridge.ur.controller_facts import ControllerFacts, PendantFacts, StateFacts, Survey
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ConnectionLost, ControllerError, UnsupportedController
+from simbridge.ur.polyscope_x import has_robot_api, is_polyscope_x
 from simbridge.ur.primary import read_arm_description
+from simbridge.ur.robot_api import CONTROL_MODE, SERIAL_NUMBER, RobotApiClient
 from simbridge.ur.rtde import RtdeClient, RtdeReader
-from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
+from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
+
+# Reads a port of a controller, within a timeout, s.
+Reader: TypeAlias = Callable[[str, float], Any]
 
 # What ur_rtde's control interface writes, as seen on the wire with ur_rtde 1.6.5 (23 recipes with
 # these variables).
@@ -40,54 +47,111 @@ NEEDED_VARIABLES = (
 )
 OPTIONAL_VARIABLES = ("payload", "payload_cog", "safety_status_bits")
 
+# The Robot API's control modes, by whether programs from outside are accepted.
+CONTROL_MODES = {"REMOTE": True, "LOCAL": False}
+
 MAX_CLAIM_ATTEMPTS = 3
 # Time between attempts to claim registers, s, in which a controller notices that a client has left.
 RELEASE_TIME_S = 0.25
 
 
-def read_controller(host: str, timeout: float = 2.0) -> ControllerFacts:
+def read_controller(host: str, timeout: float = 2.0, rest_port: int = REST) -> ControllerFacts:
     """Read everything about a controller, the ports in parallel; moves nothing, claims nothing.
 
     Args:
         host: Its address.
         timeout: For each connection and each answer, s.
+        rest_port: The port of its Robot API, if it has PolyScope X.
 
     Raises:
-        ConnectionLost: A port on which nothing listens, or no valid answer comes.
-        UnsupportedController: PolyScope X, or a version older than CB3's.
+        ConnectionLost: A port that is needed, on which nothing listens, or no valid answer comes.
+        UnsupportedController: A version of PolyScope that is too old.
     """
-    return survey(host, timeout).complete()
+    return survey(host, timeout, rest_port).complete()
 
 
-def survey(host: str, timeout: float = 2.0) -> Survey:
+def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
     """Read what a controller reports; a port that fails is recorded, and the others are still read.
+
+    The ports that every controller has come first: they tell which other ones this one has.
 
     Args:
         host: Its address.
         timeout: For each connection and each answer, s.
+        rest_port: The port of its Robot API, if it has PolyScope X.
     """
-    readers: dict[int, Callable[[str, float], Any]] = {
-        RTDE: _read_state,
-        DASHBOARD: _read_dashboard,
-        PRIMARY: read_arm_description,
-        REALTIME: _await_realtime,
-    }
-    errors: dict[int, ControllerError] = {}
+    common = _read_ports(host, timeout, {RTDE: _read_state, PRIMARY: read_arm_description})
+    answers = dict(common.answers)
+    lost = dict(common.lost)
+    version = Survey(host, lost, answers.get(RTDE), arm=answers.get(PRIMARY)).version
 
-    def read(port: int) -> Any:
+    further_readers: dict[int, Reader] = {}
+    if version is None or not is_polyscope_x(version):
+        further_readers[DASHBOARD] = _read_dashboard
+        further_readers[REALTIME] = _await_realtime
+    if version is None or has_robot_api(version):
+        further_readers[REST] = functools.partial(_read_robot_api, port=rest_port)
+    further = _read_ports(host, timeout, further_readers)
+    answers |= further.answers
+    lost |= further.lost
+
+    # Where no port tells the version, only PolyScope X has a Robot API, and only others have a
+    # dashboard.
+    if version is None:
+        absent_ports = (DASHBOARD, REALTIME) if REST in answers else (REST,)
+        for port in absent_ports:
+            lost.pop(port, None)
+
+    pendant = answers.get(DASHBOARD) or answers.get(REST)
+    # In the order of the ports, whichever failed first.
+    lost = {port: lost[port] for port in (RTDE, DASHBOARD, PRIMARY, REALTIME, REST) if port in lost}
+    return Survey(
+        host,
+        lost,
+        state=answers.get(RTDE),
+        pendant=pendant,
+        arm=answers.get(PRIMARY),
+        has_robot_api=REST in answers,
+    )
+
+
+@dataclass(frozen=True)
+class _Readings:
+    """Answers of some ports.
+
+    Attributes:
+        answers: What each port reported that answered.
+        lost: The error of each port that did not.
+    """
+
+    answers: Mapping[int, Any]
+    lost: Mapping[int, ControllerError]
+
+
+def _read_ports(host: str, timeout: float, readers: Mapping[int, Reader]) -> _Readings:
+    """Read some ports of a controller in parallel.
+
+    Args:
+        host: Its address.
+        timeout: For each connection and each answer, s.
+        readers: The function that reads each port.
+    """
+    answers: dict[int, Any] = {}
+    lost: dict[int, ControllerError] = {}
+
+    def read(port: int) -> None:
         try:
-            return readers[port](host, timeout)
+            answers[port] = readers[port](host, timeout)
         except ControllerError as error:
-            errors[port] = error
+            lost[port] = error
         except UnicodeError:  # from looking up an invalid name
             reason = "no connection (host not found)"
-            errors[port] = ConnectionLost(host, port, reason)
+            lost[port] = ConnectionLost(host, port, reason)
 
-    with ThreadPoolExecutor(len(readers)) as pool:
-        state, dashboard, arm, _ = pool.map(read, readers)
-    # In the order of the ports, whichever failed first.
-    lost = {port: errors[port] for port in readers if port in errors}
-    return Survey(host, lost, state, dashboard, arm)
+    if readers:
+        with ThreadPoolExecutor(len(readers)) as pool:
+            list(pool.map(read, readers))
+    return _Readings(answers, lost)
 
 
 def claimed_registers(host: str) -> tuple[str, ...]:
@@ -145,14 +209,26 @@ def _read_state(host: str, timeout: float) -> StateFacts:
     )
 
 
-def _read_dashboard(host: str, timeout: float) -> DashboardFacts:
+def _read_dashboard(host: str, timeout: float) -> PendantFacts:
     """Ask the dashboard."""
     with DashboardClient(host, timeout) as dashboard:
-        return DashboardFacts(
+        return PendantFacts(
             version=dashboard.polyscope_version(),
             serial_number=dashboard.serial_number(),
             remote_control=dashboard.is_in_remote_control(),
             program=dashboard.loaded_program(),
+        )
+
+
+def _read_robot_api(host: str, timeout: float, *, port: int) -> PendantFacts:
+    """Ask the Robot API."""
+    with RobotApiClient(host, timeout, port) as api:
+        control_mode = api.ask(CONTROL_MODE)
+        return PendantFacts(
+            version="",
+            serial_number=api.ask(SERIAL_NUMBER) or None,
+            remote_control=None if control_mode is None else CONTROL_MODES.get(control_mode),
+            program="",
         )
 
 

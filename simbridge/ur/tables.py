@@ -11,20 +11,22 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-# Ports of a controller.
+# Ports of a controller; the Robot API (REST) is that of PolyScope X.
+REST = 80
 DASHBOARD = 29999
 PRIMARY = 30001
 SECONDARY = 30002
 REALTIME = 30003
 RTDE = 30004
 PORT_NAMES = {
+    REST: "Robot API",
     DASHBOARD: "dashboard",
     PRIMARY: "primary",
     SECONDARY: "secondary",
     REALTIME: "real-time",
     RTDE: "RTDE",
 }
-# The ports that simbridge needs.
+# The ports that simbridge needs on CB3 and e-Series.
 BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)
 # The emulator's own port: faults and questions.
 CONTROL = 30020
@@ -44,7 +46,7 @@ def controller_kind(serial_number: str | None, *, ursim: bool) -> str:
     """Return what a controller is, in the words of every message and page.
 
     Args:
-        serial_number: The serial number that its dashboard reports; None if it reports none.
+        serial_number: The serial number that it reports; None if it reports none.
         ursim: Whether its kinematics have URSim's checksum.
     """
     if is_emulator(serial_number):
@@ -169,6 +171,10 @@ class RtdePackage(IntEnum):
     START = ord("S")
     PAUSE = ord("P")
     DATA = ord("U")
+
+
+# UR's error code on the primary interface for a script that is refused in local control: C210.
+READ_ONLY_CODE = 210
 
 
 class PrimaryPackage(IntEnum):

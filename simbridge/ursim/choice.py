@@ -10,7 +10,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot.arm_models import ArmModel, find_model
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller_facts import POLYSCOPE_X_MAJOR
+from simbridge.ur.polyscope_x import POLYSCOPE_X_MAJOR
 from simbridge.ur.ursim_image import ursim_image
 
 # A tag as docker accepts it, and a version at its beginning.

@@ -66,7 +66,7 @@ def pendant_steps(controller: Survey, robot: Robot) -> list[str]:
         steps.append(SERVICES_STEP.format(join_words(names)))
 
     # Without the dashboard, or on older software, nothing tells Local from Remote.
-    remote = None if controller.dashboard is None else controller.dashboard.remote_control
+    remote = None if controller.pendant is None else controller.pendant.remote_control
     if remote is None:
         steps.append(UNKNOWN_REMOTE_STEP)
     elif not remote:

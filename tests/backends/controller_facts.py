@@ -8,7 +8,7 @@ import numpy as np
 
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
-from simbridge.ur.controller_facts import ControllerFacts, DashboardFacts, StateFacts
+from simbridge.ur.controller_facts import ControllerFacts, PendantFacts, StateFacts
 from simbridge.ur.primary import ArmDescription
 
 UR10 = load_robot("ur10")
@@ -19,7 +19,7 @@ TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 FACTS = ControllerFacts(
     "192.0.2.7",
     StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05)),
-    DashboardFacts("5.12.6.1102099", SERIAL_NUMBER, True, "lift.urp"),
+    PendantFacts("5.12.6.1102099", SERIAL_NUMBER, True, "lift.urp"),
     ArmDescription(
         kinematics=nominal_dh(UR10E),
         checksum=(1, 2, 3, 4, 5, 6),
@@ -42,6 +42,6 @@ def facts_with_arm(**changes):
     return replace(FACTS, arm=replace(FACTS.arm, **changes))
 
 
-def facts_with_dashboard(**changes):
+def facts_with_pendant(**changes):
     """Return the facts with other answers of the dashboard."""
-    return replace(FACTS, dashboard=replace(FACTS.dashboard, **changes))
+    return replace(FACTS, pendant=replace(FACTS.pendant, **changes))

@@ -18,7 +18,7 @@ from tests.backends.controller_facts import (
     SERIAL_NUMBER,
     TCP,
     UR10E,
-    facts_with_dashboard,
+    facts_with_pendant,
     facts_with_state,
 )
 
@@ -87,7 +87,7 @@ def test_what_the_software_does_not_report_is_shown_as_such():
     operator = Operator(True)
     unreported = replace(
         facts_with_state(payload=None),
-        dashboard=replace(FACTS.dashboard, serial_number=None),
+        pendant=replace(FACTS.pendant, serial_number=None),
     )
 
     confirm(unreported, ask=operator, more_facts=())
@@ -177,7 +177,7 @@ def test_a_cell_file_of_another_arm_or_tool_does_not_confirm(changes, what):
 
 
 def test_a_cell_file_does_not_confirm_what_is_not_reported():
-    without_serial_number = facts_with_dashboard(serial_number=None)
+    without_serial_number = facts_with_pendant(serial_number=None)
     without_payload = facts_with_state(payload=None)
 
     for facts in (without_serial_number, without_payload):

@@ -35,7 +35,7 @@ from tests.backends.controller_facts import (
     UR10E,
     URSIM,
     facts_with_arm,
-    facts_with_dashboard,
+    facts_with_pendant,
     facts_with_state,
 )
 
@@ -109,7 +109,7 @@ def test_without_a_model_the_series_must_match():
 
 @pytest.mark.parametrize("serial_number", [OTHER_SERIAL_NUMBER, None])
 def test_another_serial_number_than_the_cells_is_refused(serial_number):
-    facts = facts_with_dashboard(serial_number=serial_number)
+    facts = facts_with_pendant(serial_number=serial_number)
 
     with pytest.raises(ModelMismatch, match=SERIAL_NUMBER) as refused:
         preflight.check_identity(facts, UR10E, Cell(serial_number=SERIAL_NUMBER), ursim=False)
@@ -195,11 +195,11 @@ def test_the_period_is_the_controllers():
 
 def test_only_local_control_is_refused():
     preflight.check_remote_control(FACTS)
-    without_the_setting = facts_with_dashboard(remote_control=None)
+    without_the_setting = facts_with_pendant(remote_control=None)
     preflight.check_remote_control(without_the_setting)
 
     with pytest.raises(RemoteControlDisabled, match="Remote Control"):
-        preflight.check_remote_control(facts_with_dashboard(remote_control=False))
+        preflight.check_remote_control(facts_with_pendant(remote_control=False))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
-from simbridge.ur.controller_facts import DashboardFacts, StateFacts, Survey
+from simbridge.ur.controller_facts import PendantFacts, StateFacts, Survey
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary import ArmDescription
 
@@ -19,7 +19,7 @@ URSIM = (0xFFFFFFFF,) * 6
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 STATE = StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05))
-DASHBOARD = DashboardFacts("5.12.6.1102099", "20261234567", True, "")
+DASHBOARD = PendantFacts("5.12.6.1102099", "20261234567", True, "")
 ARM = ArmDescription(
     kinematics=nominal_dh(UR10E),
     checksum=URSIM,
@@ -41,8 +41,8 @@ def with_state(**changes):
     return replace(READ, state=replace(STATE, **changes))
 
 
-def with_dashboard(**changes):
-    return replace(READ, dashboard=replace(DASHBOARD, **changes))
+def with_pendant(**changes):
+    return replace(READ, pendant=replace(DASHBOARD, **changes))
 
 
 def with_arm(**changes):

@@ -33,7 +33,7 @@ from tests.doctor.surveys import (
     UR10E,
     assert_verdict,
     with_arm,
-    with_dashboard,
+    with_pendant,
     with_state,
 )
 
@@ -50,12 +50,12 @@ def test_the_software_determines_the_rate():
     assert_verdict(check_software(READ), "pass", "5.12.6", "e-Series", "500 Hz")
 
     three = replace(
-        with_state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, version="3.15.8.106339")
+        with_state(version=(3, 15, 8)), pendant=replace(DASHBOARD, version="3.15.8.106339")
     )
     assert_verdict(check_software(three), "pass", "CB3", "125 Hz")
-    assert_verdict(check_software(with_state(version=(10, 7, 0))), "fail", "10.7.0", "PolyScope X")
-    assert_verdict(check_software(with_dashboard(version="5.1.0")), "warn", "5.1.0")
-    assert_verdict(check_software(with_dashboard(version="5.12.60.1")), "warn", "5.12.60.1")
+    assert_verdict(check_software(with_state(version=(10, 6, 0))), "fail", "10.6.0", "from 10.7 on")
+    assert_verdict(check_software(with_pendant(version="5.1.0")), "warn", "5.1.0")
+    assert_verdict(check_software(with_pendant(version="5.12.60.1")), "warn", "5.12.60.1")
 
 
 def test_a_real_arm_behind_ursim_fails():
@@ -76,8 +76,8 @@ def test_the_emulator_has_its_own_name():
 
 @pytest.mark.parametrize("serial_number", ["2019350123", None])
 def test_other_controllers_are_no_emulators(serial_number):
-    ursim = with_dashboard(serial_number=serial_number)
-    real = replace(with_arm(checksum=(1, 2, 3, 4, 5, 6)), dashboard=ursim.dashboard)
+    ursim = with_pendant(serial_number=serial_number)
+    real = replace(with_arm(checksum=(1, 2, 3, 4, 5, 6)), pendant=ursim.pendant)
 
     assert check_kind(ursim, ursim=True).seen == "URSim (kinematics checksum all ones)"
     assert check_kind(real, ursim=False).seen == "real arm (it has its own calibration)"
@@ -113,20 +113,20 @@ def test_the_serial_number_must_be_the_cells():
     assert_verdict(check_serial_number(READ, None), "pass", "20261234567")
     assert_verdict(check_serial_number(READ, "20261234567"), "pass", "cell file")
     assert_verdict(check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
-    assert_verdict(check_serial_number(with_dashboard(serial_number=None), None), "pass", "3.12")
-    assert_verdict(check_serial_number(with_dashboard(serial_number=None), "1"), "warn", "plate")
+    assert_verdict(check_serial_number(with_pendant(serial_number=None), None), "pass", "3.12")
+    assert_verdict(check_serial_number(with_pendant(serial_number=None), "1"), "warn", "plate")
 
 
 def test_remote_control_must_be_on():
     assert_verdict(check_remote_control(READ), "pass")
     assert_verdict(
-        check_remote_control(with_dashboard(remote_control=False)),
+        check_remote_control(with_pendant(remote_control=False)),
         "fail",
         "Settings > System > Remote Control",
     )
-    assert_verdict(check_remote_control(with_dashboard(remote_control=None)), "warn", "5.6")
+    assert_verdict(check_remote_control(with_pendant(remote_control=None)), "warn", "5.6")
 
-    old = replace(with_state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, remote_control=None))
+    old = replace(with_state(version=(3, 15, 8)), pendant=replace(DASHBOARD, remote_control=None))
     assert_verdict(check_remote_control(old), "skip", "CB3")
 
 
@@ -169,7 +169,7 @@ def test_a_loaded_program_at_work_fails(running):
 
     busy = replace(
         with_state(runtime_state=running),
-        dashboard=replace(DASHBOARD, program="/programs/pick.urp"),
+        pendant=replace(DASHBOARD, program="/programs/pick.urp"),
     )
     assert_verdict(check_program(busy), "fail", "pick.urp", "never stops")
 

@@ -15,6 +15,7 @@ from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RTDE_FORMATS, RobotMode, RtdePackage, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import FakeController
 
+POLYSCOPE_X = ("10.7", "10.12", "10.14")
 PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")
 
 # What ur_rtde 1.6.5 asks of every version it supports.
@@ -148,11 +149,14 @@ def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope:
 @pytest.mark.parametrize(
     ("variable", "kind", "known"),
     [
-        ("ft_raw_wrench", "VECTOR6D", {"5.9", "5.12", "5.25"}),
-        ("payload_inertia", "VECTOR6D", {"3.15", "5.12", "5.25"}),
-        ("payload_cog", "VECTOR3D", {"3.15", "5.9", "5.12", "5.25"}),
-        ("actual_current_as_torque", "VECTOR6D", {"5.25"}),
-        ("output_double_register_47", "DOUBLE", {"3.15", "5.9", "5.12", "5.25"}),
+        ("ft_raw_wrench", "VECTOR6D", {"5.9", "5.12", "5.25", *POLYSCOPE_X}),
+        ("payload_inertia", "VECTOR6D", {"3.15", "5.12", "5.25", *POLYSCOPE_X}),
+        ("payload_cog", "VECTOR3D", {"3.15", "5.9", "5.12", "5.25", *POLYSCOPE_X}),
+        ("actual_current_as_torque", "VECTOR6D", {"5.25", "10.12", "10.14"}),
+        ("target_gravity", "VECTOR3D", {"5.25", "10.12", "10.14"}),
+        ("control_step", "UINT64", {"5.25", "10.14"}),
+        ("target_base_wrench", "VECTOR6D", {"5.25", "10.14"}),
+        ("output_double_register_47", "DOUBLE", {"3.15", "5.9", "5.12", "5.25", *POLYSCOPE_X}),
         ("no_such_thing", "", set()),
         ("output_int_register_48", "", set()),
     ],

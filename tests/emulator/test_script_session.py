@@ -17,6 +17,7 @@ from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from tests.emulator.fake_controller import FakeController
 
 ROBOT = load_robot("ur10e")
 UNLOCK_DELAY = Settings().unlock_delay
@@ -215,6 +216,19 @@ def test_a_stop_after_the_command_is_not_unlocked_by_it(bench: Bench) -> None:
     bench.tick(UNLOCK_DELAY)
 
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+
+
+@pytest.mark.parametrize(("polyscope", "code"), [("5.25", None), ("10.7", 210), ("10.14", 210)])
+def test_polyscope_x_answers_a_program_in_local(polyscope, code):
+    controller = FakeController(polyscope)
+    controller.remote_control = False
+
+    answer = ScriptSession(controller).receive(RUNS.encode())
+
+    assert controller.calls == []
+    # Size and type of the package, time stamp, source and type of the message, then the code.
+    error = struct.unpack_from(">iBQbBi", answer) if answer else None
+    assert (error and (error[1], error[4], error[5])) == (code and (MESSAGE, ERROR_CODE, code))
 
 
 def test_words_have_no_effect_out_of_remote_control(bench: Bench) -> None:

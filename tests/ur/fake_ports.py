@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import struct
 import threading
@@ -71,6 +72,33 @@ def saying(text: bytes) -> Talk:
         connection.sendall(text)
         while connection.recv(4096):
             pass
+
+    return talk
+
+
+def robot_api(
+    answers: Mapping[str, dict[str, object] | str], requests: list[str] | None = None
+) -> Talk:
+    """A Robot API that knows only these paths: each with its object of JSON, or with the path to
+    which it redirects. The request lines are appended to `requests`.
+    """
+
+    def talk(connection: socket.socket) -> None:
+        with connection.makefile("rb") as lines:
+            while request := lines.readline().decode().strip():
+                while lines.readline().strip():
+                    pass
+                if requests is not None:
+                    requests.append(request)
+                answer = answers.get(request.split()[1])
+                body = json.dumps(answer).encode() if isinstance(answer, dict) else b""
+                status = "404 Not Found" if answer is None else "200 OK"
+                location = ""
+                if isinstance(answer, str):
+                    status = "308 Permanent Redirect"
+                    location = f"Location: {answer}\r\n"
+                head = f"HTTP/1.1 {status}\r\n{location}Content-Length: {len(body)}\r\n\r\n"
+                connection.sendall(head.encode() + body)
 
     return talk
 

@@ -71,6 +71,15 @@ def described(*chunks: bytes):
     return reader.description()
 
 
+@pytest.mark.parametrize("length", [0, 9, 10, 11, 20, 21])
+def test_a_truncated_version_message_reports_no_version(length) -> None:
+    content = VERSION[5 : 5 + length]
+
+    arm = described(packed(20, content), WHOLE[len(VERSION) :])
+
+    assert arm.software is None
+
+
 def test_the_packed_sub_packages_have_the_documented_sizes() -> None:
     assert [len(part) for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)] == [
         47,
@@ -93,6 +102,7 @@ def test_every_value_comes_from_its_documented_place() -> None:
     assert list(zip(arm.limits.position_min, arm.limits.position_max, strict=True)) == RANGES
     assert list(zip(arm.limits.max_velocity, arm.limits.max_acceleration, strict=True)) == RATES
     assert arm.robot_type == 2
+    assert arm.software == (5, 12)
     assert tuple(arm.tcp_offset) == TCP_OFFSET
 
     with pytest.raises(ValueError, match="read-only"):

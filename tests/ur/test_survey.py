@@ -17,6 +17,7 @@ from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.survey import WRITTEN_BY_THE_BRIDGE, claimed_registers, read_controller, survey
 from simbridge.ur.tables import BRIDGE_PORTS
 from tests.controllers import loopback
+from tests.emulator.fake_controller import stand
 from tests.ur.conftest import CALIBRATION, CB3, E_SERIES
 from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
@@ -53,9 +54,9 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
     assert facts.state.period == 0.002
     assert facts.models == ("UR10e", "UR12e")
     assert not facts.ursim
-    assert facts.dashboard.remote_control
-    assert facts.dashboard.serial_number.isdigit()
-    assert facts.dashboard.version.startswith("5.12.6.")
+    assert facts.pendant.remote_control
+    assert facts.pendant.serial_number.isdigit()
+    assert facts.pendant.version.startswith("5.12.6.")
     assert facts.state.robot_mode == 7
     assert facts.state.safety_mode == 1
     assert facts.state.runtime_state == 1
@@ -77,7 +78,7 @@ def test_a_cb3_controller_without_power_is_described(cb3):
     assert facts.state.period == 0.008
     assert facts.models == ("UR10",)
     assert facts.ursim
-    assert facts.dashboard.remote_control is None
+    assert facts.pendant.remote_control is None
     assert facts.state.robot_mode == 3
 
 
@@ -90,7 +91,7 @@ def test_the_slider_and_local_control_are_seen(e_series):
         facts = read_controller(E_SERIES)
 
         assert facts.state.slider == 0.3
-        assert not facts.dashboard.remote_control
+        assert not facts.pendant.remote_control
     finally:
         e_series.do("slider", fraction=1.0)
         e_series.do("remote_control", on=True)
@@ -171,7 +172,7 @@ def test_a_silent_port_hides_no_other(cb3, port):
         cb3.do("mute", port=port, muted=False)
 
     assert list(read.lost) == [port]
-    parts = {29999: read.dashboard, 30001: read.arm, 30004: read.state}
+    parts = {29999: read.pendant, 30001: read.arm, 30004: read.state}
     silent = [number for number, part in parts.items() if part is None]
     assert silent == [number for number in parts if number == port]
 
@@ -203,13 +204,72 @@ def test_an_invalid_host_name_is_a_lost_connection():
         read_controller("192.168..10")
 
 
-def test_polyscope_x_is_refused():
-    server = listening(FAKE, 30004, rtde((10, 7, 0, 0), VARIABLES))
+def test_a_polyscope_x_before_the_oldest_is_refused():
+    server = listening(FAKE, 30004, rtde((10, 6, 0, 0), VARIABLES))
 
-    with server, pytest.raises(UnsupportedController, match="PolyScope X") as refused:
+    with server, pytest.raises(UnsupportedController, match=r"from 10\.7 on") as refused:
         read_controller(FAKE)
 
-    assert refused.value.version == "10.7.0"
+    assert refused.value.version == "10.6.0"
+
+
+@pytest.mark.parametrize(
+    ("polyscope", "remote_control", "serial_number"),
+    [("10.7", None, None), ("10.12", True, None), ("10.14", True, "20261234567")],
+)
+def test_polyscope_x_reports_more_from_version_to_version(polyscope, remote_control, serial_number):
+    with stand(polyscope, FAKE, {}, run=True):
+        facts = read_controller(FAKE)
+
+    assert facts.state.is_polyscope_x
+    assert facts.state.version_text == f"{polyscope}.0"
+    assert facts.state.period == 0.002
+    assert facts.pendant.remote_control is remote_control
+    assert facts.pendant.serial_number == serial_number
+
+
+def test_local_is_read_from_the_robot_api():
+    with stand("10.12", FAKE, {80: 8080}, run=True) as served:
+        served.controller.remote_control = False
+
+        facts = read_controller(FAKE, rest_port=8080)
+
+    assert facts.pendant.remote_control is False
+
+
+def test_polyscope_x_can_be_driven_without_its_robot_api():
+    with stand("10.14", FAKE, {}, run=True) as served:
+        served.servers.refuse(80)
+
+        read = survey(FAKE)
+
+    assert list(read.lost) == [80]
+    assert read.complete().pendant.remote_control is None
+
+
+@pytest.mark.parametrize("port", [30001, 30004])
+def test_polyscope_x_is_known_by_any_of_its_ports(port):
+    with stand("10.12", FAKE, {}, run=True) as served:
+        served.servers.refuse(port)
+
+        read = survey(FAKE)
+
+    assert read.is_polyscope_x
+    assert read.ports == (30001, 30004)
+    assert list(read.lost) == [port]
+    with pytest.raises(ConnectionLost, match=f"port {port}"):
+        read.complete()
+
+
+def test_polyscope_x_is_known_by_its_robot_api_alone():
+    with stand("10.12", FAKE, {}, run=True) as served:
+        served.servers.refuse(30001)
+        served.servers.refuse(30004)
+
+        read = survey(FAKE)
+
+    assert read.is_polyscope_x
+    assert list(read.lost) == [30004, 30001]
 
 
 def test_a_missing_variable_is_named():

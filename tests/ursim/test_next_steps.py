@@ -11,7 +11,7 @@ from simbridge.ursim.next_steps import (
     UNKNOWN_REMOTE_STEP,
     pendant_steps,
 )
-from tests.doctor.surveys import READ, SILENT, UR10, UR10E, with_dashboard
+from tests.doctor.surveys import READ, SILENT, UR10, UR10E, with_pendant
 
 
 def test_nothing_is_left_in_remote_control():
@@ -19,17 +19,17 @@ def test_nothing_is_left_in_remote_control():
 
 
 def test_local_control_is_to_be_left():
-    assert pendant_steps(with_dashboard(remote_control=False), UR10E) == [REMOTE_STEP]
+    assert pendant_steps(with_pendant(remote_control=False), UR10E) == [REMOTE_STEP]
 
 
 def test_older_software_does_not_tell():
-    assert pendant_steps(with_dashboard(remote_control=None), UR10E) == [UNKNOWN_REMOTE_STEP]
+    assert pendant_steps(with_pendant(remote_control=None), UR10E) == [UNKNOWN_REMOTE_STEP]
 
 
 def test_services_that_are_off_are_named():
     lost = {29999: ConnectionLost("127.0.0.1", 29999, "it is silent")}
 
-    steps = pendant_steps(replace(READ, dashboard=None, lost=lost), UR10E)
+    steps = pendant_steps(replace(READ, pendant=None, lost=lost), UR10E)
 
     assert steps == [SERVICES_STEP.format("dashboard"), UNKNOWN_REMOTE_STEP]
 
