@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test quick docs bench soak urcl coverage test-lowest schemas lint clean reinstall
+.PHONY: help run test quick docs bench soak urcl coverage test-lowest schemas lock lint clean reinstall
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,9 @@ test-lowest: ## run the tests on Python 3.10 with the oldest versions that pypro
 
 schemas: $(VENV)/.installed ## write docs/schemas, the JSON schemas of what programs read
 	$(VENV)/bin/python -m simbridge.cli.json_schemas docs/schemas
+
+lock: $(VENV)/.installed-dev ## resolve the dependencies again: uv.lock, and a set for each Python and machine
+	$(VENV)/bin/python tools/lock.py
 
 lint: $(VENV)/.installed-dev ## check style, formatting, complexity, types and imports
 	$(VENV)/bin/python -m ruff check .
