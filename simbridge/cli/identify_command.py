@@ -16,8 +16,8 @@ from simbridge.errors import InputFileError
 from simbridge.identification.data import (
     Identification,
     Samples,
-    of_recording,
-    of_run,
+    read_recording_samples,
+    read_run_samples,
     sent_commands,
     write_plant,
 )
@@ -51,7 +51,7 @@ def identify(flags: IdentifyFlags) -> int:
     # What was recorded, and of which arm.
     recording = flags.recording
     is_run = Path(recording).is_dir()
-    samples = of_run(recording) if is_run else of_recording(recording)
+    samples = read_run_samples(recording) if is_run else read_recording_samples(recording)
     arm = _known_arm(recording, flags.robot, is_run=is_run)
     candidates = [item for item in map(load_robot, robot_files()) if item.series and item.n == 6]
 
@@ -69,7 +69,7 @@ def identify(flags: IdentifyFlags) -> int:
         samples = replace(samples, commands=sent)
 
     identification = identify_samples(
-        samples, robot=arm, others=candidates, given_kinematics=has_kinematics
+        samples, robot=arm, others=candidates, is_calibrated=has_kinematics
     )
     identification["notes"] += [f"{flags.commands}: {note}" for note in notes]
 

@@ -1,6 +1,7 @@
-"""The command that each call of servoj took, by dynamic programming (Viterbi) over the calls.
+"""Finds the command that each call of servoj took, by dynamic programming (Viterbi) over the calls.
 
-A late sender holds a command or skips some; the sequence of commands that fits best is found.
+A late sender holds a command or skips some. Of all sequences of commands, the one is found that
+fits the recorded setpoints best with few commands held or skipped.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
 
-# Most commands by which a call may advance.
+# Largest number of commands by which a call may advance.
 MAX_CALL_JUMP = 40
-# Cost of a command that is held or skipped, in units of the logarithm of squared residuals.
+# Factor of the logarithm of the irregularity in the cost of a sequence, relative to the logarithms
+# of squared residuals. The irregularity is the number of commands that were held or skipped.
 CALL_IRREGULARITY_COST = 1.0
-# Residuals below this are rounding, rad: commands are single precision.
+# Residual below which a setpoint is explained to rounding, rad: commands are in single precision.
 SINGLE_ROUNDING = 1e-6
 
-# How many commands around the nearest ones are considered for each call.
+# Number of commands before and after the nearest ones that are considered for each call.
 CANDIDATE_MARGIN = 3
-# Most commands that are considered for a call.
+# Largest number of commands that are considered for a call.
 MAX_CANDIDATES = 1000
-# Rows over which the position along the commands is smoothed by a median.
+# Number of rows whose median smooths the position along the commands.
 MEDIAN_ROWS = 5
 
 
@@ -33,9 +35,9 @@ def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Arr
     """Return the calls under a law, with the command that each one took.
 
     Args:
-        motion: The recording.
-        law: The law and the timing of the calls.
-        commands: Commands (K, n), rad.
+        motion: The recorded joint targets, T rows.
+        law: The servo law and the timing of its calls.
+        commands: Commands (K, n), rad, in the order in which they were sent.
         index: Rough position of each row along the commands (T,), as a fractional index.
 
     Raises:
@@ -47,7 +49,7 @@ def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Arr
     if width > MAX_CANDIDATES:
         raise NotIdentified("the setpoints do not follow the commands steadily")
 
-    # The rows, sorted by their calls.
+    # Sort the rows by their calls.
     order = np.argsort(calls.call, kind="stable")
     first = np.searchsorted(calls.call[order], np.arange(len(low)))
     setpoints = np.ascontiguousarray(calls.setpoints[order])
@@ -60,21 +62,21 @@ def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Arr
 
 
 def _candidate_ranges(call: Counts, index: Array, last: int) -> tuple[Counts, Counts]:
-    """Return the lowest and highest index of a command that each call may have taken (M,).
+    """Return the lowest and highest index of a command that each of M calls may have taken (M,).
 
-    The call before the first is included.
+    The first of them is the call before the first recorded one.
 
     Args:
         call: The call of each row (T,).
         index: Rough position of each row along the commands (T,), as a fractional index.
         last: Index of the last command.
     """
-    # A path may come back to where it was; the commands do not.
+    # Where the path of the commands returns to a point, the position of single rows may jump.
     padded = np.pad(index, MEDIAN_ROWS // 2, mode="edge")
     neighbours = np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_ROWS)
     smooth_index = np.median(neighbours, axis=1)
 
-    # A row is between the commands of two calls.
+    # The setpoint of a row lies between the commands of two calls.
     calls = int(call[-1]) + 2
     low = np.full(calls, np.inf)
     high = np.full(calls, -np.inf)
@@ -82,7 +84,7 @@ def _candidate_ranges(call: Counts, index: Array, last: int) -> tuple[Counts, Co
         np.minimum.at(low, number, np.floor(smooth_index))
         np.maximum.at(high, number, np.ceil(smooth_index))
 
-    # Calls without rows: between those of the rows before and after.
+    # The commands of calls without rows lie between those of the nearest calls that have some.
     known = np.flatnonzero(np.isfinite(low))
     missing = np.flatnonzero(~np.isfinite(low))
     after = np.searchsorted(known, missing)
@@ -111,13 +113,13 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     Args:
         commands: Commands (K, n), rad.
         setpoints: Setpoints of the rows (T, n), rad, in the order of their calls.
-        weight: Weight of the current command in each setpoint (T,), in the same order; the rest is
-            the weight of the command before.
-        first: The first row of each call (M,).
-        low: The lowest candidate of each call (M,).
-        high: The highest candidate of each call (M,).
-        width: The largest number of candidates of a call.
-        command: Result: the command of each call (M,).
+        weight: Weight of the current call's command in each setpoint (T,), in the same order, the
+            previous call's being 1 - weight.
+        first: Index of the first row of each call (M,).
+        low: Lowest command that is considered for each call (M,).
+        high: Highest command that is considered for each call (M,).
+        width: Largest number of commands that are considered for a call.
+        command: Result: index of the command of each call (M,).
     """
     calls = len(low)
     cost = np.full((calls, width), np.inf)
@@ -128,7 +130,7 @@ def search_calls(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     for m in range(1, calls):
         _extend_sequences(commands, setpoints, weight, first, low, high, m, cost, origin)
 
-    # Back along the cheapest sequence.
+    # Trace the cheapest sequence back from the last call.
     best = 0
     for j in range(width):
         if cost[calls - 1, j] < cost[calls - 1, best]:
@@ -154,15 +156,16 @@ def _extend_sequences(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     Args:
         commands: Commands (K, n), rad.
         setpoints: Setpoints of the rows (T, n), rad, in the order of their calls.
-        weight: Weight of the current command in each setpoint (T,); the rest is the weight of the
-            command before.
-        first: The first row of each call (M,).
-        low: The lowest candidate of each call (M,).
-        high: The highest candidate of each call (M,).
+        weight: Weight of the current call's command in each setpoint (T,), the previous call's
+            being 1 - weight.
+        first: Index of the first row of each call (M,).
+        low: Lowest command that is considered for each call (M,).
+        high: Highest command that is considered for each call (M,).
         m: Index of the call, at least 1.
-        cost: Cost of the cheapest sequence that ends with each candidate of each call (M, J). The
-            row of this call is infinite before, and filled in.
-        origin: Result: the candidate of the call before in each of these sequences (M, J).
+        cost: Cost of the cheapest sequence that ends with each candidate of each call (M, J). Row m
+            is infinite at first, and is filled in.
+        origin: Result: the previous call's candidate in each of these sequences (M, J); row m is
+            filled in.
     """
     for j in range(high[m] - low[m] + 1):
         current = low[m] + j

@@ -1,8 +1,9 @@
-"""The timing of servoj's calls, and from it gain and lookahead refined.
+"""Finds the timing of servoj's calls, and refines gain and lookahead with it.
 
-Along the commands the setpoint advances by one in a call: the slope of its index over time is the
-inverse of a call's duration, and where the index is whole, a call ends. From there the commands of
-the calls are searched for, and the law and its timing are fitted to them, in turns.
+The setpoint advances along the commands by one command per call. So its index over time has a slope
+of one per duration of a call, and a call ends wherever the index is a whole number. That gives a
+first timing. Then the commands of the calls are searched for under the law, and the law and its
+timing are fitted to these commands, in turns.
 """
 
 from __future__ import annotations
@@ -18,48 +19,57 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
 from simbridge.robot.pose import Array, Counts
 
-# Rows that the search for the timing looks at.
+# Largest number of rows that the search for the timing uses.
 MAX_SEARCHED_ROWS = 700
-# Beginnings of calls that it tries within two cycles.
+# Number of beginnings of calls that are tried within two cycles.
 TRIED_BEGINS = 17
-# Durations of a call that it tries, at most.
+# Largest number of durations of a call that are tried.
 MAX_DURATIONS = 4
-# Rows between which the advance along the commands is measured.
+# Number of rows over which the advance along the commands is measured.
 ADVANCE_ROWS = 8
-# Pairs of such rows, and rows between two commands, that a median needs.
+# Smallest number of such pairs of rows, or of rows between two commands, for a median.
 MIN_PAIRS = 20
-# Distance of a setpoint from the nearest command from which it counts as between two.
+# Distance of a setpoint's index from a whole number above which it lies between two commands.
 MIN_BETWEEN = 1e-3
 
-# What is left of exactly explained setpoints, in units of the digits, and beyond them, rad.
+# Largest residual of exactly explained setpoints, in units of the resolution of their digits.
 MAX_DIGITS = 10.0
+# Rounding that is added to that residual, rad.
 ROUNDING = 1e-9
-# Calls that leave this many times what the first tuning leaves explain nothing.
+# Largest ratio of the residual with calls to the residual of the first tuning.
 MAX_RESIDUAL_RATIO = 2.0
-# Durations are what somebody wrote into a program: multiples of this, s, if the data agree.
+# Durations of calls are set by programs, so they are rounded to multiples of this, s, if the data
+# allow it.
 DURATION_STEP_S = 1e-5
-# They agree within so many deviations, and at least this, s.
+# A duration is rounded if that changes it by fewer standard deviations than this, ...
 AGREEING_DEVIATIONS = 5.0
-LEAST_DEVIATIONS_S = 1e-9
+# ... or by less than this, s.
 AGREEING_S = 1e-8
 
 # Scale of the residuals in the cost of a fit, rad.
 COST_SCALE = 1e-7
-# Steps of Gauss and Newton between two searches for commands.
+# Number of Gauss-Newton steps between two searches for commands.
 NEWTON_STEPS = 3
-# Steps of the derivatives by gain, lookahead (both relative), begin and duration (both s).
+# Steps of the numerical derivatives with respect to gain and lookahead (both relative), begin and
+# duration (both in s).
 DERIVATIVE_STEPS = (1e-6, 1e-6, 1e-8, 1e-10)
-# Blocks of rows from which uncertainties are estimated.
+# Number of blocks of rows from which uncertainties are estimated.
 BLOCKS = 20
+# Largest change of gain and of lookahead in a step, relative.
+MAX_TUNING_STEP = 0.1
+# Largest change of the beginning of a call in a step, as a fraction of a cycle.
+MAX_BEGIN_STEP = 0.25
+# Largest change of the duration of a call in a step, relative.
+MAX_DURATION_STEP = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class CallFit:
-    """Calls, with their law fitted.
+    """The calls of a recording with the law that was fitted to them.
 
     Attributes:
-        calls: The calls.
-        cost: Mean cost of the moving rows; lower is better.
+        calls: The calls, with their law and their commands.
+        cost: Mean of log(1 + (residual / COST_SCALE)^2) over the moving rows; lower is better.
         deviation: One standard deviation of gain, lookahead, begin and duration (4,).
         residuals: Residual of each row (T,), rad.
     """
@@ -73,22 +83,27 @@ class CallFit:
 def find_calls(
     motion: TargetMotion, commands: Array, tuning: Tuning, index: Array
 ) -> tuple[Calls, Tuning]:
-    """Find the command of each call, and refine the tuning.
+    """Find the timing and the command of each call, and refine the tuning.
 
     Args:
-        motion: Its stamps are multiples of the cycle apart.
+        motion: Joint targets in T rows, whose stamps are multiples of the cycle apart.
         commands: Commands (K, n), rad, in the order in which they were sent.
-        tuning: The tuning, as identified from the path of the commands, or from held ones.
-        index: About where each row is along the commands (T,): see `along`.
+        tuning: The tuning that was identified from the path of the commands, or from moments in
+            which a command was held.
+        index: Rough position of each row along the commands (T,), as a fractional index: see
+            `locate_setpoints`.
+
+    Returns:
+        The calls, and the refined tuning.
 
     Raises:
-        NotIdentified: The timing cannot be found.
+        NotIdentified: The setpoints do not follow the commands, or no timing explains them.
     """
-    # What the digits of recording and commands leave of exactly explained setpoints, rad.
+    # The residual of exactly explained setpoints, by the digits of recording and commands, rad.
     digits = motion.digits(1.0 / tuning.gain, tuning.lookahead) + resolution(commands)
     exact = MAX_DIGITS * digits + ROUNDING
 
-    # The timing, from the busiest part; then for the whole recording.
+    # Find the timing in the busiest part, and fit it to the whole recording.
     part = _busiest_part(motion)
     part_motion = motion[part]
     start = _search_timing(part_motion, commands, tuning, index=index[part], exact=exact)
@@ -107,15 +122,15 @@ def find_calls(
                 "no timing of the servoj calls explains the motion: a setpoint residual of "
                 f"{residual:.2g} rad remains"
             )
-        # Not explained to the last digit: no more certain than what two ways to identify it have in
-        # common.
+        # The calls do not explain the setpoints to the last digit, so the tuning is no more certain
+        # than the two ways to identify it agree.
         difference = np.array([refined.gain - tuning.gain, refined.lookahead - tuning.lookahead])
         deviation = np.hypot(deviation, np.abs(difference))
     return fit.calls, Tuning(refined.gain, refined.lookahead, deviation, residuals)
 
 
 def _busiest_part(motion: TargetMotion) -> slice:
-    """Return the part with the most movement, of MAX_SEARCHED_ROWS rows."""
+    """Return the MAX_SEARCHED_ROWS successive rows of which the most move."""
     if len(motion) <= MAX_SEARCHED_ROWS:
         return slice(0, len(motion))
     moving_before = np.concatenate([[0], np.cumsum(motion.moving)])
@@ -127,14 +142,14 @@ def _busiest_part(motion: TargetMotion) -> slice:
 def _search_timing(
     motion: TargetMotion, commands: Array, tuning: Tuning, *, index: Array, exact: float
 ) -> CallFit:
-    """Return the best fit among some durations and beginnings of calls.
+    """Return the best fit among the likely durations of a call and several beginnings.
 
     Args:
-        motion: A part of the recording.
+        motion: Joint targets of a part of the recording, T rows.
         commands: Commands (K, n), rad.
-        tuning: Gain and lookahead from which the search begins.
+        tuning: Gain and lookahead that the search starts from.
         index: Rough position of each row along the commands (T,), as a fractional index.
-        exact: The search ends at a fit that leaves less than this, rad.
+        exact: Median residual below which a fit ends the search, rad.
     """
     best: CallFit | None = None
     for duration in _likely_durations(motion, index):
@@ -158,9 +173,9 @@ def _search_timing(
 
 
 def _likely_durations(motion: TargetMotion, index: Array) -> list[float]:
-    """Return how long a call may last, s, the likeliest first.
+    """Return the likely durations of a call, s, the likeliest first.
 
-    It follows from how fast the setpoint advances along the commands.
+    They follow from how fast the setpoint advances along the commands, one command per call.
 
     Args:
         motion: T rows.
@@ -169,7 +184,7 @@ def _likely_durations(motion: TargetMotion, index: Array) -> list[float]:
     Raises:
         NotIdentified: The setpoint hardly advances.
     """
-    # The mean rate, 1/s.
+    # The median rate at which the index advances, 1/s.
     moving = motion.moving
     rows = min(ADVANCE_ROWS, len(motion) - 1)
     span = motion.times[rows:] - motion.times[:-rows]
@@ -178,26 +193,27 @@ def _likely_durations(motion: TargetMotion, index: Array) -> list[float]:
     used = moving[rows:] & moving[:-rows] & (span < 1.5 * usual_span) & (advance > 0.0)
     if used.sum() < MIN_PAIRS:
         raise NotIdentified("the setpoints do not follow the commands, or not for long enough")
-    mean_rate = float(np.median(advance[used] / span[used]))
+    usual_rate = float(np.median(advance[used] / span[used]))
 
-    # How well each rate near it keeps the phase of the index over the whole time, 0 to 1.
+    # For each rate near it: does the fraction of index - rate time stay the same over the whole
+    # recording? The length of the mean phasor says it: 1 if it does, near 0 if not.
     time = (motion.times - motion.times[0])[moving]
     moving_index = index[moving]
-    rates = np.arange(0.6 * mean_rate, 1.7 * mean_rate, 0.2 / time[-1])
+    rates = np.arange(0.6 * usual_rate, 1.7 * usual_rate, 0.2 / time[-1])
     agreement = np.array(
         [abs(np.exp(2j * np.pi * (moving_index - rate * time)).mean()) for rate in rates]
     )
     is_peak = (agreement[1:-1] >= agreement[:-2]) & (agreement[1:-1] >= agreement[2:])
     peaks = np.flatnonzero(is_peak) + 1
 
-    # Rows at multiples of the cycle agree with several rates; the mean one is not far off.
-    likelihood = agreement[peaks] - np.abs(np.log(rates[peaks] / mean_rate))
+    # Rows at multiples of the cycle agree with several rates, so the usual one is preferred.
+    likelihood = agreement[peaks] - np.abs(np.log(rates[peaks] / usual_rate))
     likeliest = peaks[np.argsort(-likelihood)[:MAX_DURATIONS]]
     return [1.0 / float(rate) for rate in rates[likeliest]]
 
 
 def _usual_begin(motion: TargetMotion, index: Array, duration: float) -> float:
-    """Return when calls begin after the end of the first row's cycle, in units of their duration.
+    """Return when a call begins, in durations of a call after the end of the first row's cycle.
 
     Args:
         motion: T rows.
@@ -209,18 +225,18 @@ def _usual_begin(motion: TargetMotion, index: Array, duration: float) -> float:
     used = between if between.sum() > MIN_PAIRS else moving
     turns = ((motion.times - motion.times[0]) / duration - index)[used] % 1.0
 
-    # The median on a circle: cut where it is farthest from most.
+    # The median of an angle: cut the circle opposite to the mean direction.
     center = np.angle(np.exp(2j * np.pi * turns).mean()) / (2.0 * np.pi)
     return float(np.median((turns - center + 0.5) % 1.0) + center - 0.5)
 
 
 def _round_duration(fit: CallFit) -> tuple[TimedLaw, bool]:
-    """Return the law with its duration rounded, if the data agree, and whether they do."""
+    """Return the law with its duration rounded if the data allow it, and whether it is rounded."""
     law = fit.calls.law
     rounded = round(law.duration / DURATION_STEP_S) * DURATION_STEP_S
     difference = abs(rounded - law.duration)
-    uncertainty = max(AGREEING_DEVIATIONS * fit.deviation[3], LEAST_DEVIATIONS_S)
-    if difference < uncertainty or difference < AGREEING_S:
+    duration_deviation = fit.deviation[3]
+    if difference < max(AGREEING_DEVIATIONS * duration_deviation, AGREEING_S):
         return replace(law, duration=rounded), True
     return law, False
 
@@ -237,22 +253,26 @@ def _fit_calls(
     """Search for the commands of the calls, and fit the law to them, in turns.
 
     Args:
-        motion: T rows.
+        motion: Joint targets in T rows.
         commands: Commands (K, n), rad.
         index: Rough position of each row along the commands (T,), as a fractional index.
-        law: The servo law to begin from.
-        rounds: Number of rounds.
-        with_duration: Fit the duration of calls, too.
+        law: The servo law and timing to start from.
+        rounds: Number of rounds of fitting and searching, at least 1.
+        with_duration: Whether the duration of calls is fitted, too.
     """
     moving = np.flatnonzero(motion.moving)
     calls = match_calls(motion, law, commands, index)
+    # Standard deviations of gain, lookahead, begin and duration, from the last step.
     deviation = np.zeros(4)
     for _ in range(rounds):
+        # Fit the law to the commands as they were matched.
         for _ in range(NEWTON_STEPS):
             law, deviation = _improve_law(
                 motion, calls, commands, rows=moving, with_duration=with_duration
             )
             calls = replace(reveal_calls(motion, law), command=calls.command)
+
+        # Match the commands anew under the fitted law.
         calls = match_calls(motion, law, commands, index)
 
     residuals = np.linalg.norm(calls.residuals(commands), axis=1)
@@ -263,17 +283,18 @@ def _fit_calls(
 def _improve_law(
     motion: TargetMotion, calls: Calls, commands: Array, *, rows: Counts, with_duration: bool
 ) -> tuple[TimedLaw, Array]:
-    """Make one step of Gauss and Newton with Cauchy weights.
+    """Make one Gauss-Newton step with Cauchy weights.
 
     Args:
-        motion: T rows.
+        motion: Joint targets in T rows.
         calls: The calls, with their commands.
         commands: Commands (K, n), rad.
-        rows: Which rows count.
-        with_duration: Vary the duration of calls, too.
+        rows: Indices of the rows that count.
+        with_duration: Whether the duration of calls varies, too.
 
     Returns:
-        The law, and one standard deviation of gain, lookahead, begin and duration (4,).
+        The law after the step, and one standard deviation of gain, lookahead, begin and duration
+        (4,).
     """
     law = calls.law
     unknowns = 4 if with_duration else 3
@@ -299,15 +320,16 @@ def _improve_law(
     scale = max(float(np.median(distance)), 1e-12)
     weights = np.repeat(cauchy_weights(distance, scale), current.shape[1])
 
-    # Each column by its own size: they differ by many powers of ten.
+    # Solve the normal equations, scaled by the sizes of the columns, which differ by many powers of
+    # ten.
     normal = slopes.T @ (weights[:, None] * slopes)
     size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
     sizes = np.outer(size, size)
     inverse = np.linalg.pinv(normal / sizes, rcond=1e-12, hermitian=True) / sizes
     step = -inverse @ (slopes.T @ (weights * residuals))
 
-    # Residuals of neighbouring rows are not independent: the spread of what blocks of them ask for
-    # (sandwich).
+    # The covariance by the sandwich estimator: residuals of neighbouring rows are not independent,
+    # so the spread of the gradients of whole blocks of rows counts.
     pulls = slopes * (weights * (residuals + slopes @ step))[:, None]
     blocks = np.array([block.sum(axis=0) for block in np.array_split(pulls, BLOCKS)])
     covariance = inverse @ (blocks.T @ blocks) @ inverse
@@ -324,27 +346,32 @@ def _improve_law(
 
 
 def _residuals_under(law: TimedLaw, motion: TargetMotion, calls: Calls, commands: Array) -> Array:
-    """Return what the rows leave (T, n), rad, under another law, with the same commands."""
+    """Return the residuals of the rows under a law (T, n), rad, with the commands of `calls`."""
     revealed = reveal_calls(motion, law)
     call = np.minimum(revealed.call, len(calls.command) - 2)
     return replace(revealed, call=call, command=calls.command).residuals(commands)
 
 
 def _apply_change(law: TimedLaw, change: Array, cycle: float) -> TimedLaw:
-    """Return the law after a change, bounded so that the formulas are about linear.
+    """Return the law after a step, bounded so that the residuals stay nearly linear.
 
     Args:
         law: The servo law to change.
-        change: Change of gain, lookahead, begin, and perhaps duration (3 or 4,).
+        change: Change of gain, lookahead and begin (3,), or of these and the duration (4,).
         cycle: Length of the controller's cycle, s.
     """
-    limits = [0.1 * law.gain, 0.1 * law.lookahead, 0.25 * cycle, 1e-3 * law.duration]
+    limits = [
+        MAX_TUNING_STEP * law.gain,
+        MAX_TUNING_STEP * law.lookahead,
+        MAX_BEGIN_STEP * cycle,
+        MAX_DURATION_STEP * law.duration,
+    ]
     limit = np.array(limits)[: len(change)]
     change = np.clip(change, -limit, limit)
 
     duration = law.duration + (change[3] if len(change) == 4 else 0.0)
     begin = wrap_begin(law.begin + change[2], duration)
     if abs(begin - law.begin) > 0.5 * duration:
-        # Another call would be number 0: leave the numbers as they are.
+        # Another call would become call 0, but the commands are numbered from this one.
         begin = law.begin
     return TimedLaw(law.gain + change[0], law.lookahead + change[1], duration, begin)

@@ -1,14 +1,14 @@
 """The calls of servoj in a recording: when they begin, how long they last, which command each took.
 
-Call m lasts from `begin` + m `duration` until the next call begins. During it the setpoint moves in
-a straight line from the previous call's command to this call's. Every row therefore reveals one
-setpoint between two commands:
+Call m begins at `begin` + m `duration` and lasts until the next call begins. During a call the
+setpoint moves in a straight line from the previous call's command to this call's. Every row
+therefore reveals one setpoint between two commands:
 
     setpoint = (1 - weight) previous + weight current
 
-In a cycle that one call's end splits, two setpoints act one after the other; what the row then
-reveals is their weighted mean, which has the same form. All rows count once the timing is known,
-also where every cycle is split, which read as whole would show a wrong tuning.
+If a call ends inside a controller's cycle, it splits the cycle into two steps with a setpoint each.
+The row then reveals a weighted mean of the two, which has the same form. With the timing known all
+rows can be used, even if every cycle is split; read as whole cycles they would show a wrong tuning.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from simbridge.robot.pose import Array, Counts
 from simbridge.servo.law import JointMotion
 from simbridge.servo.observation import observe_setpoints
 
-# An edge of a call within this fraction of a cycle of a cycle's edge is on it.
+# Distance, as a fraction of a cycle, up to which a call ends exactly at the end of a cycle.
 EDGE_TOLERANCE = 1e-6
-# An edge of calls within this fraction of a call of the first row's end is on it.
+# Distance, as a fraction of a call, up to which a call begins exactly at the end of the first row's
+# cycle.
 BEGIN_TOLERANCE = 1e-5
 
 
@@ -33,11 +34,11 @@ class TimedLaw:
     """The servo law with the timing of its calls.
 
     Attributes:
-        gain: 1/s^2.
+        gain: Gain of servoj's law, 1/s^2.
         lookahead: Lookahead of servoj, s.
         duration: Duration of a call, s.
-        begin: When call 0 begins, s after the end of the first row's cycle: negative, by less than
-            a duration.
+        begin: When call 0 begins, s after the end of the first row's cycle. It is negative: call 0
+            is the one that acts at that end.
     """
 
     gain: float
@@ -51,14 +52,14 @@ class Calls:
     """The calls of a recording.
 
     Attributes:
-        law: The servo law, with their timing.
-        call: The call at the end of each row's cycle (T,).
-        weight: Weight of this call's command in the row's setpoint (T,); the rest is the weight of
-            the previous call's.
+        law: The servo law, with the timing of the calls.
+        call: Number of the call that acts at the end of each row's cycle (T,).
+        weight: Weight of this call's command in the row's setpoint (T,), the previous call's being
+            1 - weight.
         setpoints: Setpoint that each row reveals (T, n), rad.
-        command: Index of the command that each call took (M,), counted from the call before the
-            first: `command[m]` and `command[m + 1]` are the previous and the current one of call m.
-            Empty if not searched for yet.
+        command: Index of the command that each call took (M,), starting with the call before call
+            0: `command[m]` is the previous command of call m, and `command[m + 1]` its current one.
+            Empty until the commands have been searched for.
     """
 
     law: TimedLaw
@@ -68,10 +69,10 @@ class Calls:
     command: Counts
 
     def residuals(self, commands: Array) -> Array:
-        """Return each row's setpoint minus what it should be (T, n), rad.
+        """Return the setpoint that each row reveals minus that of its commands (T, n), rad.
 
         Args:
-            commands: Commands (K, n), rad.
+            commands: Commands (K, n), rad, which `command` indexes.
         """
         weight = self.weight[:, None]
         previous = commands[self.command[self.call]]
@@ -81,11 +82,11 @@ class Calls:
 
 
 def reveal_calls(motion: TargetMotion, law: TimedLaw) -> Calls:
-    """Return what the rows of a recording reveal under a law, without the commands of the calls."""
+    """Return the calls and setpoints that rows reveal under a law, without the calls' commands."""
     cycle = motion.cycle
     end = motion.times - motion.times[0]
 
-    # An edge of a call on a cycle's edge belongs to the cycle before.
+    # A call that begins exactly at the end of a cycle acts from the next cycle on.
     call_number = np.ceil((end - law.begin - EDGE_TOLERANCE * cycle) / law.duration)
     call = call_number.astype(np.int64) - 1
     since_edge = end - law.begin - call * law.duration
@@ -98,14 +99,15 @@ def reveal_calls(motion: TargetMotion, law: TimedLaw) -> Calls:
 
 
 def wrap_begin(begin: float, duration: float) -> float:
-    """Return the same edge of calls as the last one before the first row's end.
+    """Return when call 0 begins, from when any call begins.
 
     Args:
-        begin: An edge, s after the first row's end.
+        begin: When some call begins, s after the end of the first row's cycle.
         duration: Duration of a call, s.
 
     Returns:
-        The edge, s: at least -duration, below 0.
+        When the last call before the end of the first row's cycle begins, s after that end: at
+        least -duration, and negative.
     """
-    # An edge on that end is the end of call 0, not its begin.
+    # Where one call ends and the next begins at that very end, call 0 is the one that ends.
     return float(begin - duration * np.ceil(begin / duration + BEGIN_TOLERANCE))

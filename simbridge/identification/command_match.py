@@ -1,8 +1,8 @@
-"""The commands that a controller took, matched to the setpoints of its cycles.
+"""Matches the commands that a controller took to the setpoints that its cycles reveal.
 
 A link's delay varies, but commands arrive in order: the index of the command that a call takes
-never goes back. Among all sequences that obey this, dynamic programming finds the one that fits
-best.
+never decreases. Among all such sequences of commands, dynamic programming finds the one that fits
+the setpoints best.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import numpy as np
 from simbridge.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
 
-# By how many commands the next call advances, usually; after a stall it is any number.
+# Largest usual number of commands by which the next call advances; after a stall it may be any
+# number.
 MAX_JUMP = 3
-# Cost of a command that is held or skipped, in units of the logarithm of squared residuals.
+# Factor of the logarithm of the irregularity in the cost of a sequence, relative to the logarithms
+# of squared residuals. The irregularity is the number of commands that were held or skipped.
 IRREGULARITY_COST = 3.0
-# Residuals below this are rounding, rad.
+# Residual below which a setpoint is explained to rounding, rad.
 ROUNDING = 1e-9
 # Residual that is assumed for a command that was not recorded, rad.
 UNKNOWN_RESIDUAL = 1e-4
@@ -25,20 +27,22 @@ UNKNOWN_RESIDUAL = 1e-4
 def match_commands(
     sent: Array, setpoints: Array, number: Counts, *, weight: float, window: tuple[int, int]
 ) -> tuple[Counts, float]:
-    """Return the commands that explain setpoints best.
+    """Return the commands that explain setpoints best, and their cost.
 
     Args:
-        sent: The command of each cycle (C, n), rad; NaN where none was recorded.
-        setpoints: The point between two commands (K, n) that each row's cycle reveals, rad.
-        number: The increasing numbers (K,) of the rows' cycles, counted as in `sent`.
-        weight: Weight of a call's command in a setpoint; the rest is the weight of the command
-            before. It is 1 where calls begin on the cycle's edge.
-        window: How many commands before, and after, that of its own cycle a row may have taken.
+        sent: Command of each cycle (C, n), rad; NaN where none was recorded.
+        setpoints: Setpoint that each of K rows reveals (K, n), rad: a point between the previous
+            call's command and the current call's.
+        number: Number of each row's cycle (K,), increasing, an index into `sent`.
+        weight: Weight of the current call's command in a setpoint, the previous call's being
+            1 - weight. It is 1 if calls begin with the cycle.
+        window: Oldest and newest command that a row may have taken: the row of cycle k may have
+            taken the commands k - window[0] to k + window[1].
 
     Returns:
-        Indices (2, K) of the commands of the call before, and of the call at the end of each row's
-        cycle; and the cost of this sequence: logarithms of the rows' squared residuals, and more
-        where commands were held or skipped.
+        Indices (2, K) of the previous call's and of the current call's command at the end of each
+        row's cycle; and the cost of this sequence: the sum of the logarithms of the rows' squared
+        residuals, and of the commands that were held or skipped.
     """
     matched = np.zeros((2, len(setpoints)), dtype=np.int64)
     search = kernel_of(search_sequence, "check of the servo law")
@@ -61,15 +65,15 @@ def search_sequence(
     Column j of row k stands for the command `number[k] - oldest + j`.
 
     Args:
-        sent: The command of each cycle (C, n), rad; NaN where none was recorded.
-        setpoints: The point between two commands (K, n) that each row's cycle reveals, rad.
-        number: The increasing numbers (K,) of the rows' cycles, counted as in `sent`.
-        weight: Weight of a call's command in a setpoint; the rest is the weight of the command
-            before.
-        oldest: How many commands before its own cycle's a row may have taken.
-        newest: How many commands after its own cycle's a row may have taken.
-        matched: Result: indices (2, K) of the commands of the call before, and of the call at the
-            end of each row's cycle.
+        sent: Command of each cycle (C, n), rad; NaN where none was recorded.
+        setpoints: Setpoint that each of K rows reveals (K, n), rad.
+        number: Number of each row's cycle (K,), increasing, an index into `sent`.
+        weight: Weight of the current call's command in a setpoint, the previous call's being
+            1 - weight.
+        oldest: The row of cycle k may have taken command k - oldest at the earliest.
+        newest: The row of cycle k may have taken command k + newest at the latest.
+        matched: Result: indices (2, K) of the previous call's and of the current call's command at
+            the end of each row's cycle.
     """
     rows = len(setpoints)
     last = len(sent) - 1
@@ -77,12 +81,14 @@ def search_sequence(
     unknown_cost = np.log(1.0 + (UNKNOWN_RESIDUAL / ROUNDING) ** 2)
     irregularity_cost = IRREGULARITY_COST * np.log(1.0 + np.arange(len(sent) + 1.0))
 
-    # Cost of the best sequence that ends with each column of the row before, and of this row.
+    # Cost of the cheapest sequence that ends with each column of the previous row.
     cost = np.zeros(width)
+    # Cost of the cheapest sequence that ends with each column of the current row.
     row_cost = np.zeros(width)
-    # The cheapest column of the row before, up to and including each one.
+    # The cheapest column of the previous row among columns 0 to j, for each j.
     cheapest = np.zeros(width, dtype=np.int64)
-    # The command of the call before, and the column of the row before, in each best sequence.
+    # The previous call's command, and the previous row's column, in the cheapest sequence to each
+    # column.
     before = np.zeros((rows, width), dtype=np.int64)
     origin = np.full((rows, width), -1, dtype=np.int64)
 
@@ -95,7 +101,7 @@ def search_sequence(
             command = _clip_index(number[k] - oldest + j, last)
             residual_cost = -1.0
 
-            # The last choice: from the cheapest command so far, however old.
+            # Usual jumps, and one more choice: from the cheapest column however far back.
             for jump in range(MAX_JUMP + 2):
                 is_long_jump = jump > MAX_JUMP
                 column = j + shift - (0 if is_long_jump else jump)
@@ -112,7 +118,8 @@ def search_sequence(
                 if total >= row_cost[j]:
                     continue
 
-                # Where calls begin on the cycle's edge, the command before does not matter.
+                # If calls begin with the cycle, the previous command does not matter: one residual
+                # serves all jumps.
                 if weight < 1.0 or residual_cost < 0.0:
                     square = _squared_residual(sent, setpoints, k, previous, command, weight)
                     is_known = square == square
@@ -129,7 +136,7 @@ def search_sequence(
             is_cheapest = j == 0 or cost[j] < cost[cheapest[j - 1]]
             cheapest[j] = j if is_cheapest else cheapest[j - 1]
 
-    # Back along the cheapest sequence.
+    # Trace the cheapest sequence back from the last row.
     column = cheapest[width - 1]
     total = cost[column]
     for k in range(rows - 1, -1, -1):
@@ -140,14 +147,17 @@ def search_sequence(
 
 
 def _clip_index(index: int, last: int) -> int:
-    """Return the index of a command: before the first one, and after the last, that one holds."""
+    """Return an index clipped to the commands: beyond the first or last one, that one was held."""
     return min(max(index, 0), last)
 
 
 def _squared_residual(
     sent: Array, setpoints: Array, row: int, previous: int, command: int, weight: float
 ) -> float:
-    """Return a row's squared distance from a point between commands, rad^2; NaN if unknown."""
+    """Return the squared distance of a row's setpoint from where two commands put it, rad^2.
+
+    It is NaN if a command was not recorded.
+    """
     square = 0.0
     for i in range(setpoints.shape[1]):
         expected = sent[command, i]

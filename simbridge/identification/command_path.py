@@ -10,37 +10,38 @@ from simbridge.identification.robust import spread_rows
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.robot.pose import Array, Counts
 
-# Segments shorter than this are none: squared length, rad^2.
+# Squared length from which on a segment counts, rad^2: shorter ones join equal commands.
 MIN_SQUARED_LENGTH = 1e-20
-# How many segments around the last nearest one are searched again.
+# Number of segments that are searched to either side of the last nearest one.
 SEARCH_REACH = 12
-# Segments of a path that is searched whole, about, at most.
+# Number of segments, approximately, up to which every segment is searched.
 COARSE_SEGMENTS = 3000
-# Pairs of points and segments that are compared at once when all are searched, at most.
+# Largest number of pairs of a point and a segment that are compared at once (memory).
 MAX_COMPARED_PAIRS = 500_000
-# Points whose surroundings are searched at once.
+# Number of points whose nearby segments are searched at once (memory).
 BATCH_POINTS = 2000
 
-# Pairs of points and segments of a path that is followed whole, at most; and points, at least.
+# Largest number of pairs of a point and a segment up to which a path is followed as a whole.
 MAX_FOLLOWED_PAIRS = 4_000_000
+# Number of points that are followed along any path.
 MIN_FOLLOWED_POINTS = 50
-# Points of a long recording that are followed along the path together.
+# Number of successive points in each part of a recording that is too long to follow as a whole.
 PART_POINTS = 250
-# How many segments beyond them are included.
+# Number of segments that are included before and after those expected for such a part.
 PART_MARGIN = 120
-# Rounding that is added to the scale of distances, rad.
+# Rounding that is added to the scale of distances, so that it is not zero, rad.
 DISTANCE_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class CommandPath:
-    """The polyline of commands, without the segments between equal ones.
+    """The polyline through the commands in joint space, without segments between equal commands.
 
     Attributes:
-        start: Begin of each segment (S, n), rad.
-        step: The displacement to its end (S, n), rad.
+        start: Start of each segment (S, n), rad.
+        step: Displacement from the start of each segment to its end (S, n), rad.
         squared_length: Squared length of each segment (S,), rad^2.
-        index: The command at which each segment begins (S,).
+        index: Index of the command at which each segment starts (S,).
     """
 
     start: Array
@@ -63,10 +64,10 @@ class CommandPath:
         return CommandPath(commands[:-1][kept], step[kept], squared_length[kept], kept)
 
     def nearest(self, points: Array) -> Counts:
-        """Return the segment (R,) nearest to each point (R, n), rad."""
+        """Return the index of the segment (R,) nearest to each point (R, n), rad."""
         stride = 1 + len(self.squared_length) // COARSE_SEGMENTS
         if stride > 2:
-            # First along every so many commands, then nearby.
+            # Search a coarser path first, and then the segments near its result.
             coarse = CommandPath.of_commands(self.start[::stride])
             guess = coarse.index[coarse.nearest(points)] * stride + stride // 2
             batches = (
@@ -82,12 +83,12 @@ class CommandPath:
         return np.concatenate([self._squared_distances(block).argmin(axis=1) for block in blocks])
 
     def nearest_around(self, points: Array, around: Counts, reach: int = SEARCH_REACH) -> Counts:
-        """Return the segment (R,) nearest to each point, among those around a guess.
+        """Return the index of the segment (R,) nearest to each point, among those near a guess.
 
         Args:
             points: Points (R, n), rad.
-            around: A segment for each point (R,).
-            reach: How many segments to both sides of it are searched.
+            around: Index of the guessed segment for each point (R,).
+            reach: Number of segments to either side of the guess that are searched.
         """
         last = len(self.squared_length) - 1
         candidates = np.clip(around[:, None] + np.arange(-reach, reach + 1), 0, last)
@@ -102,9 +103,9 @@ class CommandPath:
         return np.take_along_axis(candidates, best, axis=1)[:, 0]
 
     def follow(self, points: Array) -> Counts:
-        """Return the segment (R,) of each of points that advance along the path.
+        """Return the index of the segment (R,) of each point, for points that advance on the path.
 
-        The path may cross itself.
+        Unlike `nearest` it stays on the right branch where the path crosses itself.
 
         Args:
             points: Points (R, n), rad, in their order in time.
@@ -115,7 +116,8 @@ class CommandPath:
         if len(rows) == len(points):
             return segments
 
-        # The points between those, in parts of the path.
+        # Some points have been followed. Follow all of them, in parts around the segments expected
+        # from those.
         guess = np.interp(np.arange(len(points)), rows, segments).astype(np.int64)
         parts = []
         for first in range(0, len(points), PART_POINTS):
@@ -126,14 +128,15 @@ class CommandPath:
         return np.concatenate(parts)
 
     def project(self, points: Array, segments: Counts) -> tuple[Array, Array]:
-        """Project points on segments.
+        """Project each point onto its segment.
 
         Args:
             points: Points (R, n), rad.
-            segments: A segment for each point (R,).
+            segments: Index of the segment of each point (R,).
 
         Returns:
-            The nearest points on them (R, n), rad, and where these are along them (R,), 0 to 1.
+            The nearest point on each segment (R, n), rad, and its position along the segment (R,),
+            from 0 at the start to 1 at the end.
         """
         step = self.step[segments]
         offset = points - self.start[segments]
@@ -142,32 +145,34 @@ class CommandPath:
         return self.start[segments] + fraction[:, None] * step, fraction
 
     def _section(self, low: int, high: int) -> CommandPath:
-        """Return the segments from one up to, and without, another."""
+        """Return the path of the segments `low` to `high` - 1."""
         rows = slice(low, high)
         return CommandPath(
             self.start[rows], self.step[rows], self.squared_length[rows], self.index[rows]
         )
 
     def _advance(self, points: Array) -> Counts:
-        """Return segments (R,) that never go back, and are as near to points (R, n) as that allows.
+        """Return the indices of segments (R,) nearest to points (R, n), rad, that never decrease.
 
-        Dynamic programming over the points finds the sequence of the least cost: the sum of
-        log(1 + (distance / scale)^2), in which a few points far off hardly count.
+        Dynamic programming over the points finds the sequence with the smallest cost, the sum of
+        log(1 + (distance / scale)^2), in which a few outliers hardly count.
         """
         distances = np.sqrt(np.maximum(self._squared_distances(points), 0.0))
         scale = float(np.median(distances.min(axis=1))) + DISTANCE_ROUNDING
         numbers = np.arange(distances.shape[1])
 
-        # The cost of the best sequence that ends with each segment, and the segment before in it.
+        # Cost of the cheapest sequence that ends with each segment.
         cost = np.zeros(distances.shape[1])
+        # The previous point's segment in the cheapest sequence to each segment.
         origin = np.empty(distances.shape, dtype=np.int32)
         for row, distance in enumerate(distances):
+            # Smallest cost among segments 0 to s, for each s; its segment is the last that lowered
+            # it.
             least = np.minimum.accumulate(cost)
-            # The segment of the least cost so far is the last one that lowered it.
             origin[row] = np.maximum.accumulate(np.where(cost <= least, numbers, 0))
             cost = least + np.log1p((distance / scale) ** 2)
 
-        # Back along the cheapest sequence.
+        # Trace the cheapest sequence back from the last point.
         segments = np.empty(len(points), dtype=np.int64)
         segment = int(np.argmin(cost))
         for row in range(len(points) - 1, -1, -1):
@@ -178,14 +183,14 @@ class CommandPath:
     def _squared_distances(self, points: Array) -> Array:
         """Return the squared distance of each point (R, n) from each segment (R, S), rad^2.
 
-        With p from the start s of a segment of step d, and the fraction f of it that is nearest to
-        the point, it is |p - s - f d|^2, multiplied out.
+        For a point p and a segment with start s, step d and the nearest point s + f d, it is
+        |p - s - f d|^2, multiplied out.
         """
         start_along = (self.start * self.step).sum(axis=1)
         start_squared = (self.start * self.start).sum(axis=1)
 
-        # Not by matrix products: BLAS starts threads for them, which wait for one another on a busy
-        # machine.
+        # einsum instead of matrix products: for those BLAS starts threads, which wait for one
+        # another on a busy machine.
         along = np.einsum("rj,sj->rs", points, self.step) - start_along
         fraction = np.clip(along / self.squared_length, 0.0, 1.0)
         squared = (

@@ -1,9 +1,9 @@
-"""The data that an identification takes, and its result.
+"""The samples that an identification reads, and the result that it returns.
 
-The reports of a controller come from a recording of its RTDE outputs or from a run. What is
-identified is printed by `simbridge identify --json`, and written as plant.toml, for `simbridge run
---plant`, whose format is described in docs/identify.md. SI units; one standard deviation for every
-uncertainty.
+Samples come from a recording of a controller's RTDE outputs or from the log of a run. The result is
+printed by `simbridge identify --json`, and its part for `simbridge run --plant` is written as
+plant.toml; docs/identify.md describes both. All values are in SI units, and every uncertainty is
+one standard deviation.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ from simbridge.robot.robot import Robot
 from simbridge.text import counted, join_words
 from simbridge.trajectory.rtde_recording import read_rtde
 
-# A joint beyond this is in degrees: UR's joints turn by one turn to both sides, rad.
+# Largest position of a joint, rad: UR's joints turn by one turn to either side. A larger number is
+# in degrees.
 MAX_POSITION = 2.0 * np.pi + 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A controller's state, one row a sample; strictly increasing stamps.
+    """The recorded states of a controller, one row per sample.
 
     Attributes:
-        times: Stamps (T,) by the controller's clock, s.
-        columns: By UR's field names (target_q, ...), each (T, width), SI units; poses in the
-            pendant's base.
-        notes: Sentences about how it was read.
-        commands: Joint targets that were sent (K, n), rad, where they are known.
-        cycle: The controller's cycle, s, where it is known.
+        times: Stamps by the controller's clock (T,), s, strictly increasing.
+        columns: Recorded quantities, each (T, width), by UR's field names (target_q, ...); poses
+            are in the pendant's base.
+        notes: Sentences about how the samples were read.
+        commands: Joint positions that were sent to servoj (K, n), rad; None if they are not known.
+        cycle: The controller's cycle, s; None if it is not known.
     """
 
     times: Array
@@ -51,7 +52,7 @@ class Samples:
     cycle: float | None = None
 
     def need(self, *names: str) -> list[Array]:
-        """Return columns.
+        """Return the columns with these names.
 
         Raises:
             NotIdentified: A column was not recorded.
@@ -63,10 +64,13 @@ class Samples:
         return [self.columns[name] for name in names]
 
     def check_joints(self, robot: Robot | None) -> None:
-        """Check that the joint positions of recording and commands are radians, and the robot's.
+        """Check that the joint positions of recording and commands are the robot's, in radians.
+
+        Args:
+            robot: The arm; None if it is not known.
 
         Raises:
-            UnusableSamples: They are not.
+            UnusableSamples: They have another number of joints, or are in degrees.
         """
         recorded = self.columns.get("target_q", self.columns.get("actual_q"))
         if recorded is not None:
@@ -76,7 +80,13 @@ class Samples:
 
 
 def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
-    """Check joint positions (T, n) of a source; see `Samples.check_joints`."""
+    """Check joint positions; see `Samples.check_joints`.
+
+    Args:
+        source: Where they come from, for messages: "recording" or "commands".
+        q: Joint positions (T, n), rad.
+        robot: The arm; None if it is not known.
+    """
     joints = q.shape[1]
     if robot is not None and joints != robot.n:
         raise UnusableSamples(
@@ -85,7 +95,7 @@ def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
             f"{robot.title or robot.name} has {robot.n}; name the right robot.",
         )
 
-    # The last joint of some arms turns without end.
+    # The last joint of some arms turns without limit, so it is not checked.
     if joints == 1:
         return
     largest = float(np.abs(q[:, :-1]).max(initial=0.0))
@@ -97,21 +107,21 @@ def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
         )
 
 
-def of_recording(path: str | Path) -> Samples:
+def read_recording_samples(path: str | Path) -> Samples:
     """Read the samples of an RTDE recording.
 
     Raises:
-        InputFileError: It cannot be read.
+        InputFileError: The recording cannot be read.
     """
     recording = read_rtde(path)
     return Samples(recording.times, recording.columns, recording.notes)
 
 
-def of_run(path: str | Path) -> Samples:
+def read_run_samples(path: str | Path) -> Samples:
     """Read the samples of a run, with the commands that it sent.
 
     Raises:
-        NotARun, LogReadError: It cannot be read, or has fewer than two samples.
+        NotARun, LogReadError: The run cannot be read, or has fewer than two samples.
     """
     directory = RunDirectory.open(path)
     log = directory.log()
@@ -119,7 +129,7 @@ def of_run(path: str | Path) -> Samples:
     if len(log.stamp) < 2:
         raise NotARun(path, "log.mcap", "it contains fewer than two samples")
 
-    # Rows with a stamp of their own, and columns that were recorded throughout.
+    # Keep rows whose stamp is later than the last, and columns that were recorded in all rows.
     is_new = np.concatenate([[True], np.diff(log.stamp) > 0.0])
     columns = {
         "target_q": log.controller_target,
@@ -135,23 +145,23 @@ def of_run(path: str | Path) -> Samples:
 
 
 def sent_commands(path: str | Path) -> Array:
-    """Read the joint targets (K, n), rad, that a run sent, in order.
+    """Read the commands (K, n), rad, that a run sent, in order.
 
-    With feedforward they are not its setpoints.
+    With feedforward they differ from its setpoints.
 
     Raises:
-        NotARun, LogReadError: It cannot be read.
+        NotARun, LogReadError: The run cannot be read.
     """
     log = RunDirectory.open(path).log()
     return log.command if np.isfinite(log.command).all() else log.setpoint
 
 
 class ServojResult(TypedDict):
-    """Tuning of servoj.
+    """The identified tuning of servoj.
 
-    `phase_s` is how long after the start of a cycle calls begin, `call_s` how long they last; null
-    without commands. `uncertainty` is `{gain, lookahead_s}`. `residual_rad`, the distance over all
-    joints, is `{median, p99}`.
+    `phase_s` is how long after the beginning of a cycle a call begins, and `call_s` how long it
+    lasts; both are null without commands. `uncertainty` is `{gain, lookahead_s}`. `residual_rad`,
+    the Euclidean distance over all joints, is `{median, p99}`.
     """
 
     gain: float
@@ -163,7 +173,10 @@ class ServojResult(TypedDict):
 
 
 class PredictionResult(TypedDict):
-    """Predicted minus recorded joint targets, over all joints."""
+    """Statistics of predicted minus recorded joint targets, over all joints and rows.
+
+    `restarts` is how often the prediction restarted from a recorded row.
+    """
 
     rms_rad: float
     median_rad: float
@@ -181,7 +194,7 @@ class JointLag(TypedDict):
 class JointServoResult(TypedDict):
     """Lag from target_q to actual_q, of all joints together and of each.
 
-    `residual_rad`, without the lag, is `{rms}`.
+    `residual_rad` is `{rms}` of what remains after the lag is removed.
     """
 
     lag_s: float
@@ -191,9 +204,10 @@ class JointServoResult(TypedDict):
 
 
 class KinematicsResult(TypedDict):
-    """Comparison of TCP poses.
+    """Comparison of the chain's TCP poses with the controller's.
 
-    `tcp` is in the flange: x y z (m) and a rotation vector (rad); null where it is uncertain.
+    `tcp` is the tool in the flange's frame: x y z (m) and a rotation vector (rad); null if it is
+    uncertain. `source` is `nominal`, `given` or `estimated`.
     """
 
     residual_m: dict[str, float]
@@ -203,16 +217,16 @@ class KinematicsResult(TypedDict):
 
 
 class Measured(TypedDict):
-    """A quantity and its standard deviation."""
+    """An identified value and its standard deviation."""
 
     value: float
     uncertainty: float
 
 
 class FrictionResult(TypedDict):
-    """Friction of each joint; null where it moved too little.
+    """Friction of each joint; null for a joint that moved too little.
 
-    `uncertainty` is one standard deviation of each, by the same names.
+    `uncertainty` has one standard deviation of each value, under the same names.
     """
 
     coulomb_a: list[float | None]
@@ -221,7 +235,10 @@ class FrictionResult(TypedDict):
 
 
 class Identification(TypedDict):
-    """The identified arm; None for what was not identified, its reason in `not_identified`."""
+    """The identified properties of an arm.
+
+    A property that was not identified is None, and `not_identified` has the reason.
+    """
 
     robot: str | None
     cycle_s: float | None
@@ -236,7 +253,12 @@ class Identification(TypedDict):
 
 
 def write_plant(path: str | Path, identification: Identification, recording: str) -> None:
-    """Write plant.toml, which names the recording; an existing file is replaced.
+    """Write what a simulation needs of an identification as plant.toml, replacing the file.
+
+    Args:
+        path: The file.
+        identification: The identified arm.
+        recording: Name of the recording, which the file states as its source.
 
     Raises:
         OutputError: The tuning of servoj was not identified, or the file cannot be written.

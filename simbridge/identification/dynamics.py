@@ -1,8 +1,9 @@
-"""The payload that a controller calculates with, from target_moment.
+"""Identifies the payload that a controller calculates with, from its target_moment.
 
-target_moment is the controller's own model of the arm (rigid links, the declared payload as a point
-mass, rotor inertias; gravity 9.82 m/s^2) at its joint targets. It is linear in the payload's mass,
-in mass times centre of gravity, and in the rotor inertias.
+target_moment holds the joint torques of the controller's model of the arm at its joint targets:
+rigid links, the declared payload as a point mass, rotor inertias, and gravity of 9.82 m/s^2. The
+torques are linear in the payload's mass, in its mass times centre of gravity, and in the rotor
+inertias, so that these are found by least squares.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from simbridge.robot.kinematics import tool_poses
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# What UR's controllers calculate with, m/s^2.
+# Gravity that UR's controllers calculate with, m/s^2.
 GRAVITY = 9.82
-# Gravity in the base of an upright arm.
+# Direction of gravity in the base of an upright arm.
 DOWN = np.array([0.0, 0.0, -1.0])
 
 # Largest RMS difference of target_moment from the right model while the arm moves, N m; the right
@@ -31,47 +32,48 @@ DOWN = np.array([0.0, 0.0, -1.0])
 MISFIT = 0.05
 # Largest RMS difference at rest, N m; the right model leaves 0.003.
 MISFIT_AT_REST = 0.008
-# An arm that is never faster is at rest, rad/s.
+# Speed that no joint exceeds in a recording at rest, rad/s.
 MAX_REST_SPEED = 0.01
-# Most rows that a fit uses.
+# Largest number of rows that a fit uses.
 MAX_FITTED_ROWS = 400
-# Most rows that a comparison of arms uses.
+# Largest number of rows that a comparison of arms uses.
 MAX_COMPARED_ROWS = 80
-# Blocks of rows from which deviations are estimated.
+# Number of blocks of rows from which deviations are estimated.
 BLOCKS = 8
-# Rounds in which the inertia of the payload follows its centre of gravity.
+# Number of rounds in which the inertia of the payload is adapted to its centre of gravity.
 ROUNDS = 4
 
-# The largest standard deviation of a mass that is accepted, kg.
+# Largest standard deviation of a mass that is reported, kg.
 MAX_MASS_DEVIATION = 0.2
-# The least standard deviation of a mass: none is known better, kg.
+# Smallest standard deviation of a mass: none is known better, kg.
 MIN_MASS_DEVIATION = 0.002
-# Least mass of a payload whose centre of gravity is determined, kg.
+# Smallest mass of a payload whose centre of gravity is determined, kg.
 MIN_CENTRED_MASS = 0.01
-# Largest distance of a payload's centre of gravity from the joint's frame, m.
+# Largest distance of a payload's centre of gravity from the last joint's frame, m.
 MAX_CENTRE_DISTANCE = 1.0
-# The least squared size of an unknown's column, which divides.
+# Smallest squared size of an unknown's column that something is divided by.
 LEAST_SQUARED_SIZE = 1e-18
-# Directions of smaller eigenvalues, relative, are not determined.
+# Eigenvalue below which its direction is not determined, relative to the largest one.
 MIN_EIGENVALUE = 1e-11
-# Largest component of the first unknown in such a direction with which it is still determined.
+# Largest component of the first unknown along an undetermined direction with which it still counts
+# as determined.
 MAX_UNDETERMINED = 1e-3
 
-# An accelerometer at rest that measures less or more than this is not plausible, m/s^2.
+# Smallest and largest plausible reading of an accelerometer at rest, m/s^2.
 LEAST_GRAVITY = 0.8 * GRAVITY
 LARGEST_GRAVITY = 1.2 * GRAVITY
-# Rows at rest that the direction of gravity needs.
+# Smallest number of rows at rest for the direction of gravity.
 MIN_STILL_ROWS = 10
-# A base that is tilted by less counts as upright: accelerometers are not more accurate, rad.
+# Tilt below which a base counts as upright, rad: accelerometers are not more accurate.
 MIN_TILT = 0.15
 
 
 class PayloadFit(NamedTuple):
-    """The payload that fits a model of an arm best; ordered by the misfit.
+    """The payload that fits a model of an arm best. Fits are ordered by their misfit.
 
     Attributes:
         misfit: RMS difference of target_moment from the model, N m.
-        mass: Mass of the payload, kg; NaN where other masses fit as well.
+        mass: Mass of the payload, kg; NaN if other masses fit as well.
         deviation: One standard deviation of the mass, kg.
     """
 
@@ -81,13 +83,14 @@ class PayloadFit(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """Torques of an arm, and how they depend on unknowns.
+    """The joint torques of an arm, and how they depend on its unknown parameters.
 
     Attributes:
-        arm: Torques of the arm alone (T, n), N m.
-        columns: Torques (T, n, 4 + n), N m, per kg and kg m of payload (4) and per kg m^2 of each
-            joint's rotor (n).
-        inertias: Torques (T, n, 6), N m, per kg m^2 of the payload's inertia, in pinocchio's order.
+        arm: Torques of the arm without payload and rotors (T, n), N m.
+        columns: Torques (T, n, 4 + n) per unit of each unknown: the payload's mass, kg, its mass
+            times centre of gravity (3), kg m, and the rotor inertia of each joint (n), kg m^2.
+        inertias: Torques (T, n, 6) per kg m^2 of the payload's rotational inertia, in pinocchio's
+            order.
     """
 
     arm: Array
@@ -101,7 +104,7 @@ def fit_payload(
     """Fit the payload that a controller calculates with.
 
     Args:
-        robot: The arm without payload; with its own kinematics if they are known.
+        robot: The arm without payload; with its calibration if that is known.
         q: Joint targets (T, n), rad.
         qd: Velocities of the targets (T, n), rad/s.
         qdd: Accelerations of the targets (T, n), rad/s^2.
@@ -130,7 +133,8 @@ def fit_payload(
             "mounted at another angle"
         )
 
-    # Where both models fit, either may be the controller's: the masses differ by the uncertainty.
+    # The controller may use either model, so the difference between their masses adds to the
+    # uncertainty.
     differences = [fit.mass - best.mass for fit in fits]
     deviation = max(math.hypot(best.deviation, *differences), MIN_MASS_DEVIATION)
     if not deviation < MAX_MASS_DEVIATION:
@@ -159,7 +163,10 @@ def moment_misfit(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array) 
 
 
 def _models(robot: Robot, down: Array) -> tuple[pin.Model, pin.Model]:
-    """Return two models: some of UR's have the links' inertia tensors, some only point masses."""
+    """Return two models of an arm: with its links' inertia tensors, and with point masses instead.
+
+    UR's controllers use the one or the other, depending on the type of arm.
+    """
     model = robot.with_gravity(GRAVITY * down).model
     point_masses = model.copy()
     for i in range(1, model.njoints):
@@ -181,7 +188,7 @@ def _fit_model(model: pin.Model, q: Array, qd: Array, qdd: Array, *, moment: Arr
         # A point mass has an inertia about the joint's frame, which is not linear in the unknowns.
         target = moment - arm - inertias @ _point_inertia(solution)
 
-    # Deviation by leaving out blocks.
+    # The standard deviation from leaving out blocks of rows.
     normal_sum = np.sum(normals, axis=0)
     target_sum = np.sum(sums, axis=0)
     masses = [
@@ -194,10 +201,12 @@ def _fit_model(model: pin.Model, q: Array, qd: Array, qdd: Array, *, moment: Arr
 
 
 def _regression(model: pin.Model, q: Array, qd: Array, qdd: Array) -> Regression:
-    """Return the torques of a model of the arm at joint targets (T, n)."""
+    """Return the torques of a model at joint targets (T, n), and their derivatives."""
     data = model.createData()
     samples = list(zip(q, qd, qdd, strict=True))
     arm = np.array([pin.rnea(model, data, *sample) for sample in samples])
+    # Torques per unit of the ten inertial parameters of the last link, which carries the payload:
+    # mass, mass times centre of gravity (3), and rotational inertia (6).
     last_body = np.array(
         [pin.computeJointTorqueRegressor(model, data, *sample)[:, -10:] for sample in samples]
     )
@@ -211,13 +220,15 @@ def _regression(model: pin.Model, q: Array, qd: Array, qdd: Array) -> Regression
 
 
 def _point_inertia(solution: Array) -> Array:
-    """Return the inertia (6,) of a point mass about the joint's frame, kg m^2.
+    """Return the rotational inertia (6,) of the payload about the last joint's frame, kg m^2.
 
-    The order is pinocchio's.
+    The payload is a point mass.
 
     Args:
-        solution: The unknowns (4 or more,): the mass, kg, the mass times the centre of gravity
-            (3), kg m, and others.
+        solution: The unknowns (4 + n,) in the order of `Regression.columns`.
+
+    Returns:
+        The inertia in pinocchio's order.
     """
     center = np.zeros(3)
     if abs(solution[0]) > MIN_CENTRED_MASS:
@@ -230,10 +241,10 @@ def _point_inertia(solution: Array) -> Array:
 
 
 def _solve_normal(normal: Array, target: Array) -> tuple[Array, bool]:
-    """Solve normal equations (k, k) by least squares.
+    """Solve normal equations (k, k), leaving out the directions that they do not determine.
 
     Returns:
-        The solution (k,), and whether the equations determine the first unknown.
+        The solution (k,), and whether the equations determine its first element.
     """
     size = np.sqrt(np.maximum(np.diag(normal), LEAST_SQUARED_SIZE))
     values, directions = np.linalg.eigh(normal / np.outer(size, size))
@@ -246,7 +257,7 @@ def _solve_normal(normal: Array, target: Array) -> tuple[Array, bool]:
 def gravity_direction(
     robot: Robot, q: Array, still: Array, accelerometer: Array | None
 ) -> Array | None:
-    """Return the direction of gravity (3,) in base_link; None: upright, or not known.
+    """Return the direction of gravity (3,) in the base of a tilted arm.
 
     At rest actual_tool_accelerometer reads -R^T g, with R the rotation of the flange's frame.
 
@@ -254,7 +265,10 @@ def gravity_direction(
         robot: The arm.
         q: Joint positions (T, n), rad.
         still: Whether the arm is at rest in each row (T,).
-        accelerometer: actual_tool_accelerometer (T, 3), m/s^2, if it was recorded.
+        accelerometer: actual_tool_accelerometer (T, 3), m/s^2; None if it was not recorded.
+
+    Returns:
+        The unit vector in base_link; None if the arm is upright, or the recording does not show it.
     """
     if accelerometer is None or still.sum() < MIN_STILL_ROWS:
         return None

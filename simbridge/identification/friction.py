@@ -1,4 +1,4 @@
-"""Friction of joints, from what their currents have more than their torques ask for."""
+"""Identifies the friction of joints from the motor currents that their torques do not explain."""
 
 from __future__ import annotations
 
@@ -11,33 +11,40 @@ from simbridge.identification.robust import cauchy_weights, jackknife_variance
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.robot.pose import Array
 
-# Between rest and sliding friction is neither, rad/s.
+# Speed up to which a joint is at rest, rad/s.
 MAX_REST_SPEED = 1e-4
+# Speed from which on a joint slides, rad/s. Rows between the two speeds are not used.
 MIN_SLIDING_SPEED = 0.01
-# Rows in which a joint slides, and the range of its speeds in them, rad/s, at least.
+# Smallest number of rows in which a joint slides.
 MIN_SLIDING_ROWS = 30
+# Smallest range of speeds in these rows, rad/s.
 MIN_SPEED_RANGE = 0.05
 
-# Standard deviations that are accepted: absolute, A and A s/rad, ...
+# Largest standard deviation of Coulomb friction that is reported: this, A, ...
 MAX_COULOMB_DEVIATION = 0.05
-MAX_VISCOUS_DEVIATION = 0.1
-# ... and what is added to them, relative to the friction.
+# ... plus this fraction of the friction.
 MAX_COULOMB_FRACTION = 0.15
+# Largest standard deviation of viscous friction that is reported: this, A s/rad, ...
+MAX_VISCOUS_DEVIATION = 0.1
+# ... plus this fraction of the friction.
 MAX_VISCOUS_FRACTION = 0.2
-# Real friction is these two terms only to this fraction of the Coulomb friction, which short
-# motions do not show.
+# Error of the model with two terms, as a fraction of the Coulomb friction: real friction is more
+# complicated, which short motions do not show.
 TWO_TERMS_FRACTION = 0.05
-# Fraction of a current's mean square that torque and friction must explain: real arms reach 0.999,
-# noise 0.01.
+# Smallest fraction of a current's mean square that torque and friction must explain: real arms
+# reach 0.999, noise 0.01.
 MIN_EXPLAINED = 0.8
-# Friction below zero by more deviations than this, and by more than rounding (A, A s/rad), is none.
+# Friction may be negative by this many standard deviations ...
 NEGATIVE_DEVIATIONS = 3.0
+# ... plus this rounding, A and A s/rad.
 ROUNDING = 1e-3
 
-# Blocks of rows from which deviations are estimated.
+# Number of blocks of rows from which deviations are estimated.
 BLOCKS = 8
 # Rounds of reweighting.
 ROUNDS = 15
+# Smallest residual that scales weights, A.
+LEAST_RESIDUAL = 1e-9
 
 
 class JointFriction(NamedTuple):
@@ -45,7 +52,7 @@ class JointFriction(NamedTuple):
 
     Attributes:
         values: Coulomb friction, A, and viscous friction, A s/rad (2,).
-        deviation: One standard deviation of both (2,).
+        deviation: One standard deviation of both (2,), in the same units.
         is_explained: Whether torque and friction explain the current.
     """
 
@@ -65,9 +72,10 @@ class JointFriction(NamedTuple):
 
 
 def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResult:
-    """Fit friction as what a current has more than its torque.
+    """Fit the friction of each joint to the current of its motor.
 
-    current = moment / K + coulomb sign(qd) + viscous qd
+    The model is current = moment / K + coulomb sign(qd) + viscous qd, with the motor's torque
+    constant K.
 
     Args:
         velocity: Joint velocities (T, n), rad/s.
@@ -75,8 +83,8 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResu
         current: Currents of the motors (T, n), A.
 
     Raises:
-        NotIdentified: No joint moves fast enough, or at different enough speeds, or no current is
-            torque and friction.
+        NotIdentified: No joint moves fast enough and at different enough speeds, or torque and
+            friction explain no joint's current.
     """
     joints = velocity.shape[1]
     values = np.full((2, joints), np.nan)
@@ -109,15 +117,18 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResu
 
 
 def _fit_joint(velocity: Array, moment: Array, current: Array) -> JointFriction | None:
-    """Fit the friction of one joint; None if it does not move enough.
+    """Fit the friction of one joint.
 
     The model is current = a moment + coulomb sign(velocity) + viscous velocity, in which both terms
-    of friction count only while the joint slides.
+    of friction are zero while the joint is at rest.
 
     Args:
         velocity: Velocity of the joint (T,), rad/s.
-        moment: Moment that the arm's model needs at the joint (T,), N m.
+        moment: Torque of the arm's model at the joint (T,), N m.
         current: Current of the joint's motor (T,), A.
+
+    Returns:
+        The friction; None if the joint does not move enough.
     """
     speed = np.abs(velocity)
     slides = speed > MIN_SLIDING_SPEED
@@ -131,8 +142,8 @@ def _fit_joint(velocity: Array, moment: Array, current: Array) -> JointFriction 
     solution = _solve_robustly(matrix, target)
     residual_square = float(np.mean((target - matrix @ solution) ** 2))
 
-    # Standard deviations come from leaving out blocks of rows or, where all blocks agree, from the
-    # residuals.
+    # The standard deviations are the larger ones of those from leaving out blocks of rows and those
+    # from the residuals, plus the error of the model.
     blocks = np.array_split(np.arange(len(target)), BLOCKS)
     by_blocks = jackknife_variance(
         [
@@ -159,7 +170,7 @@ def _solve_robustly(matrix: Array, target: Array) -> Array:
         root = np.sqrt(weights)
         solution = np.linalg.lstsq(matrix * root[:, None], target * root, rcond=1e-9)[0]
         residuals = np.abs(target - matrix @ solution)
-        weights = cauchy_weights(residuals, max(2.0 * float(np.median(residuals)), 1e-9))
+        weights = cauchy_weights(residuals, max(2.0 * float(np.median(residuals)), LEAST_RESIDUAL))
     return np.asarray(solution, dtype=float)
 
 

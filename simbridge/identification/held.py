@@ -1,8 +1,14 @@
-"""The tuning of servoj without the commands: from moments in which a command was held.
+"""Identifies the tuning of servoj without the commands, from moments in which a command was held.
 
-Where the setpoint s is constant while the arm still moves, q' + X qdd + Y qd' - s = 0 in every row,
-with the same X = 1 / gain and Y = lookahead for all joints; q' and qd' are the state one cycle
-before. Joints that settle like this do so exponentially; no other motion of a UR does.
+While a command is held the setpoint s is constant, but the arm still moves towards it. Then
+
+    q' + X qdd + Y qd' = s,    X = 1 / gain,  Y = lookahead
+
+in every row, with the same X and Y for all joints; q' and qd' are the position and velocity one
+cycle before. Joints that obey this settle exponentially, which no other motion of a UR does.
+
+Short windows of rows are fitted one by one. Those with a constant setpoint are then fitted
+together.
 """
 
 from __future__ import annotations
@@ -18,76 +24,78 @@ from simbridge.identification.tuning import SINGLE_PRECISION, Tuning, tuning_of_
 from simbridge.robot.pose import Array, Counts, Flags
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
 
-# Rows of the windows that are tried.
+# Sizes of the windows, rows.
 WINDOW_SIZES = (10, 30)
-# Windows that are looked at together (memory).
+# Number of windows that are fitted at once (memory).
 BATCH_WINDOWS = 4000
-# Rows that are farther apart than this many usual spans do not share a window.
+# Largest span between successive rows of a window, in units of the usual span.
 MAX_GAP = 3.5
-# Least speed of a window's fastest joint at its beginning, rad/s.
+# Smallest speed of the fastest joint in the first row of a window, rad/s.
 MIN_FIRST_SPEED = 1e-3
 
-# Largest variation of the setpoint in a window, relative to how far the arm moves. Any smooth
-# motion comes close in a short window: non-servoj motions of real arms reached 0.02 in 80 ms.
+# Largest variation of the setpoint in a window, relative to the movement of the arm in it.
 MAX_VARIATION = 1e-3
+# The same for a short window, in which any smooth motion comes close to a constant setpoint:
+# motions of real arms that servoj did not make came to within 0.02 in 80 ms.
 MAX_VARIATION_IF_SHORT = 3e-6
+# The same after few rounds of reweighting.
 MAX_ROUGH_VARIATION = 0.05
-# Windows shorter than this are short, s.
+# Duration below which a window is short, s.
 SHORT_WINDOW_S = 0.05
-# Largest residual of a constant setpoint, in units of the resolution of the file's digits.
+# Largest residual of a constant setpoint, in units of the resolution of the recorded digits.
 MAX_DIGITS = 5.0
 # Rounds of reweighting.
 ROUNDS = 20
-# Rounds of reweighting for a rough look at a window.
+# Rounds of reweighting in the first fit of a window.
 ROUGH_ROUNDS = 5
 
-# Windows with this many times the residual of the best one are not exact.
+# Ratio of a window's residual to the smallest one up to which the window is exact.
 EXACT_RATIO = 3.0
-# Residuals below this are rounding, rad.
+# Residual that is rounding, rad.
 ROUNDING = 1e-13
-# The least residual that divides, rad.
+# Smallest residual that something is divided by, rad.
 LEAST_RESIDUAL = 1e-15
-# The percentile of the residuals that finds the rows that obey exactly, among others.
+# Percentile of the residuals that scales the weights: a low one singles out the rows that obey the
+# law exactly.
 EXACT_PERCENTILE = 30.0
-# The least determinant of the normal equations, in proportion to the product of their diagonal.
+# Smallest determinant of the normal equations, relative to the product of their diagonal.
 MIN_DETERMINANT = 1e-9
-# By how much a tuning may exceed the range that servoj accepts, relative.
+# How far a tuning may exceed the range that servoj accepts, relative to the range's edge.
 RANGE_TOLERANCE = 0.05
-# How far the tuning of a window may be from the median of all, relative.
+# Largest relative difference of a window's tuning from the median of the windows.
 MAX_TUNING_DIFFERENCE = 0.1
-# Blocks of rows from which uncertainties are estimated.
+# Number of blocks of rows from which uncertainties are estimated.
 BLOCKS = 8
-# By how many standard deviations the tuning may differ where setpoints may creep.
+# Largest change of the tuning, in standard deviations, if setpoints are allowed to creep.
 MAX_CREEP_DEVIATIONS = 3.0
 
-# Rows with more rows than this between them are not of one span.
+# Largest distance between successive fitted rows of one span, rows.
 MAX_ROWS_APART = 4
-# Least number of rows of a span in which a command was held.
+# Smallest number of rows of a span in which a command was held.
 MIN_SPAN_ROWS = 3
-# Residuals at the command are smaller than this many times those of the tuning.
+# Largest residual of a row at the held command, in units of the tuning's residual.
 COMMAND_RATIO = 5.0
-# Fraction of the rows of the spans that must obey.
+# Smallest fraction of the rows of the spans that must have their setpoint at the held command.
 MIN_OBEYING = 0.7
-# Least deviation of the position after a visibly split cycle, relative to h^2 qdd; it is at most a
-# quarter.
+# Smallest difference between a row's step and h qd that shows a split cycle, relative to h^2 qdd.
+# A split cycle differs by a quarter at most.
 MIN_VISIBLE_SPLIT = 3e-3
-# In a file that is exact enough, most unsplit cycles deviate by less than this.
+# Difference that a tenth of the rows must stay below for splits to be visible at all.
 MAX_UNSPLIT = 0.1 * MIN_VISIBLE_SPLIT
-# Spans that differ from the cycle by less than this fraction are one cycle.
+# Relative difference of a span between rows from the cycle up to which it is one cycle.
 MAX_CYCLE_DIFFERENCE = 0.1
-# The least step h^2 qdd that divides, rad.
+# Smallest step h^2 qdd that something is divided by, rad.
 LEAST_STEP = 1e-12
 
 
 class WindowFits(NamedTuple):
-    """The tuning with which the setpoint is most constant, for each of W windows.
+    """The tuning with which the setpoint varies least, for each of W windows.
 
     Attributes:
         pair: X, s^2, and Y, s (W, 2).
-        is_solvable: Whether the window determines them (W,).
-        residual: Median residual (W,), rad.
-        movement: RMS movement of the arm in each window (W,), rad, weighted: in the rows that
-            hardly count alone it may have moved more.
+        is_solvable: Whether the window determines X and Y (W,).
+        residual: Median residual of each window (W,), rad.
+        movement: RMS movement of the arm in each window (W,), rad, with the weights of its rows.
     """
 
     pair: Array
@@ -97,12 +105,13 @@ class WindowFits(NamedTuple):
 
 
 class GroupFit(NamedTuple):
-    """X and Y for R rows in groups that share a setpoint.
+    """X and Y as fitted to R rows in groups that share a setpoint.
 
     Attributes:
         pair: X, s^2, and Y, s.
         residuals: Residual of each row (R,), rad.
-        products: Products of the normal equations, for each row (5, R): x x, x y, y y, x r and y r.
+        products: Each row's terms in the normal equations of X x + Y y = r (5, R): x x, x y, y y,
+            x r and y r.
         weights: Weights of the rows (R,).
     """
 
@@ -113,21 +122,21 @@ class GroupFit(NamedTuple):
 
 
 def fit_to_held_commands(motion: TargetMotion) -> Tuning:
-    """Fit the tuning with which setpoints are constant in some windows.
+    """Fit the tuning with which the setpoint is constant in some windows of the recording.
 
     Raises:
-        NotIdentified: No command was held while the arm moved.
+        NotIdentified: No command was held while the arm moved, or too many cycles were split.
     """
     unsplit = motion[~_visibly_split(motion)]
 
-    # Windows with a constant setpoint, the X and Y of each, and its median residual.
+    # Find the windows with a constant setpoint: their rows, X and Y, and median residuals.
     windows: list[Counts] = []
     pairs: list[Array] = []
     residuals: list[float] = []
     for size in WINDOW_SIZES:
         candidates = _windows(unsplit, size)
         for first in range(0, len(candidates), BATCH_WINDOWS):
-            # Most windows are far from constant, which a few rounds show.
+            # In most windows the setpoint is far from constant, which a few rounds show.
             batch = candidates[first : first + BATCH_WINDOWS]
             batch = batch[_is_roughly_constant(_fit_windows(unsplit, batch, ROUGH_ROUNDS))]
             fits = _fit_windows(unsplit, batch, ROUNDS)
@@ -144,7 +153,8 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
             "commands are not recorded"
         )
 
-    # The best windows show how exact the file is; in the others the setpoint may have crept.
+    # The best windows show how exact the recording is. In windows that are less exact the setpoint
+    # may have crept.
     is_exact = np.array(residuals) < EXACT_RATIO * min(residuals) + ROUNDING
     middle = np.median(np.array(pairs)[is_exact], axis=0)
     difference = np.abs(np.array(pairs) / middle - 1.0).max(axis=1)
@@ -157,9 +167,9 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
 
 
 def _visibly_split(motion: TargetMotion) -> Flags:
-    """Return the rows (T,) whose cycle was visibly split: their step is not h qd.
+    """Return which rows (T,) show that their cycle was split: their step in position is not h qd.
 
-    No row is, where the file is not exact enough or no row follows in the next cycle.
+    None does if the recording is not exact enough, or if no two rows are one cycle apart.
     """
     step_is_cycle = (
         np.abs(np.diff(motion.times) - motion.cycle) < MAX_CYCLE_DIFFERENCE * motion.cycle
@@ -179,7 +189,7 @@ def _visibly_split(motion: TargetMotion) -> Flags:
 
 
 def _windows(motion: TargetMotion, size: int) -> Counts:
-    """Return the rows (W, size) of the windows without gaps in which the arm moves."""
+    """Return the rows (W, size) of all windows without gaps in which the arm moves."""
     if len(motion) < size:
         return np.zeros((0, size), dtype=np.int64)
 
@@ -195,10 +205,16 @@ def _windows(motion: TargetMotion, size: int) -> Counts:
 
 
 def _fit_windows(motion: TargetMotion, windows: Counts, rounds: int) -> WindowFits:
-    """Fit X = 1 / gain and Y = lookahead to each window (W, rows) alone, with Cauchy weights."""
+    """Fit X = 1 / gain and Y = lookahead to each window alone, with Cauchy weights.
+
+    Args:
+        motion: The recorded joint targets.
+        windows: Indices of the rows of each window (W, rows).
+        rounds: Rounds of reweighting.
+    """
     weights = np.ones(windows.shape)
     for _ in range(rounds):
-        # The constant setpoint takes up the weighted means, which are subtracted.
+        # Subtract weighted means, so that the constant setpoint is eliminated.
         normalized = weights / weights.sum(axis=1, keepdims=True)
         target = _without_mean(-motion.q_before[windows], normalized)
         x = _without_mean(motion.qdd[windows], normalized)
@@ -217,7 +233,6 @@ def _fit_windows(motion: TargetMotion, windows: Counts, rounds: int) -> WindowFi
 
         remainder = target - pair[:, :1, None] * x - pair[:, 1:, None] * y
         distance = np.linalg.norm(remainder, axis=2)
-        # A low percentile finds the rows that obey exactly among others.
         scale = np.maximum(np.percentile(distance, EXACT_PERCENTILE, axis=1), LEAST_RESIDUAL)
         weights = cauchy_weights(distance, scale[:, None])
 
@@ -237,7 +252,7 @@ def _without_mean(values: Array, normalized: Array) -> Array:
 
 
 def _is_roughly_constant(fits: WindowFits) -> Flags:
-    """Return which windows (W,) show a setpoint that varies by a few percent of the motion."""
+    """Return which windows (W,) show a setpoint that varies by a few percent of the movement."""
     return fits.is_solvable & (fits.residual < MAX_ROUGH_VARIATION * fits.movement)
 
 
@@ -258,16 +273,17 @@ def _is_constant(motion: TargetMotion, windows: Counts, fits: WindowFits) -> Fla
 
 
 def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
-    """Fit one tuning to the rows of all windows; windows that overlap share their setpoint.
+    """Fit one tuning to the rows of all windows.
 
     Args:
-        motion: The recording.
-        rows: Which rows (R,), increasing.
-        start: X and Y to begin from (2,).
+        motion: The recorded joint targets.
+        rows: Indices of the rows of the windows (R,), increasing.
+        start: X and Y to start from (2,).
 
     Raises:
         NotIdentified: The tuning depends on whether setpoints may creep.
     """
+    # Overlapping and adjacent windows form a group, whose rows share a setpoint.
     group = np.concatenate([[0], np.cumsum(np.diff(rows) > 1)])
     fitted = motion[rows]
     setpoints = fitted.setpoints(1.0 / start[0], start[1])
@@ -277,7 +293,7 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
     fit = _fit_groups(fitted, group, weights, may_creep=False)
     creeping = _fit_groups(fitted, group, fit.weights, may_creep=True)
 
-    # Deviations: by leaving out blocks, ...
+    # Standard deviations from leaving out blocks of rows, ...
     weighted = fit.products * fit.weights
     pairs = []
     for block in np.array_split(weighted, min(BLOCKS, len(rows)), axis=1):
@@ -285,13 +301,14 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
         pairs.append(solve_pair(xx, xy, yy, xr, yr))
     deviation = np.sqrt(jackknife_variance(pairs))
 
-    # ... and by the digits: where cut off, they are alike in neighbouring rows, and would not show
-    # in that.
+    # ... and from the resolution of the digits: rounding errors of neighbouring rows are alike, so
+    # leaving out blocks does not show them.
     xx, xy, yy, _, _ = fit.products @ fit.weights
     digits = motion.digits(*fit.pair)
     rounding = digits * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
     deviation = np.hypot(deviation, rounding)
 
+    # Refuse a tuning that changes if setpoints may creep.
     difference = np.abs(np.subtract(creeping.pair, fit.pair))
     least_deviation = np.maximum(deviation, SINGLE_PRECISION * np.abs(fit.pair))
     creep_deviations = float(np.max(difference / least_deviation))
@@ -307,19 +324,19 @@ def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep:
     """Fit X = 1 / gain and Y = lookahead to rows in groups that share a setpoint.
 
     In every row X qdd + Y qd' = s - q', with the setpoint s of its group. Least squares are
-    repeated with weights from the residuals before, so that rows that do not obey hardly count.
+    repeated with weights from the last residuals, so that rows that do not obey hardly count.
 
     Args:
-        rows: R rows.
-        group: The group of each row (R,).
-        weights: First weights of the rows (R,).
-        may_creep: Whether setpoints may move at a constant rate.
+        rows: Joint targets of R rows.
+        group: Number of each row's group (R,), from 0.
+        weights: Weights of the rows in the first round (R,).
+        may_creep: Whether the setpoint of a group may move at a constant rate.
     """
     mean_time = np.bincount(group, rows.times) / np.bincount(group)
     time = rows.times - mean_time[group]
 
     for _ in range(ROUNDS):
-        # The setpoint of a group takes up a constant and, if it may creep, a constant rate.
+        # Eliminate the setpoint of each group: a constant and, if it may creep, a constant rate.
         trends = [np.ones_like(time)]
         if may_creep:
             weighted_mean = np.bincount(group, weights * time) / np.bincount(group, weights)
@@ -329,9 +346,9 @@ def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep:
         x = _without_trends(rows.qdd, trends, group, weights)
         y = _without_trends(rows.qd_before, trends, group, weights)
 
-        # The normal equations of X x + Y y = target.
-        factors = [(x, x), (x, y), (y, y), (x, target), (y, target)]
-        products = np.stack([(first * second).sum(axis=1) for first, second in factors])
+        # Solve the normal equations of X x + Y y = target.
+        factor_pairs = [(x, x), (x, y), (y, y), (x, target), (y, target)]
+        products = np.stack([(first * second).sum(axis=1) for first, second in factor_pairs])
         pair = solve_pair(*(products @ weights))
         residuals = np.linalg.norm(target - pair[0] * x - pair[1] * y, axis=1)
         weights = _exact_weights(residuals)
@@ -339,7 +356,14 @@ def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep:
 
 
 def _without_trends(values: Array, trends: list[Array], group: Counts, weights: Array) -> Array:
-    """Return values (R, n) minus what each group has in common with trends (R,)."""
+    """Return values minus their weighted projection, group by group, onto each trend.
+
+    Args:
+        values: Values of the rows (R, n).
+        trends: Trends over the rows, each (R,), orthogonal within each group.
+        group: Number of each row's group (R,), from 0.
+        weights: Weights of the rows (R,).
+    """
     for trend in trends:
         size = np.bincount(group, weights * trend**2)
         columns = [np.bincount(group, weights * trend * column) / size for column in values.T]
@@ -349,16 +373,19 @@ def _without_trends(values: Array, trends: list[Array], group: Counts, weights: 
 
 
 def _exact_weights(distance: Array) -> Array:
-    """Return weights of residuals; their scale, a low percentile, finds the exact among others."""
+    """Return Cauchy weights of rows whose residuals are distances (R,), rad.
+
+    Their scale, a low percentile of the residuals, singles out the rows that obey exactly.
+    """
     scale = max(float(np.percentile(distance, EXACT_PERCENTILE)), LEAST_RESIDUAL)
     return cauchy_weights(distance, scale)
 
 
 def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
-    """Check a tuning with all rows in which commands were held.
+    """Return a tuning after checking it with all rows in which commands were held.
 
     Args:
-        motion: All rows.
+        motion: All recorded joint targets, also those of split cycles.
         tuning: The tuning to check.
         times: Stamps of the rows that it was fitted to (R,), s.
 
@@ -373,7 +400,7 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     spans: list[HeldSpan] = []
     obeying: list[Flags] = []
     for rows in np.split(fitted, np.flatnonzero(np.diff(fitted) > MAX_ROWS_APART) + 1):
-        # The command is the setpoint that most others are near to.
+        # The held command is the setpoint that most other setpoints are near.
         near_counts = [
             (np.linalg.norm(setpoints[rows] - setpoint, axis=1) < bound).sum()
             for setpoint in setpoints[rows]

@@ -40,12 +40,13 @@ from simbridge.text import fixed, join_words, millimetres
 
 T = TypeVar("T")
 
-# The largest standard deviation of the tool's position that is accepted, m.
+# Largest standard deviation of a tool position that is reported, m.
 MAX_TOOL_DEVIATION = 1e-4
-# Another arm fits the torques better if it leaves less than this fraction, minus this, N m.
+# Another arm fits the torques better if its residual is below this fraction of the arm's ...
 BETTER_FIT_FRACTION = 0.5
+# ... by more than this margin, N m.
 BETTER_FIT_MARGIN = 0.002
-# Below this speed of its fastest joint the arm is still, rad/s.
+# Speed of the fastest joint below which the arm is still, rad/s.
 MAX_STILL_SPEED = 1e-3
 
 
@@ -54,15 +55,17 @@ def identify(
     *,
     robot: Robot | None,
     others: Sequence[Robot] = (),
-    given_kinematics: bool = False,
+    is_calibrated: bool = False,
 ) -> Identification:
-    """Identify everything that a recording can show.
+    """Identify every property of an arm that a recording shows.
+
+    What the recording does not show is None in the result, with the reason in `not_identified`.
 
     Args:
         samples: The recording.
-        robot: The arm; None: the one of `others` that fits best.
-        others: Arms that it may be instead.
-        given_kinematics: Whether the robot's kinematics are those of this very arm.
+        robot: The arm; None to take the one of `others` that fits best.
+        others: Arms that the recording may be of instead.
+        is_calibrated: Whether the robot has the calibration of this very arm.
 
     Raises:
         UnusableSamples: The joint positions of the recording or of the commands are in degrees, or
@@ -73,23 +76,24 @@ def identify(
     notes = list(samples.notes)
 
     def attempt(name: str, identification: Callable[[], T]) -> T | None:
-        """Return a result; None, with the reason kept, where it cannot be identified."""
+        """Return the result of an identification; None if it fails, with the reason kept."""
         try:
             return identification()
         except NotIdentified as reason:
             reasons[name] = str(reason)
             return None
 
-    # The arm, and the motion of its targets.
+    # Identify the arm, and read its joint targets.
     arm = robot
     if arm is None:
         arm = attempt("robot", lambda: _choose_robot(samples, others))
         if arm is not None:
             notes.append(f"robot not named: the {_title_of_body(arm, others)} fits best")
     motion = attempt("motion", lambda: read_motion(samples, arm))
+    # Why there are no joint targets of servoj, if there are none.
     missing = reasons.pop("motion", None)
 
-    # Servoj.
+    # Identify servoj.
     servoj: ServojResult | None = None
     prediction: PredictionResult | None = None
     if motion is None:
@@ -99,13 +103,13 @@ def identify(
     if servoj is None:
         reasons.setdefault("prediction", "it needs the tuning of servoj")
 
-    # The arm's joints, geometry and forces.
+    # Identify the arm's joints, geometry and forces.
     joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
     kinematics = attempt(
         "kinematics",
-        lambda: _kinematics(samples, arm, others, given=given_kinematics, reasons=reasons),
+        lambda: _kinematics(samples, arm, others, is_calibrated=is_calibrated, reasons=reasons),
     )
-    # Where the kinematics fit, no other arm's torques need to be compared.
+    # If the kinematics fit, the arm is certain, and other arms' torques need not be compared.
     rivals = others if kinematics is None else ()
     payload = attempt("payload_kg", lambda: _payload(samples, arm, rivals, reasons=reasons))
     friction = attempt("friction", lambda: _friction(samples, missing))
@@ -125,7 +129,7 @@ def identify(
 
 
 def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
-    """Return the arm whose kinematics, or else whose torques, fit the recording best.
+    """Return the arm whose kinematics fit the recording best, or whose torques do without poses.
 
     Raises:
         NotIdentified: No arm fits.
@@ -150,7 +154,7 @@ def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
 
 
 def _title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
-    """Return the title of an arm, with those of arms that have the same links: "UR10e or UR12e"."""
+    """Return the titles of an arm and of those with the same links: "UR10e or UR12e"."""
     titles = [arm.title]
     for robot in robots:
         is_same = np.array_equal(robot.placements, arm.placements) and all(
@@ -165,7 +169,13 @@ def _title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
 def _joint_servo(
     samples: Samples, motion: TargetMotion | None, missing: str | None
 ) -> JointServoResult:
-    """Identify the lag of the joints; `missing` is why there is no motion."""
+    """Identify the lag of the joints behind their targets.
+
+    Args:
+        samples: The recording.
+        motion: The controller's joint targets; None if there are none.
+        missing: Why there are none, if so.
+    """
     target, actual = samples.need("target_q", "actual_q")
     if motion is None:
         raise NotIdentified(missing or "")
@@ -174,15 +184,21 @@ def _joint_servo(
 
 
 def _friction(samples: Samples, missing: str | None) -> FrictionResult:
-    """Identify the friction of the joints; `missing` is why there is no motion of servoj."""
-    # Currents of these motions are not what torque and friction ask for.
+    """Identify the friction of the joints.
+
+    Args:
+        samples: The recording.
+        missing: Why the recording has no joint targets of servoj, if it has none.
+    """
+    # In a motion by hand the currents do not match torque and friction, nor do they in noise.
     if missing is not None and ("freedrive" in missing or "noise" in missing):
         raise NotIdentified(missing)
 
     (moment,) = samples.need("target_moment")
     columns = samples.columns
     velocity = columns.get("target_qd", columns.get("actual_qd"))
-    # The controller's own current has its friction without noise; the measured one has the arm's.
+    # The current that the controller expects contains its model of friction, without noise; the
+    # measured current contains the arm's friction.
     current = columns.get("target_current", columns.get("actual_current"))
 
     missing_columns = []
@@ -200,7 +216,7 @@ def _kinematics(
     robot: Robot | None,
     others: Sequence[Robot],
     *,
-    given: bool,
+    is_calibrated: bool,
     reasons: dict[str, str],
 ) -> KinematicsResult:
     """Compare the chain of an arm with the recorded poses; see `identify`."""
@@ -208,9 +224,9 @@ def _kinematics(
     if robot is None:
         raise NotIdentified("the arm is not known")
     try:
-        kinematics = fit_kinematics(robot, q, poses, given=given)
+        kinematics = fit_kinematics(robot, q, poses, is_calibrated=is_calibrated)
     except OtherArm as reason:
-        # Name the arm that fits, if there is one.
+        # Add which arm fits to the reason, if one does.
         fits = [(nominal_residual(other, q, poses), other.title) for other in others]
         residual, title = min(fits, key=lambda fit: fit[0], default=(OTHER_ARM, ""))
         if residual < OTHER_ARM:
@@ -245,7 +261,14 @@ def _payload(
     *,
     reasons: Mapping[str, str],
 ) -> Measured:
-    """Identify the payload; refuse it where a rival's torques fit better."""
+    """Identify the payload that the controller calculates with.
+
+    Args:
+        samples: The recording.
+        robot: The arm; None if it is not known.
+        rivals: Arms whose torques must not fit better than the arm's.
+        reasons: Reasons for what was not identified, by the key of the result.
+    """
     q, qd, qdd, moment = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
     if robot is None:
         raise NotIdentified("the arm is not known")

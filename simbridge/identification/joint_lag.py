@@ -1,4 +1,4 @@
-"""By how much joints trail their targets."""
+"""Identifies the lag with which joints follow their targets."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from simbridge.identification.robust import cauchy_weights, jackknife_variance
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.robot.pose import Array
 
-# A joint that is never faster than this does not show its lag, rad/s.
+# Speed that a joint must exceed at some time to show its lag, rad/s.
 MIN_SPEED = 0.05
-# The largest standard deviation of a lag that is accepted, s.
+# Largest standard deviation of a lag that is reported, s.
 MAX_DEVIATION_S = 1e-4
-# Blocks of rows from which deviations are estimated.
+# Number of blocks of rows from which deviations are estimated.
 BLOCKS = 10
-# Most rounds of reweighting.
+# Largest number of rounds of reweighting.
 MAX_ROUNDS = 30
-# Change of a lag that ends them, s.
+# Change of the lag below which the rounds end, s.
 CONVERGED_S = 1e-9
-# The least sum of squared velocities that divides, rad^2/s^2.
+# Smallest sum of squared velocities that something is divided by, rad^2/s^2.
 LEAST_SQUARE_SUM = 1e-30
-# The least residual that scales weights, rad.
+# Smallest residual that scales weights, rad.
 LEAST_RESIDUAL = 1e-12
 
 
 def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
-    """Fit the lag with which joints follow their targets.
+    """Fit the lag with which joints follow their targets: target - actual = lag velocity.
 
     Args:
         target: Joint targets (T, n), rad.
@@ -34,13 +34,13 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
         actual: Joint positions (T, n), rad.
 
     Raises:
-        NotIdentified: The joints move too little, or do not follow their targets by a delay.
+        NotIdentified: The joints move too little, or do not follow their targets with a lag.
     """
     is_fast = np.abs(velocity).max(axis=0) > MIN_SPEED
     if not is_fast.any():
         raise NotIdentified(f"no joint moves faster than {MIN_SPEED} rad/s")
 
-    # All joints together.
+    # Fit all joints together.
     distance = target - actual
     lag, deviation = _fit_lag(velocity[:, is_fast], distance[:, is_fast])
     if deviation > MAX_DEVIATION_S:
@@ -49,7 +49,8 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
             f"estimate is {1e3 * lag:.2g} ms)"
         )
 
-    # Each joint alone; without its lag where that is not known.
+    # Fit each joint alone. The residual is what its lag does not explain, or the whole distance if
+    # its lag is not known.
     joints: list[JointLag] = []
     distance_rms = np.sqrt(np.mean(distance**2, axis=0))
     for j, rms in enumerate(distance_rms):
@@ -72,7 +73,7 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
 
 
 def _fit_lag(velocity: Array, distance: Array) -> tuple[float, float]:
-    """Return the lag that explains a distance from the targets, s, and one standard deviation.
+    """Return the lag that explains the distances from the targets, s, and its standard deviation.
 
     Args:
         velocity: Velocities of the targets (T, m), rad/s.
@@ -91,12 +92,12 @@ def _fit_lag(velocity: Array, distance: Array) -> tuple[float, float]:
 
 
 def _divide_robustly(distance: Array, velocity: Array, start: float | None = None) -> float:
-    """Return the lag, s, by least squares with Cauchy weights.
+    """Return the ratio of distance to velocity, s, by least squares with Cauchy weights.
 
     Args:
         distance: Targets minus positions (T, m), rad.
         velocity: Velocities of the targets (T, m), rad/s.
-        start: A lag from which the weights begin, s; None for equal weights.
+        start: Lag whose residuals give the first weights, s; None for equal first weights.
     """
     weights = np.ones_like(distance)
     if start is not None:
@@ -115,6 +116,6 @@ def _divide_robustly(distance: Array, velocity: Array, start: float | None = Non
 
 
 def _residual_weights(residuals: Array) -> Array:
-    """Return Cauchy weights, scaled by twice the median of the residuals."""
+    """Return Cauchy weights, scaled by twice the median magnitude of the residuals."""
     size = np.abs(residuals)
     return cauchy_weights(size, max(2.0 * float(np.median(size)), LEAST_RESIDUAL))

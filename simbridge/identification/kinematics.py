@@ -1,4 +1,8 @@
-"""Fits an arm's kinematic chain to the TCP poses that its controller computed."""
+"""Compares an arm's kinematic chain with the TCP poses that its controller computed.
+
+The tool is not known, so it is estimated from the poses. If the chain does not fit them, the arm's
+calibration is estimated as well.
+"""
 
 from __future__ import annotations
 
@@ -15,47 +19,56 @@ from simbridge.robot.kinematics import tool_poses
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Joints that must move, and by how much, rad: with fewer some tool makes any chain fit.
+# Number of joints that must move: with fewer, any chain fits if the tool is unknown.
 MIN_JOINTS = 3
+# Range of a joint's positions from which on it moves, rad.
 MIN_MOTION = 0.1
-# Nominal kinematics that fit as well as this are the controller's, m; UR's calibrations leave 0.1
-# to 5 mm.
+# RMS distance of the TCP up to which the nominal chain is the controller's, m. Under a nominal
+# chain the calibrations of UR arms leave 0.1 to 5 mm.
 MAX_NOMINAL_RESIDUAL = 2e-5
-# A residual above this is worse than with any calibration, so it is another arm, m.
+# RMS distance of the TCP that no calibration leaves: the recording is of another arm, m.
 OTHER_ARM = 0.005
-# An estimated chain must leave less than this fraction of what the nominal one leaves.
+# Largest residual of an estimated chain, as a fraction of the nominal chain's.
 MAX_RESIDUAL_FRACTION = 0.5
-# Most rows that are compared.
+# Largest number of rows that are compared.
 MAX_ROWS = 1500
-# Most rows from which a calibration is estimated.
+# Largest number of rows from which a calibration is estimated.
 MAX_CALIBRATION_ROWS = 400
-# Most rows that show the scatter of the tool.
+# Largest number of rows that show the scatter of the tool.
 MAX_SCATTER_ROWS = 50
-# Blocks of rows of which every other one is held out.
+# Number of blocks of rows, half of which are held out.
 HELD_OUT_BLOCKS = 20
-# Steps of the estimation of a calibration.
+# Number of Gauss-Newton steps in the estimation of a calibration.
 CALIBRATION_STEPS = 5
 
-# How far calibrations displace a frame along and about its axes, one standard deviation, m and rad.
+# Standard deviation of the displacement of a frame along an axis by a calibration, m.
 OFFSET_DEVIATION = 1e-3
+# Standard deviation of the rotation of a frame about an axis by a calibration, rad.
 ROTATION_DEVIATION = 5e-3
-# Each joint has four parameters: the other directions hardly change, m and rad.
+# Standard deviations in the directions that a calibration hardly changes, m and rad.
 FIXED_DEVIATIONS = (1e-5, 1e-4)
-# The directions in which each frame is displaced.
+# Names of the directions in which a frame can be displaced.
 DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
+# Directions in which a calibration displaces the frame of each joint.
 DISPLACED = ("", "x y rx", "x rx ry", "x rx ry", "x y rx", "x y rx")
-# The tool is not known beforehand: m and rad.
+# Standard deviation of the tool, which is not known beforehand, m and rad.
 TOOL_DEVIATION = 1.0
 
-# Noise of poses, m and rad: what is assumed first, and the least; then that of the residuals.
+# Noise of the poses that is assumed in the first step, m and rad; later it is that of the
+# residuals.
 FIRST_NOISE = (3e-6, 1e-5)
+# Smallest noise of the poses, m and rad.
 LEAST_NOISE = (3e-7, 1e-6)
-# Standard deviation of the distance from joint 5 to the flange, which cannot be separated from the
-# tool's length, m; and of some arms.
+# Standard deviation of the distance from joint 5 to the flange, which a recording cannot separate
+# from the length of the tool, m.
 FLANGE_DEVIATION = 6e-4
+# The same of arms that are made more accurately, m.
 FLANGE_DEVIATIONS = {"ur3e": 9e-5, "ur5e": 9e-5}
-# Half a turn about z: from the pendant's base, in which the controller gives poses, to base_link.
+# The pose (7,) of the pendant's base in base_link: half a turn about z. Controllers give poses in
+# the pendant's base.
 PENDANT_BASE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+# Index of the z component in a tool as a vector: along the flange's axis.
+TOOL_Z = 2
 
 
 class OtherArm(NotIdentified):
@@ -64,14 +77,15 @@ class OtherArm(NotIdentified):
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """Poses of a chain, compared with the controller's.
+    """Result of the comparison of a chain's TCP poses with the controller's.
 
     Attributes:
-        residual: RMS distance of the TCP, m; of an estimated chain, in rows that it was not
+        residual: RMS distance of the TCP, m; for an estimated chain, in rows that it was not
             estimated from.
-        tcp: The tool in the flange's frame: x y z (m) and a rotation vector (rad).
-        tcp_deviation: One standard deviation of each of them (6,).
-        source: Source of the chain.
+        tcp: The tool in the flange's frame (6,): x y z (m) and a rotation vector (rad).
+        tcp_deviation: One standard deviation of each component of the tool (6,), m and rad.
+        source: Source of the chain: "given" for a calibrated robot's own, "nominal" for the robot
+            type's, "estimated" for one that was calibrated from the poses.
     """
 
     residual: float
@@ -80,16 +94,18 @@ class Kinematics:
     source: Literal["nominal", "given", "estimated"]
 
 
-def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False) -> Kinematics:
-    """Compare poses, with the tool estimated from them.
+def fit_kinematics(
+    robot: Robot, q: Array, poses: Array, *, is_calibrated: bool = False
+) -> Kinematics:
+    """Fit the tool, and the calibration if necessary, to the TCP poses of a controller.
 
     Args:
-        robot: The arm, nominal or with its own calibration.
+        robot: The arm, with nominal kinematics or with its calibration.
         q: Measured joint positions (T, n), rad.
-        poses: The controller's TCP poses (T, 6) for them in the pendant's base: x y z (m) and a
-            rotation vector (rad).
-        given: Whether the robot's kinematics are this arm's own; otherwise they are estimated where
-            they do not fit.
+        poses: TCP poses that the controller computed from these positions (T, 6), in the pendant's
+            base: x y z (m) and a rotation vector (rad).
+        is_calibrated: Whether the robot has the calibration of this very arm; otherwise one is
+            estimated if the nominal chain does not fit.
 
     Raises:
         NotIdentified: Too few joints move, or the recording is of another arm.
@@ -99,7 +115,7 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
     q = q[rows]
     measured = _in_base_link(poses[rows])
 
-    # The robot's own chain.
+    # Compare the robot's chain, with the tool that fits best.
     chain = _chain(robot)
     tool = _fit_tool(chain, robot, q, measured)
     residual = _rms_distance(chain, robot, q, measured=measured, tool=tool)
@@ -108,33 +124,28 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
             f"the tool is off by {1e3 * residual:.0f} mm RMS with the kinematics of a "
             f"{robot.title or robot.name}: this is a recording of another arm"
         )
-    if given or residual < MAX_NOMINAL_RESIDUAL:
+    if is_calibrated or residual < MAX_NOMINAL_RESIDUAL:
+        # Each row alone gives a tool; their scatter is the uncertainty.
         tools = [
             _as_vector(_fit_tool(chain, robot, q[[i]], measured[[i]]))
             for i in spread_rows(len(q), MAX_SCATTER_ROWS)
         ]
-        source: Literal["given", "nominal"] = "given" if given else "nominal"
+        source: Literal["given", "nominal"] = "given" if is_calibrated else "nominal"
         return Kinematics(residual, _as_vector(tool), np.std(tools, axis=0), source)
 
-    # An estimated chain, judged by rows that it was not estimated from.
-    used = spread_rows(len(q), MAX_CALIBRATION_ROWS)
-    q = q[used]
-    measured = measured[used]
-    distances = []
-    for fold in (0, 1):
-        # Blocks, not every other row: neighbours are nearly equal.
-        held_out = (np.arange(len(q)) * HELD_OUT_BLOCKS // len(q)) % 2 == fold
-        calibrated, _ = _calibrate(chain, tool, robot, q=q[~held_out], measured=measured[~held_out])
-        attained = tool_poses(calibrated, robot.prismatic, q[held_out])
-        distances.append(np.linalg.norm(attained[:, :3] - measured[held_out, :3], axis=1))
-    held_out_residual = float(np.sqrt(np.mean(np.concatenate(distances) ** 2)))
-
-    # Flange and tool within the last frame cannot be distinguished: the nominal flange is
-    # kept.
+    # Estimate a calibration. The recording cannot tell the flange from the tool, since both move
+    # with the last joint, so the nominal flange is kept.
+    rows = spread_rows(len(q), MAX_CALIBRATION_ROWS)
+    q = q[rows]
+    measured = measured[rows]
     calibrated, deviation = _calibrate(chain, tool, robot, q=q, measured=measured)
     tcp = _as_vector(np.linalg.inv(chain[-1]) @ calibrated[-1])
     flange_deviation = FLANGE_DEVIATIONS.get(robot.name, FLANGE_DEVIATION)
-    deviation[2] = np.hypot(deviation[2], flange_deviation)
+    deviation[TOOL_Z] = np.hypot(deviation[TOOL_Z], flange_deviation)
+
+    # Keep the nominal chain if the calibration does not fit rows that it was not estimated from
+    # much better.
+    held_out_residual = _held_out_residual(chain, tool, robot, q=q, measured=measured)
     if held_out_residual > MAX_RESIDUAL_FRACTION * residual:
         nominal_tcp = _as_vector(tool)
         deviation = np.hypot(deviation, nominal_tcp - tcp)
@@ -143,13 +154,13 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
 
 
 def nominal_residual(robot: Robot, q: Array, poses: Array) -> float:
-    """Return the RMS distance of the TCP with a robot's own chain and the best tool, m.
+    """Return the RMS distance of the TCP with a robot's chain and the tool that fits best, m.
 
     Args:
-        robot: The arm, nominal or with its own calibration.
+        robot: The arm, with nominal kinematics or with its calibration.
         q: Measured joint positions (T, n), rad.
-        poses: The controller's TCP poses (T, 6) for them in the pendant's base: x y z (m) and a
-            rotation vector (rad).
+        poses: TCP poses that the controller computed from these positions (T, 6), in the pendant's
+            base: x y z (m) and a rotation vector (rad).
 
     Raises:
         NotIdentified: Too few joints move.
@@ -163,8 +174,35 @@ def nominal_residual(robot: Robot, q: Array, poses: Array) -> float:
     return _rms_distance(chain, robot, q, measured=measured, tool=tool)
 
 
+def _held_out_residual(
+    chain: Array, tool: Array, robot: Robot, *, q: Array, measured: Array
+) -> float:
+    """Return the RMS distance of the TCP in rows that a calibration is not estimated from, m.
+
+    Each half of the rows is predicted by a calibration that is estimated from the other half.
+
+    Args:
+        chain: Nominal placements of the frames (n + 1, 4, 4).
+        tool: The tool in the flange's frame (4, 4).
+        robot: The arm.
+        q: Joint positions (T, n), rad.
+        measured: Poses (T, 7) in base_link.
+    """
+    # The halves consist of blocks: single rows would be nearly equal to their neighbours in the
+    # other half.
+    block = np.arange(len(q)) * HELD_OUT_BLOCKS // len(q)
+
+    distances = []
+    for half in (0, 1):
+        held_out = block % 2 == half
+        calibrated, _ = _calibrate(chain, tool, robot, q=q[~held_out], measured=measured[~held_out])
+        attained = tool_poses(calibrated, robot.prismatic, q[held_out])
+        distances.append(np.linalg.norm(attained[:, :3] - measured[held_out, :3], axis=1))
+    return float(np.sqrt(np.mean(np.concatenate(distances) ** 2)))
+
+
 def _check_motion(q: Array) -> None:
-    """Refuse joint positions (T, n), rad, of which any chain fits with some tool."""
+    """Refuse joint positions (T, n), rad, in which too few joints move to judge a chain."""
     moving = int((np.ptp(q, axis=0) > MIN_MOTION).sum())
     if moving < MIN_JOINTS:
         raise NotIdentified(
@@ -193,12 +231,15 @@ def _with_tool(chain: Array, tool: Array) -> Array:
 
 
 def _fit_tool(chain: Array, robot: Robot, q: Array, measured: Array) -> Array:
-    """Return the tool (4, 4) in the flange that fits best."""
+    """Return the tool in the flange's frame (4, 4) that fits measured poses (T, 7) best."""
+    # The tool of each row in the flange's frame: offsets (T, 3) and rotations (T, 4).
     flange = tool_poses(chain, robot.prismatic, q)
-    back = pose.conjugate(flange[:, 3:])
-    turns = pose.multiply(back, measured[:, 3:])
-    offset = np.mean(pose.rotate(back, measured[:, :3] - flange[:, :3]), axis=0)
-    return pin.SE3(pin.Quaternion(pose.mean_rotation(turns)).toRotationMatrix(), offset).homogeneous
+    to_flange = pose.conjugate(flange[:, 3:])
+    offsets = pose.rotate(to_flange, measured[:, :3] - flange[:, :3])
+    rotations = pose.multiply(to_flange, measured[:, 3:])
+
+    rotation = pin.Quaternion(pose.mean_rotation(rotations)).toRotationMatrix()
+    return pin.SE3(rotation, np.mean(offsets, axis=0)).homogeneous
 
 
 def _rms_distance(chain: Array, robot: Robot, q: Array, *, measured: Array, tool: Array) -> float:
@@ -210,10 +251,10 @@ def _rms_distance(chain: Array, robot: Robot, q: Array, *, measured: Array, tool
 def _calibrate(
     chain: Array, tool: Array, robot: Robot, *, q: Array, measured: Array
 ) -> tuple[Array, Array]:
-    """Displace each frame of a chain so that the poses fit: least squares with a prior.
+    """Displace each frame of a chain so that the poses fit, by least squares with a prior.
 
     Args:
-        chain: Placements of the frames (n + 1, 4, 4).
+        chain: Nominal placements of the frames (n + 1, 4, 4).
         tool: The tool in the flange's frame (4, 4).
         robot: The arm.
         q: Joint positions (T, n), rad.
@@ -233,21 +274,23 @@ def _calibrate(
         attained = tool_poses(displaced, robot.prismatic, q)
         offset, rotation = pose.error(measured, attained)
 
-        # Residuals and their derivatives, in units of the noise.
+        # The residuals and their derivatives, in units of the noise.
         units = np.repeat(noise, 3)
         residuals = (np.concatenate([offset, rotation], axis=1) / units).ravel()
         jacobian = _frame_jacobian(displaced, robot, q, attained)
         matrix = (jacobian / units[:, None]).reshape(-1, 6 * count)
 
+        # The normal equations, in which the prior pulls the displacements towards zero.
         normal = matrix.T @ matrix + np.diag(prior**-2.0)
-        pull = matrix.T @ residuals - displacements.ravel() * prior**-2.0
-        step = np.linalg.solve(normal, pull)
+        gradient = matrix.T @ residuals - displacements.ravel() * prior**-2.0
+        step = np.linalg.solve(normal, gradient)
         displacements += step.reshape(count, 6)
 
+        # The noise is what the step leaves, translation and rotation apart.
         remainder = (residuals - matrix @ step).reshape(-1, 2, 3) * noise[:, None]
         noise = np.maximum(np.sqrt(np.mean(remainder**2, axis=(0, 2))), LEAST_NOISE)
 
-    # The deviation of the last frame, turned into the flange.
+    # The covariance of the last frame, expressed in the flange's axes, gives the tool's deviations.
     calibrated = _displace(placements, displacements)
     covariance = np.linalg.inv(normal)[-6:, -6:]
     rotation_in_flange = np.linalg.inv(chain[-1])[:3, :3] @ calibrated[-1][:3, :3]
@@ -258,7 +301,7 @@ def _calibrate(
 
 
 def _prior_deviations(count: int) -> Array:
-    """Return how far frames are displaced, one standard deviation (6 count,), m and rad."""
+    """Return the standard deviations of the displacements of frames (6 count,), m and rad."""
     usual = np.repeat([OFFSET_DEVIATION, ROTATION_DEVIATION], 3)
     fixed = np.repeat(FIXED_DEVIATIONS, 3)
     frames = [
@@ -271,7 +314,7 @@ def _prior_deviations(count: int) -> Array:
 
 
 def _displace(placements: Array, displacements: Array) -> Array:
-    """Return placements (N, 4, 4), each displaced in its own axes (N, 6), m and rad."""
+    """Displace placements (N, 4, 4), each along and about its axes (N, 6), m and rad."""
     return np.array(
         [
             placement @ pin.exp6(pin.Motion(displacement)).homogeneous
@@ -281,23 +324,31 @@ def _displace(placements: Array, displacements: Array) -> Array:
 
 
 def _frame_jacobian(placements: Array, robot: Robot, q: Array, attained: Array) -> Array:
-    """Return the tool's displacement (T, 6, 6 (n + 1)) by a displacement of each frame's axes."""
+    """Return the derivatives (T, 6, 6 N) of the tool's pose with respect to frame displacements.
+
+    Args:
+        placements: Placements of the frames (N, 4, 4), the last one the tool's.
+        robot: The arm.
+        q: Joint positions (T, n), rad.
+        attained: Poses of the tool at these positions (T, 7).
+    """
     rows = len(q)
     count = len(placements)
     jacobian = np.zeros((rows, 6, 6 * count))
     for i in range(count):
-        # The frame itself: the chain cut off there, its last joint unmoved.
-        frame = (
-            tool_poses(placements[: i + 1], robot.prismatic[:i], q[:, :i])
-            if i
-            else np.tile(_pose_of(placements[0]), (rows, 1))
-        )
-        arm = attained[:, :3] - frame[:, :3]
+        # The poses of the frame (T, 7) before its own joint moves it.
+        if i == 0:
+            frame = np.tile(_pose_of(placements[0]), (rows, 1))
+        else:
+            frame = tool_poses(placements[: i + 1], robot.prismatic[:i], q[:, :i])
+
+        # A rotation about an axis of the frame moves the tool by axis x lever.
+        lever = attained[:, :3] - frame[:, :3]
         for k in range(3):
             axis = pose.rotate(frame[:, 3:], np.eye(3)[k])
             jacobian[:, :3, 6 * i + k] = axis
             jacobian[:, :3, 6 * i + 3 + k] = (
-                axis[:, [1, 2, 0]] * arm[:, [2, 0, 1]] - axis[:, [2, 0, 1]] * arm[:, [1, 2, 0]]
+                axis[:, [1, 2, 0]] * lever[:, [2, 0, 1]] - axis[:, [2, 0, 1]] * lever[:, [1, 2, 0]]
             )
             jacobian[:, 3:, 6 * i + 3 + k] = axis
     return jacobian

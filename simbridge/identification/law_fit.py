@@ -1,6 +1,9 @@
-"""Fits of a servo law to rows of a recording: tuning, phase of the calls, and their commands.
+"""Fits a servo law to rows of a recording: its tuning, the phase of its calls, and their commands.
 
-The unknowns are X = 1 / gain and Y = lookahead, in which the law is linear, and the phase.
+The unknowns are X = 1 / gain and Y = lookahead, in which the law is linear, and the phase: how long
+after the beginning of a controller's cycle a call of servoj begins. Which command each call took is
+unknown, too: it is matched under a law, and the law is then fitted to the matched commands, in
+turns.
 """
 
 from __future__ import annotations
@@ -15,64 +18,75 @@ from simbridge.robot.pose import Array, Counts
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion
 from simbridge.servo.observation import observe_setpoints
 
-# Rows that a fit needs.
+# Smallest number of rows that a law can be fitted to.
 MIN_ROWS = 50
-# Fraction of the rows whose residuals count: the others may belong to lost or forgotten commands.
+# Fraction of the rows whose residuals count: the others may belong to lost or skipped commands.
 COUNTED_FRACTION = 0.8
-# By how much a tuning may exceed the range that servoj accepts, relative.
+# How far a tuning may exceed the range that servoj accepts, relative to the range's edge.
 RANGE_TOLERANCE = 0.05
 
-# The usual delay of the link at most, and by how much it varies around that, s.
+# Longest usual delay of the link, s.
 MAX_USUAL_DELAY_S = 0.04
+# How far the delay of a command may vary around the usual one, s.
 DELAY_VARIATION_S = 0.014
 
-# Phases that a search begins from, as fractions of a cycle; 0 is a call that begins on the edge.
-# The setpoints that cycles reveal with the others are about 0.9, 0.7, 0.5, 0.3 and 0.1 of the way
-# to the last call's command.
+# Phases that a search starts from, as fractions of a cycle. At 0 a call begins with the cycle. At
+# the other phases a cycle reveals a setpoint that is about 0.9, 0.7, 0.5, 0.3 and 0.1 of the way
+# from the previous call's command to the current one's.
 START_PHASES = (0.0, 0.05, 0.16, 0.29, 0.45, 0.68)
-# A phase within this fraction of a cycle of its edge may as well be on it.
+# A phase this close to the beginning or the end of a cycle, as a fraction of it, may be exactly
+# there.
 EDGE_FRACTION = 0.05
-# Phases that the sweep over all phases tries.
+# Number of phases that the sweep over all phases tries.
 SWEPT_PHASES = 16
-# The best fits that are tried once more from all phases.
+# Number of the best fits that are tried once more from all phases.
 MAX_RETRIED_FITS = 3
 
-# Pairs of improvements, with most and with half of the rows; and failures that end them.
-MAX_IMPROVEMENT_PAIRS = 5
-MAX_FAILURES = 2
-# An improvement that lowers the cost by less than this, and the score by less, relative, failed.
+# Largest number of rounds of an improvement.
+MAX_ROUNDS = 10
+# Quantiles of the residuals that scale the weights of the rows, alternating between rounds: most
+# rows count, then half of them.
+ROUND_QUANTILES = (COUNTED_FRACTION, 0.5)
+# Number of successive rounds without a gain after which an improvement ends.
+MAX_ROUNDS_WITHOUT_GAIN = 2
+# Smallest decrease of the cost that counts as a gain.
 MIN_COST_GAIN = 0.01
-MIN_SCORE_GAIN = 0.1
-# A fit on the edge may cost this much more than one beside it.
+# Smallest decrease of the residual that counts as a gain, relative.
+MIN_RESIDUAL_GAIN = 0.1
+# How much more a fit with calls at the beginning of the cycle may cost than one close to it.
 EDGE_COST = 0.1
-# Steps of Gauss and Newton for one set of commands, and the relative change that ends them.
+# Largest number of Gauss-Newton steps for one set of matched commands.
 MAX_NEWTON_STEPS = 3
+# Relative change of the unknowns below which the Gauss-Newton steps end.
 CONVERGED = 1e-10
-# Weights of a call's command from which the sweep over all phases begins: least and largest.
+# Smallest and largest weight of the current call's command with which the sweep over all phases
+# starts.
 SWEPT_WEIGHTS = (0.025, 0.975)
-# Lookaheads from which a fit begins, s: somewhat beyond the range that servoj accepts.
+# Lookaheads that a fit may start from, s: a little beyond the range that servoj accepts.
 LEAST_START_LOOKAHEAD = 0.9 * LOOKAHEAD_RANGE[0]
 LARGEST_START_LOOKAHEAD = 1.1 * LOOKAHEAD_RANGE[1]
-# Residuals beyond this many medians do not count for the standard deviations.
+# Residuals beyond this many medians are left out of the standard deviations.
 MAX_KEPT_RESIDUAL = 3.0
-# Residuals below this are rounding, rad.
+# Smallest residual that is not rounding, rad.
 LEAST_RESIDUAL = 1e-13
-# Step of the derivatives, relative to X, to Y and to the cycle.
+# Step of the numerical derivatives, relative to X, to Y and to the cycle.
 DERIVATIVE_STEP = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LawFit:
-    """A servo law as fitted to some rows.
+    """A servo law as fitted to K rows of a recording.
 
     Attributes:
         tuning: X = 1 / gain, s^2, and Y = lookahead, s (2,).
-        phase: Time from the beginning of a cycle to that of its calls, s.
-        window: How many commands before, and after, that of its own cycle a row may have taken.
-        matched: Indices (2, K) of the commands of the call before, and of the call at the end of
-            each row's cycle.
-        cost: Mean cost of the rows with these commands; lower is better.
-        score: The largest residual of most rows, rad.
+        phase: How long after the beginning of a cycle a call begins, s.
+        window: Oldest and newest command that a row may have taken: the row of cycle k may have
+            taken the commands k - window[0] to k + window[1].
+        matched: Indices (2, K) of the matched commands: the previous call's and the current call's
+            command at the end of each row's cycle.
+        cost: Mean cost of the matched commands, as `match_commands` counts it; lower is better.
+        residual: Residual that most rows (COUNTED_FRACTION) stay below, rad; infinite if the
+            commands of too few rows were recorded.
     """
 
     tuning: Array
@@ -80,15 +94,15 @@ class LawFit:
     window: tuple[int, int]
     matched: Counts
     cost: float
-    score: float
+    residual: float
 
     @property
     def is_accepted(self) -> bool:
         """True if servoj accepts the tuning, within a tolerance."""
-        tuning = np.array([1.0 / self.tuning[0], self.tuning[1]])
+        gain_and_lookahead = np.array([1.0 / self.tuning[0], self.tuning[1]])
         low, high = np.transpose([GAIN_RANGE, LOOKAHEAD_RANGE])
-        is_high_enough = ((1.0 - RANGE_TOLERANCE) * low <= tuning).all()
-        is_low_enough = (tuning <= (1.0 + RANGE_TOLERANCE) * high).all()
+        is_high_enough = ((1.0 - RANGE_TOLERANCE) * low <= gain_and_lookahead).all()
+        is_low_enough = (gain_and_lookahead <= (1.0 + RANGE_TOLERANCE) * high).all()
         return bool(is_high_enough and is_low_enough)
 
 
@@ -98,9 +112,9 @@ class LawRows:
 
     Attributes:
         cycle: Length of the controller's cycle, s.
-        number: The number of each row's cycle (K,).
+        number: Number of each row's cycle (K,), an index into `sent`.
         motion: Joint targets (K, n) of the rows.
-        sent: The command of each cycle (C, n), rad; NaN where none was recorded.
+        sent: Command of each cycle (C, n), rad; NaN where none was recorded.
     """
 
     cycle: float
@@ -109,13 +123,12 @@ class LawRows:
     sent: Array
 
     def fit(self, tuning: Array, phase: float, window: tuple[int, int]) -> LawFit:
-        """Return a law with the commands that fit it best.
+        """Return the fit of a given law: the commands that match it best, and their residuals.
 
         Args:
             tuning: X and Y (2,).
-            phase: Time from the beginning of a cycle to that of its calls, s.
-            window: How many commands before, and after, that of its own cycle a row may have
-                taken.
+            phase: How long after the beginning of a cycle a call begins, s.
+            window: Oldest and newest command that a row may have taken; see `LawFit`.
         """
         setpoints, weight = self._reveal_setpoints(tuning, phase)
         matched, cost = match_commands(
@@ -124,60 +137,70 @@ class LawRows:
 
         distances = np.linalg.norm(self._residuals(tuning, phase, matched), axis=1)
         known = distances[np.isfinite(distances)]
-        score = float(np.quantile(known, COUNTED_FRACTION)) if len(known) >= MIN_ROWS else np.inf
-        return LawFit(tuning, phase, window, matched, cost / len(setpoints), score)
+        residual = np.inf
+        if len(known) >= MIN_ROWS:
+            residual = float(np.quantile(known, COUNTED_FRACTION))
+        return LawFit(tuning, phase, window, matched, cost / len(setpoints), residual)
 
     def fit_phase(self, tuning: Array, window: tuple[int, int]) -> LawFit:
-        """Return the best fit of a tuning among some phases."""
+        """Return the fit of a tuning with the best of START_PHASES."""
         fits = [self.fit(tuning, fraction * self.cycle, window) for fraction in START_PHASES]
         return min(fits, key=lambda fit: fit.cost)
 
     def improve(self, fit: LawFit, with_tuning: bool = True) -> LawFit:
-        """Improve a fit: fit the law to its commands, then search for the law's commands, in turns.
+        """Improve a fit until two rounds bring no gain.
+
+        Each round fits the law to the matched commands, and then matches the commands anew.
 
         Args:
-            fit: The fit to begin from.
-            with_tuning: Vary the tuning, too; else the phase alone.
+            fit: The fit to start from.
+            with_tuning: Whether the tuning may vary, too; otherwise only the phase does.
         """
-        failures = 0
-        for fraction in (COUNTED_FRACTION, 0.5) * MAX_IMPROVEMENT_PAIRS:
-            x = self._refine(fit, with_tuning, fraction)
-            # A phase before the cycle belongs to the end of the cycle before.
-            candidate = self.fit(x[:2], float(x[2] % self.cycle), fit.window)
+        rounds_without_gain = 0
+        for round_number in range(MAX_ROUNDS):
+            quantile = ROUND_QUANTILES[round_number % len(ROUND_QUANTILES)]
+            x, y, phase = self._refine(fit, with_tuning, quantile)
+            # A negative phase is a call that begins near the end of the previous cycle.
+            candidate = self.fit(np.array([x, y]), float(phase % self.cycle), fit.window)
 
-            cost_stays = candidate.cost > fit.cost - MIN_COST_GAIN
-            score_stays = candidate.score > (1.0 - MIN_SCORE_GAIN) * fit.score
-            failures = failures + 1 if cost_stays and score_stays else 0
+            gains_cost = candidate.cost <= fit.cost - MIN_COST_GAIN
+            gains_residual = candidate.residual <= (1.0 - MIN_RESIDUAL_GAIN) * fit.residual
+            rounds_without_gain = 0 if gains_cost or gains_residual else rounds_without_gain + 1
 
-            fit = min(fit, candidate, key=lambda compared: compared.cost)
-            if failures == MAX_FAILURES:
+            if candidate.cost < fit.cost:
+                fit = candidate
+            if rounds_without_gain == MAX_ROUNDS_WITHOUT_GAIN:
                 break
 
+        # Calls close to the edge of a cycle may begin exactly on it: try that, with the phase fixed
+        # at zero.
         distance_to_edge = min(fit.phase, self.cycle - fit.phase)
         if 0.0 < distance_to_edge < EDGE_FRACTION * self.cycle:
-            edge = self.improve(self.fit(fit.tuning, 0.0, fit.window), with_tuning)
-            return edge if edge.cost < fit.cost + EDGE_COST else fit
+            edge_fit = self.improve(self.fit(fit.tuning, 0.0, fit.window), with_tuning)
+            if edge_fit.cost < fit.cost + EDGE_COST:
+                return edge_fit
         return fit
 
     def sweep_phases(self, fit: LawFit) -> Iterator[LawFit]:
-        """Yield fits of the same tuning that begin from phases all over the cycle."""
+        """Yield fits with the same tuning, improved from phases all over the cycle."""
         for weight in np.linspace(*SWEPT_WEIGHTS, SWEPT_PHASES):
-            # A call that has acted for a fraction f of the cycle has the weight f^2.
+            # The command of a call that has acted for a fraction f of the cycle has the weight f^2.
             phase = float(self.cycle * (1.0 - np.sqrt(weight)))
             yield self.improve(self.fit(fit.tuning, phase, fit.window), with_tuning=False)
 
     def search_tunings(self) -> Iterator[LawFit]:
-        """Yield fits that begin from least squares with a constant delay, for each likely delay.
+        """Yield a fit for each likely delay of the link, improved from a least-squares tuning.
 
-        With the command s of a row the law is X qdd + Y qd' = s - q', where q' and qd' are position
-        and velocity one cycle before: linear in X and Y.
+        Under a constant delay the command s of each row is known, and the law reads
+        X qdd + Y qd' = s - q', where q' and qd' are position and velocity one cycle before. It is
+        linear in X and Y.
         """
         velocity_before = self.motion.qd - self.cycle * self.motion.qdd
         columns = np.stack([self.motion.qdd, velocity_before], axis=-1)
         position_before = self.motion.q - self.cycle * self.motion.qd
         variation = round(DELAY_VARIATION_S / self.cycle) + 1
 
-        # From one cycle before the command was recorded to the longest usual delay.
+        # A delay of -1 is a command that acted one cycle before it was recorded.
         for delay in range(-1, round(MAX_USUAL_DELAY_S / self.cycle) + 1):
             command = self.number - delay
             last = len(self.sent) - 1
@@ -188,7 +211,7 @@ class LawRows:
 
             weights = np.ones(int(known.sum()))
             tuning = _solve_least_squares(columns[known], lead[known], weights)
-            # Only a likely lookahead is worth a search.
+            # Search only from a plausible lookahead.
             if not LEAST_START_LOOKAHEAD < tuning[1] < LARGEST_START_LOOKAHEAD:
                 continue
             tuning[0] = np.clip(tuning[0], 1.0 / GAIN_RANGE[1], 1.0 / GAIN_RANGE[0])
@@ -196,9 +219,9 @@ class LawRows:
             yield self.improve(self.fit_phase(tuning, window))
 
     def search_phases(self, fits: list[LawFit]) -> Iterator[LawFit]:
-        """Yield the best of the fits once more, from all phases.
+        """Yield the best fits improved once more, from each of START_PHASES.
 
-        Calls that begin inside of a cycle are easily mistaken for calls on its edge.
+        Calls that begin inside a cycle are easily mistaken for calls that begin with it.
         """
         for fit in sorted(fits, key=lambda fit: fit.cost)[:MAX_RETRIED_FITS]:
             for fraction in START_PHASES[1:]:
@@ -207,30 +230,31 @@ class LawRows:
                 lead = weight - self._reveal_setpoints(fit.tuning, fit.phase)[1]
 
                 for lead_cycles in (lead, lead + 1.0):
-                    # A lookahead with which the setpoints lead the commands as far as before.
+                    # Change the lookahead so that the setpoints lead the commands as far as before.
                     tuning = fit.tuning + np.array([0.0, lead_cycles * self.cycle])
                     yield self.improve(self.fit(tuning, phase, fit.window))
 
     def residuals_and_delays(self, fit: LawFit) -> tuple[Array, Counts]:
-        """Return residuals and delays of the rows whose commands were recorded.
+        """Return the residuals and delays of the R rows whose commands were recorded.
 
         Returns:
-            Distances (R,) of the setpoints from the commands, rad, and delays (R,) in cycles.
+            Distance of each setpoint from the commands (R,), rad, and delay of each current command
+            (R,), in cycles.
         """
         residuals = np.linalg.norm(self._residuals(fit.tuning, fit.phase, fit.matched), axis=1)
         known = np.isfinite(residuals)
         return residuals[known], (self.number - fit.matched[1])[known]
 
     def estimate_deviations(self, fit: LawFit, distances: Array) -> Array:
-        """Return the standard deviations of X and Y (2,).
+        """Return the standard deviations of X, s^2, and Y, s (2,).
 
         Args:
-            fit: The law.
+            fit: The fitted law.
             distances: Distances (R,) of the setpoints from the commands, rad.
         """
         x = np.array([*fit.tuning, fit.phase])
         residuals = self._residuals(fit.tuning, fit.phase, fit.matched)
-        # Rows with residuals far beyond the median do not count.
+        # Leave out rows whose residuals are far beyond the median.
         largest = MAX_KEPT_RESIDUAL * float(np.median(distances))
         kept = np.linalg.norm(residuals, axis=1) <= largest
 
@@ -242,7 +266,12 @@ class LawRows:
         return np.asarray(np.sqrt(variance * np.diag(inverse))[:2] / scale[:2])
 
     def _reveal_setpoints(self, tuning: Array, phase: float) -> tuple[Array, float]:
-        """Return the setpoint between two commands (K, n), rad, and the weight of the last one."""
+        """Return what the rows' cycles reveal under a law.
+
+        Returns:
+            The setpoint of each row (K, n), rad: a point between two successive calls' commands;
+            and the weight of the current call's command in it.
+        """
         last_step = self.cycle - phase
         setpoints, weights = observe_setpoints(
             self.motion,
@@ -259,20 +288,19 @@ class LawRows:
         previous = self.sent[matched[0]]
         current = self.sent[matched[1]]
 
-        # The command before does not matter where calls begin on the edge.
+        # Where calls begin with the cycle, the previous command has no weight. It may be NaN.
         if weight == 1.0:
             return setpoints - current
         return setpoints - ((1.0 - weight) * previous + weight * current)
 
     def _slopes(self, x: Array, residuals: Array, unknowns: list[int], matched: Counts) -> Array:
-        """Return the derivatives (K, n, m) of the residuals by m unknowns.
+        """Return the derivatives (K, n, m) of the residuals with respect to m unknowns.
 
         Args:
-            x: X, Y and phase (3,).
+            x: X, s^2, Y, s, and phase, s (3,).
             residuals: Residuals at x (K, n), rad.
             unknowns: Indices of the m elements of x that vary.
-            matched: Indices (2, K) of the commands of the call before, and of the call at the end
-                of each row's cycle.
+            matched: Indices (2, K) of the matched commands; see `LawFit`.
         """
         sizes = [DERIVATIVE_STEP * x[0], DERIVATIVE_STEP * x[1], -DERIVATIVE_STEP * self.cycle]
         steps = np.diag(sizes)
@@ -284,15 +312,18 @@ class LawRows:
             slopes.append(change / steps[i, i])
         return np.stack(slopes, axis=-1)
 
-    def _refine(self, fit: LawFit, with_tuning: bool, fraction: float) -> Array:
-        """Return X = 1 / gain, Y = lookahead and the phase (3,) for the commands of a fit.
+    def _refine(self, fit: LawFit, with_tuning: bool, quantile: float) -> Array:
+        """Fit the law to the matched commands of a fit, by Gauss-Newton steps.
 
-        By Gauss-Newton steps, with Cauchy weights from the residuals before each step.
+        Before each step the rows get Cauchy weights by their residuals.
 
         Args:
-            fit: The fit to begin from.
-            with_tuning: Vary the tuning, too; else the phase alone.
-            fraction: Fraction of the rows that counts.
+            fit: The fit to start from.
+            with_tuning: Whether the tuning may vary, too; otherwise only the phase does.
+            quantile: Quantile of the residuals that scales the weights.
+
+        Returns:
+            X = 1 / gain, s^2, Y = lookahead, s, and the phase, s (3,).
         """
         x = np.array([*fit.tuning, fit.phase])
         unknowns = _free_unknowns(fit, with_tuning)
@@ -305,16 +336,16 @@ class LawRows:
             if known.sum() < MIN_ROWS:
                 break
 
-            # Residuals beyond those of the rows that count hardly matter.
+            # Rows beyond the quantile hardly matter.
             distance = np.linalg.norm(residuals[known], axis=1)
-            scale = max(float(np.quantile(distance, fraction)), LEAST_RESIDUAL)
+            scale = max(float(np.quantile(distance, quantile)), LEAST_RESIDUAL)
             weights = 1.0 / (1.0 + (distance / scale) ** 2)
 
             slopes = self._slopes(x, residuals, unknowns, fit.matched)
             change = np.zeros(3)
             change[unknowns] = -_solve_least_squares(slopes[known], residuals[known], weights)
             x = x + change
-            # Stay within twice the range that servoj accepts.
+            # Stay within half and twice the range that servoj accepts.
             x[0] = np.clip(x[0], 0.5 / GAIN_RANGE[1], 2.0 / GAIN_RANGE[0])
             x[1] = np.clip(x[1], 0.5 * LOOKAHEAD_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
 
@@ -322,14 +353,14 @@ class LawRows:
             phase_settled = abs(change[2]) < CONVERGED * self.cycle
             if tuning_settled and phase_settled:
                 break
-            # Beyond its cycle a phase belongs to other commands, which must be searched for anew.
+            # A phase that leaves the cycle belongs to other commands, which must be matched anew.
             if fit.phase > 0.0 and not 0.0 < x[2] < self.cycle:
                 break
         return x
 
 
 def _free_unknowns(fit: LawFit, with_tuning: bool) -> list[int]:
-    """Return which of X, Y and phase may vary: a phase on the edge stays there."""
+    """Return the indices of X, Y and phase that may vary: a phase of zero stays zero."""
     unknowns = [0, 1] if with_tuning else []
     if fit.phase > 0.0:
         unknowns.append(2)
@@ -337,7 +368,11 @@ def _free_unknowns(fit: LawFit, with_tuning: bool) -> list[int]:
 
 
 def _scale_columns(columns: Array) -> tuple[Array, Array]:
-    """Return columns (K, n, m) of similar size, and by what they were divided (m,)."""
+    """Divide each column (K, n, m) by its length.
+
+    Returns:
+        The divided columns, and the lengths that they were divided by (m,).
+    """
     scale = np.sqrt((columns**2).sum(axis=(0, 1)))
     scale[scale == 0.0] = 1.0
     return columns / scale, scale

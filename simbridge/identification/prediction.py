@@ -10,31 +10,31 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, ServojLaw
 
-# The prediction restarts after a gap of more cycles than this: which commands it hid cannot be
-# known.
+# Largest number of cycles between rows that is no gap. The commands taken within a gap cannot be
+# known, so the prediction restarts after it.
 MAX_GAP_CYCLES = 8
-# It restarts only after a gap longer than this many usual spans.
+# The same limit as a multiple of the usual span between rows; a gap exceeds both.
 MAX_GAP_SPANS = 1.5
-# A row that is explained to this by the recorded commands shows the one before, rad.
+# Largest residual of a row whose call has the recorded previous command, rad.
 MAX_RESIDUAL = 1e-5
-# With more weight than this, the current command hides the one before.
+# Weight of the current command above which a setpoint does not show the previous one.
 MAX_WEIGHT = 0.9
 
 
 def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array, int]:
-    """Predict a recording from its first row.
+    """Predict the joint targets of a recording from its first row and the commands of its calls.
 
     Args:
-        motion: The recording, T rows.
-        calls: Its calls.
+        motion: Recorded joint targets in T rows.
+        calls: The calls of the recording, with the identified servo law.
         commands: Commands (K, n), rad.
 
     Returns:
-        Joint targets predicted minus recorded (T, n), rad; and how often the prediction restarted
-        from a row.
+        Predicted minus recorded joint targets (T, n), rad; and how often the prediction restarted
+        from a recorded row.
 
     Raises:
-        NotIdentified: The law is unstable at this cycle.
+        NotIdentified: The identified law is unstable at the controller's cycle.
     """
     law = _servo_law(motion, calls)
     cycles = motion.cycles
@@ -47,7 +47,7 @@ def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array,
         if not count:
             continue
 
-        # The calls from the first row on, and when the first of them began.
+        # The calls from the first row on: when the first of them began, and the commands of all.
         call = int(calls.call[first])
         since_start = motion.times[first] - motion.times[0]
         begin = calls.law.begin + call * calls.law.duration - since_start
@@ -68,12 +68,12 @@ def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array,
 
 
 def _servo_law(motion: TargetMotion, calls: Calls) -> ServojLaw:
-    """Return the law that a prediction follows.
+    """Return the identified servo law, for simulation.
 
     Raises:
-        NotIdentified: It is unstable at this cycle.
+        NotIdentified: It is unstable at the controller's cycle.
     """
-    # Rounding may exceed what servoj accepts.
+    # By rounding, an identified value may lie just beyond the range that servoj accepts.
     gain = float(np.clip(calls.law.gain, *GAIN_RANGE))
     lookahead = float(np.clip(calls.law.lookahead, *LOOKAHEAD_RANGE))
     try:
@@ -85,17 +85,17 @@ def _servo_law(motion: TargetMotion, calls: Calls) -> ServojLaw:
 
 
 def _starts(motion: TargetMotion) -> Array:
-    """Return the rows from which the prediction starts: the first one, and those after gaps."""
+    """Return the indices of the rows that a prediction starts from: the first, and after gaps."""
     span = np.diff(motion.cycles)
     is_gap = (span > MAX_GAP_CYCLES) & (span > MAX_GAP_SPANS * np.median(span))
     return np.concatenate([[0], np.flatnonzero(is_gap) + 1])
 
 
 def _previous_command(calls: Calls, commands: Array, row: int) -> Array:
-    """Return the command before that of a row's call (n,), rad.
+    """Return the previous command at a row's call (n,), rad.
 
-    The first call of a recording may come from a command that is not in the file: then the line
-    through what the row revealed and this call's command.
+    Before the first row, that command may not be in the file. Then it is extrapolated from the
+    current command through the setpoint that the row reveals.
     """
     call = calls.call[row]
     weight = calls.weight[row]

@@ -1,4 +1,4 @@
-"""The controller's joint targets and its cycle, from the columns of a recording."""
+"""Reads the controller's joint targets and its cycle from the columns of a recording."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Cycles of the controllers, s.
+# Cycle of e-Series controllers, s.
 E_SERIES_CYCLE = 0.002
+# Cycle of CB3 controllers, s.
 CB3_CYCLE = 0.008
-# Rows that are closer than this are not of a CB3, s.
+# Smallest span between successive rows that a CB3 can have, s.
 MIN_CB3_SPAN = 0.0079
-# Rows that show the cycle differ in their span from a CB3's cycle by less than this, s.
+# Largest difference between a span and a CB3's cycle in rows that show the cycle, s.
 MAX_SPAN_DIFFERENCE = 1e-4
-# Their acceleration changes by more than this, rad/s^2, ...
+# Smallest change of acceleration in rows that show the cycle, rad/s^2.
 MIN_JERK = 1e-6
-# ... and by more than this fraction of itself.
+# The same limit as a fraction of the acceleration; the larger one counts.
 MIN_RELATIVE_JERK = 1e-2
-# More rows than this must show the cycle.
+# Number of rows that show the cycle above which they decide it.
 MIN_JERK_ROWS = 10
-# Largest change of velocity, relative, that a CB3's acceleration does not explain.
+# Largest fraction of the change of velocity that a CB3's cycle leaves unexplained.
 MAX_CB3_MISFIT = 1e-4
-# Least change of velocity, relative, that is unexplained where the cycle is not a CB3's.
+# Smallest fraction of the change of velocity that is left unexplained if the cycle is not a CB3's.
 MIN_OTHER_MISFIT = 1e-2
-# Least change of velocity that divides, rad/s.
+# Smallest change of velocity that something is divided by, rad/s.
 LEAST_CHANGE = 1e-12
 
-# Rows in which the arm moves that a motion needs.
+# Smallest number of rows in which the arm moves.
 MIN_MOVING_ROWS = 10
-# Rows up to this many usual spans apart follow one another.
+# Largest span, in units of the usual one, between rows that count as successive.
 MAX_SPAN = 1.5
-# Rows up to this many cycles apart are recorded in every cycle.
+# Largest median span between rows, in cycles, if every cycle was recorded.
 MAX_CYCLE_SPAN = 1.01
-# How far target_qd may be off as the rate of target_q, relative.
+# Largest difference between target_qd and the rate of target_q, relative to that rate.
 MAX_INCONSISTENCY = 0.3
 
 
 def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
-    """Return the controller's joint targets, checked.
+    """Return the joint targets of a recording, after checking that servoj can have made them.
 
     Args:
         samples: The recording.
@@ -58,7 +59,7 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
     if velocity is not None and acceleration is not None:
         motion = TargetMotion(times, q, velocity, acceleration, cycle)
     else:
-        # With a row in every cycle, differences equal what the controller would report.
+        # If every cycle was recorded, differences equal what the controller would have reported.
         if np.median(np.diff(times)) > MAX_CYCLE_SPAN * cycle:
             samples.need("target_qd", "target_qdd")
         motion = _differentiate(times, q, cycle)
@@ -72,13 +73,14 @@ def _find_cycle(
 ) -> float:
     """Return the controller's cycle, s.
 
-    The velocity of a CB3 changes by 8 ms of acceleration a row; other cycles last 2 ms.
+    With a CB3 the velocity changes by 8 ms of acceleration per row; other controllers have a cycle
+    of 2 ms.
 
     Args:
         times: Stamps (T,), s.
-        velocity: target_qd (T, n), rad/s, if it was recorded.
-        acceleration: target_qdd (T, n), rad/s^2, if it was recorded.
-        robot: The arm, if it is known.
+        velocity: target_qd (T, n), rad/s; None if it was not recorded.
+        acceleration: target_qdd (T, n), rad/s^2; None if it was not recorded.
+        robot: The arm; None if it is not known.
     """
     span = np.diff(times)
     if span.min() < MIN_CB3_SPAN:
@@ -106,7 +108,7 @@ def _find_cycle(
 
 
 def _differentiate(times: Array, q: Array, cycle: float) -> TargetMotion:
-    """Return the motion of positions (T, n), rad, without the first two rows, by differences."""
+    """Differentiate joint positions (T, n), rad; the first two rows are lost."""
     span = np.diff(times)[:, None]
     rates = np.diff(q, axis=0) / span
     velocity = np.concatenate([rates[:1], rates])
@@ -116,7 +118,7 @@ def _differentiate(times: Array, q: Array, cycle: float) -> TargetMotion:
 
 
 def _check_motion(motion: TargetMotion) -> None:
-    """Refuse a motion that does not move, or that servoj cannot have made."""
+    """Refuse joint targets that do not move, or that servoj cannot have made."""
     moving = motion.moving
     if moving.sum() < MIN_MOVING_ROWS:
         raise NotIdentified("the arm does not move")

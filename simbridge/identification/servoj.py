@@ -1,11 +1,12 @@
-"""The tuning of servoj from the path of the commands.
+"""Identifies the tuning of servoj from the path of the commands in joint space.
 
 With q' = q - h qd and qd' = qd - h qdd, the state one cycle before, the servo law reads
 
     s = q' + X qdd + Y qd',    X = 1 / gain,  Y = lookahead
 
-in every cycle of length h that was not split by the end of a call. The setpoint s is on the
-straight line between two successive commands, which is linear in X and Y.
+in every cycle of length h that no end of a call splits. The setpoint s lies on the straight line
+between two successive commands. Its distance from that line is linear in X and Y, so X and Y can be
+fitted without knowing when a command was sent.
 """
 
 from __future__ import annotations
@@ -21,39 +22,42 @@ from simbridge.identification.tuning import Tuning, tuning_of_pair
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
 
-# X and Y.
+# X = 1 / gain, s^2, and Y = lookahead, s.
 TuningPair = tuple[float, float]
 
-# Rows in which the arm moves that a fit needs.
+# Smallest number of rows in which the arm moves for a fit.
 MIN_ROWS = 20
-# Rows that the search for a first tuning looks at, and that the fit uses, at most.
+# Largest number of rows that the search for a first tuning uses.
 MAX_SEARCHED_ROWS = 120
+# Largest number of rows that the final fit uses.
 MAX_FITTED_ROWS = 1000
-# Gains, and lookaheads, that the search tries.
+# Number of gains, and of lookaheads, in the grid of tunings that the search starts from.
 TRIED_VALUES = 5
-# How many of the first tunings are improved.
+# Number of tunings of the grid, the best ones, that are improved.
 MAX_STARTS = 12
-# The search ends when a quarter of the rows obey to this, rad.
+# Residual that a quarter of the rows must stay below to end the search, rad.
 ROUNDING = 1e-9
-# Residuals of a fit at most, relative to how far the setpoints lead.
+# Largest median residual, as a fraction of how far the setpoints lead the joint targets.
 MAX_RELATIVE_RESIDUAL = 0.02
 
-# Percentiles of the residuals that scale their weights, one after the other. A low one finds the
-# rows that obey exactly; a minimum in which none do is not the last word.
+# Percentiles of the residuals that scale the weights of the rows, in the order in which they are
+# used: the median leads near the solution, and a low one then singles out the rows that obey the
+# law exactly.
 PERCENTILES = (50.0, 25.0)
-# Rounds of projecting and fitting, and the relative change that ends them.
+# Largest number of rounds of projecting and fitting.
 MAX_ROUNDS = 60
+# Relative change of X and Y below which the rounds end.
 CONVERGED = 1e-7
-# Bounds of X, s^2, and Y, s, in the search: a little more than servoj accepts.
+# Bounds of X, s^2, and Y, s, in the search: a little beyond what servoj accepts.
 X_RANGE = (0.8 / GAIN_RANGE[1], 1.25 / GAIN_RANGE[0])
 Y_RANGE = (0.8 * LOOKAHEAD_RANGE[0], 1.25 * LOOKAHEAD_RANGE[1])
 
 
 class PairStep(NamedTuple):
-    """A step of the fit of X and Y.
+    """The result of a least-squares step for X and Y.
 
     Attributes:
-        pair: X, s^2, and Y, s.
+        pair: X, s^2, and Y, s, after the step.
         deviation: One standard deviation of both (2,).
         residuals: Residual of each row (R,), rad, after the step.
     """
@@ -64,7 +68,7 @@ class PairStep(NamedTuple):
 
 
 class InitialTuning(NamedTuple):
-    """A tuning that the final fit may begin from.
+    """A tuning that the final fit may start from.
 
     Attributes:
         quartile: Lower quartile of the searched rows' residuals, rad.
@@ -78,14 +82,15 @@ class InitialTuning(NamedTuple):
 def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     """Fit the tuning with which the setpoints lie on the path of the commands.
 
-    When they were sent does not matter.
+    The times at which the commands were sent are not needed.
 
     Args:
         motion: The controller's joint targets.
-        commands: Commands (K, n), rad.
+        commands: Commands (K, n), rad, in the order in which they were sent.
 
     Raises:
-        NotIdentified: With the reason.
+        NotIdentified: The arm does not move, its motion does not determine the tuning, or it was
+            not made by servoj with these commands.
     """
     rows = motion[motion.moving]
     if len(rows) < MIN_ROWS:
@@ -95,7 +100,8 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     coarse = CommandPath.of_commands(commands[:: 1 + len(commands) // COARSE_SEGMENTS])
     start = _search_start(rows[spread_rows(len(rows), MAX_SEARCHED_ROWS)], path, coarse)
 
-    # The final fit; the start is kept where the median misleads it.
+    # The final fit by the median, then by the lower quartile. If the median leads away from rows
+    # that obeyed, the quartile starts from the first tuning instead.
     fitted_rows = rows[spread_rows(len(rows), MAX_FITTED_ROWS)]
     pair, fit = _iterate(fitted_rows, path, start.pair, PERCENTILES[0])
     if np.percentile(fit.residuals, 25.0) > start.quartile * 10.0 + ROUNDING:
@@ -109,22 +115,21 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
             f"the setpoints come no closer than {residual:.2g} rad to the path of the commands: "
             "the motion was not made by servoj, or not with these commands"
         )
-    # The first search is not accurate where splits mislead it: what is uncertain is judged after
-    # the timing.
+    # Its deviation is not judged here: split cycles mislead this fit, and `find_calls` refines it.
     return fit
 
 
-def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array, Array]:
-    """Locate each row's setpoint along the commands.
+def locate_setpoints(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array, Array]:
+    """Locate the setpoint of each row along the commands.
 
     Args:
-        motion: T rows.
+        motion: Joint targets in T rows.
         tuning: Tuning of servoj.
         commands: Commands (K, n), rad.
 
     Returns:
-        Where it is along the commands (T,): 3.25 is a quarter of the way from command 3 to command
-        4. And how far from their path it is (T,), rad.
+        The position of each setpoint along the commands (T,), as a fractional index: 3.25 is a
+        quarter of the way from command 3 to command 4. And its distance from their path (T,), rad.
     """
     path = CommandPath.of_commands(commands)
     setpoints = motion.setpoints(tuning.gain, tuning.lookahead)
@@ -134,12 +139,12 @@ def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array,
 
 
 def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) -> InitialTuning:
-    """Return the best tuning that begins from a grid of tunings.
+    """Improve the likeliest tunings of a grid, and return the best one.
 
     Args:
-        rows: A few in which the arm moves.
+        rows: Some rows in which the arm moves.
         path: Path of all commands.
-        coarse: Path of some commands, to sort the grid.
+        coarse: Path of some of the commands, by which the tunings of the grid are sorted.
     """
 
     def median_distance(pair: TuningPair) -> float:
@@ -173,13 +178,16 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
 def _iterate(
     rows: TargetMotion, path: CommandPath, pair: TuningPair, percentile: float
 ) -> tuple[TuningPair, Tuning]:
-    """Project on the nearest segments, fit the components normal to them, and repeat.
+    """Fit X and Y by iterated projection.
+
+    Each round projects the setpoints onto the nearest segments of the path, and fits X and Y to the
+    components normal to them.
 
     Args:
-        rows: To fit.
+        rows: Joint targets of the rows to fit.
         path: Path of the commands.
-        pair: X and Y to begin from.
-        percentile: Percentile of the residuals, which scales their weights.
+        pair: X and Y to start from.
+        percentile: Percentile of the residuals that scales the weights of the rows.
 
     Returns:
         X and Y, and the same as a tuning.
@@ -200,7 +208,7 @@ def _iterate(
 
         before = pair
         pair, deviation, residuals = _improve_pair(x, y, target, start=pair, percentile=percentile)
-        # A step beyond what servoj accepts would not come back.
+        # Stay in the range of the search: steps far beyond what servoj accepts would not return.
         pair = (float(np.clip(pair[0], *X_RANGE)), float(np.clip(pair[1], *Y_RANGE)))
 
         x_settled = abs(pair[0] / before[0] - 1.0) < CONVERGED
@@ -223,15 +231,18 @@ def _normal_component(vectors: Array, direction: Array) -> Array:
 def _improve_pair(
     x: Array, y: Array, target: Array, *, start: TuningPair, percentile: float
 ) -> PairStep:
-    """Make one reweighted least-squares step for X x + Y y = target, with Cauchy weights a row.
+    """Make one least-squares step for X x + Y y = target, with a Cauchy weight for each row.
 
     Args:
         x: Coefficients of X (R, n).
         y: Coefficients of Y (R, n).
-        target: What x X + y Y is to be (R, n).
-        start: X and Y that the weights are from.
-        percentile: Percentile of the residuals that scales the weights: a low one finds the rows
-            that obey exactly.
+        target: Right-hand sides (R, n), rad.
+        start: X and Y whose residuals give the weights.
+        percentile: Percentile of the residuals that scales the weights: a low one singles out the
+            rows that obey exactly.
+
+    Raises:
+        NotIdentified: The motion does not separate X from Y.
     """
     residuals = np.linalg.norm(target - start[0] * x - start[1] * y, axis=1)
     scale = max(float(np.percentile(residuals, percentile)), 1e-15)

@@ -12,42 +12,46 @@ from simbridge.identification.calls import Calls
 from simbridge.identification.data import PredictionResult, ServojResult
 from simbridge.identification.held import fit_to_held_commands
 from simbridge.identification.prediction import predict
-from simbridge.identification.servoj import along, fit_to_path
+from simbridge.identification.servoj import fit_to_path, locate_setpoints
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
 from simbridge.robot.pose import Array
 
-# Error of a prediction from which calls without rows explain it, if the rows themselves obey, rad.
+# RMS error of a prediction up to which it is reported although rows are farther apart than calls,
+# rad.
 MIN_UNSEEN_ERROR = 1e-5
-# It also exceeds this many times what the rows leave.
+# The same limit as a multiple of the tuning's 99th percentile residual; the larger one counts.
 UNSEEN_RATIO = 10.0
-# Rows are farther apart than calls from this ratio on.
+# Ratio of the span between rows to the duration of a call above which there are calls without rows.
 ROWS_APART_RATIO = 1.01
 
-# Moving rows in which servoj is looked for together.
+# Number of successive moving rows that are judged together: did servoj make this stretch?
 STRETCH_ROWS = 25
-# Fraction of them that may be off the path of the commands.
+# Fraction of the rows of such a stretch that may be off the path of the commands.
 MAX_OFF_PATH = 0.2
-# Setpoints farther from the path than this, rad, and than this many times what the tuning leaves,
-# are off it.
+# Distance of a setpoint from the path above which it is off the path, rad.
 MIN_OFF_PATH_DISTANCE = 1e-4
+# The same limit as a multiple of the tuning's median residual; the larger one counts.
 OFF_PATH_RATIO = 50.0
 
-# Tunings that differ by more deviations than this, and by more than this (relative), disagree.
+# Calls that begin this close before the beginning of a cycle, as a fraction of it, begin with it.
+BEGIN_ROUNDING = 1e-6
+# Two tunings agree if they differ by no more than this many standard deviations, ...
 AGREEING_DEVIATIONS = 10.0
+# ... plus this fraction of their values.
 AGREEING_FRACTION = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class CommandFit:
-    """Servoj's tuning and calls, as fitted to a recording and the commands that were sent.
+    """The tuning and the calls of servoj, as fitted to a recording and its commands.
 
     Attributes:
-        motion: The rows in which servoj ran (T).
-        calls: Its calls.
-        tuning: Its tuning.
-        errors: Joint targets predicted minus recorded (T, n), rad.
-        restarts: Number of restarts of the prediction.
+        motion: Joint targets of the T rows in which servoj ran.
+        calls: The calls of servoj in these rows.
+        tuning: The tuning of servoj.
+        errors: Predicted minus recorded joint targets (T, n), rad.
+        restarts: Number of times that the prediction restarted from a row.
     """
 
     motion: TargetMotion
@@ -68,23 +72,26 @@ def identify_servoj(
 
     Args:
         motion: The controller's joint targets.
-        commands: Commands (K, n), rad, where they are known.
-        reasons: Reasons for what was not identified; those found here are added.
-        notes: Sentences about the recording; those found here are added.
+        commands: Commands (K, n), rad; None if they were not recorded.
+        reasons: Reasons for what was not identified, by the key of the result; reasons are added.
+        notes: Sentences about the recording; sentences are added.
+
+    Returns:
+        The results for servoj and for the prediction; None for what was not identified.
     """
     held: Tuning | None = None
     fit: CommandFit | None = None
     failures: list[str] = []
     missing = "it needs the commands (--commands)"
 
-    # Without the commands.
+    # Without the commands: from moments in which a command was held.
     try:
         held = fit_to_held_commands(motion).round_and_check()
     except NotIdentified as reason:
         failures.append(str(reason))
 
-    # With the commands. Split cycles and skipped commands may mislead the path; but it may be all
-    # there is.
+    # With the commands. A tuning from held commands is the better start, since split cycles and
+    # skipped commands mislead the fit to the path. Without one, or if it fails, the path is tried.
     if commands is not None:
         needless = ", which is required if the commands are not recorded"
         failures = [reason.replace(needless, "") for reason in failures]
@@ -110,20 +117,20 @@ def identify_servoj(
 def _fit_commands(
     motion: TargetMotion, commands: Array, *, start: Tuning | None, held: Tuning | None
 ) -> CommandFit:
-    """Fit the calls of servoj, and predict the recording.
+    """Fit the calls of servoj to the commands, and predict the recording.
 
     Args:
         motion: The controller's joint targets.
         commands: Commands (K, n), rad.
-        start: A tuning to begin from; None: from the path of the commands.
-        held: The tuning from held commands, with which the result must agree.
+        start: The tuning to start from; None for the fit to the path of the commands.
+        held: The tuning from held commands, with which the result must agree; None without one.
 
     Raises:
-        NotIdentified: With the reason.
+        NotIdentified: No tuning and timing of calls explain the motion, or the tunings disagree.
     """
     tuning = fit_to_path(motion, commands) if start is None else start
-    index, off_path = along(motion, tuning, commands)
-    rows = _servoj_rows(motion, off_path, tuning)
+    index, path_distance = locate_setpoints(motion, tuning, commands)
+    rows = _servoj_rows(motion, path_distance, tuning)
     servoj_motion = motion[rows]
 
     calls, refined = find_calls(servoj_motion, commands, tuning, index[rows])
@@ -135,42 +142,47 @@ def _fit_commands(
     return CommandFit(servoj_motion, calls, refined, errors, restarts)
 
 
-def _servoj_rows(motion: TargetMotion, off_path: Array, tuning: Tuning) -> slice:
-    """Return the rows in which servoj ran: from the first to the last stretch on the path.
+def _servoj_rows(motion: TargetMotion, path_distance: Array, tuning: Tuning) -> slice:
+    """Return the rows in which servoj ran: from the first stretch on the path to the last one.
+
+    A stretch is a number of successive moving rows, of which nearly all have their setpoint on the
+    path of the commands.
 
     Args:
-        motion: T rows.
-        off_path: How far their setpoints are from the path of the commands (T,), rad.
+        motion: Joint targets in T rows.
+        path_distance: Distance of each row's setpoint from the path of the commands (T,), rad.
         tuning: Tuning of servoj.
 
     Raises:
-        NotIdentified: There is no such stretch.
+        NotIdentified: No stretch is on the path.
     """
     max_distance = OFF_PATH_RATIO * float(np.median(tuning.residuals))
     moving = np.flatnonzero(motion.moving)
-    is_off = off_path[moving] > max(max_distance, MIN_OFF_PATH_DISTANCE)
+    is_off = path_distance[moving] > max(max_distance, MIN_OFF_PATH_DISTANCE)
     if not is_off.any():
         return slice(0, len(motion))
 
-    stretch = min(STRETCH_ROWS, len(moving))
-    off_fraction = np.convolve(is_off, np.ones(stretch) / stretch, mode="valid")
-    good = np.flatnonzero(off_fraction < MAX_OFF_PATH)
-    if not len(good):
+    # The stretches on the path, by the position of their first row among the moving ones.
+    length = min(STRETCH_ROWS, len(moving))
+    off_fraction = np.convolve(is_off, np.ones(length) / length, mode="valid")
+    on_path = np.flatnonzero(off_fraction < MAX_OFF_PATH)
+    if not len(on_path):
         raise NotIdentified("the motion never follows the commands for long")
 
-    begins_on_path = good[0] == 0
-    ends_on_path = good[-1] == len(off_fraction) - 1
-    first = 0 if begins_on_path else moving[good[0]]
-    end = len(motion) if ends_on_path else moving[good[-1] + stretch - 1] + 1
+    # Rows at rest before and after the motion belong to servoj if the motion does.
+    begins_on_path = on_path[0] == 0
+    ends_on_path = on_path[-1] == len(off_fraction) - 1
+    first = 0 if begins_on_path else moving[on_path[0]]
+    end = len(motion) if ends_on_path else moving[on_path[-1] + length - 1] + 1
     return slice(int(first), int(end))
 
 
 def _reconcile(held: Tuning, refined: Tuning) -> Tuning:
-    """Return a tuning, as uncertain as it differs from the one of held commands, beyond their own.
+    """Return the refined tuning, with its difference from the one of held commands as deviation.
 
     Args:
         held: The tuning from held commands.
-        refined: The tuning from the calls.
+        refined: The tuning from the timed calls.
 
     Raises:
         NotIdentified: They differ by more than their uncertainty.
@@ -193,18 +205,20 @@ def _describe_fit(
     reasons: MutableMapping[str, str],
     notes: list[str],
 ) -> tuple[ServojResult, PredictionResult | None]:
-    """Return the results of a fit; see `identify_servoj`."""
+    """Return the results of a fit, and add its reasons and notes; see `identify_servoj`."""
     if len(fit.motion) < len(motion):
         first = fit.motion.times[0] - motion.times[0]
         last = fit.motion.times[-1] - motion.times[0]
         notes.append(f"servoj ran from {first:.2f} to {last:.2f} s; the rest is ignored")
 
+    # The phase is the remainder of the calls' beginning after whole cycles, up to rounding.
     law = fit.calls.law
-    turns = law.begin / motion.cycle
-    phase = max(float(motion.cycle * (turns - np.floor(turns + 1e-6))), 0.0)
-    servoj = _servoj_result(fit.tuning, phase=phase, call=float(law.duration))
+    begin_cycles = law.begin / motion.cycle
+    whole_cycles = np.floor(begin_cycles + BEGIN_ROUNDING)
+    phase = max(float(motion.cycle * (begin_cycles - whole_cycles)), 0.0)
+    servoj = _servoj_result(fit.tuning, phase=phase, duration=float(law.duration))
 
-    # A prediction needs the commands of all calls, also of those between rows.
+    # A prediction needs the commands of all calls, including those between recorded rows.
     size = np.abs(fit.errors)
     rms = float(np.sqrt(np.mean(size**2)))
     span = float(np.median(np.diff(fit.motion.times)))
@@ -227,14 +241,20 @@ def _describe_fit(
 
 
 def _servoj_result(
-    tuning: Tuning, *, phase: float | None = None, call: float | None = None
+    tuning: Tuning, *, phase: float | None = None, duration: float | None = None
 ) -> ServojResult:
-    """Return the result of a tuning, and of the timing of calls, s, where it is known."""
+    """Return the result of a tuning and of the timing of its calls.
+
+    Args:
+        tuning: Tuning of servoj.
+        phase: How long after the beginning of a cycle calls begin, s; None if it is not known.
+        duration: Duration of a call, s; None if it is not known.
+    """
     return {
         "gain": float(tuning.gain),
         "lookahead_s": float(tuning.lookahead),
         "phase_s": phase,
-        "call_s": call,
+        "call_s": duration,
         "uncertainty": {
             "gain": float(tuning.deviation[0]),
             "lookahead_s": float(tuning.deviation[1]),

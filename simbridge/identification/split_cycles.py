@@ -1,8 +1,10 @@
 """Tells from successive rows whether the end of a call split the recorded cycles.
 
-Where every recorded cycle is split alike, single rows fit a wrong tuning exactly. While a command c
-is held, a row's state (q - c, qd) is a 2 x 2 matrix times the state of an earlier row: a product of
-steps of the law. That matrix shows the splits.
+If every recorded cycle is split in the same way, single rows fit a wrong tuning exactly. The way in
+which rows follow one another shows it. While a command c is held, the state (q - c, qd) of a joint
+in a row is a 2 x 2 matrix times its state in an earlier row. This matrix, the transition, is a
+product of one matrix for each step of the servo law in between. It is fitted to the recorded rows
+and compared with that of whole cycles and with those of split ones.
 """
 
 from __future__ import annotations
@@ -18,37 +20,43 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
 from simbridge.robot.pose import Array, Counts
 
-# How many cycles apart related rows are, at most.
+# Largest number of cycles between the two rows of a pair.
 MAX_CYCLES_APART = 20
-# Pairs of rows that a matrix needs.
+# Smallest number of pairs of rows for a transition.
 MIN_PAIRS = 4
-# A joint whose state is smaller than this, relative to the largest one, is at rest.
+# Size of a joint's state below which the joint is at rest, relative to the largest state.
 REST_FRACTION = 1e-3
+# Rounds of reweighting in the fit of a transition.
+ROUNDS = 10
+# Smallest size of a state or of a residual that something is divided by.
+LEAST_SIZE = 1e-15
 
-# What a matrix leaves of the rows, relative, in an exact file, and at most.
+# Relative misfit of a transition below which the recording is exact: only rounding remains.
 EXACT_MISFIT = 1e-9
+# Largest relative misfit of a transition that is used.
 MAX_MISFIT = 5e-3
-# What it leaves, relative, for each rad that the tuning leaves of setpoints (digits), at most,
-# 1/rad.
+# Largest relative misfit per residual of the tuning, 1/rad: both come from the recorded digits.
 MISFIT_PER_RESIDUAL = 2000.0
-# In an exact file matrices are equal up to so many misfits, and rounding.
+# In an exact recording, matrices agree up to this many misfits ...
 EXACT_MISFITS = 1e3
+# ... and this rounding.
 MATRIX_ROUNDING = 1e-11
-# In a rough file the matrix of whole cycles is equal up to so many misfits.
+# In any other recording, the matrix of whole cycles agrees up to this many misfits.
 ROUGH_MISFITS = 0.3
-# By how much the gain may be off without that a split matters, relative.
+# Relative error of the gain up to which splits do no harm.
 HARMLESS_GAIN_ERROR = 2e-3
 
-# Where in a cycle the search for the edge of a call begins: duration of the last step, as a
-# fraction.
+# Durations of the last step of a split cycle that the search starts from, as fractions of a cycle.
 START_FRACTIONS = (0.2, 0.5, 0.8)
-# Steps of Gauss and Newton.
+# Number of Gauss-Newton steps.
 NEWTON_STEPS = 25
-# Step of the derivatives, and largest step of the search, relative to each unknown.
+# Step of the numerical derivatives, relative to each unknown.
 DERIVATIVE_STEP = 1e-6
+# Largest step of the search, relative to each unknown.
 MAX_STEP = 0.2
-# The last step of a split cycle lasts at least, and at most, these fractions of it.
+# Shortest last step of a split cycle, as a fraction of the cycle.
 MIN_STEP_FRACTION = 0.01
+# Longest last step of a split cycle, as a fraction of the cycle.
 MAX_STEP_FRACTION = 0.99
 
 
@@ -56,8 +64,8 @@ class HeldSpan(NamedTuple):
     """Successive rows in which one command was held.
 
     Attributes:
-        rows: Which rows.
-        command: The command (n,), rad.
+        rows: The rows, as a slice of the recording.
+        command: The held command (n,), rad.
     """
 
     rows: slice
@@ -65,11 +73,11 @@ class HeldSpan(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """A linear map from the states of rows to those of later rows.
+    """A linear map from the state of a joint in a row to its state in a later row.
 
     Attributes:
-        matrix: Maps the earlier state to the later one (2, 2).
-        misfit: Median of the relative error of the later states.
+        matrix: The matrix that maps the earlier state to the later one (2, 2).
+        misfit: Median error of the later states, relative to the median size of a state.
     """
 
     matrix: Array
@@ -77,20 +85,22 @@ class Transition(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """True if it explains the rows to rounding."""
+        """True if the matrix explains the rows to rounding."""
         return self.misfit < EXACT_MISFIT
 
     @property
     def tolerance(self) -> float:
-        """Largest difference between this matrix and that of a right explanation."""
-        return EXACT_MISFITS * self.misfit + MATRIX_ROUNDING if self.is_exact else self.misfit
+        """Largest difference (Frobenius norm) between this matrix and the one that explains it."""
+        if self.is_exact:
+            return EXACT_MISFITS * self.misfit + MATRIX_ROUNDING
+        return self.misfit
 
 
 class SplitTuning(NamedTuple):
     """A tuning that explains a transition by split cycles.
 
     Attributes:
-        distance: Distance of its matrix from that of the transition.
+        distance: Difference (Frobenius norm) between its matrix and that of the transition.
         tuning: The tuning.
     """
 
@@ -104,9 +114,9 @@ class Interval:
 
     Attributes:
         cycle: Length of a cycle, s.
-        count: How many.
-        speed_unit: The unit of velocities in states, 1/s: positions and velocities are about equal
-            in it.
+        count: Number of cycles.
+        speed_unit: Unit of the velocities in states, 1/s, with which positions and velocities have
+            about the same size.
     """
 
     cycle: float
@@ -116,13 +126,13 @@ class Interval:
     def matrix(
         self, gain: float, lookahead: float, *, split: Counts | None = None, last_step: float = 0.0
     ) -> Array:
-        """Return the matrix (2, 2) of the interval.
+        """Return the matrix (2, 2) that maps the state before the interval to that after it.
 
         Args:
             gain: Gain of servoj, 1/s^2.
             lookahead: Lookahead of servoj, s.
-            split: Numbers of the cycles that consist of two steps; None for none.
-            last_step: How long the last one of two steps lasts, s.
+            split: Numbers of the cycles that consist of two steps, from 0; None if all are whole.
+            last_step: Duration of the second step of a split cycle, s.
         """
         whole_cycle = self._step(duration=self.cycle, gain=gain, lookahead=lookahead)
         if split is None:
@@ -140,7 +150,7 @@ class Interval:
         return total
 
     def _step(self, *, duration: float, gain: float, lookahead: float) -> Array:
-        """Return the matrix (2, 2) of one step of a duration, s."""
+        """Return the matrix (2, 2) of one step of the servo law, of a duration, s."""
         damping = 1.0 - duration * gain * lookahead
         velocity_row = np.array([-duration * gain / self.speed_unit, damping])
         position_row = np.array([1.0, 0.0]) + duration * self.speed_unit * velocity_row
@@ -150,15 +160,15 @@ class Interval:
 def confirm_tuning(
     motion: TargetMotion, tuning: Tuning, spans: Sequence[HeldSpan]
 ) -> Tuning | None:
-    """Confirm or correct a tuning by how rows follow one another.
+    """Confirm or correct a tuning by the way in which rows follow one another.
 
     Args:
-        motion: The recording.
-        tuning: The tuning, as identified as if cycles were whole.
-        spans: Rows in which commands were held.
+        motion: The recorded joint targets.
+        tuning: The tuning that was identified on the assumption that cycles are whole.
+        spans: Successive rows in which a command was held.
 
     Returns:
-        The tuning; None where the rows do not tell.
+        The confirmed or corrected tuning; None if the rows do not show whether cycles were split.
 
     Raises:
         NotIdentified: Every cycle was split, and the recording is not exact enough to correct that.
@@ -167,7 +177,7 @@ def confirm_tuning(
     residual = float(np.median(tuning.residuals))
     max_misfit = min(max(MISFIT_PER_RESIDUAL * residual, EXACT_MISFIT), MAX_MISFIT)
 
-    # States (R, n, 2) and numbers of cycles (R,) of each span.
+    # The states (R, n, 2) of each span, and the numbers of its rows' cycles (R,).
     states = [
         np.stack([motion.q[span.rows] - span.command, motion.qd[span.rows] / speed_unit], axis=2)
         for span in spans
@@ -193,7 +203,14 @@ def confirm_tuning(
 
 
 class _RowPair(NamedTuple):
-    """Two rows of one span, and where their interval begins in the period of as many cycles."""
+    """Two rows of one span, some cycles apart.
+
+    Attributes:
+        span: Index of the span.
+        earlier: Index of the earlier row in the span.
+        later: Index of the later row in the span.
+        begin: Number of the earlier row's cycle, modulo the number of cycles between the rows.
+    """
 
     span: int
     earlier: int
@@ -202,10 +219,11 @@ class _RowPair(NamedTuple):
 
 
 def _related_rows(cycles: Sequence[Counts], count: int) -> list[_RowPair]:
-    """Return the pairs of rows that are `count` cycles apart, and probably related alike.
+    """Return the pairs of rows that are `count` cycles apart and probably have one transition.
 
-    They are if that is a multiple of a call, and if their intervals begin alike in it: those that
-    begin as most do are returned.
+    The transition repeats with the calls. If `count` cycles are a multiple of a call, all pairs
+    with the same `begin` have the same transition. The pairs with the most frequent `begin` are
+    returned.
     """
     pairs = []
     for span, numbers in enumerate(cycles):
@@ -218,39 +236,47 @@ def _related_rows(cycles: Sequence[Counts], count: int) -> list[_RowPair]:
 
 
 def _fit_transition(earlier: Array, later: Array) -> Transition:
-    """Fit the matrix from earlier states (P, 2) to later ones (P, 2)."""
-    # Joints at rest fit any matrix.
+    """Fit the transition from earlier states to later ones by reweighted least squares.
+
+    Args:
+        earlier: States of single joints in the earlier rows (S, 2).
+        later: States of the same joints in the later rows (S, 2).
+    """
+    # Leave out joints at rest, whose states fit any matrix.
     size = np.linalg.norm(earlier, axis=1)
     moving = size > REST_FRACTION * size.max()
     earlier = earlier[moving]
     later = later[moving]
 
     weights = np.ones(len(earlier))
-    for _ in range(10):
+    for _ in range(ROUNDS):
         root = np.sqrt(weights)[:, None]
         matrix = np.linalg.lstsq(earlier * root, later * root, rcond=None)[0].T
         residuals = np.linalg.norm(later - earlier @ matrix.T, axis=1)
-        weights = cauchy_weights(residuals, max(float(np.median(residuals)), 1e-15))
+        weights = cauchy_weights(residuals, max(float(np.median(residuals)), LEAST_SIZE))
 
-    median_size = max(float(np.median(np.linalg.norm(earlier, axis=1))), 1e-15)
+    median_size = max(float(np.median(np.linalg.norm(earlier, axis=1))), LEAST_SIZE)
     return Transition(matrix, float(np.median(residuals) / median_size))
 
 
 def _explain_transition(
     transition: Transition, tuning: Tuning, interval: Interval
 ) -> Tuning | None:
-    """Return the tuning that explains a transition, by whole cycles or by split ones; None if none.
+    """Return the tuning that explains a transition, by whole cycles or by split ones.
+
+    Returns:
+        The tuning; None if neither explains the transition.
 
     Raises:
-        NotIdentified: Cycles were split, but the file is not exact enough to correct that.
+        NotIdentified: Cycles were split, but the recording is not exact enough to correct that.
     """
-    # Whole cycles.
+    # Try whole cycles.
     matrix = interval.matrix(tuning.gain, tuning.lookahead)
     tolerance = transition.tolerance if transition.is_exact else ROUGH_MISFITS * transition.misfit
     if np.linalg.norm(matrix - transition.matrix) < tolerance:
         return tuning
 
-    # Split cycles.
+    # Try split cycles.
     candidates = [
         candidate
         for candidate in _split_tunings(transition, tuning, interval)
@@ -262,7 +288,8 @@ def _explain_transition(
     if transition.is_exact:
         return best
 
-    # The digits of the file do not show the split well enough to correct what it does.
+    # The digits of the recording do not show the split well enough to correct its effect. A small
+    # effect is added to the deviations.
     if abs(best.gain / tuning.gain - 1.0) < HARMLESS_GAIN_ERROR:
         difference = np.array([best.gain - tuning.gain, best.lookahead - tuning.lookahead])
         return replace(tuning, deviation=np.hypot(tuning.deviation, difference))
@@ -274,7 +301,10 @@ def _explain_transition(
 def _split_tunings(
     transition: Transition, tuning: Tuning, interval: Interval
 ) -> Iterator[SplitTuning]:
-    """Yield tunings with which split cycles give the transition, for all regular ways to split."""
+    """Yield tunings that explain a transition by split cycles.
+
+    All regular patterns of splits are tried: every p-th cycle is split, from cycle f on.
+    """
     count = interval.count
     periods = [period for period in range(1, count + 1) if count % period == 0]
     for period in periods:
@@ -290,17 +320,17 @@ def _split_tunings(
 def _match_split(
     transition: Transition, tuning: Tuning, interval: Interval, *, split: Counts, start: float
 ) -> SplitTuning | None:
-    """Match the matrix of split cycles to a transition, by Gauss and Newton.
+    """Match the matrix of split cycles to a transition, by Gauss-Newton steps.
 
     Args:
         transition: The transition to match.
-        tuning: The tuning to begin from.
-        interval: Interval of the transition.
+        tuning: The tuning to start from.
+        interval: The cycles of the transition.
         split: Numbers of the cycles that are split.
-        start: Duration of the last step of a split cycle to begin from, s.
+        start: Duration of the last step of a split cycle to start from, s.
 
     Returns:
-        None where the search leaves what is possible.
+        The matched tuning; None if the search leaves the range in which a cycle can be split.
     """
     cycle = interval.cycle
     scales = np.array([tuning.gain, tuning.lookahead, cycle])

@@ -1,4 +1,4 @@
-"""The controller's joint targets, as a recording shows them."""
+"""The controller's joint targets in a recording, and the setpoints that they reveal."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from simbridge.robot.pose import Array, Counts, Flags
 from simbridge.servo.law import JointMotion
 from simbridge.servo.observation import observe_setpoints
 
-# Below this speed of its fastest joint a row says nothing about the law, rad/s.
+# Speed of the fastest joint below which a row shows nothing of the servo law, rad/s.
 MIN_SPEED = 1e-4
 
 
 class NotIdentified(Exception):
-    """The recording cannot show a quantity; the message is the reason, without a full stop."""
+    """A recording does not show a quantity; the message is the reason, without a full stop."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetMotion:
-    """The controller's joint targets, one row a sample.
+    """The controller's joint targets, one row per sample.
 
     Attributes:
         times: Stamps (T,), s, strictly increasing.
@@ -48,37 +48,39 @@ class TargetMotion:
 
     @property
     def qd_before(self) -> Array:
-        """Velocities one cycle before each row (T, n), rad/s."""
+        """Velocities (T, n) one cycle before each row, rad/s."""
         return self.qd - self.cycle * self.qdd
 
     @property
     def q_before(self) -> Array:
-        """Positions one cycle before each row (T, n), rad."""
+        """Positions (T, n) one cycle before each row, rad."""
         return self.q - self.cycle * self.qd
 
     @property
     def cycles(self) -> Counts:
-        """The cycle of each row (T,), counted from the first."""
+        """Number of each row's cycle (T,), counted from that of the first row."""
         return np.round((self.times - self.times[0]) / self.cycle).astype(np.int64)
 
     @property
     def moving(self) -> Flags:
-        """Rows (T,) in which some joint moves."""
+        """Flags (T,) that are true for rows in which some joint moves."""
         return np.abs(self.qd).max(axis=1) > MIN_SPEED
 
     def digits(self, x: Any, y: Any) -> Any:
-        """Return how finely the digits of a recording show setpoints, rad.
+        """Return the resolution of the setpoints that these rows reveal, by their digits, rad.
 
         Args:
-            x: X = 1 / gain, s^2: a number or an array.
-            y: Y = lookahead, s: the same.
+            x: X = 1 / gain, s^2, a number or an array.
+            y: Y = lookahead, s, of the same shape.
         """
         return resolution(self.q) + x * resolution(self.qdd) + y * resolution(self.qd)
 
     def setpoints(self, gain: float, lookahead: float) -> Array:
-        """Return the setpoints (T, n), rad, that the law must have followed.
+        """Return the setpoints (T, n), rad, that rows reveal if no call ended inside a cycle.
 
-        They are wrong where a call ended inside of the cycle.
+        Args:
+            gain: Gain of servoj's law, 1/s^2.
+            lookahead: Lookahead of servoj, s.
         """
         targets = JointMotion(self.q, self.qd, self.qdd)
         whole_cycles = np.full(len(self), self.cycle)

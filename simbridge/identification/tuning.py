@@ -1,4 +1,4 @@
-"""The tuning of servoj, as identified: gain and lookahead with their deviations."""
+"""The identified tuning of servoj: gain and lookahead with their standard deviations."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from simbridge.identification.target_motion import NotIdentified
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
 
-# The largest standard deviation of gain and lookahead that is accepted, relative.
+# Largest relative standard deviation of gain and lookahead that is reported.
 MAX_DEVIATION = 0.02
-# Nothing is known better than what the controller holds in single precision, relative.
+# Smallest relative standard deviation: the controller keeps numbers in single precision.
 SINGLE_PRECISION = 6e-8
-# How far below, and above, the range that servoj accepts a tuning may be: factors.
+# Smallest value that is tolerated, as a multiple of the least one that servoj accepts.
 LOWER_TOLERANCE = 0.95
+# Largest value that is tolerated, as a multiple of the largest one that servoj accepts.
 UPPER_TOLERANCE = 1.05
-# A value that exceeds its range by this many deviations, or by rounding (relative), is on its edge.
+# A value beyond its range is taken to be on its edge if it exceeds that by less than this many
+# standard deviations, ...
 EDGE_DEVIATIONS = 5.0
+# ... or by less than this, relative.
 EDGE_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """Gain and lookahead of servoj, as identified.
+    """The identified gain and lookahead of servoj.
 
     Attributes:
         gain: Gain of servoj's law, 1/s^2.
         lookahead: Lookahead of servoj, s.
-        deviation: One standard deviation of both (2,).
+        deviation: One standard deviation of gain, 1/s^2, and lookahead, s (2,).
         residuals: Residuals of the fitted rows (R,), rad: the Euclidean distance over all joints.
     """
 
@@ -39,7 +42,7 @@ class Tuning:
     residuals: Array
 
     def round_and_check(self) -> Tuning:
-        """Return the same tuning, rounded as somebody may have set it.
+        """Return the tuning rounded to values that can have been set, if it is certain enough.
 
         Raises:
             NotIdentified: servoj does not accept the tuning, or it is too uncertain.
@@ -57,8 +60,8 @@ class Tuning:
                 f"{100 * MAX_DEVIATION:.0f} % is required"
             )
 
-        # The controller keeps a lookahead in single precision: take the shortest decimal number
-        # that it stands for.
+        # The controller keeps the lookahead in single precision. Take the shortest decimal number
+        # with the same single-precision value.
         shortest_lookahead = float(str(np.float32(self.lookahead)))
         least_deviation = SINGLE_PRECISION * np.array([self.gain, self.lookahead])
         return replace(
@@ -70,7 +73,7 @@ class Tuning:
 
     @staticmethod
     def _check_range(name: str, value: float, accepted: tuple[float, float]) -> None:
-        """Refuse what servoj does not accept, within a tolerance."""
+        """Refuse a value that servoj does not accept, within a tolerance."""
         low, high = accepted
         if not LOWER_TOLERANCE * low <= value <= UPPER_TOLERANCE * high:
             raise NotIdentified(
@@ -84,7 +87,7 @@ def tuning_of_pair(pair: tuple[float, float], deviation: Array, residuals: Array
 
     Args:
         pair: X, s^2, and Y, s.
-        deviation: One standard deviation of both (2,).
+        deviation: One standard deviation of X, s^2, and Y, s (2,).
         residuals: Residuals of the fitted rows (R,), rad: the Euclidean distance over all joints.
     """
     x, y = pair
@@ -93,7 +96,7 @@ def tuning_of_pair(pair: tuple[float, float], deviation: Array, residuals: Array
 
 
 def _move_to_edge(value: float, accepted: tuple[float, float], deviation: float) -> float:
-    """Return the range's edge for a value beyond it by its uncertainty, or by rounding."""
+    """Return a value, or the edge of its range if it exceeds that by uncertainty or rounding."""
     low, high = accepted
     nearest = min(max(value, low), high)
     tolerance = max(EDGE_DEVIATIONS * deviation, EDGE_ROUNDING * value)

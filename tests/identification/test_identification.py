@@ -15,7 +15,7 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import UnusableSamples
-from simbridge.identification.data import Samples, of_recording
+from simbridge.identification.data import Samples, read_recording_samples
 from simbridge.identification.identification import identify
 from simbridge.identification.joint_lag import fit_joint_servo
 from simbridge.identification.kinematics import fit_kinematics
@@ -134,7 +134,7 @@ def test_kinematics_nominal_given_and_estimated():
     assert estimated.source == "estimated"
     assert estimated.residual < 2e-6
 
-    with_given_tool = fit_kinematics(calibrated, q, poses, given=True)
+    with_given_tool = fit_kinematics(calibrated, q, poses, is_calibrated=True)
 
     assert (with_given_tool.source, with_given_tool.residual) == (
         "given",
@@ -198,7 +198,7 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
 @pytest.mark.slow
 def test_a_short_motion_shows_no_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
-    whole = of_recording(RECORDING)
+    whole = read_recording_samples(RECORDING)
     kinematics = identify(whole, robot=arm("ur3e"))["kinematics"]
 
     assert np.abs(np.array(kinematics["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(
@@ -313,7 +313,7 @@ def test_foreign_currents_show_no_friction():
 @pytest.mark.slow
 def test_the_uncertainty_of_friction_covers_parts():
     """Real friction is not exactly these two terms."""
-    whole = of_recording(RECORDING)
+    whole = read_recording_samples(RECORDING)
     halves = np.array_split(np.arange(len(whole.times)), 2)
     results = [
         identify(
@@ -364,7 +364,7 @@ def test_a_wrong_robot_is_named():
 
 def test_a_real_ur3e_shows_no_servoj():
     """The declared payload of this recording is 1.07 kg."""
-    result = identify(of_recording(RECORDING), robot=None, others=arms())
+    result = identify(read_recording_samples(RECORDING), robot=None, others=arms())
 
     assert result["robot"] == "ur3e"
     assert result["payload_kg"]["value"] == pytest.approx(1.07, abs=0.03)
@@ -501,7 +501,8 @@ def test_a_real_tuning_is_within_two_deviations():
 
     for sent in (commands, None):
         result = identify(
-            replace(of_recording(folder / "replay_begin.csv.gz"), commands=sent), robot=arm("ur5e")
+            replace(read_recording_samples(folder / "replay_begin.csv.gz"), commands=sent),
+            robot=arm("ur5e"),
         )["servoj"]
         assert abs(result["gain"] - 300.0) < 2.0 * result["uncertainty"]["gain"] < 1e-3
         assert abs(result["lookahead_s"] - 0.1) < 2.0 * result["uncertainty"]["lookahead_s"] < 1e-7

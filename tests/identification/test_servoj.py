@@ -12,7 +12,7 @@ from simbridge.identification.call_timing import find_calls
 from simbridge.identification.calls import Calls
 from simbridge.identification.held import fit_to_held_commands
 from simbridge.identification.prediction import predict
-from simbridge.identification.servoj import along, fit_to_path
+from simbridge.identification.servoj import fit_to_path, locate_setpoints
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
 from tests.identification.controller import Sender, recorded, wandering
@@ -53,7 +53,7 @@ def made(name: str) -> tuple[TargetMotion, np.ndarray, tuple[float, ...]]:
 
 
 def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[Calls, Tuning]:
-    return find_calls(motion, commands, tuning, along(motion, tuning, commands)[0])
+    return find_calls(motion, commands, tuning, locate_setpoints(motion, tuning, commands)[0])
 
 
 @pytest.mark.slow
