@@ -1,4 +1,4 @@
-"""The directory of compiled programs, and modules whose text is kept there."""
+"""The cache directory of compiled programs, and the modules whose text is kept there."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-# Any fixed time: numba recompiles when a file is newer, and several processes may write the same.
+# Modification time of every kept file, s since 1970. It is fixed, since several processes may write
+# the same file, and numba recompiles a file with another time.
 MODIFICATION_TIME_S = 1_000_000_000
-# How much of a hash stands in a file's name.
+# Number of digits of a hash in the name of a file.
 HASH_DIGITS = 24
 # How long a process waits for another that compiles the same, s. Longer than any kernel takes, but
 # the other may be stopped.
@@ -28,16 +29,16 @@ WAIT_STEP_S = 0.05
 
 
 def cache_directory() -> Path:
-    """Return where kernels are kept.
+    """Return the directory in which kernels are kept.
 
-    That is $SIMBRIDGE_CACHE, else simbridge/kernels in $XDG_CACHE_HOME or in ~/.cache.
+    It is $SIMBRIDGE_CACHE, or else simbridge/kernels in $XDG_CACHE_HOME or in ~/.cache.
     """
     directory = os.environ.get("SIMBRIDGE_CACHE")
     if directory:
         return Path(directory).expanduser()
 
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # A relative path is to be ignored (XDG base directory specification).
+    # The XDG base directory specification says that a relative path must be ignored.
     if not base.is_absolute():
         base = Path.home() / ".cache"
     return base / "simbridge" / "kernels"
@@ -45,7 +46,11 @@ def cache_directory() -> Path:
 
 @lru_cache(maxsize=256)
 def load_module(text: str) -> ModuleType:
-    """Return the module of a text, under a name that numba finds again in the next process."""
+    """Return the module with a text as source.
+
+    Its name is made of the hash of the text and of the versions of numba, llvmlite, numpy and
+    Python, so that numba finds its machine code again in the next process.
+    """
     libraries = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     content = "\0".join([text, platform.python_version(), *libraries]).encode()
     digest = hashlib.sha256(content).hexdigest()[:HASH_DIGITS]
@@ -97,7 +102,10 @@ def _wait_for(lock: int) -> None:
 
 
 def _keep_text(name: str, text: str) -> Path:
-    """Return the file with a text: in the cache directory, else in a temporary one."""
+    """Keep a text in a file, and return the file.
+
+    It is in the cache directory, or else in a temporary directory of this process.
+    """
     directory = cache_directory()
     try:
         return _write(directory / name, text)
@@ -107,14 +115,14 @@ def _keep_text(name: str, text: str) -> Path:
     try:
         return _write(Path(_temporary_directory().name, name), text)
     except OSError:
-        # Compiled all the same, without a file.
+        # Without any file, the text is still compiled, under this name.
         return Path(name)
 
 
 def _write(path: Path, text: str) -> Path:
-    """Write a file as a whole, unless it is there.
+    """Write a file as a whole, unless it has this text already.
 
-    Processes that do so at the same time do not disturb each other.
+    Processes may write the same file at the same time.
     """
     try:
         if path.read_text("utf-8") == text:
@@ -137,7 +145,7 @@ def _write(path: Path, text: str) -> Path:
 
 @lru_cache(maxsize=1)
 def warn_not_kept(directory: Path, reason: str) -> None:
-    """Warn that nothing is kept in a directory, once per process."""
+    """Warn once per process that kernels cannot be kept in a directory."""
     warnings.warn(
         f"{directory} cannot be written ({reason}), so compiled kernels are lost when this "
         "process ends. Set SIMBRIDGE_CACHE to another directory.",
@@ -147,5 +155,5 @@ def warn_not_kept(directory: Path, reason: str) -> None:
 
 @lru_cache(maxsize=1)
 def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
-    """Return a directory that is kept until the process ends."""
+    """Return a temporary directory, the same every time, which is removed when the process ends."""
     return tempfile.TemporaryDirectory(prefix="simbridge-kernels-", ignore_cleanup_errors=True)

@@ -25,18 +25,18 @@ from simbridge.kernels.records import with_attributes
 from simbridge.kernels.sharing import share_functions
 
 PYTHON_SWITCH = "SIMBRIDGE_PYTHON_KERNELS"
-"""The environment variable with which kernels run as plain Python."""
+"""Name of the environment variable that makes kernels run as plain Python."""
 
 
 class Kernel:
-    """A function of a program, compiled (or loaded from the cache) at its first call.
+    """A function of a program, which is compiled, or loaded from the cache, at its first call.
 
-    Every call takes arguments of the same types: numbers, contiguous arrays, and tuples of them.
+    All calls must have arguments of the same types: numbers, contiguous arrays, and tuples of them.
 
     Args:
-        program: See `program_of`.
-        name: The function.
-        purpose: What it is part of, for the notice about compiling.
+        program: The program that contains the function; see `program_of`.
+        name: Name of the function.
+        purpose: What the function is part of, for the notice about compiling.
     """
 
     def __init__(self, program: KernelProgram, name: str, purpose: str) -> None:
@@ -54,33 +54,33 @@ class Kernel:
         return self._function(*arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Machine code is not copied: whoever unpickles a solver loads it again.
+        # Machine code is not pickled: a process that unpickles a kernel loads it from the cache.
         return kernel, (self.program, self.name, self._purpose)
 
 
 @lru_cache(maxsize=256)
 def kernel(program: KernelProgram, name: str, purpose: str) -> Kernel:
-    """Return the kernel of these arguments, the same one every time."""
+    """Return the kernel with these arguments, the same object every time."""
     return Kernel(program, name, purpose)
 
 
 @lru_cache(maxsize=64)
 def kernel_of(function: Callable[..., Any], purpose: str) -> Kernel:
-    """Return the kernel of a plain function."""
+    """Return the kernel of a plain function, for which all that it uses is compiled, too."""
     return kernel(program_of(function), function.__name__, purpose)
 
 
 def runs_python() -> bool:
-    """Return whether kernels are to run as plain Python."""
+    """Return whether kernels run as plain Python, by the environment."""
     return os.environ.get(PYTHON_SWITCH, "") not in ("", "0")
 
 
 def python_function(program: KernelProgram, name: str) -> Callable[..., Any]:
     """Return a function of a program as plain Python, in which a debugger stops.
 
-    Its module is that of the program, without numba. The code of each plain function is the
-    original one, with the original file and lines; generated functions are those of the file in the
-    cache directory.
+    The function is that of the program's module, without numba. Plain functions have their original
+    code, so that a debugger shows their original file and lines; generated functions are shown in
+    the module's file in the cache directory.
     """
     module = load_module(program.python_text)
     for function_name, original in program.functions.items():
@@ -89,7 +89,7 @@ def python_function(program: KernelProgram, name: str) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         values = [with_attributes(item) if _are_records(item) else item for item in arguments]
-        # As compiled code: a division by zero gives infinity.
+        # A division by zero gives infinity, as in compiled code.
         with np.errstate(all="ignore"):
             return function(*values)
 
@@ -103,7 +103,13 @@ def _are_records(value: Any) -> bool:
 def _compile(
     program: KernelProgram, name: str, purpose: str, arguments: tuple[Any, ...]
 ) -> Callable[..., Any]:
-    """Return a function of a program, compiled for arguments of these types.
+    """Return a function of a program, compiled for the types of some arguments.
+
+    Args:
+        program: The program.
+        name: Name of the function.
+        purpose: What the function is part of, for the notice about compiling.
+        arguments: Arguments of the function.
 
     Raises:
         UncompilableCode: Numba cannot compile it.
@@ -116,7 +122,7 @@ def _compile(
     except numba.errors.NumbaError as error:
         raise UncompilableCode(name, str(error)) from error
     except (OSError, RuntimeError):
-        # Numba has no directory to write to.
+        # Numba has no directory that it can write to.
         _report_compiling(purpose)
         function = getattr(load_module(program.text), name)
         dispatcher = _compile_anew(function, signature, keep=False)
@@ -126,7 +132,11 @@ def _compile(
 
 
 def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose: str) -> Any:
-    """Return the function from the cache, or compiled and kept there as far as that can be done."""
+    """Return a function with machine code from the cache; if there is none, compile it and keep it.
+
+    If the machine code cannot be kept, or if the kept file is damaged, the function is compiled
+    anew.
+    """
     import numba  # noqa: PLC0415 (see `_compile`)
 
     module = load_module(program.text)
@@ -148,12 +158,13 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
     except numba.errors.NumbaError:
         raise
     except Exception:
-        # A damaged file. One that is not damaged raises the same error again.
+        # The kept file is damaged. Any other error is raised again by compiling without the file.
         _report_compiling(purpose)
         for file in directory.glob(machine_code):
             file.unlink(missing_ok=True)
         dispatcher = _compile_anew(function, signature, keep=True)
 
+    # The error of the cache may have come before the function was compiled.
     if not dispatcher.signatures:
         dispatcher = _compile_anew(function, signature, keep=False)
     return dispatcher
@@ -169,5 +180,5 @@ def _compile_anew(function: Callable[..., Any], signature: Any, keep: bool) -> A
 
 @lru_cache(maxsize=64)
 def _report_compiling(purpose: str) -> None:
-    """Report that something is compiled, once per process and purpose."""
+    """Report once per process that functions are being compiled for a purpose."""
     warnings.warn(f"Compiling the {purpose} (first run only, a few seconds) ...", stacklevel=6)

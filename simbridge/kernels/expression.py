@@ -1,9 +1,9 @@
-"""Scalars that remember how they were computed.
+"""Scalars that record how they were computed, from which straight-line Python is generated.
 
-A function of plain floats, called with expressions instead, leaves a trace: a list of operations
-that prints as straight-line Python. Sums and products with 0 and +-1 fold away, and what was
-computed once is not computed again. docs/internals.md follows one expression from the
-mathematics to the machine code.
+If a function of floats is called with expressions instead, its operations are recorded in a trace,
+from which they can be written as lines of Python. Sums and products with 0 and +-1 are simplified,
+and equal operations are recorded once. docs/internals.md follows one expression from the formula to
+the machine code.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Operation(NamedTuple):
     """One operation of a trace.
 
     Attributes:
-        kind: "name" reads a value by its Python text; "call" calls a function, and "item" is one of
-            its results; the others are arithmetic.
-        operands: Indices of the operations whose results it takes.
-        text: The Python text of a name, the name of a function, or the index of an item.
+        kind: "name" for a value that is read by its Python text; "call" for a call of a function,
+            and "item" for one of its results; an arithmetic operator otherwise.
+        operands: Indices of the operations whose results are the operands.
+        text: The Python text of a name, the name of a called function, or the index of an item.
     """
 
     kind: Literal["name", "call", "item", "neg", "+", "-", "*", "/"]
@@ -39,8 +39,8 @@ class Trace:
     """All operations of one function, in an order in which they can be computed.
 
     Attributes:
-        operations: They; equal ones appear once.
-        called: The functions that it calls, by name.
+        operations: The operations; equal ones appear once.
+        called: The functions that the operations call, by name.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -49,18 +49,18 @@ class Trace:
     _indices: dict[Operation, int] = field(default_factory=dict)
 
     def add(self, operation: Operation) -> Expression:
-        """Return the expression of an operation, which is added unless it is there."""
+        """Add an operation unless the trace has an equal one, and return its expression."""
         if operation not in self._indices:
             self._indices[operation] = len(self.operations)
             self.operations.append(operation)
         return Expression(self, self._indices[operation])
 
     def name(self, text: str) -> Expression:
-        """Return the expression of a value that the generated function reads, by Python text."""
+        """Return the expression of a value that generated code reads, by its Python text."""
         return self.add(Operation("name", text=text))
 
     def index(self, value: Scalar) -> int:
-        """Return the index of an operand; a number becomes part of the trace here."""
+        """Return the index of an operand's operation; for a number, one is added to the trace."""
         if isinstance(value, Expression):
             return value.index
         return self.name(repr(float(value))).index
@@ -68,7 +68,12 @@ class Trace:
 
 @dataclass(frozen=True)
 class Expression:
-    """One scalar of a trace."""
+    """The result of one operation of a trace.
+
+    Attributes:
+        trace: The trace.
+        index: Index of the operation.
+    """
 
     trace: Trace
     index: int
@@ -122,10 +127,13 @@ def _is_number(value: Scalar, number: float) -> bool:
 
 
 def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any]]:
-    """Mark a function with branches, which the generated code calls instead of containing it.
+    """Decorate a function with branches: called with expressions, the call itself is recorded.
+
+    The generated code then contains the call, where it contains the operations of other functions.
+    Called with numbers, the function works as usual.
 
     Args:
-        outputs: How many scalars it returns.
+        outputs: Number of scalars that the function returns.
     """
 
     def mark(function: Callable[_Args, Any]) -> Callable[_Args, Any]:
@@ -149,43 +157,49 @@ def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any
 
 
 class Generated(NamedTuple):
-    """A generated function: its text, and the functions that it calls."""
+    """A generated function.
+
+    Attributes:
+        text: The function as Python.
+        calls: The functions that it calls.
+    """
 
     text: str
     calls: tuple[Callable[..., Any], ...]
 
 
 def write_function(signature: str, lines: Iterable[str], trace: Trace) -> Generated:
-    """Return the function with this signature and these lines of Python."""
+    """Return the function with a signature, such as "move(q, out)", and lines of Python as body."""
     body = "\n".join(f"    {line}" for line in lines)
     return Generated(f"def {signature}:\n{body}\n", tuple(trace.called.values()))
 
 
 def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]:
-    """Return lines of Python that compute results, and then assign them.
+    """Return the lines of Python that compute results and then assign them.
 
-    All are computed before the first is assigned: the same array may hold inputs and results.
+    All results are computed before the first one is assigned, since an array may hold both inputs
+    and results.
 
     Args:
         trace: Trace of the function.
-        results: Where each result goes, as Python text, and its expression.
+        results: The target of each assignment as Python text, and the expression of its value.
     """
     targets = [(target, trace.index(value)) for target, value in results]
 
-    # What the results need; operands stand before what is made of them.
+    # Find the operations that the results need. Operands come before the operations that use them.
     needed = {index for _, index in targets}
     for index in reversed(range(len(trace.operations))):
         if index in needed:
             needed.update(trace.operations[index].operands)
 
-    # The text by which later lines refer to an operation.
+    # The text by which later lines refer to the result of each operation.
     references: dict[int, str] = {}
     lines = []
     for index in sorted(needed):
         operation = trace.operations[index]
         value = _python_text(operation, [references[operand] for operand in operation.operands])
-        # Numbers are repeated where they are used; elements of arrays are read once, before any is
-        # written.
+        # Constants and number arguments are repeated wherever they are used. Elements of arrays are
+        # read once, before any is written.
         is_repeated = operation.kind == "name" and not value.endswith("]")
         if is_repeated:
             references[index] = value

@@ -1,7 +1,7 @@
-"""Functions and all that they use, as the text of one module, which numba compiles.
+"""Collects functions and all that they use in the text of one module, which numba compiles.
 
-The text contains everything that is compiled, so that its hash names the machine code: a change of
-the code is another module.
+The text contains everything that is compiled, so that its hash identifies the machine code: changed
+code becomes another module.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 from simbridge.kernels.expression import Generated
 
 Replacement: TypeAlias = "Generated | Callable[..., Any]"
+"""A generated or plain function that takes the place of a function of another name."""
 
-# Numba's options for every function.
+# Options of numba for every function.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-# Functions that only compiled code calls need no entry points for Python and C, whose compilation
-# takes a seventh of the time.
+# Options for functions that only compiled code calls: they need no entry points for Python and C,
+# whose compilation takes a seventh of the time.
 _INNER_OPTIONS = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 _DECORATOR = f"@njit({', '.join(f'{name}={value!r}' for name, value in _INNER_OPTIONS.items())})\n"
@@ -36,42 +37,45 @@ from numba import njit
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """Functions to be compiled together.
+    """Functions that are compiled together.
 
     Attributes:
-        text: The module of them and of all that they use.
-        functions: The plain functions that are copied into it, by the names that they have there.
-            A debugger stops in them where the program runs as Python.
+        text: Text of the module of the functions and of all that they use.
+        functions: The original functions of those whose source was copied into the text, by their
+            names in it. A debugger stops in them if the program runs as Python.
     """
 
     text: str
     functions: Mapping[str, FunctionType] = field(default_factory=dict, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy in another process runs from the text alone: functions of scripts are not pickled.
+        # Only the text is pickled, which is enough to run the program: functions of a user's script
+        # cannot be pickled.
         return KernelProgram, (self.text,)
 
     @property
     def python_text(self) -> str:
-        """The module without numba's decorators."""
+        """Text of the module without numba's decorators."""
         return self.text.replace(_DECORATOR, "")
 
 
 def program_of(
     *functions: Callable[..., Any], replacements: Mapping[str, Replacement] | None = None
 ) -> KernelProgram:
-    """Return the program of plain functions and all that they use.
+    """Return the program of plain functions and of all that they use.
 
-    They may use functions, modules, numbers and named tuples.
+    The functions may use other functions, modules, numbers and named tuples.
 
     Args:
-        functions: Those that are called from Python.
-        replacements: Functions in the place of those of these names.
+        functions: The functions that are called from Python.
+        replacements: Functions to compile in place of the functions with these names, such as
+            those of `stand_ins`.
     """
     replacements = replacements or {}
     parts = ModuleParts(replacements)
     aliases = []
 
+    # Add the replacements, with an alias for those that have another name.
     for name, replacement in replacements.items():
         if isinstance(replacement, Generated):
             parts.add_generated(name, replacement)
@@ -83,7 +87,7 @@ def program_of(
     for function in functions:
         name = function.__name__
         parts.add(name, function)
-        # A kernel is compiled for the arguments of its first call.
+        # Without a decorator: `Kernel` compiles them, for the arguments of their first call.
         parts.texts[name] = parts.texts[name].removeprefix(_DECORATOR)
 
     text = _HEADER + "\n\n".join([*parts.texts.values(), *aliases])
@@ -91,14 +95,15 @@ def program_of(
 
 
 class ModuleParts:
-    """The parts of a module, by the names that they have in it.
+    """The parts of a generated module, by their names in it.
 
     Args:
-        replacements: Names that functions use, but whose functions others replace.
+        replacements: Replacements of functions, by the names of the functions that they replace.
+            Functions with these names are not added when others use them.
 
     Attributes:
-        texts: Each part as Python.
-        functions: The plain functions among them.
+        texts: Text of each part as Python.
+        functions: The original functions of the parts that are plain functions.
     """
 
     def __init__(self, replacements: Mapping[str, Replacement]) -> None:
@@ -107,7 +112,7 @@ class ModuleParts:
         self._replacements = replacements
 
     def add(self, name: str, value: Any) -> None:
-        """Add a value that code uses under a name, and all that it uses in turn."""
+        """Add a value that the module needs under a name, and all that the value itself uses."""
         if name in self.texts:
             return
         if isinstance(value, FunctionType):
@@ -120,14 +125,14 @@ class ModuleParts:
             self.texts[name] = f"{name} = {value!r}\n"
 
     def add_generated(self, name: str, function: Generated) -> None:
-        """Add a generated function, and those that it calls."""
+        """Add a generated function and the functions that it calls."""
         self.texts[name] = _DECORATOR + function.text
         for called in function.calls:
             self.add(called.__name__, called)
 
     def _add_function(self, name: str, function: Any) -> None:
         source = inspect.getsource(function)
-        # Before what it uses, for that may use it in turn.
+        # Add the text before the functions that this one uses: these may use this one in turn.
         self.texts[name] = _DECORATOR + source[source.index("def ") :]
         self.functions[name] = function
         for used_name, value in inspect.getclosurevars(function).globals.items():

@@ -1,6 +1,6 @@
 """Records for compiled code: arrays and numbers under one name, described by a class.
 
-A function of compiled code takes a record as one argument; each of its arrays would be seven.
+Compiled code passes a record as one argument, where each of its arrays would be seven.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-# The type of an element by the type that a class names.
+# The numpy type of an attribute's elements, by the type in its annotation.
 _ELEMENTS: dict[Any, DTypeLike] = {
     float: np.float64,
     int: np.int64,
@@ -20,14 +20,14 @@ _ELEMENTS: dict[Any, DTypeLike] = {
 
 
 def record_type(kind: type, sizes: dict[str, int]) -> np.dtype[Any]:
-    """Return the type of the records that a class describes.
+    """Return the numpy type of the records that a class describes.
 
-    Its attributes are numbers, records, and arrays with their sides, as in
+    The attributes of the class are numbers, other records, or arrays with their sizes, as in
     `jacobian: Annotated[Array, "n", 6]`.
 
     Args:
         kind: The class.
-        sizes: The length of each side that has a name.
+        sizes: The number for each name of a size, such as "n".
     """
     fields: list[Any] = []
     for name, hint in get_type_hints(kind, include_extras=True).items():
@@ -41,27 +41,27 @@ def record_type(kind: type, sizes: dict[str, int]) -> np.dtype[Any]:
 
 
 def allocate_record(kind: type, sizes: dict[str, int]) -> Any:
-    """Return an array (1,) of one record, all zero, for compiled code.
+    """Return an array (1,) with one record, all zero, for compiled code.
 
     Args:
-        kind: The class.
-        sizes: The length of each side that has a name.
+        kind: The class that describes the record.
+        sizes: The number for each name of a size, such as "n".
     """
     return np.zeros(1, record_type(kind, sizes))
 
 
 def copy_records(records: Any) -> Any:
-    """Return a copy of an array of records, byte by byte.
+    """Return a copy of an array of records.
 
-    Field by field it takes ten times longer.
+    It is copied byte by byte, since numpy's copy field by field takes ten times longer.
     """
     return records.view(np.uint8).copy().view(records.dtype)
 
 
 def with_attributes(records: Any) -> Any:
-    """Return an array of records whose fields are attributes in Python, too.
+    """Return a view of an array of records whose fields are attributes in Python.
 
-    It is the same memory. Numba takes some microseconds of each call to recognize its type, so that
-    compiled code is passed the other.
+    Compiled code takes the array itself: numba needs some microseconds per call to recognize the
+    type of the view.
     """
     return records.view(np.recarray)

@@ -1,8 +1,9 @@
-"""All joint positions of a UR arm, or of a planar arm of two links, for one target: closed forms.
+"""Finds all joint positions of a UR arm, or of a planar arm of two links, for a target.
 
-Joint angles are those of the standard table (Hawkins, Analytic inverse kinematics for the
-UR-5/UR-10, 2013). Singular configurations are recorded as bits: WRIST, ELBOW and SHOULDER. Where
-rounding puts an arm out of reach of a pose that it has, see `rounding`.
+The solutions are closed forms (Hawkins, Analytic inverse kinematics for the UR-5/UR-10, 2013).
+Their joint angles are those of the arm's Denavit-Hartenberg table, the "table angles", which differ
+from the robot's by constant offsets. Singularities of a solution are recorded as bits: WRIST, ELBOW
+and SHOULDER. If rounding puts a pose that an arm has attained out of its reach, `rounding` helps.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from simbridge.kernels.compile import Kernel, kernel
 from simbridge.kernels.program import program_of
 from simbridge.robot.pose import Array, Counts, Flags
 
-# Singularities, beside `plane.ELBOW`, as bits.
+# Bit of a singular wrist; the bit of a singular elbow is `plane.ELBOW`.
 WRIST = 1
+# Bit of a singular shoulder: the wrist is on the pan axis.
 SHOULDER = 4
+# Largest number of solutions of an arm.
 MAX_BRANCHES = 8
 
-# Distance out of reach, m, at which a target still counts as reached; and angle beyond a limit,
-# rad, at which a joint is set to the limit.
+# Distance out of reach up to which a target counts as reached, m; and angle beyond a limit up to
+# which a joint is set to the limit, rad.
 SLACK = 1e-11
 # One turn of a joint, rad.
 TURN = 2.0 * math.pi
@@ -38,23 +41,24 @@ TURN = 2.0 * math.pi
 
 @lru_cache(maxsize=2)
 def compiled_search(name: str) -> Kernel:
-    """Return the function `branches` or `follow`, compiled; the same for every arm."""
+    """Return the function `branches` or `follow`, compiled. Every arm uses the same."""
     return kernel(program_of(branches, follow), name, "closed-form solver")
 
 
 class BranchBuffers(NamedTuple):
-    """Arrays of the search for branches.
+    """Arrays of the search for solutions.
 
     Attributes:
-        out: Solutions (8, n), nearest first.
-        notes: The singularities of each (8,).
-        q: The current solution (n,).
-        goal: The target without base and tool (3, 4).
-        bends: Both postures of two links (2, 2).
-        transform: The target: position (3) and rotation matrix (9).
-        turned: The target's rotation without the tool (3, 3).
-        unit: The target, its quaternion of unit length (7,).
-        shift: The goal's position before the base's rotation (3,), m.
+        out: Solutions (8, n), rad, nearest first.
+        notes: Singularities of each solution (8,), as bits.
+        q: Table angles of the current solution (n,), rad.
+        goal: The goal: the target pose of the last joint's frame in the arm's base, as the upper
+            rows of a transform (3, 4).
+        bends: Two joint angles of each posture of the two links (2, 2), rad.
+        transform: The target in base_link: position (3) and rotation matrix (9).
+        turned: Target rotation of the last joint's frame in base_link (3, 3).
+        unit: The target pose with a quaternion of unit length (7,).
+        shift: Goal position from the arm's base, in axes of base_link (3,), m.
     """
 
     out: Array
@@ -69,7 +73,13 @@ class BranchBuffers(NamedTuple):
 
 
 def allocate_buffers(out: Array, notes: Counts) -> BranchBuffers:
-    """Return buffers around the arrays for solutions and their singularities."""
+    """Return buffers for a search.
+
+    Args:
+        out: Array for the solutions (8, n).
+        notes: Array for their singularities (8,).
+    """
+    # In the order of the attributes: compiled code takes no keywords here.
     return BranchBuffers(
         out,
         notes,
@@ -84,25 +94,26 @@ def allocate_buffers(out: Array, notes: Counts) -> BranchBuffers:
 
 
 def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffers) -> int:
-    """Insert a solution among those before it, nearest first, unless it is beyond joint limits.
+    """Insert a solution into the sorted list of solutions, unless it violates joint limits.
 
     Args:
         flags: Singularities of the solution, as bits.
-        joints: Rows (3, n), rad: the table's joint angles less the robot's, and the lower and upper
-            limits of the robot's.
-        near: Joint positions (n,), rad, to which each joint is turned as near as whole turns allow.
-        k: The number of solutions before it, in `buffers.out`.
-        buffers: Buffers, with the solution's table angles in `buffers.q`.
+        joints: Rows (3, n), rad: table angles minus the robot's joint positions, and the lower and
+            upper limits of the robot's joints.
+        near: Joint positions (n,), rad. Each joint is turned by whole turns to be nearest to them,
+            and the solutions are sorted by their distance from them.
+        k: Number of solutions in `buffers.out` so far.
+        buffers: The buffers, with the solution's table angles in `buffers.q`.
 
     Returns:
-        The number of solutions with it.
+        The number of solutions in `buffers.out` afterwards.
     """
     q = buffers.q
     out = buffers.out
     notes = buffers.notes
     n = near.shape[0]
 
-    # Turn each joint into its limits.
+    # Turn each joint by whole turns, near to `near` and within its limits.
     cost = 0.0
     for i in range(n):
         angle = q[i] - joints[0, i]
@@ -118,7 +129,7 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
         q[i] = min(max(angle, low), high)
         cost += (q[i] - near[i]) ** 2
 
-    # Move farther solutions down.
+    # Move the solutions that are farther away down by one row.
     row = k
     while row > 0:
         cost_above = 0.0
@@ -145,20 +156,21 @@ def ur_branches(
     at_boundary: bool,
     buffers: BranchBuffers,
 ) -> int:
-    """Find the solutions of a UR arm for a goal: its last joint's frame, turned by its angle.
+    """Find the solutions of a UR arm for the goal in `buffers.goal`.
 
-    The loops are one function: to pass the buffers on for each flip of the wrist took a quarter of
-    the time of a solution.
+    There are up to eight: the wrist to either side of the pan axis, the wrist flipped or not, and
+    the elbow bent either way. The loops over these are one function, since passing the buffers on
+    for each flip took a quarter of the time of a solution.
 
     Args:
-        lengths: Lengths (4,), m: upper arm a2, forearm a3, d4 (all of the offset along the parallel
-            axes) and d5.
-        joints: Rows (3, n), rad: the table's joint angles less the robot's, and the lower and upper
-            limits of the robot's.
-        near: Joint positions (6,), rad, near to which solutions are turned.
-        slack: Distance by which the target may be out of reach, m.
-        at_boundary: Whether pan and wrist 3 turn within rounding, so that the arm reaches.
-        buffers: Buffers, with the goal.
+        lengths: Lengths of the arm (4,), m: upper arm a2, forearm a3, d4 (the whole offset along
+            the parallel axes) and d5.
+        joints: Rows (3, n), rad: table angles minus the robot's joint positions, and the lower and
+            upper limits of the robot's joints.
+        near: Joint positions (6,), rad, that solutions are to be near to.
+        slack: Distance by which the goal may be out of reach, m.
+        at_boundary: Whether pan and wrist 3 may be turned within rounding to make the arm reach.
+        buffers: The buffers; the solutions are in `buffers.out` afterwards.
 
     Returns:
         The number of solutions.
@@ -174,7 +186,8 @@ def ur_branches(
     py = goal[1, 3]
     pz = goal[2, 3]
 
-    # The wrist's distance from the pan axis is the hypotenuse over d4.
+    # In plan view, d4 and the distance of the wrist ahead of the pan axis are the legs of a right
+    # triangle, and the wrist's distance from the axis is its hypotenuse.
     r = math.sqrt(px * px + py * py)
     if r < abs(d4) - slack:
         return 0
@@ -183,7 +196,8 @@ def ur_branches(
 
     k = 0
     for side in range(2):
-        # Rounding may put a stretched arm out of reach on one of the two coinciding sides.
+        # If both sides coincide, one is enough. Rounding may put a stretched arm out of reach on
+        # one of them, so the other one is tried if the first has no solution.
         if pan_folds and k > 0:
             break
         forward = ahead if side == 0 else -ahead
@@ -197,15 +211,15 @@ def ur_branches(
                 plane, pz, a2, a3, d5, flip, at_boundary, near[5] + joints[0, 5]
             )
 
-            # The axis of wrist 2 lies in the plane whatever the flip, so that it gives the arm's
-            # lean accurately.
+            # The lean is the sum of the angles of shoulder, elbow and wrist 1. It follows from the
+            # axis of wrist 2, (vx, vy), which lies in the plane for either flip.
             s6 = math.sin(wrist_3)
             c6 = math.cos(wrist_3)
             vx = -(s6 * xx + c6 * yx)
             vy = -(s6 * xy + c6 * yy)
             lean = math.atan2(vx, -vy)
 
-            # The two links.
+            # Both postures of upper arm and forearm.
             first = near[1] + joints[0, 1]
             count, flags = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, first, slack, bends)
             flags |= pan_and_wrist_singularities(pan_folds, is_wrist_free)
@@ -218,7 +232,7 @@ def ur_branches(
                 q[5] = wrist_3
                 k = accept(flags, joints, near, k, buffers)
 
-            # The two flips of a singular wrist are one branch.
+            # The two flips of a singular wrist are one solution.
             if is_wrist_free:
                 break
     return k
@@ -231,11 +245,11 @@ def pan_of_flip(
 
     Args:
         lengths: Lengths of a UR arm (4,), m: upper arm a2, forearm a3, d4 and d5.
-        goal: The goal (3, 4).
+        goal: The goal (3, 4); see `BranchBuffers`.
         pan: The exact angle, rad.
-        forward: See `pan_angle`.
+        forward: Distance of the wrist ahead of the pan axis, m; negative on the other side.
         flip: Whether the wrist is flipped (1) or not (0).
-        at_boundary: Whether the pan turns within rounding, so that the arm reaches.
+        at_boundary: Whether the pan may be turned within rounding to make the arm reach.
     """
     if at_boundary:
         return pan_within_rounding(lengths, goal, pan, forward, flip)
@@ -243,21 +257,27 @@ def pan_of_flip(
 
 
 def pan_and_wrist_singularities(pan_folds: bool, is_wrist_free: bool) -> int:
-    """Return SHOULDER where both sides of the pan coincide, and WRIST where the wrist is free."""
+    """Return the bits of the singularities of shoulder and wrist.
+
+    Args:
+        pan_folds: Whether the solutions on both sides of the pan axis coincide.
+        is_wrist_free: Whether wrist 1 and wrist 3 turn about parallel axes.
+    """
     shoulder = SHOULDER if pan_folds else 0
     wrist = WRIST if is_wrist_free else 0
     return shoulder | wrist
 
 
 def pan_angle(px: float, py: float, d4: float, forward: float, near: float) -> float:
-    """Return the angle of the pan, rad.
+    """Return the angle of the pan, the first joint, rad.
 
     Args:
-        px: Position of the wrist along x from the pan axis, m.
-        py: Position of the wrist along y from the pan axis, m.
-        d4: The offset along the parallel axes, m.
-        forward: Distance of the wrist ahead of the pan axis in the arm's plane, m.
-        near: The angle where the wrist, on the axis, leaves it free, rad.
+        px: x position of the wrist from the pan axis, m.
+        py: y position of the wrist from the pan axis, m.
+        d4: Offset of the wrist along the parallel axes, m.
+        forward: Distance of the wrist ahead of the pan axis in the arm's plane, m; negative on the
+            other side.
+        near: The angle to choose if the wrist is on the axis and leaves it free, rad.
     """
     if math.sqrt(px * px + py * py) < FREE:
         return near
@@ -274,17 +294,17 @@ def wrist_angles(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     at_boundary: bool,
     near: float,
 ) -> tuple[float, float, bool]:
-    """Find the angles of wrist 2 and wrist 3, with an angle of the pan, and a flip of the wrist.
+    """Find the angles of wrist 2 and wrist 3 for a goal in the plane of the arm.
 
     Args:
-        plane: The goal in the plane of the arm: see `in_plane`.
+        plane: The goal in the plane of the arm, as `in_plane` returns it for the pan.
         pz: Height of the goal, m.
         a2: Length of the upper arm, m.
         a3: Length of the forearm, m.
         d5: Offset of the wrist, m: see `ClosedFormArm`.
         flip: Whether the wrist is flipped (1) or not (0).
-        at_boundary: Whether wrist 3 turns within rounding, so that the arm reaches.
-        near: The angle of wrist 3 where the wrist leaves it free, rad.
+        at_boundary: Whether wrist 3 may be turned within rounding to make the arm reach.
+        near: The angle of wrist 3 to choose if the wrist is singular and leaves it free, rad.
 
     Returns:
         Both angles, rad, and whether the wrist is singular.
@@ -292,7 +312,7 @@ def wrist_angles(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     xx, xy, xz, yx, yy, yz, zz, wx = plane
     sine = math.sqrt(xz * xz + yz * yz)
 
-    # Where the axes of wrist 1 and wrist 3 are parallel only the sum of two angles matters.
+    # If the axes of wrist 1 and wrist 3 are parallel, only the sum of their angles is determined.
     is_wrist_free = sine < FREE
     if is_wrist_free:
         wrist_2 = 0.0 if zz > 0.0 else math.pi
@@ -301,6 +321,7 @@ def wrist_angles(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         wrist_2 = math.atan2(sine if flip == 0 else -sine, zz)
         wrist_3 = wrist_3_angle(xz, yz, flip)
 
+    # Turn wrist 3 so that the links reach, where that is free or within rounding.
     if is_wrist_free or at_boundary:
         s6 = math.sin(wrist_3)
         c6 = math.cos(wrist_3)
@@ -314,15 +335,15 @@ def wrist_angles(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 def planar_branches(
     lengths: Array, joints: Array, near: Array, slack: float, buffers: BranchBuffers
 ) -> int:
-    """Find the solutions of a planar arm for the position of `buffers.goal`.
+    """Find the solutions of a planar arm for the position of the goal in `buffers.goal`.
 
     Args:
-        lengths: Lengths (3,), m: the two links, and the height of the TCP over the base.
-        joints: Rows (3, n), rad: the table's joint angles less the robot's, and the lower and upper
-            limits of the robot's.
-        near: Joint positions (2,), rad, near to which solutions are turned.
-        slack: Distance by which the target may be out of reach, m.
-        buffers: Buffers, with the goal, the target from the arm's base.
+        lengths: Lengths of the arm (3,), m: the two links, and the height of the TCP over the base.
+        joints: Rows (3, n), rad: table angles minus the robot's joint positions, and the lower and
+            upper limits of the robot's joints.
+        near: Joint positions (2,), rad, that solutions are to be near to.
+        slack: Distance by which the goal may be out of reach, m.
+        buffers: The buffers; the solutions are in `buffers.out` afterwards.
 
     Returns:
         The number of solutions.
@@ -344,15 +365,16 @@ def planar_branches(
 
 
 def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
-    """Write base^-1 target tool^-1 into `buffers.goal`.
+    """Write the goal, base^-1 target tool^-1, into `buffers.goal`.
 
     Args:
-        frames: Poses (2, 4, 4): the arm's base in base_link, and the TCP in the arm's last joint.
-        target: Pose (7,); its quaternion need not be of unit length.
-        buffers: Buffers of the search, whose `goal` is filled in.
+        frames: Transforms (2, 4, 4): the arm's base in base_link, and the TCP in the frame of the
+            arm's last joint.
+        target: The target pose (7,); its quaternion need not be of unit length.
+        buffers: The buffers of the search.
 
     Returns:
-        Whether the target is a pose: finite, and the quaternion not zero.
+        Whether the target is a pose: its elements are finite, and its quaternion is not zero.
     """
     base = frames[0]
     tool = frames[1]
@@ -373,8 +395,8 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         unit[i] = target[i] / math.sqrt(square)
     aim(unit, transform)
 
-    # The target without the tool: its rotation, then its position. The rotation matrix stands from
-    # index 3 of `transform`, row by row.
+    # The target pose of the last joint's frame: its rotation, then its position. The target's
+    # rotation matrix begins at index 3 of `transform`, row by row.
     for i in range(3):
         for j in range(3):
             k = 3 + 3 * i
@@ -389,7 +411,7 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         if not abs(shift[i]) < np.inf:
             return False
 
-    # Express the result in the base.
+    # Express this pose in the arm's base.
     for i in range(3):
         for j in range(3):
             goal[i, j] = (
@@ -408,17 +430,18 @@ def find_branches(
     slack: float,
     buffers: BranchBuffers,
 ) -> int:
-    """Find all solutions for a target, nearest first, within buffers.
+    """Find all solutions for a target, nearest first, and write them to buffers.
 
     Args:
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
-        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        joints: Offsets and limits of the joints (3, n), rad: see `ClosedFormArm`.
         frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
-        target: Pose (7,); its quaternion need not be of unit length.
-        near: Joint positions (n,), rad, from which nearness counts.
-        slack: Distance by which the target may be out of reach, m; infinite for the solutions that
-            point to it.
-        buffers: The solutions are in `buffers.out`, their singularities in `buffers.notes`.
+        target: The target pose (7,); its quaternion need not be of unit length.
+        near: Joint positions (n,), rad, that solutions are to be near to.
+        slack: Distance by which the target may be out of reach, m. With infinite slack the links
+            point to a target out of reach.
+        buffers: The buffers; the solutions are in `buffers.out` afterwards, and their singularities
+            in `buffers.notes`.
 
     Returns:
         The number of solutions; -1 if the target or `near` is not finite, or the quaternion is
@@ -431,7 +454,7 @@ def find_branches(
     if not is_finite:
         return -1
 
-    # Callers read the singularities of the first solution, also where there is none.
+    # Callers read the singularities of the first solution even if there is none.
     buffers.notes[0] = 0
     if n == 2:
         return planar_branches(lengths, joints, near, slack, buffers)
@@ -441,8 +464,8 @@ def find_branches(
     if k > 0 or slack == np.inf:
         return k
 
-    # Rounding may have put the arm out of reach. Of the solutions within rounding only the nearest
-    # counts, which is the first: two of them may be the same one.
+    # Rounding may have put the target out of reach. Of the solutions within rounding only the
+    # nearest one, the first, counts: the others may be the same one, turned within rounding.
     at_boundary = True
     k = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
     return min(1, k)
@@ -462,13 +485,13 @@ def branches(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 
     Args:
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
-        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        joints: Offsets and limits of the joints (3, n), rad: see `ClosedFormArm`.
         frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
-        target: Pose (7,); its quaternion need not be of unit length.
-        near: Joint positions (n,), rad.
+        target: The target pose (7,); its quaternion need not be of unit length.
+        near: Joint positions (n,), rad, that solutions are to be near to.
         slack: Distance by which the target may be out of reach, m.
         out: Result: the solutions (8, n), rad.
-        notes: Result: the singularities of each (8,), as bits.
+        notes: Result: singularities of each solution (8,), as bits.
 
     Returns:
         The number of solutions; -1 if the target or `near` is not finite, or the quaternion is
@@ -487,20 +510,19 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     attained: Flags,
     singularities: Counts,
 ) -> None:
-    """Find for each target the solution nearest to the one before.
+    """Follow targets: find the solution for each one that is nearest to the previous solution.
 
-    Where a target has no solution, the joints go to the nearest solution that points to it, or stay
-    where they are.
+    If a target has no solution, the arm points to it, if it can; otherwise it stays where it is.
 
     Args:
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
-        joints: Offsets and limits (3, n), rad: see `ClosedFormArm`.
+        joints: Offsets and limits of the joints (3, n), rad: see `ClosedFormArm`.
         frames: Base and tool (2, 4, 4): see `ClosedFormArm`.
-        targets: Poses (T, 7).
-        q: Joint positions (n,), rad, before the first, which become the last ones.
-        path: Result: joint positions (T, n), rad.
-        attained: Result: True for each target (T,) that is attained.
-        singularities: Result: the singularities of each joint position (T,), as bits.
+        targets: The target poses (T, 7).
+        q: Joint positions before the first target (n,), rad; they become the last solution.
+        path: Result: joint positions for each target (T, n), rad.
+        attained: Result: whether each target is attained (T,).
+        singularities: Result: singularities of each posture (T,), as bits.
     """
     n = q.shape[0]
     buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))
@@ -508,10 +530,10 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         k = find_branches(lengths, joints, frames, targets[t], q, SLACK, buffers)
         attained[t] = k > 0
         if not attained[t]:
-            # With infinite slack a target out of reach is pointed to.
+            # Point to the target, with infinite slack.
             k = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
 
-        # The nearest solution comes first; without any the arm stays.
+        # The nearest solution comes first. Without any, the arm stays.
         singularities[t] = buffers.notes[0] if k > 0 else 0
         for i in range(n):
             if k > 0:

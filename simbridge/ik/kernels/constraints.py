@@ -1,6 +1,12 @@
 """The constrained step: strict rows hold, and soft rows use the remaining freedom of the joints.
 
-See `simbridge.ik.constrained` for the system that is solved.
+A strict row is a linear equation of the motion: row dq = value. The rows of the task come first,
+with the clamped error as values; a solver may add custom ones. `simbridge.ik.constrained` describes
+the system that is solved.
+
+The values of the strict rows come in two parts, and the motion is the sum of what attains them.
+`iterate.dq` attains the first part, which reduces the error of the task, and may be shortened.
+`iterate.held` attains the second part, which the custom rows demand, and is made in any case.
 """
 
 from __future__ import annotations
@@ -9,15 +15,20 @@ from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.records import Descent
 from simbridge.robot.pose import Array
 
+# The parts of the values in `scratch.strict_values`, by their index: what `iterate.dq` attains, and
+# what `iterate.held` attains.
+ERROR_PART = 0
+HELD_PART = 1
+
 
 def constrained_step(settings: tuple[Array, Array, float, float], descent: Descent) -> None:
-    """Solve the lecture's system: strict rows of the task, and soft rows.
+    """Fill in the motion with the strict rows of the task and soft rows.
 
     Args:
-        settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with
-            A q (for the natural posture b = pull (posture - q), with A = I); the cutoff of
-            dependent rows.
-        descent: State of the descent, whose motion `iterate.dq` is filled in.
+        settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows A dq = b with weights W at
+            q = 0; the factor by which b falls with A q (for the natural posture
+            b = pull (posture - q), with A = I); the cutoff of dependent rows.
+        descent: The descent; its motions `iterate.dq`, `drift` and `held` are filled in.
     """
     hessian, gradient, pull, cutoff = settings
     iterate = descent.iterate
@@ -25,8 +36,8 @@ def constrained_step(settings: tuple[Array, Array, float, float], descent: Desce
     rows = iterate.rows
 
     for k in range(rows):
-        scratch.strict_values[0, k] = iterate.error[k]
-        scratch.strict_values[1, k] = 0.0
+        scratch.strict_values[ERROR_PART, k] = iterate.error[k]
+        scratch.strict_values[HELD_PART, k] = 0.0
     rank = independent_rows(iterate.jacobian, rows, cutoff, descent)
     soft_gradient(hessian, gradient, pull, descent)
     solve_constraints(rows, rank, hessian, scratch.motion, descent)
@@ -35,17 +46,17 @@ def constrained_step(settings: tuple[Array, Array, float, float], descent: Desce
 def strict_rows_step(
     settings: tuple[Array, Array, Array, Array, float, float], descent: Descent
 ) -> None:
-    """Solve the system with custom strict rows, which come first.
+    """Fill in the motion with custom strict rows, which take precedence over those of the task.
 
-    Of the task remains what they leave free, so the arm comes to rest in conflicts. Their motion
-    and what compensates for it at the tool belong together: if they exceed the clamp, both are
-    shortened. Where everything can be satisfied this is the lecture's one system, in which no
-    strict row comes before another.
+    The task is pursued only where the custom rows leave freedom, so that the arm comes to rest if
+    they conflict. Their motion, and the motion that compensates for it at the tool, are both in
+    `iterate.held`, so that a clamp shortens both alike. If all rows can be satisfied, the result is
+    the same as without a precedence.
 
     Args:
-        settings: The custom rows (m, n) and what they are to attain (m,), then those of
+        settings: The custom rows (m, n) and their values (m,), followed by the settings of
             `constrained_step`.
-        descent: State of the descent, whose motion `iterate.dq` is filled in.
+        descent: The descent; its motions `iterate.dq`, `drift` and `held` are filled in.
     """
     strict, values, hessian, gradient, pull, cutoff = settings
     scratch = descent.scratch
@@ -53,7 +64,7 @@ def strict_rows_step(
 
     custom = load_custom_rows(strict, values, cutoff, descent)
     for k in range(rows):
-        free_task_row(k, custom, cutoff, descent)
+        project_task_row(k, custom, cutoff, descent)
 
     rank = independent_rows(scratch.strict, rows + custom, cutoff, descent)
     soft_gradient(hessian, gradient, pull, descent)
@@ -61,82 +72,94 @@ def strict_rows_step(
 
 
 def load_custom_rows(strict: Array, values: Array, cutoff: float, descent: Descent) -> int:
-    """Write the independent custom strict rows behind the rows of the task.
+    """Replace the custom strict rows by orthonormal ones, and append these to the rows of the task.
 
-    The written rows are orthonormal, and stay in `scratch.joints` as well; the values that they are
-    to attain are in `scratch.vector`.
+    The orthonormal rows are in `scratch.joints` afterwards, too, and their values in
+    `scratch.vector`.
 
     Args:
         strict: The custom rows (m, n).
-        values: The values that the rows are to attain (m,).
-        cutoff: Rows count as dependent below this fraction of the largest.
-        descent: State of the descent, whose scratch is filled in.
+        values: Values of the custom rows (m,).
+        cutoff: Rows whose singular value is up to this fraction of the largest count as dependent.
+        descent: The descent; its scratch is filled in.
 
     Returns:
-        The number of independent rows.
+        The number of orthonormal rows: of independent custom rows.
     """
     scratch = descent.scratch
     rows = descent.iterate.rows
     n = descent.iterate.n
     count = strict.shape[0]
 
+    # Orthonormalise the custom rows, and find the values of the orthonormal ones.
     for k in range(count):
-        scratch.strict_values[1, k] = values[k]
+        scratch.strict_values[HELD_PART, k] = values[k]
         for j in range(n):
             scratch.strict[j, k] = strict[k, j]
     independent = independent_rows(scratch.strict, count, cutoff, descent)
     for i in range(independent):
-        scratch.vector[i] = along(i, 1, count, descent)
+        scratch.vector[i] = motion_along(i, HELD_PART, count, descent)
 
+    # Write them after the rows of the task.
     for i in range(independent):
-        scratch.strict_values[0, rows + i] = 0.0
-        scratch.strict_values[1, rows + i] = scratch.vector[i]
+        scratch.strict_values[ERROR_PART, rows + i] = 0.0
+        scratch.strict_values[HELD_PART, rows + i] = scratch.vector[i]
         for j in range(n):
             scratch.strict[j, rows + i] = scratch.joints[i, j]
     return independent
 
 
-def free_task_row(k: int, custom: int, cutoff: float, descent: Descent) -> None:
-    """Take from a row of the task what custom strict rows leave no freedom for.
+def project_task_row(k: int, custom: int, cutoff: float, descent: Descent) -> None:
+    """Project a row of the task onto the null space of the custom strict rows.
 
-    The tool motion of the custom rows is compensated where there is freedom left.
+    What the projection removes is determined by the custom rows. They move the tool along the row
+    by (row . w) v, summed over the orthonormal custom rows w with values v. The held part of the
+    row's value becomes minus this motion, so that the remaining freedom compensates for it.
 
     Args:
-        k: The row.
-        custom: The number of custom rows, as `load_custom_rows` left them.
-        cutoff: A remainder up to this fraction of the row counts as zero.
-        descent: Jacobian and scratch change.
+        k: Index of the row.
+        custom: Number of orthonormal custom rows, as `load_custom_rows` returned it.
+        cutoff: A projection up to this fraction of the row's length counts as zero.
+        descent: The descent; the row of its Jacobian and its scratch are changed.
     """
     scratch = descent.scratch
     jacobian = descent.iterate.jacobian
     n = descent.iterate.n
 
-    scratch.strict_values[0, k] = descent.iterate.error[k]
-    scratch.strict_values[1, k] = 0.0
+    scratch.strict_values[ERROR_PART, k] = descent.iterate.error[k]
+    scratch.strict_values[HELD_PART, k] = 0.0
     square = 0.0
     for j in range(n):
         square += jacobian[j, k] * jacobian[j, k]
 
     for i in range(custom):
-        shared = 0.0
+        component = 0.0
         for j in range(n):
-            shared += jacobian[j, k] * scratch.joints[i, j]
-        scratch.strict_values[1, k] -= shared * scratch.vector[i]
+            component += jacobian[j, k] * scratch.joints[i, j]
+        scratch.strict_values[HELD_PART, k] -= component * scratch.vector[i]
         for j in range(n):
-            jacobian[j, k] -= shared * scratch.joints[i, j]
+            jacobian[j, k] -= component * scratch.joints[i, j]
 
-    # The direction of a remainder that is nearly zero is rounding, and would violate the rows.
-    remaining_square = 0.0
+    # A projection that is nearly zero has a direction of rounding, which would violate the custom
+    # rows: set it to zero.
+    projected_square = 0.0
     for j in range(n):
-        remaining_square += jacobian[j, k] * jacobian[j, k]
-    factor = 1.0 if remaining_square > cutoff * cutoff * square else 0.0
+        projected_square += jacobian[j, k] * jacobian[j, k]
+    factor = 1.0 if projected_square > cutoff * cutoff * square else 0.0
     for j in range(n):
         jacobian[j, k] *= factor
         scratch.strict[j, k] = jacobian[j, k]
 
 
 def soft_gradient(hessian: Array, gradient: Array, pull: float, descent: Descent) -> None:
-    """Write 2 A^T W b of the soft rows at the joint positions into `scratch.motion`."""
+    """Write 2 A^T W b of the soft rows at the current joint positions into `scratch.motion`.
+
+    Args:
+        hessian: 2 A^T W A (n, n).
+        gradient: 2 A^T W b at q = 0 (n,).
+        pull: The factor by which b falls with A q.
+        descent: The descent; its scratch is filled in.
+    """
     q = descent.iterate.q
     soft = descent.scratch.motion
     n = descent.iterate.n
@@ -147,16 +170,17 @@ def soft_gradient(hessian: Array, gradient: Array, pull: float, descent: Descent
 
 
 def independent_rows(jacobian: Array, rows: int, cutoff: float, descent: Descent) -> int:
-    """Decompose J = U S V^T into the scratch; return its numerical rank.
+    """Decompose rows J = U S V^T into the scratch, and return their numerical rank.
 
-    V^T dq = S^-1 U^T e are the independent strict rows. They are equivalent to all rows if none
-    depends on others; otherwise they solve J dq = e in least squares.
+    For J dq = e the independent rows are V^T dq = S^-1 U^T e. They are equivalent to all rows if
+    none depends on others; otherwise their solution is that of J dq = e by least squares. V^T is
+    written to `scratch.joints`, U^T to `scratch.tool` and S to `scratch.singular`.
 
     Args:
         jacobian: J, transposed (n, rows or more).
-        rows: The number of rows.
+        rows: Number of rows.
         cutoff: Rows whose singular value is up to this fraction of the largest count as dependent.
-        descent: State of the descent, whose scratch is filled in.
+        descent: The descent; its scratch is filled in.
     """
     scratch = descent.scratch
     singular = scratch.singular
@@ -172,16 +196,16 @@ def solve_constraints(
 ) -> None:
     """Fill in three motions whose sum satisfies the strict rows with the smallest soft cost.
 
-    `dq` attains one part of what the rows demand and `held` the other, each without any motion in
-    the null space; `drift` reduces the soft cost in the null space.
+    `dq` attains the error part of the values and `held` the held part. `drift` lies in the null
+    space of the strict rows and reduces the soft cost.
 
     Args:
-        rows: The number of strict rows; their e, in two parts, is in `scratch.strict_values`.
-        rank: The number of independent ones, as `independent_rows` left them.
-        hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost
-            in rounding.
+        rows: Number of strict rows; their values are in `scratch.strict_values`.
+        rank: Number of independent rows, as `independent_rows` returned it.
+        hessian: 2 A^T W A (n, n), scaled so that its largest entry is about one and the strict rows
+            are not lost in rounding.
         gradient: 2 A^T W b (n,), on the same scale.
-        descent: The motions and the scratch are filled.
+        descent: The descent; its motions and its scratch are filled in.
     """
     if rank == hessian.shape[0]:
         solve_determined(rows, rank, descent)
@@ -190,12 +214,14 @@ def solve_constraints(
 
 
 def solve_determined(rows: int, rank: int, descent: Descent) -> None:
-    """Fill in the motions that as many strict rows as joints determine alone, without a system.
+    """Fill in the motions if there are as many independent strict rows as joints.
+
+    Then the rows determine the motion alone, and there is no null space to drift in.
 
     Args:
-        rows: The number of strict rows.
-        rank: The number of independent ones, which is the number of joints.
-        descent: The motions and the scratch are filled.
+        rows: Number of strict rows.
+        rank: Number of independent rows, equal to the number of joints.
+        descent: The descent; its motions are filled in.
     """
     iterate = descent.iterate
     joints = descent.scratch.joints
@@ -206,24 +232,27 @@ def solve_determined(rows: int, rank: int, descent: Descent) -> None:
         iterate.drift[j] = 0.0
         iterate.held[j] = 0.0
     for i in range(rank):
-        first_part = along(i, 0, rows, descent)
-        second_part = along(i, 1, rows, descent)
+        error_motion = motion_along(i, ERROR_PART, rows, descent)
+        held_motion = motion_along(i, HELD_PART, rows, descent)
         for j in range(n):
-            iterate.dq[j] += first_part * joints[i, j]
-            iterate.held[j] += second_part * joints[i, j]
+            iterate.dq[j] += error_motion * joints[i, j]
+            iterate.held[j] += held_motion * joints[i, j]
 
 
 def solve_redundant(
     rows: int, rank: int, hessian: Array, gradient: Array, descent: Descent
 ) -> None:
-    """Fill in the motions from one linear system for them and the Lagrange multipliers.
+    """Fill in the motions if there are fewer independent strict rows than joints.
+
+    They are the solutions of one linear system for the joints and the Lagrange multipliers of the
+    rows, with a right-hand side for each motion.
 
     Args:
-        rows: The number of strict rows.
-        rank: The number of independent ones, fewer than the joints.
+        rows: Number of strict rows.
+        rank: Number of independent rows, fewer than the joints.
         hessian: 2 A^T W A (n, n); see `solve_constraints`.
         gradient: 2 A^T W b (n,), on the same scale.
-        descent: The motions and the scratch are filled.
+        descent: The descent; its motions and its scratch are filled in.
     """
     iterate = descent.iterate
     joints = descent.scratch.joints
@@ -233,6 +262,7 @@ def solve_redundant(
     n = hessian.shape[0]
     size = n + rank
 
+    # The matrix [[hessian, V], [V^T, 0]], with the independent rows V^T.
     for a in range(size):
         for b in range(size):
             matrix[a, b] = hessian[a, b] if a < n and b < n else 0.0
@@ -241,9 +271,9 @@ def solve_redundant(
         sides[1, j] = gradient[j]
         sides[2, j] = 0.0
     for i in range(rank):
-        sides[0, n + i] = along(i, 0, rows, descent)
+        sides[0, n + i] = motion_along(i, ERROR_PART, rows, descent)
         sides[1, n + i] = 0.0
-        sides[2, n + i] = along(i, 1, rows, descent)
+        sides[2, n + i] = motion_along(i, HELD_PART, rows, descent)
         for j in range(n):
             matrix[n + i, j] = joints[i, j]
             matrix[j, n + i] = joints[i, j]
@@ -255,8 +285,17 @@ def solve_redundant(
         iterate.held[j] = sides[2, j]
 
 
-def along(i: int, part: int, rows: int, descent: Descent) -> float:
-    """Return the motion, rad, along the i-th singular vector for a part of the strict values."""
+def motion_along(i: int, part: int, rows: int, descent: Descent) -> float:
+    """Return the motion along a singular vector in joint space that attains strict values, rad.
+
+    It is an entry of S^-1 U^T e.
+
+    Args:
+        i: Index of the singular vector.
+        part: Part of the values: ERROR_PART or HELD_PART.
+        rows: Number of strict rows.
+        descent: The descent, with the rows decomposed in its scratch.
+    """
     scratch = descent.scratch
     motion = 0.0
     for k in range(rows):

@@ -1,10 +1,10 @@
 """Small linear algebra for compiled loops: linear solves, singular values, Jacobian products.
 
-Sizes are up to twelve (the rank-revealing solve: any). The functions work in place on the leading
-part of the arrays they are given. Finite input whose squares neither overflow nor underflow gives
-finite output, whatever its rank.
+The functions work in place on the leading part of their arrays. Sizes are up to twelve, except for
+the rank-revealing solve, which takes any size. Finite input whose squares neither overflow nor
+underflow gives finite output, whatever its rank.
 
-Assignments of slices would take longer to compile than these loops.
+Elements are assigned in loops, since slices would take longer to compile.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import math
 
 from simbridge.robot.pose import Array, Counts
 
+# Relative rounding of a number in double precision.
 EPSILON = 2.0**-52
-# Sweeps over all pairs of vectors that are tried at most; some six suffice.
+# Largest number of sweeps over all pairs of vectors; about six suffice.
 MAX_SWEEPS = 30
-# Cosine between two singular vectors that counts as a right angle.
+# Largest cosine between two singular vectors that counts as a right angle.
 RIGHT_ANGLE = 1e-15
-# Squared length that counts as zero, where the largest entry is about one.
+# Largest squared length that counts as zero in a matrix whose largest entry is about one.
 NEGLIGIBLE = 1e-60
-# The smallest exponent of two by which a matrix is scaled.
+# Smallest exponent of two by which a matrix is scaled.
 MIN_EXPONENT = -1000
 
 
@@ -54,13 +55,13 @@ def aim(pose: Array, target: Array) -> None:
 
 
 def copy(values: Array, destination: Array) -> None:
-    """Copy numbers."""
+    """Copy the elements of an array to the beginning of another."""
     for i in range(values.shape[0]):
         destination[i] = values[i]
 
 
 def norm(vector: Array, first: int) -> float:
-    """Return the length of three components of a vector, from the first on."""
+    """Return the length of three successive components of a vector, the first one at `first`."""
     x = vector[first]
     y = vector[first + 1]
     z = vector[first + 2]
@@ -68,7 +69,7 @@ def norm(vector: Array, first: int) -> float:
 
 
 def largest(vector: Array) -> float:
-    """Return the largest magnitude in a vector."""
+    """Return the largest magnitude of a vector's components."""
     magnitude = 0.0
     for i in range(vector.shape[0]):
         magnitude = max(magnitude, abs(vector[i]))
@@ -76,7 +77,7 @@ def largest(vector: Array) -> float:
 
 
 def largest_difference(a: Array, b: Array) -> float:
-    """Return the largest magnitude in the difference of two vectors."""
+    """Return the largest magnitude of the components of a - b."""
     magnitude = 0.0
     for i in range(a.shape[0]):
         magnitude = max(magnitude, abs(a[i] - b[i]))
@@ -84,20 +85,20 @@ def largest_difference(a: Array, b: Array) -> float:
 
 
 def solve_positive_definite(a: Array, b: Array, n: int) -> None:
-    """Solve a x = b for a symmetric, positive semidefinite matrix, as L D L^T.
+    """Solve a x = b for a symmetric, positive semidefinite matrix, by the factorisation L D L^T.
 
-    Where a is singular to rounding the dependent unknowns are zero, which still solves the system
-    if b is in the range of a.
+    If a is singular to rounding, unknowns that are not determined become zero. That still solves
+    the system if b is in the range of a.
 
-    All is one function: apart, factorisation and substitution took a fifth longer.
+    Factorisation and substitution are one function, since two took a fifth longer.
 
     Args:
-        a: The lower triangle of the matrix (n, n), which becomes L and, on the diagonal, 1/D. The
-            upper one is not read.
+        a: The lower triangle of the matrix (n, n); it becomes L and, on the diagonal, 1/D. The
+            upper triangle is not read.
         b: The right-hand side (n,), which becomes x.
-        n: The size.
+        n: The number of unknowns.
     """
-    # Factorise, column by column. 1/D is zero where a row depends on those before.
+    # Factorise, column by column. 1/D is zero if a row depends on the rows above it.
     for j in range(n):
         diagonal = a[j, j]
         d = diagonal
@@ -115,7 +116,7 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
                 value -= a[i, k] * a[j, k]
             a[i, j] = value
 
-    # Substitute: L^-1, D^-1, L^-T.
+    # Multiply b by L^-1, then by D^-1, then by L^-T.
     for i in range(1, n):
         value = b[i]
         for k in range(i):
@@ -131,7 +132,7 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
 
 
 def invert_or_zero(value: float, rounding: float) -> float:
-    """Return 1/value; 0 where the value is no larger than its rounding."""
+    """Return 1/value, or 0 if the value is no larger than its rounding."""
     return 1.0 / value if value > rounding else 0.0
 
 
@@ -139,29 +140,29 @@ def invert_or_zero(value: float, rounding: float) -> float:
 def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
     """Solve a x = b for any matrix, by Gaussian elimination with complete pivoting.
 
-    Where a is singular to rounding the free unknowns are zero and the equations without a pivot are
-    left out, which still solves the system if b is in the range of a.
+    If a is singular to rounding, unknowns that are not determined become zero, and equations
+    without a pivot are left out. That still solves the system if b is in the range of a.
 
-    The elimination is one function: its steps in functions of their own took a tenth longer.
+    The elimination is one function, since its steps as functions took a tenth longer.
 
     Args:
         a: The matrix (n, n), which is overwritten.
         sides: Right-hand sides b (k, n), which become solutions x.
-        n: The size.
+        n: The number of unknowns.
         order: Scratch (n,).
 
     Returns:
-        The numerical rank: the number of pivots above n roundings of the largest.
+        The numerical rank: the number of pivots larger than n EPSILON times the largest pivot.
     """
     count = sides.shape[0]
-    # The unknown that stands in each column.
+    # `order` holds the index of the unknown that belongs to each column.
     for i in range(n):
         order[i] = i
 
     first_pivot = 0.0
     rank = n
     for step in range(n):
-        # The pivot: the largest entry that is left.
+        # Choose the largest remaining entry as the pivot.
         pivot = 0.0
         row = step
         column = step
@@ -177,7 +178,7 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
             rank = step
             break
 
-        # Bring it to the diagonal: swap two equations, then two unknowns.
+        # Bring the pivot to the diagonal: swap two equations, then two unknowns.
         if row != step:
             for k in range(count):
                 sides[k, row], sides[k, step] = sides[k, step], sides[k, row]
@@ -188,8 +189,8 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
             for i in range(n):
                 a[i, column], a[i, step] = a[i, step], a[i, column]
 
-        # Take a multiple of its equation from those below, so that its unknown vanishes there. The
-        # entries that vanish are not written.
+        # Subtract multiples of the pivot's equation from the equations below, so that its unknown
+        # vanishes there. The entries that vanish are not read again, so they are not written.
         inverse = 1.0 / a[step, step]
         for i in range(step + 1, n):
             factor = a[i, step] * inverse
@@ -204,7 +205,14 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
 
 
 def substitute_back(a: Array, sides: Array, rank: int, n: int) -> None:
-    """Solve a triangular system from its last equation up; unknowns from the rank on are zero."""
+    """Solve a triangular system, from its last equation up.
+
+    Args:
+        a: The upper triangle of the matrix (n, n).
+        sides: Right-hand sides (k, n), which become solutions.
+        rank: Number of equations that are solved; the unknowns beyond it become zero.
+        n: The number of unknowns.
+    """
     for k in range(sides.shape[0]):
         for i in range(rank - 1, -1, -1):
             value = sides[k, i]
@@ -216,7 +224,13 @@ def substitute_back(a: Array, sides: Array, rank: int, n: int) -> None:
 
 
 def restore_order(sides: Array, order: Counts, n: int) -> None:
-    """Bring solutions (k, n) back to the order of the unknowns, cycle by cycle."""
+    """Permute solutions (k, n) back to the original order of the unknowns.
+
+    Args:
+        sides: Solutions (k, n).
+        order: Index of the unknown that each element belongs to (n,); it becomes 0 to n - 1.
+        n: The number of unknowns.
+    """
     for i in range(n):
         while order[i] != i:
             j = order[i]
@@ -226,22 +240,22 @@ def restore_order(sides: Array, order: Counts, n: int) -> None:
 
 
 def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Array) -> int:
-    """Decompose a matrix into singular values and vectors.
+    """Decompose a matrix into singular values and vectors (the thin decomposition).
 
-    a[:p, :q] is the sum over i < k of singular[i] left[i] right[i]^T, k = min(p, q): the thin
-    decomposition. Of the longer side (`right` if p <= q) the vectors of a singular value of zero
-    are zero, not a basis of the remaining space.
+    a[:p, :q] is the sum over i < k of singular[i] left[i] right[i]^T, with k = min(p, q). The
+    longer vectors (`right` if p <= q, else `left`) of a singular value of zero are zero vectors,
+    not a basis of the remaining space.
 
     Args:
         a: The matrix.
-        p: The number of its rows.
-        q: The number of its columns.
+        p: Number of rows of the matrix.
+        q: Number of columns of the matrix.
         left: Result (k, p): a singular vector in each row.
-        singular: Result (k,): singular values, falling, within 1e-14 of the largest.
+        singular: Result (k,): singular values, largest first, accurate to 1e-14 of the largest.
         right: Result (k, q): a singular vector in each row.
 
     Returns:
-        k.
+        k, the number of singular values.
     """
     magnitude = 0.0
     for i in range(p):
@@ -252,7 +266,7 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
     down = math.ldexp(1.0, -exponent)
     up = math.ldexp(1.0, exponent)
 
-    # The longer vectors are made orthogonal, and the shorter ones follow from the identity.
+    # The longer vectors are made orthogonal by rotations; the product of these is the shorter ones.
     if p <= q:
         for i in range(p):
             for j in range(q):
@@ -270,16 +284,16 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
 
 
 def orthogonalise(vectors: Array, rotation: Array, count: int, length: int) -> None:
-    """Rotate row vectors until they are orthogonal, and sorted by falling length.
+    """Rotate row vectors until they are orthogonal, and sorted by decreasing length.
 
-    Hestenes' one-sided Jacobi method, pairs in row order, the longer vector of a pair first
-    (de Rijk 1989).
+    This is Hestenes' one-sided Jacobi method, with pairs in row order and the longer vector of a
+    pair first (de Rijk 1989).
 
     Args:
-        vectors: The rows (count, length).
-        rotation: Result (count, count): the identity, rotated with them.
-        count: The number of vectors.
-        length: The number of their components.
+        vectors: The row vectors (count, length), which are rotated in place.
+        rotation: Result (count, count): the product of all rotations.
+        count: Number of vectors.
+        length: Number of components of a vector.
     """
     for i in range(count):
         for j in range(count):
@@ -291,20 +305,24 @@ def orthogonalise(vectors: Array, rotation: Array, count: int, length: int) -> N
 
 
 def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
-    """Rotate and swap each pair of vectors once; return whether all were orthogonal and sorted.
+    """Make each pair of row vectors orthogonal once, with the longer one first.
 
-    The products of a pair are formed here: a function of their own would be called for each pair.
+    This is one sweep of Jacobi's method, which `orthogonalise` repeats.
 
     Args:
-        vectors: The rows (count, length).
-        rotation: A matrix (count, count) whose rows are rotated and swapped with them.
-        count: The number of vectors.
-        length: The number of their components.
+        vectors: The row vectors (count, length), which are rotated in place.
+        rotation: The product of all rotations so far (count, count), which is rotated alike.
+        count: Number of vectors.
+        length: Number of components of a vector.
+
+    Returns:
+        Whether all vectors were orthogonal and sorted before.
     """
     is_converged = True
     for i in range(count - 1):
         for j in range(i + 1, count):
-            # Their squared lengths a and b, and their scalar product c.
+            # Squared lengths a and b of the two vectors, and their scalar product c. A function for
+            # this loop would be called for each pair.
             a = 0.0
             b = 0.0
             c = 0.0
@@ -315,6 +333,7 @@ def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
                 b += y * y
                 c += x * y
 
+            # Leave vectors alone that are orthogonal and sorted.
             is_skewed = c * c > RIGHT_ANGLE * RIGHT_ANGLE * a * b and min(a, b) > NEGLIGIBLE
             if a >= b and not is_skewed:
                 continue
@@ -333,9 +352,12 @@ def pair_rotation(
 
     Args:
         a: Squared length of the first vector.
-        b: Squared length of the second.
-        c: Their scalar product.
-        is_skewed: Whether they are not orthogonal yet.
+        b: Squared length of the second vector.
+        c: Scalar product of the two vectors.
+        is_skewed: Whether the vectors are not orthogonal yet.
+
+    Returns:
+        The weights ix, iy, jx and jy of `rotate`.
     """
     cosine = 1.0
     sine = 0.0
@@ -347,12 +369,12 @@ def pair_rotation(
 
 
 def jacobi_rotation(a: float, b: float, c: float) -> tuple[float, float]:
-    """Return cosine and sine of the smaller rotation that makes two vectors orthogonal.
+    """Return cosine and sine of the smallest rotation that makes two vectors orthogonal.
 
     Args:
-        a: The squared length of the first.
-        b: The squared length of the second.
-        c: Their scalar product.
+        a: Squared length of the first vector.
+        b: Squared length of the second vector.
+        c: Scalar product of the two vectors, not zero.
     """
     zeta = 0.5 * (b - a) / c
     tangent = math.copysign(1.0, zeta) / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
@@ -363,7 +385,7 @@ def jacobi_rotation(a: float, b: float, c: float) -> tuple[float, float]:
 def rotate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     vectors: Array, i: int, j: int, length: int, ix: float, iy: float, jx: float, jy: float
 ) -> None:
-    """Replace rows x = i and y = j by ix x + iy y and jx x + jy y."""
+    """Replace two rows, x with index i and y with index j, by ix x + iy y and jx x + jy y."""
     for k in range(length):
         x = vectors[i, k]
         y = vectors[j, k]
@@ -372,7 +394,15 @@ def rotate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 
 
 def normalise(vectors: Array, singular: Array, count: int, length: int, scale: float) -> None:
-    """Divide row vectors by their lengths, which times a scale are the singular values."""
+    """Divide row vectors by their lengths, and write the singular values.
+
+    Args:
+        vectors: The row vectors (count, length).
+        singular: Result (count,): the lengths times the scale.
+        count: Number of vectors.
+        length: Number of components of a vector.
+        scale: The factor by which the lengths are multiplied.
+    """
     for i in range(count):
         square = 0.0
         for k in range(length):
@@ -386,7 +416,15 @@ def normalise(vectors: Array, singular: Array, count: int, length: int, scale: f
 
 
 def to_task(jacobian: Array, dq: Array, n: int, rows: int, out: Array) -> None:
-    """Write the motion of the tool J dq (rows,), over the first rows of the task."""
+    """Write the tool's motion J dq in the components of the task.
+
+    Args:
+        jacobian: The Jacobian, a row per joint (n, 6).
+        dq: Motion of the joints (n,).
+        n: Number of joints.
+        rows: Number of components of the task.
+        out: Result (rows,).
+    """
     for k in range(rows):
         out[k] = 0.0
     for j in range(n):
@@ -395,7 +433,15 @@ def to_task(jacobian: Array, dq: Array, n: int, rows: int, out: Array) -> None:
 
 
 def to_joints(jacobian: Array, force: Array, n: int, rows: int, out: Array) -> None:
-    """Write the joint torques J^T force (n,) of a force at the tool (rows,)."""
+    """Write the joint torques J^T force of a force at the tool.
+
+    Args:
+        jacobian: The Jacobian, a row per joint (n, 6).
+        force: Force in the components of the task (rows,).
+        n: Number of joints.
+        rows: Number of components of the task.
+        out: Result (n,).
+    """
     for j in range(n):
         torque = 0.0
         for k in range(rows):
@@ -404,7 +450,7 @@ def to_joints(jacobian: Array, force: Array, n: int, rows: int, out: Array) -> N
 
 
 def task_gram(jacobian: Array, n: int, rows: int, out: Array) -> None:
-    """Write the lower triangle of J J^T (rows, rows)."""
+    """Write the lower triangle of J J^T (rows, rows), in task space."""
     for a in range(rows):
         for b in range(a + 1):
             product = 0.0
@@ -414,7 +460,7 @@ def task_gram(jacobian: Array, n: int, rows: int, out: Array) -> None:
 
 
 def joint_gram(jacobian: Array, n: int, rows: int, out: Array) -> None:
-    """Write the lower triangle of J^T J (n, n)."""
+    """Write the lower triangle of J^T J (n, n), in joint space."""
     for i in range(n):
         for j in range(i + 1):
             product = 0.0

@@ -1,18 +1,19 @@
 """The loop of the iterative solvers, around the linearization of a chain and the step of a solver.
 
-A step must reduce the error by a tenth of what it predicts: see `line_search`. Otherwise a target
-out of reach makes every solver of this family chatter about the stretched arm, where the Jacobian
-predicts more than the arm can do (the jitter that tutorials note, and that a smaller gain only
-slows). A motion within the null space may follow: see `null_space`.
+A step must reduce the error by at least a tenth of what it predicts: see `line_search`. Without
+that check, a target out of reach makes every solver of this family jitter around the stretched arm,
+where the Jacobian predicts more motion than the arm can make; a smaller gain only slows the jitter.
+A motion within the null space may follow the step: see `null_space`.
 
 A solver's step is a plain function, compiled together with the loop:
 
     def step(settings, descent)
 
 - `settings`: a tuple of numbers and arrays, from the solver's `compiled_step()`;
-- `descent`: a `Descent`. The step reads and fills `descent.iterate`, and uses `descent.scratch`.
+- `descent`: a `Descent`. The step reads `descent.iterate`, fills in its motions, and uses
+  `descent.scratch`.
 
-Finite input must give finite output, singular or not; the loop clamps.
+For finite input the motions must be finite, even if the Jacobian is singular. The loop clamps them.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ def compiled_loop(
     drifts: bool,
     differences: bool,
 ) -> Kernel:
-    """Return the function `track` for a solver, arms of one kinematic structure, and a task.
+    """Return `track` compiled for a solver, arms of one kinematic structure, and a task.
 
     Args:
-        structure: Structure of the arms.
+        structure: Kinematic structure of the arms.
         task: The part of a target to attain: "pose", "axis" or "position".
         solver: Name of the solver in the notice about compiling.
         step: The solver's step.
-        drifts: Whether the step has a motion within the null space.
-        differences: Whether the Jacobian is one of finite differences.
+        drifts: Whether the step fills in a motion within the null space.
+        differences: Whether the Jacobian is computed by finite differences.
     """
     replacements: dict[str, Replacement] = {
         "linearize": generate_linearize(structure, task, differences),
@@ -75,21 +76,21 @@ def track(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     out: Array,
     last: Array,
 ) -> None:
-    """Iterate towards each pose in turn, from where the one before has led.
+    """Iterate towards each target in turn, from the joint positions attained for the previous one.
 
-    One function, not one for each use: numba optimizes a function again with each that calls it.
+    All uses share this function, since numba would optimize a second one again with all it calls.
 
     Args:
         settings: Settings of the step.
-        descents: An array (1,) of a `Descent`.
-        iterations: The largest number of iterations per pose.
-        tolerance: Translation (m) and rotation (rad) that end the iterations when both are met;
-            negative ones never are.
+        descents: An array (1,) with a `Descent`.
+        iterations: Largest number of iterations per target.
+        tolerance: Remaining translation (m) and rotation (rad) up to which a target is attained,
+            which ends its iterations; negative for never.
         poses: The targets (T, 7).
-        q: Joint positions (n,) to begin with, which become the last ones, rad or m.
-        out: Result: joint positions (T, n).
-        last: Result (3,): remaining translation (m) and rotation (rad), and iterations, at the last
-            pose.
+        q: Joint positions to start from (n,), rad or m; they become the last ones.
+        out: Result: joint positions after each target (T, n), rad or m.
+        last: Result (3,): remaining translation (m) and rotation (rad) at the last target, and the
+            number of its iterations.
     """
     descent = descents[0]
     copy(q, descent.iterate.q)

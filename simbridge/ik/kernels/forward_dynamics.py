@@ -1,10 +1,12 @@
 """The loops of forward dynamics over iterations and targets, around the generated function `move`.
 
-They are compiled together with it, for arms of one kinematic structure and one task.
+A virtual twin of the arm, with simple masses, is pulled towards the target by a spring at the tool.
+"The paper" is that of docs/paper.md. The loops are compiled together with `move`, for arms of one
+kinematic structure and one task.
 
-`memory` (2 n + 8,) is the state that is kept between targets: joint positions (n), their velocity
-(n, of velocity accumulation only), the ballast (kg m^2), the last error (6) and whether there is
-one.
+`memory` (2 n + 8,) is the state that the loops keep between targets. Its parts are the joint
+positions (n); their velocity (n), for velocity accumulation only; the ballast, kg m^2; the last
+clamped error (6); and 1 if there is one, else 0.
 """
 
 from __future__ import annotations
@@ -21,38 +23,39 @@ from simbridge.kernels.compile import Kernel, kernel
 from simbridge.kernels.program import program_of
 from simbridge.robot.pose import Array, Counts
 
-# The attained decrease of the potential in proportion to the predicted one: below the first a
-# motion is undone, below the second the ballast grows, above the third it shrinks.
+# Ratio of the attained to the predicted decrease of the potential below which a motion is undone.
 LEAST_RATIO = 0.1
+# Ratio below which the ballast grows.
 POOR_RATIO = 0.25
+# Ratio above which the ballast shrinks.
 GOOD_RATIO = 0.75
 # Factor by which the ballast grows.
 BALLAST_GROWTH = 4.0
 # Factor by which the ballast shrinks.
 BALLAST_SHRINKAGE = 0.5
-# The largest ballast, in multiples of the first one.
+# Largest ballast, in multiples of the smallest one.
 MAX_BALLAST = 1e6
-# The squared error (1e-7 m and rad) below which rounding decides whether it falls.
+# Squared error (1e-7 m and rad) below which only rounding decides whether the error decreases.
 ROUNDING_SQUARE = 1e-14
-# The least decrease of a potential that divides.
+# Smallest decrease of a potential that something is divided by.
 LEAST_DECREASE = 1e-300
 
-# Factor kept of the velocity in an iteration of velocity accumulation.
+# Fraction of the velocity that is kept in an iteration of velocity accumulation.
 VELOCITY_KEPT = 0.9
 
-# Iterations with all mass at the tool that finish an attempt.
+# Largest number of Gauss-Newton iterations that finish an attempt.
 FINISHING_ITERATIONS = 50
-# The error, m and rad together, below which an attempt is finished like that.
+# Error up to which an attempt is finished, m and rad added.
 FINISHING_ERROR = 1e-3
-# The least ballast then, in masses of the tool: with less, the mass matrix of a redundant arm is
-# singular up to rounding.
+# Smallest ballast in these iterations, per mass of the tool: with less, rounding would make the
+# mass matrix of a redundant arm singular.
 FINISHING_BALLAST = 1e-15
 
 
 class LoopSettings(NamedTuple):
     """Settings of the loops, which take them as a plain tuple.
 
-    With each call numba takes a microsecond to recognize the type of a named one.
+    Numba takes a microsecond longer per call to recognize the type of a named tuple.
 
     Attributes:
         dt: Virtual time step, s.
@@ -61,8 +64,8 @@ class LoopSettings(NamedTuple):
         twin: Tool mass, tool inertia, link mass and link inertia (4,), kg and kg m^2.
         kp: Stiffness (6,), translation first, N/m and N m/rad.
         kd: Damping (6,), N s/m and N m s/rad.
-        kappa: dt^2 kp/m of the stiffest component.
-        first_ballast: The least ballast but none, kg m^2.
+        kappa: dt^2 kp/m of the stiffest component, with the tool's mass or inertia m.
+        first_ballast: The smallest ballast that is not zero, kg m^2.
     """
 
     dt: float
@@ -93,9 +96,14 @@ def kernels(structure: Structure, task: str) -> Kernels:
 
 
 def potential(kp: Array, error: Array, pull: Array) -> float:
-    """Return the potential of the force.
+    """Return the potential of the spring at the tool, J.
 
-    It is quadratic in the error (6,), and linear where the clamps shorten that to `pull` (6,).
+    It is quadratic in the error up to the clamps, and linear beyond them.
+
+    Args:
+        kp: Stiffness (6,), N/m and N m/rad.
+        error: The error (6,), m and rad.
+        pull: The error shortened to the clamps (6,), m and rad.
     """
     total = 0.0
     for i in range(6):
@@ -104,7 +112,7 @@ def potential(kp: Array, error: Array, pull: Array) -> float:
 
 
 def is_attained(error: Array) -> bool:
-    """Return whether an error (6,) is so small that rounding decides whether it falls."""
+    """Return whether an error (6,) is so small that rounding decides whether it decreases."""
     total = 0.0
     for i in range(6):
         total += error[i] * error[i]
@@ -112,7 +120,13 @@ def is_attained(error: Array) -> bool:
 
 
 def adapt_ballast(ballast: float, ratio: float, first_ballast: float) -> float:
-    """Return the next ballast, from the ratio of the attained decrease to the predicted one."""
+    """Return the next ballast, kg m^2.
+
+    Args:
+        ballast: The current ballast, kg m^2.
+        ratio: Ratio of the attained to the predicted decrease of the potential.
+        first_ballast: The smallest ballast that is not zero, kg m^2.
+    """
     if ratio < POOR_RATIO:
         return min(max(BALLAST_GROWTH * ballast, first_ballast), MAX_BALLAST * first_ballast)
     if ratio > GOOD_RATIO:
@@ -133,37 +147,37 @@ def track(
 ) -> None:
     """Follow Algorithm 1 of the paper for a sequence of targets.
 
-    With a finite step clamp this is Levenberg-Marquardt: a motion must lower the potential by at
-    least a tenth of the decrease that the linear model predicts, or it is undone. A ballast (an
-    inertia added to every joint) grows after poor predictions and shrinks after good ones; within
-    reach it is zero. Out of reach the arm is stretched, and the twin is light in the direction in
-    which the force bends the path: there the ballast damps it. While a target is held the potential
-    never rises, so the arm cannot oscillate.
+    With a finite step clamp this is a Levenberg-Marquardt method. A motion is undone unless it
+    lowers the potential by at least a tenth of the decrease that the linear model predicts. A
+    ballast, an inertia that is added to every joint, grows after poor predictions and shrinks after
+    good ones; within reach it is zero. For a target out of reach the arm is stretched, and the twin
+    is light in the direction in which the force bends it: there the ballast damps the motion. While
+    the target stays the same the potential never rises, so the arm cannot oscillate.
 
-    All is one function: arrays that are made in it cannot overlap, which the compiler would not
-    know of arguments.
+    The loop is one function, in which the compiler knows that the arrays do not overlap. It would
+    not know that of the arguments of a second one.
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Not used by this loop.
         poses: The targets (T, 7).
-        memory: The state (2 n + 8,) that is kept between targets, in the order of the module's
-            text; updated.
+        memory: The state that is kept between targets (2 n + 8,), described above; it is updated.
         settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
         iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
-    # The parts of the state, as the module's text lists them; the others are of `accumulate`.
+    # The parts of the memory that this loop uses.
     q = memory[:n]
     ballast = memory[2 * n]
 
     dt, step_clamp, error_clamp, twin, kp, kd, kappa, first_ballast = settings
     is_guarded = step_clamp < np.inf
-    # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
+    # Lines 8 and 9 of the algorithm are qd = 0.5 qdd dt and q += 0.5 qd dt, so that a motion is
+    # this factor times the acceleration. Velocity does not accumulate.
     quarter = 0.25 * dt * dt
-    # The decrease of a quadratic potential in an iteration, as a part of slope times motion.
-    model = 1.0 - kappa / 8.0
+    # The decrease of a quadratic potential by a motion, as a fraction of slope times motion.
+    decrease_fraction = 1.0 - kappa / 8.0
 
     target = np.zeros(12)
     error = np.zeros(6)
@@ -180,16 +194,17 @@ def track(
         aim(poses[t], target)
         potential_before = 0.0
         predicted = 0.0
-        # True if the last motion may still be undone, and if `pull` belongs to this target.
+        # Whether there is a motion that may be undone.
         is_moved = False
+        # Whether `pull` is the error before the last motion, towards this target.
         has_pull = False
 
-        # One more than there are motions: the last pass only checks the last motion.
+        # The pass after the last motion only checks it.
         for iteration in range(iterations + 1 if is_guarded else iterations):
             if iteration == iterations and not is_moved:
                 break
 
-            # The error before the first is the first: a new target gives no derivative kick.
+            # A new target has no last error, so there is no derivative yet.
             active_damping = damping if has_pull else no_damping
             move(
                 placements,
@@ -205,6 +220,7 @@ def track(
                 motion,
             )
 
+            # Undo a motion after a poor prediction, and adapt the ballast.
             if is_guarded:
                 attained = potential(kp, error, pull)
                 if is_moved and not is_attained(error):
@@ -220,12 +236,12 @@ def track(
                 if iteration == iterations:
                     break
 
-            # No joint moves further than the clamp.
+            # Move, with no joint moving further than the clamp.
             scale = quarter
             farthest = quarter * largest(motion[:n])
             if farthest > step_clamp:
                 scale *= step_clamp / farthest
-            predicted = model * scale * float(motion[n])
+            predicted = decrease_fraction * scale * float(motion[n])
             for i in range(n):
                 q[i] += scale * motion[i]
             is_moved = True
@@ -243,24 +259,24 @@ def accumulate(
     iterations: int,
     out: Array,
 ) -> None:
-    """Integrate as the authors' released controller does, for a sequence of targets.
+    """Follow a sequence of targets with accumulated velocity, as the authors' controller does.
 
-    q += dt qd, kept within the limits; qd = 0.9 (qd + dt qdd). Both use the velocity from before,
-    and the error's derivative continues across targets.
+    Their released controller integrates q += dt qd, within the limits, and qd = 0.9 (qd + dt qdd).
+    Both use the velocity before the iteration. The derivative of the error continues across
+    targets.
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Lowest and highest joint positions (2, n), rad or m.
         poses: The targets (T, 7).
-        memory: The state (2 n + 8,) that is kept between targets, in the order of the module's
-            text; updated.
+        memory: The state that is kept between targets (2 n + 8,), described above; it is updated.
         settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
         iterations: The number of iterations per target.
         out: Result: joint positions (T, n), rad or m.
     """
     n = out.shape[1]
-    # The parts of the state, as the module's text lists them: `pull` is the last error, and the
-    # entry at `pull_flag` is 1 once there is one.
+    # The parts of the memory that this loop uses: `pull` is the last clamped error, and the element
+    # `pull_flag` is 1 if there is one.
     q = memory[:n]
     velocity = memory[n : 2 * n]
     pull = memory[2 * n + 1 : 2 * n + 7]
@@ -279,7 +295,7 @@ def accumulate(
     for t in range(poses.shape[0]):
         aim(poses[t], target)
         for _ in range(iterations):
-            # The error before the first is the first: it has no derivative. The ballast is zero.
+            # The first error has no derivative. The ballast is zero.
             has_pull = memory[pull_flag] > 0.0
             move(
                 placements,
@@ -315,32 +331,34 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     residuals: Array,
     used: Counts,
 ) -> None:
-    """Solve each target to a tolerance, from the solution before it, or from fixed postures.
+    """Solve each target to a tolerance, from the previous solution or from fixed postures.
 
-    Where the arm is nearly stretched the light links slow the twin down, and the last micrometre
-    would take thousands of iterations. An attempt that ends near its target therefore gets up to
-    fifty more with all mass at the tool and kappa = 4, which are Gauss-Newton steps, and a ballast
-    proportional to the square of the error: Levenberg-Marquardt as in Yamashita and Fukushima
-    (2001), which still converges fast where the Jacobian is singular.
+    If the arm is nearly stretched, the light links slow the twin down, and the last micrometre
+    would take thousands of iterations. An attempt that ends near its target is therefore finished
+    by up to fifty iterations with all mass at the tool and dt^2 kp/m = 4, which are Gauss-Newton
+    steps. They have a ballast proportional to the squared error: the Levenberg-Marquardt method of
+    Yamashita and Fukushima (2001), which converges fast even where the Jacobian is singular.
 
-    The results are those of the best attempt. All is one function: arrays that are made in it
-    cannot overlap, and where the compiler does not know that an iteration takes a fifth longer.
+    The results are those of the best attempt. The loop is one function, in which the compiler knows
+    that the arrays do not overlap; otherwise an iteration takes a fifth longer.
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
-        q0: Joint positions (n,), from which the first target is solved, rad or m.
-        starts: Postures (R, n) from which a target is tried again, in turn, until one succeeds.
+        q0: Joint positions from which the first target is solved (n,), rad or m.
+        starts: Postures from which a target is tried again, one after another, until one succeeds
+            (R, n), rad or m.
         poses: The targets (T, 7).
-        settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`. The
-            damping is not used, and the ballast is another.
+        settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
+            Damping, kappa and first ballast are not used.
         iterations: The number of iterations per attempt.
-        tolerance: Translation (m) and rotation (rad) (2,) below which a target is attained.
+        tolerance: Translation (m) and rotation (rad) below which a target is attained (2,).
         out: Result: joint positions (T, n), rad or m.
-        residuals: Result: remaining translation (m) and rotation (rad), (T, 2).
-        used: Result: iterations (T,).
+        residuals: Result: remaining translation (m) and rotation (rad) (T, 2).
+        used: Result: number of iterations (T,).
     """
     n = q0.shape[0]
     dt, step_clamp, error_clamp, twin, kp, _, _, _ = settings
+    # Factor of the acceleration in a motion: see `track`.
     quarter = 0.25 * dt * dt
     last = iterations + FINISHING_ITERATIONS
 
@@ -351,18 +369,19 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     # The acceleration (n,), then the slope of the potential along it.
     motion = np.zeros(n + 1)
     q = np.zeros(n)
-    solution_before = np.zeros(n)
+    previous_solution = np.zeros(n)
+    # Tool mass, tool inertia, link mass and link inertia.
     masses = np.zeros(4)
-    copy(q0, solution_before)
+    copy(q0, previous_solution)
 
     for t in range(poses.shape[0]):
         aim(poses[t], target)
-        # The smallest error so far, in tolerances.
+        # The smallest error so far, in units of the tolerance.
         best = np.inf
         used[t] = 0
 
         for attempt in range(starts.shape[0] + 1):
-            copy(solution_before if attempt == 0 else starts[attempt - 1], q)
+            copy(previous_solution if attempt == 0 else starts[attempt - 1], q)
             copy(twin, masses)
             ballast = 0.0
 
@@ -381,8 +400,8 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
                     motion,
                 )
 
-                # Keep the best posture. The first always counts, so that there is a result even if
-                # no residual is a number.
+                # Keep the best posture. The first one always counts, so that there is a result even
+                # if every residual is NaN.
                 distance = norm(error, 0)
                 angle = norm(error, 3)
                 miss = max(distance / tolerance[0], angle / tolerance[1])
@@ -392,11 +411,12 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
                     residuals[t, 0] = distance
                     residuals[t, 1] = angle
 
+                # End the attempt if the target is attained, or too far away to be finished.
                 is_far = iteration == iterations and distance + angle > FINISHING_ERROR
                 if miss <= 1.0 or iteration == last or is_far:
                     break
 
-                # Finish with all mass at the tool, and kappa = 4.
+                # Finish with all mass at the tool: m = dt^2 kp / 4 makes Gauss-Newton steps.
                 if iteration >= iterations:
                     masses[0] = quarter * kp[0]
                     masses[1] = quarter * kp[3]
@@ -404,7 +424,7 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
                     masses[3] = 0.0
                     ballast = max((distance + angle) ** 2, FINISHING_BALLAST) * masses[0]
 
-                # No joint moves further than the clamp.
+                # Move, with no joint moving further than the clamp.
                 used[t] += 1
                 scale = quarter
                 farthest = quarter * largest(motion[:n])
@@ -414,5 +434,5 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
                     q[i] += scale * motion[i]
 
             if best <= 1.0:
-                copy(out[t], solution_before)
+                copy(out[t], previous_solution)
                 break

@@ -1,8 +1,9 @@
-"""Functions that are generated from the mathematics of a chain, for arms of one structure.
+"""Generates the functions `move` and `linearize` from the mathematics of a chain.
 
-Of a chain's fixed transforms only the structure goes into the code: which entries are 0, 1 and -1.
-The other numbers stay arguments, and so does the whole tool frame. Arms of one kinematic structure
-(all of UR's, with any TCP) thus share their compiled code, and so do all calibrated ones.
+Only the structure of a chain's fixed transforms goes into the code: which entries are 0, 1 and -1.
+The other numbers remain arguments, and so does the whole tool frame. Arms of one kinematic
+structure therefore share their compiled code: all of UR's nominal arms, with any TCP, and all
+calibrated ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from simbridge.robot import chain
 from simbridge.robot.chain import Frames, Matrix, Scalar, dot
 from simbridge.robot.pose import Array, Flags
 
-# The entries of a transform that are folded away.
+# Entries of a transform that become part of the generated code, where they simplify it.
 PLAIN_NUMBERS = (0.0, 1.0, -1.0)
 
 
@@ -34,8 +35,8 @@ class Structure(NamedTuple):
     """A kinematic structure, which several arms may have in common.
 
     Attributes:
-        frames: Their frames as rows of four (n + 1, 3, 4), float64, with 0, 1 and -1, and nan for
-            any other number.
+        frames: Upper three rows of the arms' fixed transforms (n + 1, 3, 4), as bytes of float64,
+            in which nan stands for any number but 0, 1 and -1.
         prismatic: True for each joint that slides.
     """
 
@@ -43,11 +44,11 @@ class Structure(NamedTuple):
     prismatic: tuple[bool, ...]
 
     def trace_frames(self, trace: Trace, moved: int | None = None) -> Frames:
-        """Trace the frames at the joint positions `q`.
+        """Trace the frames of the chain at the joint positions `q`.
 
         Args:
-            trace: Trace of the function.
-            moved: A joint that is `difference_step` further, if any.
+            trace: Trace of the generated function.
+            moved: Index of a joint that is moved by `difference_step`; None for none.
         """
         placements = self._trace_placements(trace)
         angles = _names(trace, "q", len(self.prismatic))
@@ -56,7 +57,7 @@ class Structure(NamedTuple):
         return chain.frames(placements, self.prismatic, angles, cosine_and_sine)
 
     def _trace_placements(self, trace: Trace) -> list[Matrix]:
-        """Return the transforms with their plain numbers, and an argument for any other."""
+        """Return the fixed transforms, with an argument in place of each nan."""
         entries: list[Matrix] = np.frombuffer(self.frames).reshape(-1, 3, 4).tolist()
         for i, rows in enumerate(entries):
             for r, row in enumerate(rows):
@@ -75,20 +76,25 @@ def structure_of(placements: Array, prismatic: Flags) -> Structure:
     """
     rows = chain.exact_placements(placements)[:, :3]
     is_plain = np.isin(rows, PLAIN_NUMBERS)
-    # The tool's frame stays an argument, whatever its numbers are.
+    # The tool's frame remains an argument, whatever its numbers are.
     is_plain[-1] = False
     frames = np.where(is_plain, rows, np.nan).tobytes()
     return Structure(frames, tuple(bool(slides) for slides in prismatic))
 
 
 def generate_move(structure: Structure, task: str) -> Generated:
-    """Generate the function `move` of forward dynamics.
+    """Generate the function `move`: an iteration of forward dynamics.
 
-    Its results are the error at q, its clamped part `pull`, and the acceleration
-    H^-1 J^T (Kp pull + damping (pull - last pull)) of equation 12 with a ballast on H's diagonal,
-    followed by the slope of the potential along it.
+    It computes the error at q, the clamped error `pull`, and the acceleration
+    H^-1 J^T (Kp pull + damping (pull - last pull)). That is equation 12 of the paper, with a
+    ballast on the diagonal of the mass matrix H. The slope of the potential along the acceleration
+    is the last element of `motion`.
+
+    Args:
+        structure: Kinematic structure of the arms.
+        task: The part of a target to attain: "pose", "axis" or "position".
     """
-    # The arguments, as expressions by their names.
+    # The arguments of the function, as expressions.
     trace = Trace()
     kp = _names(trace, "kp", 6)
     damping = _names(trace, "damping", 6)
@@ -96,7 +102,7 @@ def generate_move(structure: Structure, task: str) -> Generated:
     twin = _names(trace, "twin", 4)
     clamp = _names(trace, "clamp", 2)
     target = _names(trace, "target", 12)
-    # A tool whose rotation is free has no rotational inertia, the second of the twin's numbers.
+    # If the rotation of the tool is free, its rotational inertia, the second number, is zero.
     if task == "position":
         twin[1] = 0.0
 
@@ -127,17 +133,19 @@ def generate_move(structure: Structure, task: str) -> Generated:
 
 
 def generate_linearize(structure: Structure, task: str, differences: bool = False) -> Generated:
-    """Generate the function `linearize` of the iterative solvers.
+    """Generate the function `linearize`: residual, clamped error and Jacobian of a posture.
 
     Args:
-        structure: Structure of the arms.
+        structure: Kinematic structure of the arms.
         task: The part of a target to attain: "pose", "axis" or "position".
         differences: Whether the Jacobian is computed by finite differences; else it is exact.
     """
+    # The target consists of a position (3) and a rotation matrix (9).
     trace = Trace()
     target = _names(trace, "target", 12)
     clamps = [trace.name("translation_clamp"), trace.name("rotation_clamp")]
 
+    # Residual and error, and the twist of the tool per unit motion of each joint.
     frames = structure.trace_frames(trace)
     residual = pose_error(target, frames, task)
     error = chain.task_rows(frames, clamp_error(residual, clamps), task)
@@ -149,23 +157,25 @@ def generate_linearize(structure: Structure, task: str, differences: bool = Fals
     else:
         twists = chain.jacobian(frames, structure.prismatic)
 
+    # The elements that the function assigns.
     results = [*_elements("residual[{}]", residual), *_elements("candidate_error[{}]", error)]
     for j, twist in enumerate(twists):
         row = chain.task_rows(frames, twist, task)
         results += _elements(f"candidate_jacobian[{j}, {{}}]", row)
 
+    # The function begins by giving the fields of its record the names that the trace uses.
     arrays = ("placements", "target", "residual", "candidate_error", "candidate_jacobian")
     numbers = ("translation_clamp", "rotation_clamp", "difference_step")
-    read = ["q = descent.iterate.q"]
-    read += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
-    return write_function("linearize(descent)", [*read, *statements(trace, results)], trace)
+    field_names = ["q = descent.iterate.q"]
+    field_names += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
+    return write_function("linearize(descent)", [*field_names, *statements(trace, results)], trace)
 
 
 def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
-    """Return expressions for the first elements of an array."""
+    """Return expressions for the first `count` elements of an array argument."""
     return [trace.name(f"{array}[{i}]") for i in range(count)]
 
 
 def _elements(pattern: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
-    """Return values, each with the element that it goes to."""
+    """Pair each value with the text of the array element that it is assigned to."""
     return [(pattern.format(i), value) for i, value in enumerate(values)]

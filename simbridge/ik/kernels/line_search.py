@@ -11,32 +11,33 @@ from simbridge.ik.kernels.records import Descent
 from simbridge.ik.kernels.stand_ins import linearize
 from simbridge.robot.pose import Array
 
-# Fractions of a step: below the first another direction is better; below the second the step is as
-# good as none.
+# Fraction of a step below which the steepest descent is the better direction.
 SHORT = 2.0**-4
+# Fraction of a step below which no step is made.
 SHORTEST = 2.0**-12
 # Fraction of the predicted reduction of the cost that a step must attain (Armijo).
 ARMIJO_FRACTION = 0.1
-# The cost (half a squared error, m and rad) of a nanometre, which is rounding.
+# Cost (half a squared error, m and rad) of an error of a nanometre, which is rounding.
 ROUNDING_COST = 1e-18
-# A sum below this fraction of its parts is rounding.
+# Fraction of the size of its terms up to which a sum is rounding.
 CANCELLED = 1e-9
-# The least squared length that divides.
+# Smallest squared length that something is divided by.
 LEAST_SQUARE = 1e-290
 
 
 def search_line(descent: Descent, cost: float) -> float:
-    """Move by the step's motion, as far as it reduces the cost; linearize there.
+    """Move by the step's motion as far as it reduces the cost, and linearize there.
 
-    Where a sixteenth of the step does not reduce it, or where the clamp leaves less of it than
-    that, the steepest descent is taken. Without a step clamp nothing is checked: the plain method.
+    The step is replaced by the steepest descent if even a sixteenth of it does not reduce the cost,
+    or if the clamp leaves less than a sixteenth of it. Without a step clamp the whole step is made
+    and nothing is checked: the plain method.
 
     Args:
-        descent: The descent, with the motion of the step; it is shortened to the clamp.
+        descent: The descent, with the motions of the step, which are shortened to the clamp.
         cost: Cost of the residual before the step.
 
     Returns:
-        The cost of the residual after it.
+        The cost of the residual after the step.
     """
     search = descent.search
     q = descent.iterate.q
@@ -45,14 +46,15 @@ def search_line(descent: Descent, cost: float) -> float:
     q_before = search.q_before
     n = q.shape[0]
 
+    # Shorten the held motion to the clamp, and the other one to what it leaves of the clamp.
     clamp = search.step_clamp
     limit_step(held, clamp)
     room = clamp - largest(held)
     kept = limit_step(dq, room)
     reduction = predict_reduction(descent, dq)
 
-    # Near a singularity a step may be dominated by one large motion, and the clamp leaves nothing
-    # of the rest.
+    # Near a singularity one joint may dominate the step, so that the clamp leaves almost nothing of
+    # the others' motion. Use the steepest descent if it promises more.
     is_steepest = False
     if kept < SHORT:
         steepest = q_before
@@ -64,14 +66,15 @@ def search_line(descent: Descent, cost: float) -> float:
             reduction = steepest_reduction
             copy(steepest, dq)
 
+    # Make the whole step.
     allowed = max(cost - ARMIJO_FRACTION * abs(reduction), ROUNDING_COST)
     for i in range(n):
         q_before[i] = q[i]
         q[i] += dq[i] + held[i]
     attained = linearize_cost(descent)
 
-    # Halve a step that leads too far. One that is too long still is replaced by the steepest
-    # descent, and in the end by no step.
+    # Halve the step until the cost is allowed. A step that becomes too short is replaced by the
+    # steepest descent, and if that does so, too, by none.
     is_guarded = math.isfinite(clamp)
     scale = 1.0
     while is_guarded and attained > allowed:
@@ -94,17 +97,17 @@ def search_line(descent: Descent, cost: float) -> float:
 
 
 def linearize_cost(descent: Descent) -> float:
-    """Linearize at the joint positions: error and Jacobian there, and the residual.
+    """Compute residual, error and Jacobian at the current joint positions.
 
     Returns:
-        The residual's cost.
+        The cost of the residual.
     """
     linearize(descent)
     return residual_cost(descent)
 
 
 def adopt_candidate(descent: Descent) -> None:
-    """Begin the next step where the last motion has led."""
+    """Take over error and Jacobian of the last linearization, for the next step."""
     iterate = descent.iterate
     copy(descent.search.candidate_error, iterate.error)
     for j in range(iterate.q.shape[0]):
@@ -120,9 +123,11 @@ def residual_cost(descent: Descent) -> float:
 
 
 def clamped_cost(size: float, clamp: float) -> float:
-    """Return the cost whose gradient is an error clamped to a length.
+    """Return the cost of an error whose gradient is the error clamped to a length (Huber's loss).
 
-    It is half a square, and linear beyond the clamp.
+    Args:
+        size: Length of the error, m or rad.
+        clamp: Largest length that acts, in the same unit.
     """
     return 0.5 * size * size if size <= clamp else clamp * (size - 0.5 * clamp)
 
@@ -130,10 +135,10 @@ def clamped_cost(size: float, clamp: float) -> float:
 def limit_step(step: Array, clamp: float) -> float:
     """Shorten a step (n,) so that no joint moves further than the clamp.
 
-    A step that is not finite becomes none.
+    A step that is not finite becomes zero.
 
     Returns:
-        The fraction of it that is left.
+        The fraction of the step that is left.
     """
     farthest = largest(step)
     total = 0.0
@@ -147,7 +152,7 @@ def limit_step(step: Array, clamp: float) -> float:
 
 
 def predict_reduction(descent: Descent, dq: Array) -> float:
-    """Return the reduction of the cost by a motion (n,), if the arm were linear and it small."""
+    """Return the reduction of the cost by a motion (n,), to first order."""
     iterate = descent.iterate
     reduction = 0.0
     for i in range(iterate.rows):
@@ -160,9 +165,9 @@ def predict_reduction(descent: Descent, dq: Array) -> float:
 
 
 def descend_steepest(descent: Descent, dq: Array) -> None:
-    """Fill in the motion (n,) of the Jacobian transpose with the best length.
+    """Write the motion of the Jacobian transpose, with the best length, to `dq` (n,).
 
-    It always reduces the error, if it is short enough.
+    A small enough fraction of it always reduces the error.
     """
     jacobian = descent.iterate.jacobian
     error = descent.iterate.error
@@ -170,18 +175,18 @@ def descend_steepest(descent: Descent, dq: Array) -> None:
     rotation_weight = descent.search.rotation_weight
     n = dq.shape[0]
 
-    # The gradient, its squared length, and the squares of the parts that it is summed of.
+    # The gradient, its squared length, and the sum of the squares of its terms.
     square = 0.0
-    square_of_parts = 0.0
+    square_of_terms = 0.0
     for j in range(n):
         dq[j] = 0.0
         for i in range(rows):
-            part = jacobian[j, i] * error[i] * (1.0 if i < 3 else rotation_weight)
-            dq[j] += part
-            square_of_parts += part * part
+            term = jacobian[j, i] * error[i] * (1.0 if i < 3 else rotation_weight)
+            dq[j] += term
+            square_of_terms += term * term
         square += dq[j] * dq[j]
 
-    # The length with which the weighted error would be smallest, if the arm were linear.
+    # The length of the motion that minimises the weighted error, for a linear arm.
     along = 0.0
     motion_square = 0.0
     for i in range(rows):
@@ -192,8 +197,8 @@ def descend_steepest(descent: Descent, dq: Array) -> None:
         along += weight * error[i] * motion
         motion_square += weight * motion * motion
 
-    # A gradient whose parts cancel each other is rounding, and has no direction.
-    is_rounding = square <= CANCELLED * CANCELLED * square_of_parts
+    # A gradient whose terms cancel is rounding, and has no direction.
+    is_rounding = square <= CANCELLED * CANCELLED * square_of_terms
     length = 0.0
     if motion_square > LEAST_SQUARE and not is_rounding:
         length = along / motion_square

@@ -1,7 +1,8 @@
-"""The dynamics and the error of a serial chain, over scalars.
+"""The dynamics and the pose error of a serial chain, as formulas over scalars.
 
-With floats or numpy columns the functions compute; with expressions they leave straight-line code
-(see `generation`). The kinematics are in `simbridge.robot.chain`.
+A scalar may be a float, a numpy array with a value for each of many postures, or an expression.
+With expressions the functions record the straight-line code that `generation` writes. The
+kinematics are in `simbridge.robot.chain`.
 """
 
 from __future__ import annotations
@@ -27,25 +28,29 @@ from simbridge.robot.chain import (
 )
 from simbridge.robot.pose import Array, Flags
 
-# The sine below which the direction of a rotation axis is rounding.
+# Sine of an angle up to which the direction of its rotation axis is rounding.
 ROUNDING_SINE = 1e-12
-# The cosine below which an angle is near pi.
+# Cosine up to which an angle is near pi.
 COSINE_NEAR_PI = -0.99
 
 cosine_and_sine = opaque(outputs=2)(chain.cosine_and_sine)
 
 
 def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) -> Matrix:
-    """Return the virtual twin's mass matrix, lower triangle, by the composite-rigid-body algorithm.
+    """Return the lower triangle of the virtual twin's mass matrix.
+
+    The twin is an arm with simple masses: one of the tool, and the same for each link, at the
+    origin of its joint. The algorithm is the composite-rigid-body algorithm.
 
     Args:
         frames: Frames of the chain.
-        twists: The Jacobian's columns.
-        twin: Tool mass and inertia, then each link's, at the origin of its own joint.
+        twists: Columns of the Jacobian.
+        twin: Tool mass, tool inertia, link mass and link inertia (4,).
     """
     mass, inertia, link_mass, link_inertia = twin
 
-    # The body beyond a joint: its mass, first moment, and moments of inertia about the tool.
+    # The body beyond a joint, the tool at first: its mass, and its first moment and moments of
+    # inertia about the tool.
     first_moment: Vector = [0.0, 0.0, 0.0]
     xx = inertia
     yy = inertia
@@ -56,7 +61,7 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
 
     rows: Matrix = []
     for j in reversed(range(len(twists))):
-        # The link of the joint joins the body.
+        # Add the link of the joint to the body.
         offset = minus(frames.origins[j], frames.position)
         link_moment = scale_vector(link_mass, offset)
         x, y, z = offset
@@ -71,26 +76,30 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
         xz = xz - mx * z
         yz = yz - my * z
 
-        # Force and torque that give that body the joint's unit acceleration.
+        # The force and torque that accelerate this body by a unit acceleration of the joint.
         linear = twists[j][:3]
         angular = twists[j][3:]
         force = plus(scale_vector(mass, linear), cross(angular, first_moment))
         inertia_matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
         torque = plus([dot(row, angular) for row in inertia_matrix], cross(first_moment, linear))
-        # The row of H: power of that force per unit speed of each joint up to this one.
+        # The row of the mass matrix: the power of this force per unit speed of each joint up to
+        # this one.
         rows.insert(0, [dot(twists[i], [*force, *torque]) for i in range(j + 1)])
     return rows
 
 
 def factorise(a: Matrix) -> tuple[Matrix, Vector]:
-    """Factorise a symmetric matrix, given by its lower triangle, as A = L D L^T.
+    """Factorise a symmetric matrix as A = L D L^T.
+
+    Args:
+        a: The lower triangle of A.
 
     Returns:
-        L (unit lower triangular, below its diagonal), and the diagonal of 1/D.
+        L, a lower triangle whose diagonal of ones is not written, and the diagonal of D^-1.
     """
     n = len(a)
     lower: Matrix = [[0.0] * n for _ in range(n)]
-    # L D, so that each product is formed once.
+    # The product L D, of which each element is computed once.
     product: Matrix = [[0.0] * n for _ in range(n)]
     inverse: Vector = []
     for j in range(n):
@@ -104,7 +113,7 @@ def factorise(a: Matrix) -> tuple[Matrix, Vector]:
 
 
 def substitute_forward(lower: Matrix, b: Vector) -> Vector:
-    """Return L^-1 b."""
+    """Return L^-1 b, with the lower triangle L of `factorise`."""
     y: Vector = []
     for row, value in zip(lower, b, strict=True):
         y.append(value - dot(row[: len(y)], y))
@@ -112,7 +121,12 @@ def substitute_forward(lower: Matrix, b: Vector) -> Vector:
 
 
 def solve(a: Matrix, b: Vector) -> Vector:
-    """Return x of A x = b, A symmetric and positive definite, given by its lower triangle."""
+    """Return the solution x of A x = b.
+
+    Args:
+        a: The lower triangle of A, which is symmetric and positive definite.
+        b: The right-hand side.
+    """
     lower, inverse = factorise(a)
     x = [d * y for d, y in zip(inverse, substitute_forward(lower, b), strict=True)]
     for i in reversed(range(len(x))):
@@ -122,12 +136,13 @@ def solve(a: Matrix, b: Vector) -> Vector:
 
 
 def tool_mobility(twists: list[Vector], a: Matrix) -> Matrix:
-    """Return J A^-1 J^T, lower triangle (6 rows): the tool's acceleration per force.
+    """Return the lower triangle of J A^-1 J^T (6 rows): the tool's acceleration per unit force.
 
     Args:
-        twists: The Jacobian's columns.
-        a: The lower triangle of a mass matrix.
+        twists: Columns of the Jacobian J.
+        a: The lower triangle of the mass matrix A.
     """
+    # With A = L D L^T and the halves L^-1 J^T, it is the product of halves, weighted by D^-1.
     lower, inverse = factorise(a)
     halves = [substitute_forward(lower, list(row)) for row in columns(twists)]
     weighted = []
@@ -137,9 +152,15 @@ def tool_mobility(twists: list[Vector], a: Matrix) -> Matrix:
 
 
 def difference_quotient(frames: Frames, moved_frames: Frames, step: Scalar) -> Vector:
-    """Return the tool's motion from one posture to another per unit of a step.
+    """Return the tool's motion between two postures, per unit of a joint's step.
 
-    It is a translation and a Rodrigues vector.
+    Args:
+        frames: Frames of the chain.
+        moved_frames: Frames after the step.
+        step: The step of the joint, rad or m.
+
+    Returns:
+        The translation (3) and the rotation vector (3), divided by the step.
     """
     turn = _turn_between(frames.rotation, moved_frames.rotation)
     translation = minus(moved_frames.position, frames.position)
@@ -148,15 +169,15 @@ def difference_quotient(frames: Frames, moved_frames: Frames, step: Scalar) -> V
 
 
 def pose_error(target: Vector, frames: Frames, task: str) -> Vector:
-    """Return target minus tool in the components that the task constrains.
+    """Return target minus tool in base axes: the translation, then a rotation vector.
 
-    It is the translation, then the Rodrigues vector of R_target R_tool^T. For "axis" that is the
-    smallest that turns the tool's z axis to the target's, for "position" zero.
+    For "pose" the rotation vector is that of R_target R_tool^T. For "axis" it is the smallest one
+    that turns the tool's z axis into the target's, and for "position" it is zero.
 
     Args:
         target: Position (3) and rotation matrix (9, row by row).
-        frames: Frames of the chain.
-        task: "pose", "axis" or "position".
+        frames: Frames of the chain, with the tool's.
+        task: The part of the target to attain: "pose", "axis" or "position".
     """
     translation = minus(target[:3], frames.position)
     rotation = [target[3:6], target[6:9], target[9:]]
@@ -171,19 +192,19 @@ def pose_error(target: Vector, frames: Frames, task: str) -> Vector:
 
 
 def _turn_between(rotation: Matrix, other: Matrix) -> Matrix:
-    """Return the rotation matrix that turns one rotation into another, in base axes."""
+    """Return other rotation^T: the rotation, in base axes, that turns one frame into another."""
     return [[dot(row, column) for column in rotation] for row in other]
 
 
 def clamp_error(error: Vector, clamps: Sequence[Scalar]) -> Vector:
-    """Return translation and rotation shortened to clamps (2,), m and rad, directions kept."""
+    """Return an error whose translation and rotation are shortened to clamps (2,), m and rad."""
     x, y, z, rx, ry, rz = error
     return [*shorten(x, y, z, clamps[0]), *shorten(rx, ry, rz, clamps[1])]
 
 
 @opaque(outputs=3)
 def shorten(x: float, y: float, z: float, largest: float) -> tuple[float, float, float]:
-    """Return a vector shortened to a largest length, direction kept."""
+    """Return a vector, shortened if it is longer than the largest length."""
     norm = math.sqrt(x * x + y * y + z * z)
     scale = largest / norm if norm > largest else 1.0
     return scale * x, scale * y, scale * z
@@ -201,9 +222,9 @@ def axis_turn(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     ny: float,
     nz: float,
 ) -> tuple[float, float, float]:
-    """Return the smallest Rodrigues vector that turns the unit vector a into b.
+    """Return the smallest rotation vector that turns the unit vector a into the unit vector b.
 
-    If they oppose, it turns about n, perpendicular to a.
+    If they are opposite, it turns about n, a unit vector normal to a.
     """
     x = ay * bz - az * by
     y = az * bx - ax * bz
@@ -230,9 +251,9 @@ def rotation_vector(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     d21: float,
     d22: float,
 ) -> tuple[float, float, float]:
-    """Return the Rodrigues vector of a rotation matrix.
+    """Return the rotation vector (axis times angle) of a rotation matrix, row by row.
 
-    It is exact, without a dead band near zero, with a branch near pi.
+    It is accurate for all angles from zero to pi.
     """
     # Half the skew part is sin(angle) times the axis; half the trace less one is cos(angle).
     x = 0.5 * (d21 - d12)
@@ -270,22 +291,22 @@ def rotation_vector(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 def mobility(
     placements: Array, prismatic: Flags, configurations: Array, twins: Sequence[Sequence[float]]
 ) -> list[Array]:
-    """Return J J^T and, for each twin, J H^-1 J^T at many joint positions.
+    """Return J J^T, and J H^-1 J^T for each virtual twin, at many joint positions.
 
-    They map a force at the tool to its acceleration: of an arm without inertia, and of the virtual
-    twins.
+    They map a force at the tool to its acceleration: for an arm whose joints have unit inertia, and
+    for the twins with their mass matrices H.
 
     Args:
         placements: The chain (n + 1, 4, 4).
         prismatic: True for each joint (n,) that slides.
         configurations: Joint positions (T, n), rad or m.
-        twins: The masses of each, as `Twin.numbers`.
+        twins: Masses and inertias of each twin, as `Twin.numbers`.
 
     Returns:
-        Arrays (T, 6, 6), base axes, translation first.
+        An array (T, 6, 6) for J J^T and for each twin, in base axes, translation first.
     """
     fixed = chain.exact_placements(placements).tolist()
-    # A column for each joint.
+    # The scalars are arrays (T,), one for each joint.
     q = list(np.ascontiguousarray(configurations.T))
     frames = chain.frames(fixed, prismatic, q, lambda angle: (np.cos(angle), np.sin(angle)))
     twists = chain.jacobian(frames, prismatic)

@@ -1,9 +1,9 @@
-"""The motion within the null space that follows a step.
+"""The drift: a motion within the null space of the task, which follows a step.
 
-It raises the error beyond the linear model; a step of the solver corrects that at once. The drift
-is accepted only if most of it survives the correction, and if it does not lead past the point from
-which the solver would move back: a stretched arm that would bend towards its posture and be
-stretched again stays as it is.
+Beyond the linear model a drift raises the error, which a step of the solver corrects at once. The
+drift is accepted only if most of it survives the correction, and if the solver would not drift back
+from there. So a stretched arm stays as it is if it would bend towards a posture and be stretched
+again in turns.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from simbridge.ik.kernels.line_search import adopt_candidate, limit_step, linear
 from simbridge.ik.kernels.records import Descent
 from simbridge.ik.kernels.stand_ins import take_step
 
-# The cost (half a squared error, m and rad) of a micrometre, which is what a drift may cost.
+# Cost (half a squared error, m and rad) of an error of a micrometre, which a drift may leave.
 TOLERATED_COST = 5e-13
-# The smallest fraction of a drift that is tried.
+# Smallest fraction of a drift that is tried.
 MIN_DRIFT = 2.0**-8
-# The fraction of a drift that has to survive its correction: more than the half that a single step
-# leaves of the bend of a stretched arm, since there Newton's method only halves what remains.
+# Fraction of a drift that must survive the correction. It is more than a half, which is what the
+# correction leaves of the bend of a stretched arm: there Newton's method only halves the error.
 SURVIVING_FRACTION = 0.75
 
 
 def stay(settings: Any, descent: Descent, cost: float) -> None:
-    """Do nothing, for solvers without a drift: less to compile than `follow_drift`."""
+    """Do nothing. Solvers without a drift use it, since it compiles faster than `follow_drift`."""
 
 
 def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
-    """Move on by the drift that came with the last step, and linearize there.
+    """Move by the drift of the last step, and linearize there.
 
-    Step, drift and correction together move no joint further than the clamp. Without a clamp the
-    whole drift is made and nothing is checked: the plain method.
+    Step, drift and correction together move no joint further than the step clamp. Without a clamp
+    the whole drift is made and nothing is checked: the plain method.
 
     Args:
         settings: Settings of the step.
-        descent: The descent after the step: its joint positions, and the drift.
+        descent: The descent after the step, with its joint positions and its drift.
         cost: Cost of the residual at these joint positions.
     """
     search = descent.search
@@ -47,7 +47,7 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
     clamp = search.step_clamp
     n = q.shape[0]
 
-    # Keep the drift: each correction below fills in another one.
+    # Keep the drift, since each correction below fills in another one.
     square = 0.0
     for i in range(n):
         drift[i] = descent.iterate.drift[i]
@@ -55,13 +55,13 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
     if square == 0.0:
         return
 
-    # Shorten it to what the step has left of the clamp.
+    # Shorten the drift to what the step has left of the clamp.
     room = clamp - largest_difference(q, search.q_before)
     if room <= 0.0:
         return
     square *= limit_step(drift, room) ** 2
 
-    # Try the whole drift, then halves of it, until one costs nothing, or its cost can be corrected.
+    # Try the whole drift, then halve it until it raises no cost, or until a correction removes it.
     is_guarded = math.isfinite(clamp)
     copy(q, start)
     scale = 1.0
@@ -71,8 +71,8 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
         if linearize_cost(descent) <= cost or not is_guarded:
             return
 
-        # The correction is the solver's own step from there. The drift of that step says whether
-        # the solver would move on in the same direction, or back.
+        # Correct the error by a step of the solver. The drift of that step shows whether the solver
+        # would go on in the same direction (`onward` positive) or go back.
         adopt_candidate(descent)
         take_step(settings, descent)
         limit_step(descent.iterate.dq, clamp)
@@ -89,6 +89,6 @@ def follow_drift(settings: Any, descent: Descent, cost: float) -> None:
             return
         scale *= 0.5
 
-    # No drift is accepted: back to where the step has led.
+    # No drift is accepted: return to the joint positions after the step.
     copy(start, q)
     linearize_cost(descent)

@@ -1,4 +1,7 @@
-"""The plane of a UR arm's links: the goal in it, and how two links reach a point."""
+"""The vertical plane in which a UR arm's links move: the goal in it, and how the links reach it.
+
+The axes of shoulder, elbow and wrist 1 are parallel, and normal to this plane: "the parallel axes".
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,27 @@ import math
 
 from simbridge.robot.pose import Array
 
-# The singularity of a stretched or folded arm, as a bit.
+# Bit of the singularity of a stretched or folded arm.
 ELBOW = 2
-# Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
+# Length (m) or sine up to which a direction is rounding, so that it leaves a joint free.
 FREE = 1e-11
-# Two solutions nearer than this (rad, or m of the wrist's distance) count as one: rounding
-# separates them by up to 1e-7.
+# Distance of two solutions up to which they count as one, rad, or m for the wrist's distance from
+# the pan axis: rounding separates equal ones by up to 1e-7.
 FOLD = 1e-6
 
 
 def in_plane(
     goal: Array, pan: float
 ) -> tuple[float, float, float, float, float, float, float, float]:
-    """Return the goal in the plane of the arm: x ahead, y up, z along the parallel axes.
+    """Express the goal in the plane of the arm: x ahead, y up, z along the parallel axes.
 
     Args:
-        goal: The goal (3, 4), of `branches`.
-        pan: The angle of the pan, rad.
+        goal: Goal of the last joint's frame in the arm's base (3, 4): see `BranchBuffers`.
+        pan: Angle of the pan, the first joint, rad.
 
     Returns:
-        The goal's x axis (3), its y axis (3), the component of its z axis along the parallel axes,
-        and the distance ahead of its origin, m.
+        The components of the goal's x axis (3) and y axis (3), the z component of its z axis, and
+        the x component of its origin, m.
     """
     s1 = math.sin(pan)
     c1 = math.cos(pan)
@@ -42,11 +45,11 @@ def in_plane(
 
 
 def wrist_3_angle(xz: float, yz: float, flip: int) -> float:
-    """Return the angle of wrist 3, rad.
+    """Return the angle of wrist 3 with which the axis of wrist 2 lies in the plane, rad.
 
     Args:
-        xz: The component of the goal's x axis along the parallel axes.
-        yz: The component of its y axis along them.
+        xz: Component of the goal's x axis along the parallel axes.
+        yz: Component of the goal's y axis along the parallel axes.
         flip: Whether the wrist is flipped (1) or not (0).
     """
     if flip == 0:
@@ -57,26 +60,28 @@ def wrist_3_angle(xz: float, yz: float, flip: int) -> float:
 def elbow(
     x: float, y: float, a: float, b: float, near: float, slack: float, out: Array
 ) -> tuple[int, int]:
-    """Find both postures of two links in a plane.
+    """Find both postures in which two links in a plane reach a point.
 
     Args:
-        x: The goal ahead of the first joint, m.
-        y: The goal above the first joint, m.
-        a: The length of the first link, m.
-        b: The length of the second link, m.
-        near: The first angle where the goal leaves it free, rad.
-        slack: Distance by which the goal may be out of reach, m; the links then point to it.
-        out: Result (2, 2): rows of the two joint angles, rad.
+        x: Distance of the point ahead of the first joint, m.
+        y: Height of the point above the first joint, m.
+        a: Length of the first link, m.
+        b: Length of the second link, m.
+        near: First joint angle to choose if the point, at the first joint, leaves it free, rad.
+        slack: Distance by which the point may be out of reach, m; the links then point to it.
+        out: Result (2, 2): the two joint angles of each posture, rad.
 
     Returns:
-        The number of postures, and ELBOW if they coincide or are undetermined.
+        The number of postures, 0 to 2; and the bit ELBOW if two postures coincide, or if the point
+        leaves the first angle free, else 0.
     """
     distance = math.sqrt(x * x + y * y)
     if distance > a + b + slack or distance < abs(a - b) - slack:
         return 0, 0
 
-    # The law of cosines in its half-angle form, which stays accurate where the arm is stretched or
-    # folded.
+    # The angles of the triangle with the sides a, b and r, by the law of cosines in its half-angle
+    # form, which stays accurate if the arm is stretched or folded. `bend` is the second joint
+    # angle, and `inner` the angle between the first link and the direction of the point.
     r = min(max(distance, abs(a - b)), a + b)
     stretched = (a + b + r) * max(0.0, a + b - r)
     folded = max(0.0, r - a + b) * max(0.0, r + a - b)

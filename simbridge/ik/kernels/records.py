@@ -1,8 +1,8 @@
-"""The data that the iterative solvers' loops and steps work on, as one record.
+"""The data that the loops and steps of the iterative solvers work on, as one record.
 
-It is one record, since each of its arrays by itself would be seven arguments of every function that
-it passes through. Its parts are apart: what a step reads and fills, its scratch, and what the loops
-keep for themselves. See `simbridge.kernels.records` for how the sides of arrays are written.
+Compiled code passes a record as one argument, where an array of its own would be seven. The record
+has three parts: what a step reads and fills in, scratch for the step, and what only the loops use.
+`simbridge.kernels.records` describes how the sizes of arrays are written.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ class DescentIterate:
     n: int
     """The number of joints."""
     rows: int
-    """The number of components that the task has; those come first."""
+    """The number of components of the task; the first columns of `jacobian` belong to them."""
 
     q: Annotated[Array, "n"]
     """Joint positions, rad or m."""
     jacobian: Annotated[Array, "n", 6]
     """A row per joint and a column per component of the task, SI units.
 
-    A step may remove what its own rows leave no freedom for; the steepest descent, which may
-    replace the step, then keeps to these rows, too.
+    A step may project it onto the null space of its own rows. The steepest descent, which may
+    replace the step's motion, then respects these rows, too.
     """
     error: Annotated[Array, 6]
     """The clamped error in the order of the columns, m and rad."""
 
     dq: Annotated[Array, "n"]
-    """To fill: the motion that is to reduce the error."""
+    """Filled in by the step: the motion that reduces the error."""
     drift: Annotated[Array, "n"]
-    """To fill, or left zero: a motion within the null space."""
+    """Filled in by the step, or left zero: a motion within the null space."""
     held: Annotated[Array, "n"]
-    """To fill, or left zero: a motion that is made in any case. Only the step clamp shortens it; it
-    leaves the rest of the clamp to the others."""
+    """Filled in by the step, or left zero: a motion that is made in any case. Only the step clamp
+    shortens it; the other motions get what it leaves of the clamp."""
 
 
 class Scratch:
-    """Arrays for a solver's step, which keep nothing between calls."""
+    """Arrays for a solver's step. Nothing is kept in them between calls."""
 
     matrix: Annotated[Array, "system", "system"]
-    """A system to solve."""
+    """The matrix of a linear system."""
     vector: Annotated[Array, "system"]
-    """Its right-hand side, then its solution."""
+    """The right-hand side of the system, then its solution."""
     sides: Annotated[Array, 3, "system"]
-    """Three right-hand sides at once, then their solutions."""
+    """Three right-hand sides of the system, then their solutions."""
     order: Annotated[Counts, "system"]
-    """The order of its unknowns."""
+    """The order of the unknowns of the system."""
 
     motion: Annotated[Array, "n"]
     """A motion of the joints."""
@@ -71,7 +71,7 @@ class Scratch:
     strict: Annotated[Array, "n", "strict"]
     """Strict rows, transposed."""
     strict_values: Annotated[Array, 2, "strict"]
-    """Desired values of the strict rows, in two parts."""
+    """Values of the strict rows, in two parts: see `constraints`."""
 
 
 class Search:
@@ -96,20 +96,20 @@ class Search:
     """Target minus tool in base axes: translation, then the Rodrigues vector. Components that the
     task does not constrain are zero."""
     candidate_error: Annotated[Array, 6]
-    """The clamped error where a motion leads."""
+    """The clamped error at the joint positions after a motion."""
     candidate_jacobian: Annotated[Array, "n", 6]
-    """The Jacobian where a motion leads."""
+    """The Jacobian at the joint positions after a motion."""
 
     q_before: Annotated[Array, "n"]
     """Joint positions before the step."""
     q_before_drift: Annotated[Array, "n"]
-    """Joint positions after the step, and before the drift."""
+    """Joint positions after the step and before the drift."""
     drift: Annotated[Array, "n"]
-    """The drift as the step gave it, within the step clamp."""
+    """The drift of the step, shortened to the step clamp."""
 
 
 class Descent:
-    """All that an iterative solver works on."""
+    """The data of an iterative solver."""
 
     iterate: DescentIterate
     scratch: Scratch
@@ -117,15 +117,15 @@ class Descent:
 
 
 def allocate_descent(n: int) -> Any:
-    """Return an array (1,) of a `Descent` for n joints, all zero but their number."""
+    """Return an array (1,) with a `Descent` for n joints, in which only n is not zero."""
     strict = 6 + MAX_STRICT
     sizes = {
         "n": n,
         "frames": n + 1,
         "strict": strict,
         "system": n + strict,
-        # The larger of joint and task space: singular vectors of either space have one shape, since
-        # it is part of an array's type, and one function takes both.
+        # Singular vectors of joint space and of task space have the size of the larger space. The
+        # shape is part of an array's type, and one function takes both.
         "side": max(n, strict),
     }
     descents = allocate_record(Descent, sizes)

@@ -1,12 +1,14 @@
-"""Angles that rounding leaves open: what a UR arm may turn so that it reaches after all.
+"""Turns the pan and wrist 3 of a UR arm within rounding, so that the arm reaches after all.
 
-At the boundary of the workspace rounding decides. A wrist that is nearly singular turns rounding
-into an angle of wrist 3, and a shoulder that is nearly singular turns it into an angle of the pan,
-by far more than itself; nearly stretched or folded, an arm may so be put out of reach of a pose
-that it has. Where the wrist's sine is 1e-5 and it stands 1e-7 m before the pan axis, the last digit
-of a target is 1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the goal of the two links.
-Conversely, such angles are free: turned by that much they move the tool by no more than rounding.
-The arm can reach with some of them.
+Near a singularity, rounding in the target becomes a large error of an angle: of wrist 3 if the
+wrist is nearly singular, and of the pan if the shoulder is. If the arm is nearly stretched or
+folded as well, that error may put a pose that the arm has attained out of reach. For example, if
+the sine of wrist 2 is 1e-5 and the wrist is 1e-7 m from the pan axis, the last digit of a target
+changes the pan by 1e-9 rad, wrist 3 by 1e-4 rad, and the point that the two links must reach by
+1e-5 m.
+
+Conversely, turning these joints by such angles moves the tool by no more than rounding. The
+functions here search these turns for one with which the arm reaches.
 """
 
 from __future__ import annotations
@@ -16,38 +18,46 @@ import math
 from simbridge.ik.kernels.plane import FREE, in_plane, wrist_3_angle
 from simbridge.robot.pose import Array
 
-# Largest motion of the tool by a turn within rounding, m and rad: a thousand times the rounding of
-# a target.
+# Largest motion of the tool by a turn that counts as within rounding, m and rad: a thousand times
+# the rounding of a target.
 ROUNDING = 1e-12
-# Distance out of reach, m, that the search below counts as in reach: well within the slack.
+# Distance out of reach that the search counts as within reach, m: far below the slack of a target.
 NEAR = 1e-13
-# Halvings of the largest turn that are tried.
+# Number of times that the largest turn is halved.
 HALVINGS = 40
-# Steps of the golden-section search, and its larger part.
+# Number of steps of the golden-section search.
 SECTIONS = 60
+# Larger part of a section of length one: the golden ratio's inverse.
 LARGER_PART = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: float) -> float:
-    """Return the smallest turn of v, rad, that brings c - v within reach of two links.
+    """Return the smallest turn of an offset that brings the end of two links within their reach.
 
-    Where none does, it brings it as near as it gets.
+    In the plane of the arm, the links end at the point c - v: the wrist's position c minus the
+    offset v of wrist 2, which turns with wrist 3.
 
     Args:
-        cx: c along x, m.
-        cy: c along y, m.
-        vx: v along x, m.
-        vy: v along y, m.
-        a: The length of the first link, m.
-        b: The length of the second, m.
+        cx: x component of c, m, from the first link's joint.
+        cy: y component of c, m.
+        vx: x component of v, m.
+        vy: y component of v, m.
+        a: Length of the first link, m.
+        b: Length of the second link, m.
+
+    Returns:
+        The turn of v, rad; 0 if c - v is within reach. If no turn is enough, the one that brings
+        c - v nearest to within reach.
     """
     c2 = cx * cx + cy * cy
     v2 = vx * vx + vy * vy
     product = 2.0 * math.sqrt(c2 * v2)
+    # Turning an offset of no length, or about its own end, changes nothing.
     if product < FREE:
         return 0.0
 
-    # The law of cosines: the angles between c and v with which the links are folded and stretched.
+    # By the law of cosines |c - v| grows with the angle between c and v: at `least` the links are
+    # folded, and at `most` stretched.
     between = math.atan2(cx * vy - cy * vx, cx * vx + cy * vy)
     least = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a - b) ** 2) / product)))
     most = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a + b) ** 2) / product)))
@@ -56,10 +66,10 @@ def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: floa
 
 
 def turn_within_rounding(turn: float, sine: float) -> float:
-    """Return as much of a turn of wrist 3, rad, as moves the tool by no more than rounding.
+    """Return a turn of wrist 3, rad, clamped so that it moves the tool by no more than rounding.
 
     Args:
-        turn: The angle, rad.
+        turn: The turn, rad.
         sine: Sine of the angle of wrist 2.
     """
     most = math.pi if sine < FREE else ROUNDING / sine
@@ -67,14 +77,14 @@ def turn_within_rounding(turn: float, sine: float) -> float:
 
 
 def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
-    """Return the distance, m, by which the two links miss their goal.
+    """Return the distance by which the two links miss their end point, m.
 
-    Wrist 3 is turned within rounding so that it is smallest.
+    Wrist 3 is turned within rounding so that this distance is as small as possible.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
-        goal: The target without base and tool (3, 4): see `BranchBuffers`.
-        pan: The angle of the pan, rad.
+        goal: Goal of the last joint's frame in the arm's base (3, 4): see `BranchBuffers`.
+        pan: Angle of the pan, rad.
         flip: Whether the wrist is flipped (1) or not (0).
     """
     a = lengths[0]
@@ -98,14 +108,15 @@ def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
 
 
 def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, flip: int) -> float:
-    """Return the angle of the pan, rad, with which the arm reaches its goal, or gets nearest.
+    """Return the angle of the pan with which the arm reaches its goal, or comes nearest, rad.
 
-    The search is among the angles that rounding leaves open. Without a better one the pan stays.
+    Only angles that differ from the exact one by a turn within rounding are tried. If none of them
+    is better, the exact angle is returned.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
-        goal: The target without base and tool (3, 4): see `BranchBuffers`.
-        pan: The angle without rounding, rad.
+        goal: Goal of the last joint's frame in the arm's base (3, 4): see `BranchBuffers`.
+        pan: The exact angle, rad.
         ahead: Distance of the wrist ahead of the pan axis, m.
         flip: Whether the wrist is flipped (1) or not (0).
     """
@@ -116,9 +127,9 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     size = abs(ahead) + math.sqrt(ahead * ahead + 2.0 * d4 * ROUNDING)
     most = min(math.pi, 2.0 * ROUNDING / size) if size > ROUNDING else math.pi
 
-    # Nothing is to be done where the goal is reached anyway, or missed by more than any such turn
-    # moves it. A turn moves the wrist by up to d4 times itself, and swings the offset d5 with wrist
-    # 3, by the more the smaller the sine of wrist 2 is.
+    # Keep the exact angle if the goal is reached anyway, or missed by more than any such turn can
+    # move it. A turn moves the wrist by up to d4 times the turn. It also swings the offset d5, the
+    # more the smaller the sine of wrist 2 is, since wrist 3 must follow.
     _, _, xz, _, _, yz, zz, _ = in_plane(goal, pan)
     sine = math.sqrt(xz * xz + yz * yz)
     swing = 2.0 * most / sine if sine > most else 2.0
@@ -130,16 +141,17 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     ahead_of_z = math.cos(pan) * goal[0, 2] + math.sin(pan) * goal[1, 2]
     swing_turn = -math.atan2(math.copysign(1.0, zz) * ahead_of_z, abs(zz))
 
-    # The best of some turns, and, unless it reaches, the best between its neighbours low and high.
+    # Try turns of all magnitudes. If the best one does not reach, refine it between the turns `low`
+    # and `high` next to it.
     least, best, low, high = halve_turns(lengths, goal, pan, flip, most, swing_turn, missing)
     if least > NEAR:
-        # The goal is reached at one angle only, or nowhere.
+        # The goal is reached at a single angle, or nowhere.
         low = max(low, -most)
         high = min(high, most)
         middle = section_turns(lengths, goal, pan, flip, low, high)
         if missing_reach(lengths, goal, pan + middle, flip) < least:
             best = middle
-    # `best` is infinite where no turn is better than none.
+    # `best` is infinite if no turn is better than none.
     return pan + best if abs(best) <= most else pan
 
 
@@ -152,15 +164,15 @@ def halve_turns(
     swing_turn: float,
     missing: float,
 ) -> tuple[float, float, float, float]:
-    """Try turns of the pan that halve their distance from zero, and from `swing_turn`.
+    """Try turns of the pan whose distance from zero, and from `swing_turn`, is halved repeatedly.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
-        goal: The target without base and tool (3, 4): see `BranchBuffers`.
-        pan: The angle without rounding, rad.
+        goal: Goal of the last joint's frame in the arm's base (3, 4): see `BranchBuffers`.
+        pan: The exact angle, rad.
         flip: Whether the wrist is flipped (1) or not (0).
         most: The largest turn, rad.
-        swing_turn: The turn where the offset swings most, rad.
+        swing_turn: The turn at which the offset swings most, rad.
         missing: Distance by which the goal is out of reach without a turn, m.
 
     Returns:
@@ -173,7 +185,7 @@ def halve_turns(
     low = 0.0
     high = 0.0
     for halving in range(HALVINGS):
-        # To either side of zero, then to either side of `swing_turn`.
+        # Try a turn on either side of zero, then on either side of `swing_turn`.
         for attempt in range(4):
             centre = 0.0 if attempt < 2 else swing_turn
             away = (most if attempt % 2 == 0 else -most) * 0.5**halving
@@ -193,9 +205,15 @@ def halve_turns(
 def section_turns(
     lengths: Array, goal: Array, pan: float, flip: int, low: float, high: float
 ) -> float:
-    """Return the turn of the pan, rad, between two, with which the goal is missed least.
+    """Return the turn of the pan with which the goal is missed least, by golden-section search.
 
-    It is located by a golden-section search.
+    Args:
+        lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
+        goal: Goal of the last joint's frame in the arm's base (3, 4): see `BranchBuffers`.
+        pan: The exact angle, rad.
+        flip: Whether the wrist is flipped (1) or not (0).
+        low: The smallest turn, rad.
+        high: The largest turn, rad.
     """
     for _ in range(SECTIONS):
         left = high - LARGER_PART * (high - low)

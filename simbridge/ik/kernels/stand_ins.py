@@ -1,4 +1,4 @@
-"""Functions that loops call, but that others replace where the loops are compiled."""
+"""Functions that the loops call by name, and that others replace when the loops are compiled."""
 
 from __future__ import annotations
 
