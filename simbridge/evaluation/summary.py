@@ -448,9 +448,9 @@ def _uncertainty(run: Evaluation) -> Uncertainty | None:
 
 
 def _change_law(law: ServojLaw, name: Literal["gain", "lookahead"], deviation: float) -> ServojLaw:
-    """Return the law with a smaller value, which is stable, too.
+    """Return the law with one value lowered by its deviation, which keeps it stable.
 
-    At the lower end of UR's range it is a larger one.
+    At the lower end of servoj's range the value is raised instead.
     """
     value = law.gain if name == "gain" else law.lookahead
     try:
@@ -467,9 +467,10 @@ def _servo_law(run: Evaluation) -> ServoLawCheck | None:
 
 
 def _command_to_arm(run: Evaluation) -> CommandToArm:
-    """Return how long a session's commands take to the arm.
+    """Return how long a session's commands take to act on the arm.
 
-    A command leaves a period before the instant to which it belongs.
+    That includes the control period that a command leaves before the instant it belongs to. Each
+    value is None if it cannot be determined.
     """
     period = run.plan.period
 
@@ -480,8 +481,8 @@ def _command_to_arm(run: Evaluation) -> CommandToArm:
 
     by_correlation = None
     if run.has_samples:
+        # The delay is None or 0 if nothing moved.
         plant_delay = part_delays(run.tracking, run.tracking["delay_of"]).plant
-        # Where nothing moved it counts as 0.
         by_correlation = period + plant_delay if plant_delay else None
     return {"servo_law": by_law, "correlation": by_correlation}
 

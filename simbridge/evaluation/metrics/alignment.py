@@ -31,35 +31,41 @@ from simbridge.text import counted
 
 # Time spans of the chords, s.
 CHORDS = (0.1, 0.5, 2.0)
-# A motion's chords of one span count if the root of their sum of squares exceeds this, m.
+# Root of the sum of squared chords of one span that a motion must exceed for these chords to count,
+# m.
 MIN_CHORD_NORM = 1e-9
-# The exact search uses at most this many evenly spaced samples of a recording.
+# Largest number of evenly spaced samples of a recording that the exact search uses.
 MAX_COMPARED = 20_000
-# The rough search compares chords at no more instants than this, and no closer, s.
+# Largest number of instants at which the rough search compares chords.
 MAX_GRID = 1 << 17
+# Smallest time between these instants, s.
 MIN_PERIOD = 0.004
 # Tolerance of the offset, s.
 RESOLUTION = 1e-6
-# Largest remaining distance as a part of the motion (RMS about its mean); beyond it the motions are
-# different.
+# Largest remaining distance as a fraction of the motion (RMS about its mean); beyond it the motions
+# are different.
 MAX_UNEXPLAINED = 0.5
-# An offset is determined if an offset that differs by this, s, leaves clearly more error.
+# Difference from the offset, s, at which the error must be clearly larger: otherwise the offset is
+# not determined.
 OFFSET_CHECK = 0.2
-# What is clearly more: this many times the error, and this much, m.
+# Ratio of errors from which on the larger one is clearly larger, ...
 CLEAR_RATIO = 1.05
+# ... if they also differ by this, m.
 CLEAR_EXCESS = 1e-6
-# Fewest samples in common for an alignment.
+# Smallest number of samples in common for an alignment.
 MIN_SAMPLES = 20
-# A motion is found in a recording if the squared differences of its chords are at most this part of
-# their squares.
+# Largest sum of squared differences of chords, relative to the sum of their squares, with which a
+# motion is found in a recording.
 MAX_MISFIT = 0.1
-# Seconds by which a recording may begin after the first cycle, or end before the last one.
+# Time by which a recording may begin after the first cycle, or end before the last one, s.
 MARGIN = 0.1
 
-# Gauss-Newton for the marker: most steps, largest last step (rad and m), and the eigenvalues, as a
-# part of the largest, below which the motion does not determine a direction.
+# Largest number of Gauss-Newton steps that fit the marker.
 MAX_MARKER_STEPS = 50
+# Size of the last of these steps, rad and m.
 MARKER_TOLERANCE = 1e-12
+# Eigenvalue, relative to the largest, below which the motion does not determine a direction of the
+# marker.
 MARKER_RANK_TOLERANCE = 1e-9
 
 
@@ -253,7 +259,7 @@ def find_cycles(
 
 
 def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = False) -> Alignment:
-    """Fit recorded positions to the poses attained at the same instants; the offset is zero.
+    """Fit recorded positions to the poses attained at the same instants (clock offset zero).
 
     If the positions are on one line, the rotation about it is arbitrary.
 

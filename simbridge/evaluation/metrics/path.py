@@ -33,14 +33,15 @@ from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]
 
-# How far along the path the search goes, in distances from it: within a distance e of a corner of
-# angle a the path is at most 2 e / sin(a / 2) long, 7.7 e at 30 degrees.
+# Distance along the path that is searched either way, as a multiple of the sample's distance from
+# the path: within a distance e of a corner of angle a, the path is at most 2 e / sin(a / 2) long,
+# which is 7.7 e for 30 degrees.
 REACH = 8.0
-# A point must be closer by this, m, to replace the expected one: it decides where a path retraces
-# itself.
+# Distance by which a point must be closer to replace the expected one, m: it decides where a path
+# retraces itself.
 TIE = 1e-9
-# Below this part of the path's mean speed a lag in seconds is meaningless: the reference is nearly
-# at rest.
+# Fraction of the path's mean speed below which the reference is nearly at rest, so that a lag in
+# seconds is meaningless.
 MIN_SPEED_RATIO = 0.1
 
 
@@ -72,18 +73,18 @@ class PathSummary(TypedDict):
 
 @dataclass(frozen=True)
 class ContourError:
-    """Contour error of each sample and its place on the path; all arrays (T,).
+    """Contour error and lag of each of T samples; all arrays are (T,).
 
     Attributes:
         distance: Distance from the nearest point of the path, m.
-        place: Length of the path up to that point, m.
+        arc_length: Length of the path up to that nearest point, m.
         lag: Length of the path from that point to the due one, m; negative if the sample is ahead.
         lag_time: The lag in s; NaN where the reference is nearly at rest, at the due instant or
             between the two points.
     """
 
     distance: Array
-    place: Array
+    arc_length: Array
     lag: Array
     lag_time: Array
 
@@ -142,8 +143,8 @@ def contour_error(
     length = np.concatenate([[0.0], np.cumsum(steps)])
 
     distance = np.empty(len(points))
-    place = np.empty(len(points))
-    search = kernel_of(_nearest_places, "contour error")
+    arc_length = np.empty(len(points))
+    search = kernel_of(_nearest_points, "contour error")
     search(
         corners,
         length,
@@ -151,29 +152,29 @@ def contour_error(
         points,
         np.interp(expected_times, times, length),
         distance,
-        place,
+        arc_length,
     )
 
-    lag = np.interp(due_times, times, length) - place
-    lag_time = _lag_time(times, length, place, due=due_times, expected=expected_times, lag=lag)
-    return ContourError(distance=distance, place=place, lag=lag, lag_time=lag_time)
+    lag = np.interp(due_times, times, length) - arc_length
+    lag_time = _lag_time(times, length, arc_length, due=due_times, expected=expected_times, lag=lag)
+    return ContourError(distance=distance, arc_length=arc_length, lag=lag, lag_time=lag_time)
 
 
 def _lag_time(
-    times: Array, length: Array, place: Array, *, due: Array, expected: Array, lag: Array
+    times: Array, length: Array, arc_length: Array, *, due: Array, expected: Array, lag: Array
 ) -> Array:
-    """Return the time from the instant at which the reference was at a place to the due one.
+    """Return the time since the reference was at each sample's nearest point.
 
     Args:
         times: Instants of the path's vertices (M,), s.
         length: Length of the path up to each vertex (M,), m.
-        place: Place of each sample (T,), m along the path.
+        arc_length: Length of the path up to each sample's nearest point (T,), m.
         due: Instant at which each sample is due (T,), s.
-        expected: Instant at which each sample is expected (T,), s.
-        lag: Distance from each sample's place to the due one (T,), m along the path.
+        expected: Instant around which each sample is searched for (T,), s.
+        lag: Length of the path from the nearest point to the due one (T,), m.
 
     Returns:
-        (T,), s; NaN where the reference hardly moves.
+        The lag of each sample (T,), s; NaN if the reference hardly moves.
     """
     steps = np.diff(length)
     periods = np.diff(times)
@@ -182,17 +183,18 @@ def _lag_time(
         return np.full(len(due), np.nan)
     min_speed = MIN_SPEED_RATIO * length[-1] / moving_time
 
-    # Where the reference rests at a vertex, any instant of the rest is valid; elsewhere there is
-    # only one. A rest is from the first to the last vertex of one place.
-    first = np.searchsorted(length, place, side="left")
-    last = np.searchsorted(length, place, side="right") - 1
+    # The instant at which the reference was at the nearest point. If it rested there, from the
+    # first to the last vertex with this length, the instant of the rest nearest to the expected one
+    # is taken.
+    first = np.searchsorted(length, arc_length, side="left")
+    last = np.searchsorted(length, arc_length, side="right") - 1
     begin = times[np.minimum(first, len(times) - 1)]
     end = times[np.maximum(last, 0)]
     rest_time = np.clip(expected, begin, end)
-    reference_time = np.where(first <= last, rest_time, np.interp(place, length, times))
+    reference_time = np.where(first <= last, rest_time, np.interp(arc_length, length, times))
     lag_time = due - reference_time
 
-    # The reference must move at the due instant, and from the place to the due one.
+    # The reference must move at the due instant, and between the nearest point and the due one.
     piece = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(steps) - 1)
     moves_when_due = steps[piece] >= min_speed * periods[piece]
     moves_between = np.abs(lag) >= min_speed * np.abs(lag_time)
@@ -200,16 +202,15 @@ def _lag_time(
 
 
 class BlockBounds(NamedTuple):
-    """Boxes around blocks of the path's pieces, by which a search passes over what is too far away.
+    """Boxes around blocks of successive pieces of the path, with which a search skips far pieces.
 
-    A block of level k, from 1, has 2**k pieces, the first of which is a multiple of 2**k; the last
-    may have fewer.
+    Block b of level k, from 1, contains the pieces b 2^k to (b + 1) 2^k - 1; the last block of a
+    level may have fewer.
 
     Attributes:
-        low: The lower corners of the boxes (B, 3), m, of all levels, from the first on.
-        high: The upper corners of the boxes (B, 3), m.
-        first: The index of each level's first box (K + 1,); that of level 0, which has none, counts
-            as 0.
+        low: Lower corners of the boxes of all levels, level by level (B, 3), m.
+        high: Upper corners of the boxes (B, 3), m.
+        first: Index of the first box of each level (K + 1,); level 0 has no boxes, and a 0 here.
     """
 
     low: Array
@@ -242,43 +243,43 @@ def _bound_blocks(corners: Array) -> BlockBounds:
 
 
 # complexipy: ignore (a function for each point takes a third longer)
-def _nearest_places(
+def _nearest_points(
     corners: Array,
     length: Array,
     blocks: BlockBounds,
     points: Array,
     expected: Array,
     distances: Array,
-    places: Array,
+    arc_lengths: Array,
 ) -> None:
-    """Find the nearest place on the polyline to each point, around where it is expected.
+    """Find the nearest point of the polyline to each point, near to where it is expected.
 
     Args:
         corners: Corners of the polyline (M, 3), m.
         length: Length of the polyline up to each corner (M,), m.
-        blocks: Boxes around the polyline's pieces.
+        blocks: Boxes around blocks of the polyline's pieces.
         points: Points (T, 3), m.
-        expected: Where the search for each point begins (T,), m along the polyline.
-        distances: Filled with the distances of the points from the polyline (T,), m.
-        places: Filled with the places of the nearest points on it (T,), m along it.
+        expected: Length of the polyline up to where each search starts (T,), m.
+        distances: Result: distance of each point from the polyline (T,), m.
+        arc_lengths: Result: length of the polyline up to each nearest point (T,), m.
     """
     pieces = corners.shape[0] - 1
     for k in range(points.shape[0]):
         point = _row(points, k)
 
-        # The piece of the expected place. A path of one corner is a piece of no length.
-        place = expected[k]
-        home = max(0, min(_corner_before(length, place), pieces - 1))
+        # The piece with the expected point. A path of one corner is a piece of no length.
+        arc_length = expected[k]
+        home = max(0, min(_corner_before(length, arc_length), pieces - 1))
         end = min(home + 1, pieces)
 
-        # The distance from the expected place, and from where to where the search reaches.
+        # The distance from the expected point, and the range of the search along the polyline.
         step = length[end] - length[home]
-        fraction = (place - length[home]) / step if step > 0.0 else 0.0
+        fraction = (arc_length - length[home]) / step if step > 0.0 else 0.0
         best = _distance(point, _between(_row(corners, home), _row(corners, end), fraction))
-        low = place - REACH * best
-        high = place + REACH * best
+        low = arc_length - REACH * best
+        high = arc_length + REACH * best
 
-        # Forwards, past blocks that cannot hold a nearer point.
+        # Search forwards, skipping blocks that cannot contain a nearer point.
         j = home
         while j < pieces and length[j] <= high:
             skipped = _count_far_pieces(blocks, point, j, 1, best - TIE)
@@ -286,10 +287,10 @@ def _nearest_places(
                 distance, nearest = _nearest_on_piece(corners, length, point, j, low, high)
                 if distance < best - TIE:
                     best = distance
-                    place = nearest
+                    arc_length = nearest
             j += max(skipped, 1)
 
-        # Backwards in the same way.
+        # Search backwards in the same way.
         j = home - 1
         while j >= 0 and length[j + 1] >= low:
             skipped = _count_far_pieces(blocks, point, j, -1, best - TIE)
@@ -297,34 +298,38 @@ def _nearest_places(
                 distance, nearest = _nearest_on_piece(corners, length, point, j, low, high)
                 if distance < best - TIE:
                     best = distance
-                    place = nearest
+                    arc_length = nearest
             j -= max(skipped, 1)
 
         distances[k] = best
-        places[k] = place
+        arc_lengths[k] = arc_length
 
 
 def _count_far_pieces(
     blocks: BlockBounds, point: Point, piece: int, direction: int, distance: float
 ) -> int:
-    """Count the pieces from one on that are no nearer to a point than a distance.
+    """Return how many pieces a search can skip because their box is far from a point.
 
-    They are those of the largest block that begins, or ends, at the piece and whose box is as far
-    away.
+    They are the pieces of the largest block that begins (searching forwards) or ends (searching
+    backwards) with a piece, and whose box is no nearer to the point than a distance.
 
     Args:
-        blocks: Boxes around the pieces.
-        point: m.
-        piece: Index of the first that counts.
-        direction: 1 to count forwards, -1 to count backwards.
-        distance: m.
+        blocks: Boxes around blocks of pieces.
+        point: The point, m.
+        piece: Index of the piece that the search has come to.
+        direction: 1 for a search forwards, -1 for one backwards.
+        distance: The distance from which on a box is far, m.
+
+    Returns:
+        The number of pieces in the block; 0 if even the smallest one is near.
     """
-    # Blocks that end at a piece begin before it.
+    # The number of the first piece of a block that begins here, or of the piece after a block that
+    # ends here.
     edge = piece if direction > 0 else piece + 1
     count = 0
     size = 2
     for level in range(1, blocks.first.shape[0]):
-        # No block of this level, nor of a higher one, begins or ends here.
+        # No block of this level or of a higher one begins or ends here.
         if edge % size != 0:
             break
         # The block of this level that begins here, or the one that ends here.
@@ -347,15 +352,15 @@ def _distance_to_box(blocks: BlockBounds, point: Point, box: int) -> float:
 def _nearest_on_piece(
     corners: Array, length: Array, point: Point, piece: int, low: float, high: float
 ) -> tuple[float, float]:
-    """Return the distance of a point from a piece of the polyline, m, and the nearest place on it.
+    """Return the distance of a point from a piece, m, and the length up to the nearest point, m.
 
     Args:
         corners: Corners of the polyline (M, 3), m.
         length: Length of the polyline up to each corner (M,), m.
         point: The point (3,), m.
         piece: Index of the piece.
-        low: Least place that counts, m along the polyline.
-        high: Greatest place that counts, m along the polyline.
+        low: Smallest length of the polyline that the search reaches, m.
+        high: Largest length of the polyline that the search reaches, m.
     """
     start = length[piece]
     stop = length[piece + 1]
@@ -365,7 +370,7 @@ def _nearest_on_piece(
     if step <= 0.0:
         return _distance(point, a), start
 
-    # The projection on the piece, within its ends and the reach of the search.
+    # The projection onto the piece, clipped to its ends and to the range of the search.
     dot = (
         (point[0] - a[0]) * (b[0] - a[0])
         + (point[1] - a[1]) * (b[1] - a[1])
@@ -373,23 +378,24 @@ def _nearest_on_piece(
     )
     along = max(min(dot / step, min(step, high - start)), max(0.0, low - start))
 
-    # The corner itself, not the sum that rounds: instants are looked up by it.
-    place = stop if along >= step else start + along
-    return _distance(point, _between(a, b, along / step)), place
+    # At the end of the piece, return the length of the corner itself and not a rounded sum, since
+    # instants are looked up by it.
+    arc_length = stop if along >= step else start + along
+    return _distance(point, _between(a, b, along / step)), arc_length
 
 
-def _corner_before(length: Array, place: float) -> int:
-    """Return the last corner at or before a place; -1 if there is none.
+def _corner_before(length: Array, arc_length: float) -> int:
+    """Return the index of the last corner up to a length of the polyline; -1 if there is none.
 
     Args:
         length: Length of the polyline up to each corner (M,), m.
-        place: A place on the polyline, m along it.
+        arc_length: A length of the polyline, m.
     """
     low = 0
     high = length.shape[0]
     while low < high:
         middle = (low + high) >> 1
-        if length[middle] <= place:
+        if length[middle] <= arc_length:
             low = middle + 1
         else:
             high = middle

@@ -105,14 +105,14 @@ def stamps(name: str, values: ArrayLike) -> Array:
 
 
 def _check_finite(name: str, array: Array) -> None:
-    """Refuse samples (T, ...) of which a value is not finite.
+    """Refuse samples (T, ...) with a value that is not finite.
 
     Args:
-        name: What the values are, in messages.
-        array: The values.
+        name: Name of the samples, for messages.
+        array: The samples.
 
     Raises:
-        UnusableSamples: One is infinite or NaN.
+        UnusableSamples: A value is infinite or NaN.
     """
     is_finite = np.isfinite(array)
     if is_finite.all():

@@ -97,14 +97,14 @@ def test_a_cut_corner_is_off_by_height() -> None:
     sides = np.abs(s) > 1e-9
     places = 0.2 + 0.5 * (s + np.copysign(0.01, s))
 
-    np.testing.assert_allclose(contour.place[sides], places[sides], atol=1e-9)
+    np.testing.assert_allclose(contour.arc_length[sides], places[sides], atol=1e-9)
 
 
 def test_an_overshot_corner_is_off_by_overshoot() -> None:
     contour = contour_error(TIMES, CORNERS, [2.03], [[0.203, 0.001, 0.3]])
 
     assert contour.distance[0] == pytest.approx(0.003)
-    assert contour.place[0] == pytest.approx(0.201)
+    assert contour.arc_length[0] == pytest.approx(0.201)
 
 
 def test_the_path_ends_at_its_ends() -> None:
@@ -112,7 +112,7 @@ def test_the_path_ends_at_its_ends() -> None:
     contour = contour_error(TIMES[:2], path, [0.0, 2.0], [[-0.01, 0.0, 0.3], [0.203, 0.004, 0.3]])
 
     np.testing.assert_allclose(contour.distance, [0.01, 0.005])
-    np.testing.assert_allclose(contour.place, [0.0, 0.2])
+    np.testing.assert_allclose(contour.arc_length, [0.0, 0.2])
 
 
 def test_a_smaller_circle_is_off_by_radius() -> None:
@@ -262,7 +262,7 @@ def test_a_long_rest_is_searched_fast() -> None:
     contour = contour_error(t, path, t, path + np.array([0.0, 1e-4, 0.0]))
 
     np.testing.assert_allclose(contour.distance, 1e-4, atol=1e-9)
-    assert contour.place[0] == 0.0
+    assert contour.arc_length[0] == 0.0
 
 
 def test_a_trembling_rest_is_searched_fast() -> None:
