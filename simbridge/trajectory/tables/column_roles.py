@@ -12,7 +12,6 @@ from simbridge.trajectory.tables.aliases import (
     FRAME_ID,
     NANOSECONDS,
     QUATERNION_KINDS,
-    REAL_PARTS,
     SECONDS,
     STAMP,
     TIMES,
@@ -24,17 +23,17 @@ from simbridge.trajectory.tables.aliases import (
     ends_with,
     find_vector_alias,
 )
-from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name, split_number
+from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name
+from simbridge.trajectory.tables.components import (
+    AXES,
+    IMAGINARY_AXES,
+    NUMBERS_OF_FOUR,
+    NUMBERS_OF_THREE,
+    AxisForm,
+    find_axes,
+    without_order,
+)
 from simbridge.trajectory.tables.roles import POSITION, QUATERNION, ROTATION_VECTOR
-
-AXES = ("x", "y", "z", "w")
-# The ends of a quaternion's name that say the order of numbered components.
-QUATERNION_ORDERS = ("xyzw", "wxyz")
-# The axes of a quaternion's imaginary parts, and the components that they are.
-IMAGINARY_AXES = {"i": "x", "j": "y", "k": "z"}
-# The numbers of the components of a vector, and of a quaternion.
-NUMBERS_OF_THREE = ({"0", "1", "2"}, {"1", "2", "3"})
-NUMBERS_OF_FOUR = ({"0", "1", "2", "3"}, {"1", "2", "3", "4"})
 
 
 class Component(NamedTuple):
@@ -42,7 +41,7 @@ class Component(NamedTuple):
 
     Attributes:
         vector: The words of the vector's name.
-        axis: x, y, z or w, or a number.
+        axis: x, y, z, w, or a number; of a quaternion with imaginary parts i, j, k or w.
         in_brackets: Whether the number is in brackets.
         is_axis_first: Whether the axis is before the vector's name: "x_pos".
     """
@@ -76,7 +75,7 @@ class NamedVector:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the names say what the vector is, rather than may be it among others."""
+        """True if the names leave no doubt about what the vector is."""
         if self.is_numbered and self.alias.numbering is Numbering.IN_BRACKETS:
             return False
         return self.alias.is_clear and not self.is_axis_first
@@ -189,15 +188,16 @@ def _imaginary_component(words: tuple[str, ...]) -> Component | None:
     """
     if not words:
         return None
-    for axis in (*IMAGINARY_AXES, *REAL_PARTS):
-        stem = words[-1].removesuffix(axis)
-        if stem == words[-1]:
+    for word_axis in find_axes(words[-1]):
+        is_part = word_axis.axis in (*IMAGINARY_AXES, "w") and not word_axis.number
+        if not is_part or word_axis.form is AxisForm.BEGINNING:
             continue
-        vector = (*words[:-1], stem) if stem else words[:-1]
+        vector = (*words[:-1], word_axis.stem) if word_axis.stem else words[:-1]
         alias = find_vector_alias(vector)
         is_quaternion = alias is not None and alias.kind in QUATERNION_KINDS
-        if is_quaternion or (not vector and axis != "r"):
-            return Component(vector, axis if axis in IMAGINARY_AXES else "w")
+        # "r" alone may be anything.
+        if is_quaternion or (not vector and word_axis.text != "r"):
+            return Component(vector, word_axis.axis)
     return None
 
 
@@ -211,50 +211,41 @@ def _possible_components(name: ColumnName) -> Iterator[Component]:
     if not words:
         return
 
-    before, last = words[:-1], words[-1]
+    before = words[:-1]
+    last = words[-1]
     if last in AXES:
         # pos_x
         yield Component(before, last)
         return
-    # pos_0 and pos0
-    stem, digits = split_number(last)
-    if digits:
-        yield Component((*before, stem) if stem else before, digits)
+
+    for word_axis in find_axes(last):
+        stem = (word_axis.stem,) if word_axis.stem else ()
+        if word_axis.form is AxisForm.NUMBER:
+            # pos_0 and pos0
+            yield Component((*before, *stem), word_axis.text)
+        elif word_axis.form is AxisForm.END and word_axis.text in AXES and not word_axis.number:
+            # posx
+            yield Component((*before, *stem), word_axis.text)
+        elif word_axis.form is AxisForm.BEGINNING:
+            # xpos and xtool0
+            vector = f"{word_axis.stem}{word_axis.number}"
+            yield Component((*before, vector), word_axis.text, is_axis_first=True)
     # x_pos
     if before and before[-1] in AXES:
         yield Component((*before[:-1], last), before[-1], is_axis_first=True)
-    # posx
-    if last[-1] in AXES:
-        yield Component((*before, last[:-1]), last[-1])
-    # xpos
-    if last[0] in AXES:
-        yield Component((*before, last[1:]), last[0], is_axis_first=True)
 
 
 def _meaning(component: Component) -> tuple[VectorAlias | None, str]:
     """Return what a vector's name means, and the order of numbered components if it says it."""
-    words = component.vector
     if component.axis in AXES:
-        return find_vector_alias(words), ""
+        return find_vector_alias(component.vector), ""
 
-    words, order = without_order(words)
-    alias = find_vector_alias(words) if words else None
-    if alias is None and words and len(words[-1]) > 1:
+    vector, order = without_order(component.vector)
+    alias = find_vector_alias(vector) if vector else None
+    if alias is None and vector and len(vector[-1]) > 1:
         # A vector of numbered components may be in the plural.
-        alias = find_vector_alias((*words[:-1], words[-1].removesuffix("s")))
+        alias = find_vector_alias((*vector[:-1], vector[-1].removesuffix("s")))
     return alias, order
-
-
-def without_order(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Return a vector's name without the order of a quaternion, and that order; "" without one.
-
-    The order may be a word, as in `quat_wxyz`, or the end of one, as in `qwxyz`.
-    """
-    for order in QUATERNION_ORDERS:
-        if words and words[-1].endswith(order):
-            stem = words[-1].removesuffix(order)
-            return (*words[:-1], stem) if stem else words[:-1], order
-    return words, ""
 
 
 def _is_component(component: Component, alias: VectorAlias) -> bool:

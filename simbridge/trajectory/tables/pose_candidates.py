@@ -15,17 +15,19 @@ from simbridge.trajectory.tables.aliases import (
     MAX_ALIAS_WORDS,
     OTHER_VECTORS,
     QUATERNION_KINDS,
-    REAL_PARTS,
     VECTORS,
     VectorKind,
 )
-from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name, split_number
-from simbridge.trajectory.tables.column_roles import (
+from simbridge.trajectory.tables.column_names import ColumnName, parse_column_name
+from simbridge.trajectory.tables.components import (
     AXES,
     IMAGINARY_AXES,
     NUMBERS_OF_FOUR,
     NUMBERS_OF_THREE,
     QUATERNION_ORDERS,
+    AxisForm,
+    WordAxis,
+    find_axes,
     without_order,
 )
 from simbridge.trajectory.tables.joint_aliases import OTHER_QUANTITIES
@@ -94,7 +96,7 @@ class LooseVector:
 
     @property
     def copies(self) -> int:
-        """How many times the vector is there, with the same names."""
+        """Number of vectors with the same names."""
         return max(len(indices) for indices in self.columns.values())
 
     def pick(self, copy: int) -> dict[str, int]:
@@ -157,49 +159,43 @@ def _components_at(words: Words, place: int) -> Iterator[LooseComponent]:
     """Iterate over the ways in which a word of a name may have the axis.
 
     "x1" is x of a vector 1, "qx" is x of q, "posx" and "xpos" are x of pos, "q1" is 1 of q.
+
+    Args:
+        words: The words of the name.
+        place: Index of the word.
     """
-    core, number = split_number(words[place])
-    before = words[:place]
     behind = words[place + 1 :]
-    numbered = (number, *behind) if number else behind
-
-    axis = _axis_word(core, before)
-    if axis:
-        yield LooseComponent(axis, before, numbered)
-    for axis, stem in _axes_within(core):
-        yield LooseComponent(axis, (*before, stem), numbered)
-    stems = (*before, core) if core else before
-    if number and _is_quaternion_name(stems):
-        yield LooseComponent(number, stems, behind)
+    for word_axis in find_axes(words[place]):
+        stem = (word_axis.stem,) if word_axis.stem else ()
+        before = (*words[:place], *stem)
+        if _is_plausible(word_axis, before):
+            number = (word_axis.number,) if word_axis.number else ()
+            yield LooseComponent(word_axis.axis, before, (*number, *behind))
 
 
-def _axis_word(word: str, before: Words) -> str:
-    """Return the axis that a whole word is, behind these words; "" if it is not one."""
-    if word in AXES:
-        return word
-    if word in IMAGINARY_AXES and (not before or _is_quaternion_name(before)):
-        return word
-    return "w" if word in REAL_PARTS and _is_quaternion_name(before) else ""
+def _is_plausible(word_axis: WordAxis, before: Words) -> bool:
+    """Return whether a word has an axis, rather than letters that look like one.
+
+    Args:
+        word_axis: The axis of the word.
+        before: The words before the axis, with the stem of the word.
+    """
+    if word_axis.form is AxisForm.WORD:
+        if word_axis.text in AXES:
+            return True
+        is_imaginary_alone = word_axis.text in IMAGINARY_AXES and not before
+        return is_imaginary_alone or _is_quaternion_name(before)
+    if word_axis.form is AxisForm.NUMBER:
+        return _is_quaternion_name(before)
+    if word_axis.form is AxisForm.END and word_axis.axis == "w":
+        return _is_quaternion_name((word_axis.stem,))
+    return word_axis.stem in VECTORS
 
 
-def _axes_within(word: str) -> Iterator[tuple[str, str]]:
-    """Iterate over the axes that are a part of a word, with the vector's name that is the rest."""
-    for real in REAL_PARTS:
-        stem = word.removesuffix(real)
-        if stem != word and _is_quaternion_name((stem,)):
-            yield "w", stem
-    if len(word) < 2:
-        return
-    if word[:-1] in VECTORS and word[-1] in (*POSITION, *IMAGINARY_AXES):
-        yield word[-1], word[:-1]
-    if word[1:] in VECTORS and word[0] in AXES:
-        yield word[0], word[1:]
-
-
-def _is_quaternion_name(words: Words) -> bool:
+def _is_quaternion_name(name: Words) -> bool:
     """Return whether the last word of a vector's name is that of a quaternion."""
-    words, _ = without_order(words)
-    alias = VECTORS.get(words[-1]) if words else None
+    name, _ = without_order(name)
+    alias = VECTORS.get(name[-1]) if name else None
     return alias is not None and alias.kind in QUATERNION_KINDS
 
 

@@ -12,8 +12,8 @@ from simbridge.quoting import quoted
 from simbridge.trajectory.tables.choice import Choice
 from simbridge.trajectory.tables.motive import is_motive_export, motive_columns
 from simbridge.trajectory.tables.table import Columns, Table
+from simbridge.trajectory.tables.text_columns import find_columns
 from simbridge.trajectory.tables.text_dialects import SEVEN_NUMBERS, SEVEN_WITH_TIME, flag_of
-from simbridge.trajectory.tables.text_header import find_columns
 from simbridge.trajectory.tables.text_lines import check_text_size, lines_of
 from simbridge.trajectory.tables.text_rows import read_rows
 from simbridge.trajectory.tables.vicon import find_vicon_part, vicon_columns
