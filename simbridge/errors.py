@@ -146,15 +146,15 @@ def suggest(name: str, known: Iterable[str], synonyms: Mapping[str, str] = NO_SY
 def find_nearest(
     name: str, known: Sequence[str], synonyms: Mapping[str, str] = NO_SYNONYMS
 ) -> str | None:
-    """Return the known name that a user most likely means; None if none is like it.
+    """Return the known name that a user most likely means; None if no name is similar.
 
-    It is the one that is spelled alike but for capitals and dashes, or that the name stands for by
-    its initials (dls for damped-least-squares) or as a synonym; else the one most alike.
+    The first of these counts: the same name up to capitals and dashes; the name whose synonym this
+    is; the name whose initials this is (dls for damped-least-squares); the most similar name.
 
     Args:
-        name: As the user gave it.
+        name: The name as the user wrote it.
         known: The known names.
-        synonyms: Other names of known ones, in lower case without dashes.
+        synonyms: Known names by their synonyms, in lower case without dashes.
     """
     plain_name = _plain_spelling(name)
     for candidate in known:
@@ -163,8 +163,9 @@ def find_nearest(
     if plain_name in synonyms:
         return synonyms[plain_name]
     for candidate in known:
-        words = candidate.replace("_", "-").split("-")
-        if len(words) > 1 and "".join(word[:1] for word in words) == plain_name:
+        parts = candidate.replace("_", "-").split("-")
+        initials = "".join(part[:1] for part in parts)
+        if len(parts) > 1 and initials == plain_name:
             return candidate
 
     nearest = nearest_names(name, known)

@@ -24,7 +24,7 @@ BACKENDS = {
 }
 
 LIVE_BACKENDS = ("pybullet", "mujoco", "ursim", "real")
-"""Those on which a live session can run: the engines, and each `ControllerBackend`."""
+"""The backends on which a live session can run: the engines, and each `ControllerBackend`."""
 
 
 class Engine(NamedTuple):

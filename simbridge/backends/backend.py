@@ -214,7 +214,7 @@ class Backend(ABC):
 
     @property
     def ending(self) -> Ending | None:
-        """What was seen when the last session ended; None if none has."""
+        """The observed ending of the last session; None if no session has ended."""
         # A simulated arm rests when nothing moves it.
         if self.capabilities.simulated_time:
             return Ending(arm_at_rest=True, script_ended=True)

@@ -30,7 +30,7 @@ PRINT_INTERVAL_S = 5.0
 
 
 class ToolMotion(NamedTuple):
-    """Where the tool is, and how fast it moves.
+    """The position of the tool and its speed.
 
     Attributes:
         position: Position of the TCP in base_link (3,), m.

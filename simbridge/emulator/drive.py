@@ -53,7 +53,7 @@ INVALID_SETPOINT = 5
 
 @dataclass(frozen=True)
 class StopReason:
-    """Why the arm must stop.
+    """The reason why the arm must stop.
 
     Attributes:
         reason: A clause.

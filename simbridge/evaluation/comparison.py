@@ -136,7 +136,7 @@ class Comparison:
 
     @cached_property
     def differences(self) -> RunDifferences:
-        """What differs between the runs, and their labels by it."""
+        """The settings that differ between the runs, and labels of the runs made of them."""
         tables = [run.evaluation.directory.settings_tables() for run in self.runs]
         return find_differences(tables, self._names())
 

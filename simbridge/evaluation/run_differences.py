@@ -1,4 +1,4 @@
-"""What differs between compared runs: the settings that a user chose, and labels made of them."""
+"""Differences between compared runs: the settings that a user chose, and labels made of them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class DifferentSetting(NamedTuple):
 
 @dataclass(frozen=True)
 class RunDifferences:
-    """What differs between compared runs.
+    """Differences between compared runs.
 
     Attributes:
         settings: The settings that differ, the most important first.

@@ -32,7 +32,7 @@ StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 SolverFactory: TypeAlias = Callable[[Robot], StepFunction | Solver]
 SolverFunction: TypeAlias = StepFunction | SolverFactory
 UserSolver: TypeAlias = Solver | SolverParameters | SolverFunction | str
-"""What a user may name as the solver of a run, a session or a sweep."""
+"""The types that a user may pass as the solver of a run, a session or a sweep."""
 
 NEEDED_FUNCTION = "a step (q, target) -> q, or a factory (robot) -> step"
 

@@ -366,7 +366,7 @@ class Options:
 
     @property
     def reading(self) -> ReadOptions:
-        """Those of the options that choose how a file of poses is read, and in which frame."""
+        """The options that choose how a file of poses is read, and in which frame."""
         names = [option_field.name for option_field in fields(ReadOptions)]
         return ReadOptions(**{name: getattr(self, name) for name in names})
 
@@ -438,7 +438,7 @@ class Options:
 
     @property
     def links(self) -> dict[str, Any]:
-        """What chooses the arm in a URDF or xacro file, as `load_robot` takes it."""
+        """The options that choose the arm in a URDF or xacro file, as arguments of `load_robot`."""
         return {
             "base": self.base,
             "tip": self.tip,

@@ -220,7 +220,7 @@ class Robot:
 
     @property
     def is_from_ur(self) -> bool:
-        """Whether it is an arm of Universal Robots, by its series or the names of its joints."""
+        """True for an arm of Universal Robots, by its series or the names of its joints."""
         if self.series:
             return True
         if self.n != len(UR_JOINTS):

@@ -38,8 +38,8 @@ def description_name(name: str) -> str | None:
     Returns:
         None if robot_descriptions has none of that name, or is not installed.
     """
-    words = re.split(r"[\s_-]+", name.strip().lower())
-    description = "_".join([*words, "description"])
+    name_parts = re.split(r"[\s_-]+", name.strip().lower())
+    description = "_".join([*name_parts, "description"])
     if not description.isidentifier() or importlib.util.find_spec("robot_descriptions") is None:
         return None
     is_known = importlib.util.find_spec(f"robot_descriptions.{description}") is not None

@@ -1,4 +1,4 @@
-"""Whether the joints of a redundant arm drift while its tool returns to where it was."""
+"""Measures how far the joints of a redundant arm drift while its tool returns to where it was."""
 
 from __future__ import annotations
 

@@ -359,7 +359,7 @@ def _default_start(controller: ControllerFacts | None) -> StartChoice:
 
 
 class StartFacts(TypedDict):
-    """Where a plan begins, and why not at home."""
+    """The joint positions where a plan begins, and the reason why that is not home."""
 
     joints: list[float]
     reason: str

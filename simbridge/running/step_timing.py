@@ -1,4 +1,4 @@
-"""How long a solver takes for a step along a plan, by the host's clock."""
+"""Measures how long a solver takes for a step along a plan, by the host's clock."""
 
 from __future__ import annotations
 

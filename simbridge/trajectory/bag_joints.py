@@ -153,7 +153,7 @@ class _JointMessages:
 
     @property
     def notes(self) -> list[DroppedRows | str]:
-        """What is left out of the samples."""
+        """Notes about messages that are left out of the samples."""
         notes: list[DroppedRows | str] = [
             *dropped_rows(
                 "message", self._foreign, detail="without a joint of the arm", unit="message"

@@ -59,7 +59,7 @@ class TfName(NamedTuple):
 
     @property
     def is_static(self) -> bool:
-        """Whether the topic is one of transforms that hold always."""
+        """True for a topic of static transforms, which hold at all times."""
         return self.topic.rpartition("/")[2] == STATIC_TOPIC
 
 

@@ -1,4 +1,4 @@
-"""Which topic of a bag is meant, and which could be chosen instead."""
+"""Chooses the topic of a bag, and lists the topics that could be chosen instead."""
 
 from __future__ import annotations
 

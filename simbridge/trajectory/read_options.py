@@ -1,4 +1,4 @@
-"""How a file of samples is read, and how its poses are placed."""
+"""Options that determine how a file of samples is read, and how its poses are placed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Column = Literal["actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q", "
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is read and how its poses are placed.
+    """Options for reading a file of samples and placing its poses.
 
     Attributes:
         frame: The frame of its poses: base_link, or the pendant's "base", half a turn about z from
@@ -124,12 +124,12 @@ class ReadOptions:
 
     @property
     def choice(self) -> Choice:
-        """What `columns` says."""
+        """The choice of columns and units that `columns` describes."""
         return Choice.parse(self.columns)
 
     @property
     def plain(self) -> bool:
-        """Whether no option is set that applies to files only."""
+        """True if no option is set that applies to files only."""
         return self == ReadOptions(self.frame)
 
     @property

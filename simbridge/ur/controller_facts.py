@@ -171,14 +171,14 @@ class Survey:
 
     @property
     def kind(self) -> str:
-        """What the controller is, as far as it could be read; see `tables.controller_kind`."""
+        """The kind of the controller, as far as it could be read; see `tables.controller_kind`."""
         serial_number = None if self.pendant is None else self.pendant.serial_number
         ursim = self.arm is not None and is_ursim(self.arm.checksum)
         return tables.controller_kind(serial_number, ursim=ursim)
 
     @property
     def unsupported(self) -> UnsupportedController | None:
-        """Why this software cannot be driven, or None."""
+        """The reason why this software cannot be driven; None if it can."""
         error = self.lost.get(RTDE)
         if isinstance(error, UnsupportedController):
             return error

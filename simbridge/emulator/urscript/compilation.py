@@ -33,7 +33,7 @@ PROCESS_MODULE = "simbridge.emulator.urscript.compiling_process"
 
 
 class CompilationRefusal(NamedTuple):
-    """Why the compiling process has no code for a script.
+    """The reason why the compiling process has no code for a script.
 
     Attributes:
         reason: A clause, for ScriptSyntaxError.

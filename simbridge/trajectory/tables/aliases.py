@@ -27,7 +27,7 @@ class VectorKind(Enum):
 
 
 class Numbering(Enum):
-    """Whether the components of a vector may be numbered instead of lettered."""
+    """Ways in which the components of a vector may be numbered instead of lettered."""
 
     NEVER = "never"
     # p[0], as the elements of an array are called.
@@ -37,15 +37,16 @@ class Numbering(Enum):
 
 
 class VectorAlias(NamedTuple):
-    """What a name of a vector means.
+    """The meaning of a vector's name.
 
     Attributes:
-        kind: Of the vector.
-        numbering: Of its components.
-        alone: Whether other words before the name make it another one: `tcp_x` is a position,
-            `force_tcp_x` is not.
-        is_clear: Whether the name says what it is. Others count where no clear name is.
-        may_be_torque: Whether the name may be that of a torque: `tx`. Beside it others count, too.
+        kind: Kind of the vector.
+        numbering: Way in which its components may be numbered.
+        alone: Whether the name has this meaning only without other words before it: `tcp_x` is a
+            position, `force_tcp_x` is not.
+        is_clear: Whether the name leaves no doubt. Other names count only if no clear one is there.
+        may_be_torque: Whether the name may be that of a torque: `tx`. Beside it, names that are not
+            clear count, too.
     """
 
     kind: VectorKind

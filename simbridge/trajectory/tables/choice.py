@@ -1,4 +1,4 @@
-"""What is asked of a table: columns and units by `--columns`, poses or the joints of an arm."""
+"""The user's choice of a table's content: columns and units by `--columns`, poses or joints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user has chosen of a table.
+    """The user's choice of columns, units and content of a table.
 
     Attributes:
         columns: The name of each role's column, or its number counted from 1; only of chosen roles.
@@ -43,7 +43,7 @@ class Choice:
 
     @property
     def names_joints(self) -> bool:
-        """Whether columns or units of joints are chosen."""
+        """True if columns or units of joints are chosen."""
         return any(map(is_joint_role, (*self.columns, *self.units)))
 
     @classmethod

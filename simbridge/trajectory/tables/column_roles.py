@@ -359,17 +359,17 @@ def _find_stamp_pair(names: Sequence[str], times: Sequence[int]) -> tuple[int, .
         times: The columns that may be the time, each by itself.
     """
     pairs = []
-    words_of_names = [_all_words(name) for name in names]
+    split_names = [_all_words(name) for name in names]
     seconds = {
         words[:-1]: index
-        for index, words in reversed(list(enumerate(words_of_names)))
+        for index, words in reversed(list(enumerate(split_names)))
         if words and words[-1] in SECONDS
     }
-    for index, words in enumerate(words_of_names):
+    for index, words in enumerate(split_names):
         if words and words[-1] in FRACTION_UNITS and words[:-1] in seconds:
             pairs.append((seconds[words[:-1]], index))
 
-    plain = [pair for pair in pairs if words_of_names[pair[1]][-1] in NANOSECONDS]
+    plain = [pair for pair in pairs if split_names[pair[1]][-1] in NANOSECONDS]
     if plain:
         return plain[0]
     return pairs[0] if len(pairs) == 1 and set(times) <= set(pairs[0]) else ()

@@ -31,7 +31,7 @@ class Header:
 
     @property
     def origin(self) -> str:
-        """What names the columns, for messages: "as the header in line 1 names"."""
+        """The origin of the names, for messages: "as the header in line 1 names"."""
         place = f" in line {self.line}" if self.line else ""
         return f"as the {self.kind}{place} names"
 

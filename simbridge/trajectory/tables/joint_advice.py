@@ -156,36 +156,40 @@ def _likely_joints(names: Sequence[str], arm: ArmJoints | None) -> Sequence[int]
 
 def _find_numbered_sets(names: Sequence[str]) -> list[tuple[int, ...]]:
     """Find the sets of columns whose names differ in a number only, which counts from 0 or 1."""
-    columns_by_name: dict[tuple[str, ...], dict[int, int]] = {}
+    # The columns by number, of each family: of names that differ in a number only.
+    families: dict[tuple[str, ...], dict[int, int]] = {}
     for index, name in enumerate(names):
-        for words, number in _numbers_in(name):
-            columns_by_name.setdefault(words, {}).setdefault(number, index)
+        for family, number in _numbers_in(name):
+            families.setdefault(family, {}).setdefault(number, index)
 
     sets = []
-    for words, columns in columns_by_name.items():
-        # Numbered components of a position or rotation are none of joints.
-        is_of_pose = bool(set(words) & set(VECTORS) - set(JOINT_VECTORS))
+    for family, columns in families.items():
+        # Numbered components of a position or rotation are not joints.
+        is_of_pose = bool(set(family) & set(VECTORS) - set(JOINT_VECTORS))
         if is_numbering(columns) and not is_of_pose:
             sets.append(tuple(columns[number] for number in sorted(columns)))
     return sets
 
 
 def _numbers_in(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Iterate over the numbers in a name, each with the words around it."""
+    """Iterate over the numbers in a name, each with the family of names that differ in it.
+
+    A family is the words of the name, with # in place of the number: "q_arm_1" is in (q, arm, #).
+    """
     parsed = parse_column_name(name)
-    words = parsed.words
-    if len(words) > MAX_JOINT_NAME_WORDS or _is_other_quantity(name):
+    parts = parsed.words
+    if len(parts) > MAX_JOINT_NAME_WORDS or _is_other_quantity(name):
         return
     if parsed.element is not None:
-        yield words, parsed.element
+        yield parts, parsed.element
         return
-    for place, word in enumerate(words):
-        stem, digits = split_number(word)
+    for i, part in enumerate(parts):
+        stem, digits = split_number(part)
         if digits and len(digits) <= MAX_DIGITS:
-            yield (*words[:place], stem, "#", *words[place + 1 :]), int(digits)
+            yield (*parts[:i], stem, "#", *parts[i + 1 :]), int(digits)
 
 
 def _is_other_quantity(name: str) -> bool:
     """Return whether a name is that of another quantity than a joint position."""
-    words = set(parse_column_name(name).words)
-    return bool(words & {*OTHER_QUANTITIES, *OTHER_VECTORS})
+    terms = set(parse_column_name(name).words)
+    return bool(terms & {*OTHER_QUANTITIES, *OTHER_VECTORS})

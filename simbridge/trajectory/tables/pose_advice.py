@@ -38,7 +38,7 @@ class FlaggedReading(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """What the names of a table, and `--columns`, say without doubt.
+    """The columns whose roles follow without doubt from their names or from `--columns`.
 
     Attributes:
         columns: The index of each role's column, for roles of which there is one column.

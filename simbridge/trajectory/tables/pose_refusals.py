@@ -60,7 +60,7 @@ class Needs:
 
     @property
     def known(self) -> KnownColumns:
-        """What is beyond doubt."""
+        """The columns whose roles are beyond doubt."""
         certain = {role: indices[0] for role, indices in self.columns.items() if len(indices) == 1}
         times = self.columns.get("t", ())
         return KnownColumns(

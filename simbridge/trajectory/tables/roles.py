@@ -1,4 +1,4 @@
-"""What a column of a table of poses can be."""
+"""The roles that a column of a table of poses can have."""
 
 from __future__ import annotations
 

@@ -64,9 +64,9 @@ def _has_time_word(name: str) -> bool:
     parsed = parse_column_name(name)
     if not _may_be_time(name):
         return False
-    words = set(parsed.words)
+    terms = set(parsed.words)
     unit = UNIT_SPELLINGS.get(parsed.unit, "")
-    return bool(words & TIME_WORDS) or unit in ROLE_UNITS["t"]
+    return bool(terms & TIME_WORDS) or unit in ROLE_UNITS["t"]
 
 
 def _may_be_time(name: str) -> bool:
@@ -75,8 +75,8 @@ def _may_be_time(name: str) -> bool:
     if parsed.element is not None:
         # An element of an array of something else.
         return False
-    words = set(parsed.words)
-    return not words & {*OTHER_QUANTITIES, *LENGTHS_OF_TIME} and not _counts_rows(name)
+    terms = set(parsed.words)
+    return not terms & {*OTHER_QUANTITIES, *LENGTHS_OF_TIME} and not _counts_rows(name)
 
 
 def _counts_rows(name: str) -> bool:
