@@ -296,13 +296,13 @@ def test_a_second_page_only_watches(open_page, ur10):
     first = open_page(ur10)
     second = open_page(ur10)
 
-    second.says(f"Page {first.number} drives")
+    second.says(f"Page {first.number} is driving")
     assert ur10.access.driver == first.number
     assert second.page.get_by_role("button", name="Start at home").is_disabled()
 
     second.press("Take control")
     wait_for(lambda: ur10.access.driver == second.number, "control")
-    first.says(f"Page {second.number} drives")
+    first.says(f"Page {second.number} is driving")
 
 
 @pytest.mark.soak
@@ -361,7 +361,7 @@ def test_a_scenario_is_played_over_the_run_before(open_page, planar):
     wait_for(lambda: planar.workspace.arm.setup.values.get("servo_gain") == 300.0, "the setting")
     page.tab("Scenario")
     page.press("Play")
-    page.says("Before it was")
+    page.says("Previous run: ")
     player = planar.workspace.playback.player
     assert player.older is first
     assert player.run.tracking.mean() > first.tracking.mean()
