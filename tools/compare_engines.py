@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from simbridge.backends.mujoco import MujocoBackend
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.simulation import SimulationBackend
+from simbridge.errors import PlanRefused
 from simbridge.planning.options import Options
 from simbridge.resources import scenario_files
 from simbridge.robot.kinematics import tool_path
@@ -67,7 +68,7 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", default=sorted(scenario_files()))
     parser.add_argument("--robot", default="ur10e")
     arguments = parser.parse_args()
-    plans = [prepare(name, robot=arguments.robot) for name in arguments.scenarios]
+    plans = make_plans(arguments.scenarios, arguments.robot)
 
     print_head(
         ("scenario", "samples", "TCP, mm", "torque, N m", "TCP with 2 kg, mm", "torque, N m")
@@ -88,6 +89,17 @@ def main() -> None:
     )
     for prepared in plans:
         print_row([prepared.scenario.name, *compare_steps(prepared)])
+
+
+def make_plans(scenarios: Iterable[str], robot: str) -> list[Prepared]:
+    """Plan scenarios for an arm, without those that are refused."""
+    plans = []
+    for name in scenarios:
+        try:
+            plans.append(prepare(name, robot=robot))
+        except PlanRefused:
+            print(f"Not simulated, because its plan is refused: {name}\n")
+    return plans
 
 
 def compare_engines(prepared: Prepared) -> list[float]:

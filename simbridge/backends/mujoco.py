@@ -46,13 +46,22 @@ def make_model(robot: Robot) -> Any:
     specification = mujoco.MjSpec()
     specification.option.gravity = robot.gravity
 
-    # A body for each link, in the frame of its joint, whose axis is z.
+    # A body for each link, in the frame of its joint, whose axis is z. Mass and moments are
+    # placeholders: MuJoCo's compiler refuses a link without a mass, and a tensor that no body has.
     body = specification.worldbody
-    for joint in robot.joints:
+    all_moments = []
+    for joint, inertia in zip(robot.joints, robot.link_inertias, strict=True):
+        moments, axes = np.linalg.eigh(inertia.inertia)
+        if np.linalg.det(axes) < 0.0:
+            axes[:, 2] *= -1.0
+        all_moments.append(moments)
+
         body = body.add_body(
             name=joint.name,
             pos=joint.placement.translation,
             quat=_quaternion(joint.placement.rotation),
+            ipos=inertia.lever,
+            iquat=_quaternion(axes),
             mass=PLACEHOLDER_MASS,
             inertia=PLACEHOLDER_INERTIA,
             explicitinertial=True,
@@ -63,17 +72,10 @@ def make_model(robot: Robot) -> Any:
         body.add_joint(name=joint.name, type=kind, axis=(0.0, 0.0, 1.0))
     model = specification.compile()
 
-    # The inertias replace the placeholders only now: MuJoCo's compiler refuses a link without a
-    # mass, and a tensor that no body has, which are simulated as they are. Body 0 is the world.
-    for body_number, inertia in enumerate(robot.link_inertias, start=1):
-        moments, axes = np.linalg.eigh(inertia.inertia)
-        if np.linalg.det(axes) < 0.0:
-            axes[:, 2] *= -1.0
-        model.body_mass[body_number] = inertia.mass
-        model.body_ipos[body_number] = inertia.lever
-        model.body_inertia[body_number] = moments
-        model.body_iquat[body_number] = _quaternion(axes)
-    # What MuJoCo derives from the inertias, such as the mass of each subtree.
+    # Every link is simulated with the mass and the moments that it has. Body 0 is the world.
+    model.body_mass[1:] = [inertia.mass for inertia in robot.link_inertias]
+    model.body_inertia[1:] = all_moments
+    # What MuJoCo derives from them, such as the mass of each subtree.
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 

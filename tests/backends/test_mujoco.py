@@ -23,10 +23,11 @@ SHORT_SCENARIOS = ("step", "wrist_singularity")
 
 
 def all_scenarios():
-    """Every built-in scenario as a parameter."""
+    """Every built-in scenario as a parameter, except the one whose plan is refused."""
+    names = sorted(set(scenario_files()) - {"past_the_edge"})
     return [
         pytest.param(name, marks=() if name in SHORT_SCENARIOS else pytest.mark.soak)
-        for name in sorted(scenario_files())
+        for name in names
     ]
 
 
