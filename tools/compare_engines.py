@@ -150,7 +150,8 @@ def simulate(kind: type[SimulationBackend], prepared: Prepared, payload: float) 
     """
     plan = prepared.plan
     with kind(prepared.robot, Options(unmodelled_payload=payload)) as arm:
-        arm.move_to(plan.sent[0])
+        # Without an approach: how long the arm takes to settle would depend on the step.
+        arm.place(plan.sent[0])
         states = list(arm.stream(plan.sent))
     joints = np.array([state.q for state in states])
     effort = np.array([state.effort for state in states])
