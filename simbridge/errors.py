@@ -470,7 +470,8 @@ class MissingEngine(Refusal, ImportError):
 
     Attributes:
         engine: Its name.
-        install: What to install, and the command: "MuJoCo with: pip install ...".
+        install: What to install, and the command: "MuJoCo with: pip install ..."; "" if there is
+            no wheel of it for this Python and machine.
         installed: Names of the backends whose engines are installed.
     """
 
@@ -482,7 +483,31 @@ class MissingEngine(Refusal, ImportError):
         if installed:
             others = " or ".join(installed)
             message = f"{engine} is not installed. Use --backend {others}, or install {install}"
+            if not install:
+                message = (
+                    f"{engine} is not installed, and there is no wheel of it for this Python and "
+                    f"machine. Use --backend {others}."
+                )
         super().__init__(message)
+
+
+class MissingLibrary(Refusal, ImportError):
+    """A package needs a shared library of the system that is not installed.
+
+    Attributes:
+        library: Its file, such as "libgomp.so.1".
+    """
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+        # Debian names a package for the library and the number of its interface.
+        name, _, number = library.partition(".so.")
+        package = f"{name.lower()}{number.partition('.')[0]}"
+        super().__init__(
+            f"The shared library {library} is not installed, and a package that simbridge uses "
+            "needs it; small container images often lack it. On Debian and Ubuntu it is usually "
+            f"installed with: sudo apt install {package}"
+        )
 
 
 class NoDisplay(Refusal, RuntimeError):

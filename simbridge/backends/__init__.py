@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import pkgutil
+import platform
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from simbridge.errors import InvalidParameter, MissingEngine, UnknownName
@@ -32,15 +34,28 @@ class Engine(NamedTuple):
 
     Attributes:
         title: Its name for people.
-        install: The command that installs it.
+        install: The command that installs it; "" where there is no wheel of it.
     """
 
     title: str
     install: str
 
 
+def pybullet_command(version: tuple[int, int], machine: str) -> str:
+    """Return the command that installs PyBullet from a wheel; "" where there is none.
+
+    Args:
+        version: Major and minor version of Python.
+        machine: The machine, such as "x86_64".
+    """
+    if machine != "x86_64" or version > (3, 13):
+        return ""
+    # Its own wheels end at Python 3.11; the other package has the same module.
+    return "pip install pybullet" if version < (3, 12) else "pip install pybullet-arm64"
+
+
 ENGINES = {
-    "pybullet": Engine("PyBullet", "pip install pybullet"),
+    "pybullet": Engine("PyBullet", pybullet_command(sys.version_info[:2], platform.machine())),
     "mujoco": Engine("MuJoCo", 'pip install "simbridge[mujoco]"'),
 }
 """The engines by the names of their backends, which are those of their modules, too. The first one
@@ -66,7 +81,9 @@ def check_engine(engine: str) -> None:
     installed = [name for name in ENGINES if is_installed(name)]
     # Where there is none, any will do. The last one has wheels everywhere: it comes first.
     choices = [ENGINES[engine]] if installed else reversed(ENGINES.values())
-    install = "; or ".join(f"{choice.title} with: {choice.install}" for choice in choices)
+    install = "; or ".join(
+        f"{choice.title} with: {choice.install}" for choice in choices if choice.install
+    )
     raise MissingEngine(ENGINES[engine].title, install, installed)
 
 

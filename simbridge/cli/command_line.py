@@ -41,6 +41,7 @@ from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import (
     InputFileError,
     InvalidParameter,
+    MissingLibrary,
     OutputError,
     ScenarioError,
     SimbridgeError,
@@ -56,6 +57,8 @@ from simbridge.ursim import ACTIONS
 SUBCOMMANDS: dict[str, Mapping[str, type]] = {"experiment": EXPERIMENTS, "ursim": ACTIONS}
 # What such a name is called.
 SUBCOMMAND_KINDS = {"experiment": "experiment", "ursim": "action of ursim"}
+# What follows the name of a shared library in the error of an import that needs it.
+LIBRARY_FAULT = ": cannot open shared object file"
 # The system's reasons why nothing more can be written.
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The system's reasons why the name of a file cannot be looked at, let alone be opened.
@@ -244,6 +247,10 @@ def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = N
         if error.filename is not None:
             reason = f"it is not writable: {error.strerror}"
             return print_error(InputFileError(error.filename, reason))
+
+    library, fault, _ = str(error).partition(LIBRARY_FAULT)
+    if isinstance(error, ImportError) and fault:
+        return print_error(MissingLibrary(library))
 
     return print_bug("".join(traceback.format_exception(error)), ended)
 

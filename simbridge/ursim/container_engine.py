@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from simbridge.quoting import quoted
 from simbridge.ur.ursim_image import container_options
 from simbridge.ursim.errors import ContainerCommandFailed, ImageUnavailable, NoContainerEngine
 
@@ -25,6 +26,8 @@ IMAGE_LABEL = "simbridge.ursim.image"
 HOST_LABEL = "simbridge.ursim.host"
 # How long a command may take, s. Downloads are not bounded.
 COMMAND_TIMEOUT_S = 120.0
+# Characters of an engine's answer that are shown.
+MAX_ANSWER = 300
 # Lines of a container's log that are shown.
 SHOWN_LOG_LINES = 10
 STANDARD_ERROR = 2
@@ -187,7 +190,7 @@ def find_engine() -> ContainerEngine:
     Raises:
         NoContainerEngine: Neither is installed and works.
     """
-    failures: dict[str, str] = {}
+    answers = []
     for name in ENGINES:
         program = shutil.which(name)
         if program is None:
@@ -196,10 +199,10 @@ def find_engine() -> ContainerEngine:
         try:
             engine.check()
         except ContainerCommandFailed as error:
-            failures[name] = error.answer
+            answers.append(f"{name} answers {quoted(error.answer, MAX_ANSWER)}")
             continue
         return engine
-    raise NoContainerEngine(failures)
+    raise NoContainerEngine(" and ".join(answers))
 
 
 def _read_container(facts: Mapping[str, Any]) -> UrsimContainer:

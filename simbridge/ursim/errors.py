@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from simbridge.errors import Refusal, SimbridgeError
-from simbridge.quoting import quoted
 from simbridge.text import join_words
 
-# Characters of an answer that are shown.
-MAX_ANSWER = 300
 INSTALL_ADVICE = "Install one (Debian and Ubuntu: sudo apt install podman)."
 DAEMON_ADVICE = (
     "Start its service (sudo systemctl start docker), join the group docker if the permission is "
@@ -21,17 +18,13 @@ class NoContainerEngine(Refusal, RuntimeError):
     """Neither docker nor podman can run a container here.
 
     Attributes:
-        failures: What the installed ones answered, by program; empty if none is installed.
+        answers: What the installed ones answered, as a clause; "" if neither is installed.
     """
 
-    def __init__(self, failures: Mapping[str, str]) -> None:
-        self.failures = dict(failures)
-        if not failures:
-            message = f"URSim needs docker or podman, and neither is installed. {INSTALL_ADVICE}"
-        else:
-            answers = " and ".join(
-                f"{name} answers {quoted(text, MAX_ANSWER)}" for name, text in failures.items()
-            )
+    def __init__(self, answers: str) -> None:
+        self.answers = answers
+        message = f"URSim needs docker or podman, and neither is installed. {INSTALL_ADVICE}"
+        if answers:
             message = f"URSim needs docker or podman; here {answers}. {DAEMON_ADVICE}"
         super().__init__(message)
 

@@ -32,6 +32,18 @@ def test_a_terminal_without_a_size_gets_the_message(monkeypatch, capsys):
     assert capsys.readouterr().err == "one paragraph\n"
 
 
+def test_a_missing_library_is_to_be_installed(cli, monkeypatch):
+    def import_pinocchio(*_):
+        raise ImportError("libgomp.so.1: cannot open shared object file: No such file")
+
+    monkeypatch.setattr(resources_commands, "robots", import_pinocchio)
+
+    answer = cli("robots")
+
+    assert answer.status == 2
+    assert "sudo apt install libgomp1" in answer.message
+
+
 @pytest.mark.parametrize(
     "flag",
     [

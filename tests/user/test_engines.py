@@ -189,6 +189,31 @@ def test_without_an_engine_a_run_says_what_to_install(cli, hide, line, tmp_path)
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("version", "machine", "command"),
+    [
+        ((3, 11), "x86_64", "pip install pybullet"),
+        ((3, 13), "x86_64", "pip install pybullet-arm64"),
+        ((3, 14), "x86_64", ""),
+        ((3, 11), "aarch64", ""),
+    ],
+)
+def test_pybullet_is_only_installed_from_a_wheel(version, machine, command):
+    assert backends.pybullet_command(version, machine) == command
+
+
+def test_an_engine_without_a_wheel_is_not_advised(cli, hide, line, monkeypatch, tmp_path):
+    hide("pybullet")
+    engine = backends.Engine("PyBullet", "")
+    monkeypatch.setitem(backends.ENGINES, "pybullet", engine)
+
+    answer = cli("run", line, "--backend", "pybullet", "--out", tmp_path / "run")
+
+    assert answer.status == 2
+    assert "no wheel of it for this Python" in answer.message
+    assert "pip install" not in answer.message
+
+
 def test_without_an_engine_plans_are_checked(cli, hide, line):
     hide(*ENGINES)
 
