@@ -45,7 +45,7 @@ longer, s.
 """
 KINDS = ("", "calibrated", "cb3", "e_series")
 USER_TESTS = Path(__file__).parent / "user"
-"""The tests there run whole commands: each of them is `slow`."""
+"""The tests there run whole commands: each of them is `slow`, unless its file is marked `quick`."""
 SLOW_FIXTURES = {
     "browser",
     "cb3",
@@ -82,7 +82,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "controllers" in item.fixturenames:
             item.add_marker(pytest.mark.real_time)
-        if SLOW_FIXTURES.intersection(item.fixturenames) or USER_TESTS in item.path.parents:
+        runs_commands = USER_TESTS in item.path.parents and not item.get_closest_marker("quick")
+        if SLOW_FIXTURES.intersection(item.fixturenames) or runs_commands:
             item.add_marker(pytest.mark.slow)
 
         if item.get_closest_marker("real_time"):

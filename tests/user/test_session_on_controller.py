@@ -388,7 +388,7 @@ with simbridge.live("ursim", robot="ur10e", host=host, out=out, timeout=10.0) as
 
 
 # Killed, the kernel closes the program's pipes; halted, only its heartbeat ends. A halted one is
-# also in test_session, and that of a replay on a controller in test_controller_backend_ending.
+# also in test_session, and that of a replay on a controller in test_controller_endings.
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
 def test_a_killed_program_stops_the_arm(e_series, tmp_path, number):

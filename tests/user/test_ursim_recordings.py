@@ -23,6 +23,8 @@ from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import SafetyMode
 
+pytestmark = pytest.mark.quick
+
 # Period of the controller, s.
 DT = 0.002
 # Controller cycles per row of a recording.

@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(
     r"(?:Save this as `(\S+)`:\n\n)?^```(sh|python|text)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
 )

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks.__main__ import PARTS, QUICK
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_has_its_function(part):

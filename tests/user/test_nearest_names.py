@@ -7,6 +7,8 @@ import pytest
 from simbridge.errors import find_nearest
 from simbridge.ik.settings import SOLVERS, SYNONYMS
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("name", "solver"),

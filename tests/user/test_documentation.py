@@ -48,7 +48,7 @@ from tests.backends.controller_facts import FACTS
 
 pytestmark = pytest.mark.slow
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 # What commands are run, if their inputs exist.
 LOOKING = ("check", "inspect", "robots", "scenarios")

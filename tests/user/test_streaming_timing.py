@@ -27,6 +27,8 @@ from tests.backends.servo_bench import (
 )
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.quick
+
 # ---- missing states
 
 

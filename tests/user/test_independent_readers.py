@@ -17,6 +17,8 @@ from rosbags.highlevel import AnyReader
 from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory, write_bag
 
+pytestmark = pytest.mark.quick
+
 FILES = 100
 EPOCH = 1_764_097_182_000_000_000
 # What files may call the time, x, y, z, qx, qy, qz and qw.

@@ -12,6 +12,8 @@ from simbridge.planning.options import Options
 from tests.ports import free_port
 from tests.user.test_solver_factories import MODULE
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def solver(tmp_path, monkeypatch):

@@ -14,6 +14,8 @@ import simbridge
 import simbridge.emulator
 import simbridge.trajectory
 
+pytestmark = pytest.mark.quick
+
 PACKAGES = (simbridge, simbridge.trajectory, simbridge.emulator)
 # A name in single backquotes: `Options`, `Solver.track`, `out_dir`; words as `real` are not names.
 REFERENCE = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(\))?`(?!`)")

@@ -11,6 +11,8 @@ import pytest
 from simbridge.errors import InputFileError
 from simbridge.robot.urdf_reader import read_urdf
 
+pytestmark = pytest.mark.quick
+
 BODY = (
     '<inertial><mass value="1.{n}"/>'
     '<inertia ixx="0.1{n}" ixy="0" ixz="0" iyy="0.1{n}" iyz="0" izz="0.1{n}"/></inertial>'

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
 # They start processes, keep real time, or make several runs.
 HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets", "find_best_gains")

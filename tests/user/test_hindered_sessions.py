@@ -26,6 +26,8 @@ from tests.sessions.trial import (
     shift_pose,
 )
 
+pytestmark = pytest.mark.quick
+
 HOME = pose_of(ROBOT.home)
 SECONDS = 1.5
 # Differences that rounding and solvers make, rad and m.

@@ -20,8 +20,10 @@ from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, Trial, process_ends, write_line
 from tests.controllers import HOME, move, realtime_options, run_secondary_program
 
-# Faster tests cover these, too: test_servo_loop_stops shows how a stop or a lost connection ends
-# the stream, test_controller_backend_recovery and test_ursim_and_real_refusals on a controller;
+pytestmark = pytest.mark.quick
+
+# Faster tests cover these, too: test_streaming_stops shows how a stop or a lost connection ends
+# the stream, test_controller_recovery and test_ursim_and_real on a controller;
 # test_servo_process shows a stop that is interrupted.
 SOAK = pytest.mark.soak
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -208,7 +210,7 @@ def test_a_killed_parents_arm_stops(e_series, tmp_path):
 
 
 # Four times in a row in test_servo_process, and while connecting in
-# test_controller_backend_ending.
+# test_controller_endings.
 @SOAK
 @pytest.mark.parametrize("moment", ["connecting", "approaching", "streaming", "stopping"])
 def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):

@@ -21,9 +21,9 @@ from simbridge.robot import load_robot
 from simbridge.text import millimetres
 from simbridge.trajectory import paper_size
 
-pytestmark = pytest.mark.shares_setup
+pytestmark = [pytest.mark.shares_setup, pytest.mark.quick]
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
 INTERNALS = (CHECKOUT / "docs" / "internals.md").read_text(encoding="utf-8")
 

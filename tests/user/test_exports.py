@@ -14,6 +14,8 @@ import simbridge.emulator
 import simbridge.trajectory
 from simbridge.emulator import errors, handle
 
+pytestmark = pytest.mark.quick
+
 PUBLIC = """
 CallableSolver Cell ClosedForm Constrained ConstrainedParameters DampedLeastSquares
 DampedLeastSquaresParameters Evaluation FeedbackIK FeedbackParameters ForwardDynamics

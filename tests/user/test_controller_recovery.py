@@ -17,6 +17,8 @@ from simbridge.ur.errors import (
 from tests.backends.trial import write_line
 from tests.controllers import never_moved, realtime_options
 
+pytestmark = pytest.mark.quick
+
 PERIOD = 0.008
 # Fastest joint of an approach, rad/s.
 APPROACH_SPEED = 1.0

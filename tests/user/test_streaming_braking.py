@@ -16,6 +16,8 @@ from tests.backends.fake_link import VirtualClock
 from tests.backends.servo_bench import HOME, JOINT_RATIOS, Bench, minimum_jerk
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.quick
+
 PERIOD = 0.002
 FEEDFORWARD = pytest.mark.parametrize("feedforward", [False, True])
 

@@ -36,6 +36,8 @@ from tests.backends.trial import (
 )
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
+pytestmark = pytest.mark.quick
+
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 PERIOD = 0.002
 SOAK = pytest.mark.soak
@@ -382,7 +384,7 @@ def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
 # ---- signals
 
 
-# Below from Python, and Ctrl-C and Ctrl-Z in test_controller_backend_faults.
+# Below from Python, and Ctrl-C and Ctrl-Z in test_controller_faults.
 @SOAK
 @pytest.mark.parametrize(
     ("number", "cause"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "terminated")]

@@ -20,7 +20,9 @@ from ruamel.yaml import YAML
 
 import simbridge
 
-CHECKOUT = Path(__file__).parents[1]
+pytestmark = pytest.mark.quick
+
+CHECKOUT = Path(__file__).parents[2]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 MACHINES = ("x86_64", "aarch64")
 

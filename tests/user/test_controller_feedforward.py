@@ -12,6 +12,8 @@ from simbridge.servo.feedforward import MAX_ACCELERATION
 from tests.backends.trial import ProcessTrial, Trial
 from tests.controllers import tick
 
+pytestmark = pytest.mark.quick
+
 # From home, where the arm is, around a circle and back; a sample each cycle, so that no
 # acceleration is missing.
 CIRCLE = """
@@ -89,7 +91,7 @@ def test_with_feedforward_only_the_links_delay_remains(circle, e_series, tmp_pat
     assert np.abs(joint_accelerations(e_series, begin)).max() <= MAX_ACCELERATION
 
 
-# Without feedforward test_servo_loop_braking shows it, too, whatever the link's delay.
+# Without feedforward test_streaming_braking shows it, too, whatever the link's delay.
 @pytest.mark.parametrize("feedforward", [pytest.param("off", marks=pytest.mark.soak), "on"])
 def test_ctrl_c_brakes_within_the_acceleration_limit(feedforward, circle, e_series, tmp_path):
     flags = (*ON_E_SERIES, "--feedforward", feedforward)

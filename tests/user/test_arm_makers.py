@@ -10,7 +10,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
 from tests.user.test_panda import FILE as PANDA
 
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.quick]
 
 
 def test_the_arms_of_ur_are_known_by_their_series():

@@ -24,6 +24,8 @@ from tests.backends.fake_link import VirtualClock
 from tests.backends.servo_bench import HOME, JOINT_RATIOS, Bench, Nap, glide, minimum_jerk
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("changes", "kind"),

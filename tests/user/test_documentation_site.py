@@ -14,7 +14,9 @@ import pytest
 
 import simbridge
 
-CHECKOUT = Path(__file__).parents[1]
+pytestmark = pytest.mark.quick
+
+CHECKOUT = Path(__file__).parents[2]
 INDEX = (CHECKOUT / "docs/index.md").read_text(encoding="utf-8")
 
 

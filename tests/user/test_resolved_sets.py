@@ -19,7 +19,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-CHECKOUT = Path(__file__).parents[1]
+pytestmark = pytest.mark.quick
+
+CHECKOUT = Path(__file__).parents[2]
 SETS = CHECKOUT / "tests/data/resolved"
 PROJECT = msgspec.toml.decode((CHECKOUT / "pyproject.toml").read_bytes())["project"]
 LOCK_TEXT = (CHECKOUT / "uv.lock").read_text(encoding="utf-8")

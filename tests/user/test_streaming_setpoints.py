@@ -21,6 +21,8 @@ from tests.backends.fake_link import VirtualClock
 from tests.backends.servo_bench import HOME, PERIODS, UR10, Bench, Scripted
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.quick
+
 NO_FLOOR = CollisionModel(UR10, CollisionScene(floor=None))
 MAX_VELOCITY = UR10.max_velocity
 

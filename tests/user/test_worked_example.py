@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[1] / "docs" / "internals.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals.md"
 
 
 @pytest.fixture(scope="module")

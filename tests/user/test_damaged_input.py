@@ -56,6 +56,8 @@ from tests import ros_calibration
 from tests.teleop.fake_session import FakeSession
 from tests.ur.test_primary import CARTESIAN, CONFIGURATION, KINEMATICS, ROBOT_MODE, VERSION, state
 
+pytestmark = pytest.mark.quick
+
 # Time that reading may take, s.
 TIME = 20
 # Bytes that the process may grow by.
@@ -200,7 +202,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     ),
     "calibration.yaml": write_yaml,
     "arm.urdf": lambda path: path.write_text(
-        (Path(__file__).parent / "data/urdf/seven_joints.urdf").read_text()
+        (Path(__file__).parents[1] / "data/urdf/seven_joints.urdf").read_text()
     ),
     "poses.csv": lambda path: write_csv(path, MOTION.times, MOTION.poses),
     "recording.csv": lambda path: path.write_text(RECORDING),
