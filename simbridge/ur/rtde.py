@@ -1,4 +1,4 @@
-"""A read-only client of UR's Real-Time Data Exchange.
+"""A read-only client of UR's Real-Time Data Exchange; rtde_writer.py adds inputs to it.
 
 It returns every state that the controller sends, complete and exactly once. ur_rtde returns the
 newest value of each variable. Measurements need all values of the same state, and every state once;
@@ -237,7 +237,9 @@ class RtdeClient:
         Returns:
             The type of each variable, "NOT_FOUND" for one that this version does not have.
         """
-        return self._request_types(RtdePackage.OUTPUTS, struct.pack(">d", frequency), names)
+        head = struct.pack(">d", frequency)
+        _, types = self._request_recipe(RtdePackage.OUTPUTS, head, names)
+        return types
 
     def input_types(self, names: Sequence[str]) -> list[str]:
         """Set up an input recipe and so claim its variables until the connection ends.
@@ -245,12 +247,25 @@ class RtdeClient:
         Returns:
             The type of each variable, "IN_USE" or "NOT_FOUND".
         """
-        return self._request_types(RtdePackage.INPUTS, b"", names)
+        _, types = self.request_inputs(names)
+        return types
 
-    def _request_types(self, kind: int, head: bytes, names: Sequence[str]) -> list[str]:
-        """Return the types of variables in the answer to a recipe."""
+    def request_inputs(self, names: Sequence[str]) -> tuple[int, list[str]]:
+        """Set up an input recipe and so claim its variables until the connection ends.
+
+        Returns:
+            The number of the recipe, 0 if it was refused; and the type of each variable, "IN_USE"
+            or "NOT_FOUND".
+        """
+        return self._request_recipe(RtdePackage.INPUTS, b"", names)
+
+    def _request_recipe(
+        self, kind: int, head: bytes, names: Sequence[str]
+    ) -> tuple[int, list[str]]:
+        """Return the number and the types in the answer to a recipe."""
         answer = self.request(kind, head + ",".join(names).encode("ascii"))
-        return answer[1:].decode("ascii", errors="replace").split(",")
+        number = answer[0] if answer else 0
+        return number, answer[1:].decode("ascii", errors="replace").split(",")
 
 
 AnyRtdeClient = TypeVar("AnyRtdeClient", bound=RtdeClient)
@@ -310,8 +325,12 @@ class RtdeReader(RtdeClient):
                 raise self._lost(f"it sends {name} as {kind}, which is {EXPECTED_TYPES[name][0]}")
 
         self._recipe = Recipe(self.variables, types)
+        self._claim_inputs()
         if self.request(RtdePackage.START) != ACCEPTED:
             raise self._lost("the controller refused to start its stream")
+
+    def _claim_inputs(self) -> None:
+        """Claim what the client writes, before the stream starts: a reader writes nothing."""
 
     def wait(self, timeout: float) -> list[Package]:
         """Return the states that came since the last call, oldest first.
