@@ -1,4 +1,4 @@
-"""UR controllers as backends: through ur_rtde, which runs in the servo process.
+"""UR controllers as backends: through a link to them, which runs in the servo process.
 
 Entering checks that this is the intended controller and arm, and asks for confirmation before a
 real arm moves. The first motion starts the servo process, which uploads the control script; every
@@ -26,6 +26,7 @@ from simbridge.backends.controller_options import controller_host, resolve_optio
 from simbridge.backends.ending import end_session
 from simbridge.backends.loop_process import SilenceWatch
 from simbridge.backends.loop_timing import LoopTiming
+from simbridge.backends.registers import REGISTERS
 from simbridge.backends.servo_client import LiveProgram, ServoProcess
 from simbridge.backends.signal_shield import shield_from_signals
 from simbridge.backends.state_fields import STATE_FIELDS, state_at_rest
@@ -93,7 +94,9 @@ class ControllerBackend(Backend):
             chooses_kinematics=options.kinematics_source is not None,
             replaces_calibration=cell_is_calibrated,
         )
-        return facts, arm, resolve_options(facts, options, cls.tool_speed_limit)
+        resolved_options = resolve_options(facts, options, cls.tool_speed_limit)
+        preflight.check_registers(servo_config(host, arm, resolved_options))
+        return facts, arm, resolved_options
 
     def __init__(
         self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
@@ -158,7 +161,7 @@ class ControllerBackend(Backend):
 
     def _identify(self) -> ControllerFacts:
         """Read the controller, check that it may be used, and return its facts."""
-        return preflight.identify_controller(
+        facts = preflight.identify_controller(
             self.host,
             self.robot,
             self._cell,
@@ -166,6 +169,8 @@ class ControllerBackend(Backend):
             ursim=self.ursim,
             rest_port=self._config.rest_port,
         )
+        preflight.check_registers(self._config)
+        return facts
 
     def _ensure_ready(self) -> ControllerFacts:
         """Identify the controller, check that its arm can move, and return its facts."""
@@ -478,7 +483,14 @@ class ControllerBackend(Backend):
         with shield_from_signals():
             last_seen = self._checked_at if self._newest is None else self._newest.timestamp
             self._ending = Ending(at_s=self._time_of_setpoints())
-            end_session(self.host, self._config.number, process, last_seen, self._ending)
+            end_session(
+                self.host,
+                process,
+                self._ending,
+                number=self._config.number,
+                registers=REGISTERS[self._config.registers],
+                last_seen=last_seen,
+            )
             self._ending.evidence += self._messages.close()
             self._timing.add_counts(process.counts)
             self._process = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from simbridge.backends.link_choice import choose_link, default_link
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.errors import InvalidParameter
 from simbridge.planning.guard import ArmLimits
@@ -35,19 +36,26 @@ def controller_host(host: str | None, default: str | None) -> str:
 
 
 def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float | None) -> Options:
-    """Return the options with what is known once the controller was read.
+    """Return the options with what is known once the controller was read: its link, for one.
 
     Args:
         facts: Facts of the controller, whose address and control period hold.
         options: The options as the user gives them.
         tool_speed: The backend's limit of the tool's speed, m/s, which holds if the options give
             none; None for the robot's.
+
+    Raises:
+        MissingPackage, UnsupportedController: The link that the options give is not possible.
     """
     max_tool_speed = options.max_tool_speed
     if max_tool_speed is None:
         max_tool_speed = tool_speed
     return replace(
-        options, host=facts.host, period=facts.state.period, max_tool_speed=max_tool_speed
+        options,
+        host=facts.host,
+        period=facts.state.period,
+        max_tool_speed=max_tool_speed,
+        link=choose_link(facts.host, facts.state.version, options.link),
     )
 
 
@@ -66,6 +74,8 @@ def servo_config(host: str, robot: Robot, options: Options) -> ServoConfig:
         host=host,
         period=robot.period if options.period is None else options.period,
         limits=ArmLimits.of(robot),
+        link=options.link or default_link(),
+        registers=options.registers,
         lookahead=options.plant_model.lookahead,
         gain=options.plant_model.gain,
         feedforward=options.feedforward == "on",

@@ -14,9 +14,10 @@ import numpy as np
 
 from simbridge.backends.backend import Ending
 from simbridge.backends.program_watch import ProgramOwner, ProgramWatch
+from simbridge.backends.registers import Registers
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.session_state import SessionState
-from simbridge.backends.state_fields import STATE_FIELDS
+from simbridge.backends.state_fields import name_script_outputs, session_fields
 from simbridge.backends.succession import MAX_STEP_S
 from simbridge.ur.arm_state import find_stop
 from simbridge.ur.dashboard import DashboardClient
@@ -51,18 +52,27 @@ REST_TIME_S = 0.05
 
 
 def end_session(
-    host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending
+    host: str,
+    process: ServoProcess,
+    ending: Ending,
+    *,
+    number: int,
+    registers: Registers,
+    last_seen: float,
 ) -> None:
     """End a session with a controller.
 
     Args:
         host: The controller.
-        number: The session's number, which the control script carries.
         process: The servo process.
-        last_seen: The controller's newest timestamp so far, s.
         ending: The account of the end, which is filled in here.
+        number: The session's number, which the control script carries.
+        registers: The registers of the session, which show the control script.
+        last_seen: The controller's newest timestamp so far, s.
     """
-    watcher = _Watcher(host, number, process, last_seen, ending)
+    watcher = _Watcher(
+        host, process, ending, number=number, registers=registers, last_seen=last_seen
+    )
     steps: tuple[tuple[str, Callable[[], object]], ...] = (
         # This comes first: the process brakes the arm while the other steps go on.
         ("ask the servo process to stop", process.ask_to_stop),
@@ -87,20 +97,29 @@ class _Watcher:
 
     Args:
         host: The controller.
-        number: The session's number, which the control script carries.
         process: The servo process.
-        last_seen: The controller's newest timestamp so far, s.
         ending: The account of the end, which is filled in here.
+        number: The session's number, which the control script carries.
+        registers: The registers of the session, which show the control script.
+        last_seen: The controller's newest timestamp so far, s.
     """
 
     def __init__(
-        self, host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending
+        self,
+        host: str,
+        process: ServoProcess,
+        ending: Ending,
+        *,
+        number: int,
+        registers: Registers,
+        last_seen: float,
     ) -> None:
         self._host = host
-        self._number = number
         self._process = process
-        self._last_seen = last_seen
         self._ending = ending
+        self._number = number
+        self._registers = registers
+        self._last_seen = last_seen
 
         # The connection; None while there is none.
         self._reader: RtdeReader | None = None
@@ -120,7 +139,8 @@ class _Watcher:
         The states that come from then on are kept until they are read.
         """
         if self._reader is None:
-            self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=CONNECT_TIMEOUT_S)
+            fields = session_fields(self._registers)
+            self._reader = RtdeReader(self._host, fields, timeout=CONNECT_TIMEOUT_S)
         return self._reader
 
     def close(self) -> None:
@@ -203,6 +223,7 @@ class _Watcher:
         if states:
             self._seen_at = time.monotonic()
         for state in states:
+            name_script_outputs(state, self._registers)
             self._follow_state(state)
 
     def _follow_state(self, state: Package) -> None:

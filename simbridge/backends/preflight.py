@@ -1,6 +1,6 @@
 """Check that a run may use its controller, before anything moves.
 
-The checks are pure functions of the controller's facts.
+Most checks are pure functions of the controller's facts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from simbridge.backends.controller_model import chosen_model, wrong_model_remedy
+from simbridge.backends.registers import REGISTERS
+from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.tool_comparison import (
     SAME_COG,
     SAME_MASS,
@@ -78,12 +80,23 @@ def identify_controller(
     check_period(facts, period)
     check_remote_control(facts)
     check_idle(facts)
-
-    # ur_rtde commands the arm through these registers; only one client can have them.
-    registers = claimed_registers(host)
-    if registers:
-        raise errors.RegistersInUse(host, registers)
     return facts
+
+
+def check_registers(config: ServoConfig) -> None:
+    """Check that no other client writes the registers of a link, which only one can have.
+
+    Args:
+        config: The controller, and how it is used.
+
+    Raises:
+        ConnectionLost: Port 30004 does not answer.
+        RegistersInUse: Another client has claimed some of them.
+    """
+    inputs = REGISTERS[config.registers].inputs_of(config.link)
+    occupied = claimed_registers(config.host, inputs)
+    if occupied:
+        raise errors.RegistersInUse(config.host, occupied)
 
 
 # The right arm

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
+from simbridge.backends.state_fields import SCRIPT_COUNTER, SCRIPT_NUMBER
 from simbridge.ur.tables import PROGRAM_RUNS, RuntimeState
 
 # All times are those of the controller's clock.
@@ -76,11 +76,11 @@ class ProgramWatch:
             state: Variables of RTDE by name.
         """
         now = state["timestamp"]
-        is_named = state[NUMBER_OUTPUT] == self._number
+        is_named = state[SCRIPT_NUMBER] == self._number
         is_playing = state["runtime_state"] == RuntimeState.PLAYING
         is_first_state = self._counter is None
-        has_counted = not is_first_state and state[COUNTER_OUTPUT] != self._counter
-        self._counter = state[COUNTER_OUTPUT]
+        has_counted = not is_first_state and state[SCRIPT_COUNTER] != self._counter
+        self._counter = state[SCRIPT_COUNTER]
 
         # Both times begin anew with each program, and while it is paused.
         if has_counted or is_first_state or not is_playing:

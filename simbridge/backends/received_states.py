@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from simbridge.backends.link import Link
 from simbridge.backends.motion_samples import MotionSamples
 from simbridge.backends.state_supply import StateSupply
 from simbridge.backends.succession import MAX_STEP_S, check_state, check_succession
-from simbridge.robot.pose import Array
 from simbridge.ur.arm_state import find_stop
 from simbridge.ur.errors import ArmNotReady, ImplausibleState, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package
@@ -21,23 +21,6 @@ FIRST_STATE_TIMEOUT_S = 1.0
 CAUSE_TIMEOUT_S = 0.1
 # What a stop looks like before its cause is seen: a safety stop also ends the program.
 STOPS_WITHOUT_CAUSE = (None, ProgramStopped, ArmNotReady)
-
-
-class ControllerLink(Protocol):
-    """The connection to a controller whose control script runs."""
-
-    def states(self, timeout: float) -> list[Package]:
-        """Return the states since the last call, oldest first.
-
-        Args:
-            timeout: How long to wait for one, s.
-        """
-
-    def keep_alive(self) -> None:
-        """Feed the control script's watchdog without a setpoint."""
-
-    def servo(self, q: Array) -> bool:
-        """Send a setpoint (n,), rad; return False when the controller no longer accepts any."""
 
 
 class HostClock(Protocol):
@@ -71,7 +54,7 @@ class ReceivedStates:
 
     def __init__(
         self,
-        link: ControllerLink,
+        link: Link,
         host: str,
         period: float,
         *,

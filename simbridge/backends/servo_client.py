@@ -14,6 +14,7 @@ import numpy as np
 from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.preflight import remote_control_disabled
 from simbridge.backends.program_watch import ProgramOwner
+from simbridge.backends.registers import REGISTERS
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.session_state import SessionState
 from simbridge.backends.state_ring import MAX_ROWS, StateRing
@@ -143,9 +144,10 @@ class ServoProcess(LoopProcess):
         if version is not None and remote_control is False:
             return remote_control_disabled(host, version)
 
-        registers = claimed_registers(host)
-        if registers:
-            return RegistersInUse(host, registers)
+        inputs = REGISTERS[self._config.registers].inputs_of(self._config.link)
+        occupied = claimed_registers(host, inputs)
+        if occupied:
+            return RegistersInUse(host, occupied)
 
         # Whether it is in local control may be unknown: then the operator is asked.
         is_unknown = ports.is_polyscope_x and remote_control is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simbridge.planning.guard import ArmLimits
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.ur.tables import REST
 
 
@@ -16,6 +17,8 @@ class ServoConfig:
         host: The controller's address.
         period: Control period, s.
         limits: The arm's limits.
+        link: Whose RTDE client sends the commands.
+        registers: The half of the registers that carries them.
         lookahead: Lookahead time of servoJ, s.
         gain: Gain of servoJ, 1/s^2.
         feedforward: Whether a replay is the motion that the arm is to make, for which the servo law
@@ -36,6 +39,8 @@ class ServoConfig:
     host: str
     period: float
     limits: ArmLimits
+    link: LinkName
+    registers: RegisterRange
     lookahead: float
     gain: float
     feedforward: bool

@@ -3,10 +3,10 @@
 It is started as `python -m simbridge.backends.servo_process`; for a live session,
 `simbridge.sessions.process` takes its place.
 
-ur_rtde holds the GIL while it connects, may crash its process with a segmentation fault when a
-controller disappears, and reconnects by itself and continues streaming. So it runs in a separate
-process that has deadlines, can be killed, and exits through `os._exit` without letting ur_rtde
-clean up after a lost connection.
+ur_rtde, one of the two links, holds the GIL while it connects, may crash its process with a
+segmentation fault when a controller disappears, and reconnects by itself and continues streaming.
+So it runs in a separate process that has deadlines, can be killed, and exits through `os._exit`
+without letting ur_rtde clean up after a lost connection. The other link is treated the same way.
 
 The parent sends requests as JSON lines on standard input and reads events as JSON lines from
 standard output. When standard input ends, the parent is gone, and the arm is stopped.
@@ -17,12 +17,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from simbridge.backends.controller_link import ControllerLink
 from simbridge.backends.error_events import error_facts
 from simbridge.backends.loop_parent import Parent
 from simbridge.backends.low_latency import allow_new_files, minimize_latency
@@ -34,12 +36,19 @@ from simbridge.backends.session_state import SessionEvent, SessionState, next_st
 from simbridge.backends.state_ring import StateRing
 from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.backends.tool_watch import ToolWatch
+from simbridge.backends.ur_rtde_link import UrRtdeLink
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
+from simbridge.planning.link_choices import LinkName
 from simbridge.quoting import as_text
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.rtde import Package
 
+# The connection to the controller, by the name of the link.
+LINKS: Mapping[LinkName, Callable[[ServoConfig], ControllerLink]] = {
+    "ur_rtde": UrRtdeLink,
+    "rtde": RtdeLink,
+}
 # How long a stop may take before the system ends the process, s.
 STOP_TIMEOUT_S = 2
 # How long the start, or one period of the loop, may take before the system ends the process, s:
@@ -61,7 +70,7 @@ class ServoSession:
         self._parent = parent
         self._state = SessionState.CONNECTING
         # The connection to the controller; None until it is made.
-        self._link: RtdeLink | None = None
+        self._link: ControllerLink | None = None
         # The loop that sends setpoints; None until the control script runs.
         self._loop: ServoLoop | None = None
 
@@ -73,7 +82,7 @@ class ServoSession:
         """
         # Connect; whatever takes long is done before.
         self._prepare()
-        link = RtdeLink(self._config)
+        link = LINKS[self._config.link](self._config)
         self._link = link
         notes = minimize_latency(self._config.priority)
 
@@ -93,7 +102,7 @@ class ServoSession:
     def _prepare(self) -> None:
         """Do what takes long before the connection is opened; nothing here."""
 
-    def _create_loop(self, link: RtdeLink, idle_state: Package) -> ServoLoop:
+    def _create_loop(self, link: ControllerLink, idle_state: Package) -> ServoLoop:
         """Return the loop that sends setpoints.
 
         Args:

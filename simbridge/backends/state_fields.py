@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simbridge.backends.backend import ArmState
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
+from simbridge.backends.registers import Registers
 from simbridge.backends.tool_watch import TOOL_FIELDS
 from simbridge.robot.pose import Array
 from simbridge.ur.rtde import Package
@@ -28,8 +28,6 @@ STATE_FIELDS = (
     "safety_mode",
     "safety_status_bits",
     "runtime_state",
-    NUMBER_OUTPUT,
-    COUNTER_OUTPUT,
     *TOOL_FIELDS,
 )
 # A run can do without these, which older versions do not have: its record then does not show the
@@ -38,6 +36,26 @@ OPTIONAL_FIELDS = (
     "target_qd",
     "target_qdd",
 )
+# The fields under which a state holds the session's number and the control script's counter,
+# whichever registers the script writes.
+SCRIPT_NUMBER = "script_number"
+SCRIPT_COUNTER = "script_counter"
+
+
+def session_fields(registers: Registers) -> tuple[str, ...]:
+    """Return the RTDE outputs that are read during a session, in which a control script runs."""
+    return (*STATE_FIELDS, registers.number_output, registers.counter_output)
+
+
+def name_script_outputs(state: Package, registers: Registers) -> None:
+    """Add what the control script writes to a state, under its own names.
+
+    Args:
+        state: A state with `session_fields`.
+        registers: The registers of the session.
+    """
+    state[SCRIPT_NUMBER] = state[registers.number_output]
+    state[SCRIPT_COUNTER] = state[registers.counter_output]
 
 
 def state_at_rest(package: Package) -> ArmState:

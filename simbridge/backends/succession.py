@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
+from simbridge.backends.state_fields import SCRIPT_COUNTER, SCRIPT_NUMBER
 from simbridge.ur.errors import ImplausibleState
 from simbridge.ur.rtde import Package
 
@@ -110,8 +110,8 @@ def check_succession(
         reason = "although the control script's counter advanced without a restart"
         raise ImplausibleState(
             host,
-            NUMBER_OUTPUT,
-            f"{state[NUMBER_OUTPUT]}, which was {before[NUMBER_OUTPUT]}",
+            SCRIPT_NUMBER,
+            f"{state[SCRIPT_NUMBER]}, which was {before[SCRIPT_NUMBER]}",
             reason,
         )
 
@@ -126,7 +126,7 @@ def is_number_corrupt(before: Package, state: Package) -> bool:
         before: The state before.
         state: A later state.
     """
-    if state.get(NUMBER_OUTPUT) == before.get(NUMBER_OUTPUT):
+    if state.get(SCRIPT_NUMBER) == before.get(SCRIPT_NUMBER):
         return False
-    advance: int = state[COUNTER_OUTPUT] - before[COUNTER_OUTPUT]
-    return before[COUNTER_OUTPUT] > MAX_COUNTS and 0 < advance <= MAX_COUNTS
+    advance: int = state[SCRIPT_COUNTER] - before[SCRIPT_COUNTER]
+    return before[SCRIPT_COUNTER] > MAX_COUNTS and 0 < advance <= MAX_COUNTS

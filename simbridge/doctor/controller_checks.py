@@ -182,7 +182,7 @@ def check_registers(occupied: tuple[str, ...] | None) -> Finding:
         "registers",
         f"held by another client: {', '.join(occupied[:2])}{more}",
         "Stop the other program: a second simbridge, a ROS driver, or a fieldbus (EtherNet/IP, "
-        "PROFINET) that is enabled in the installation.",
+        "PROFINET) that is enabled in the installation. Or run with --registers upper.",
     )
 
 

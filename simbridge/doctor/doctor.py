@@ -9,6 +9,8 @@ from pathlib import Path
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import Backend
 from simbridge.backends.controller_backend import ControllerBackend
+from simbridge.backends.link_choice import default_link
+from simbridge.backends.registers import REGISTERS
 from simbridge.doctor import (
     calibration_checks,
     computer_checks,
@@ -198,7 +200,8 @@ def _measure_connection(
     network = None
     if survey.state is not None:
         with contextlib.suppress(ControllerError):
-            registers = claimed_registers(survey.host)
+            inputs = REGISTERS["lower"].inputs_of(default_link(survey.state.version))
+            registers = claimed_registers(survey.host, inputs)
     has_answered = survey.is_polyscope_x or survey.pendant is not None
     if survey.state is not None and has_answered:
         with contextlib.suppress(ControllerError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.planning.options import OnPause, OnScaling, Servo, StartChoice, Switch
 from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
@@ -47,6 +48,8 @@ class SharedChoices(TypedDict, total=False):
     on_scaling: OnScaling
     on_pause: OnPause
     realtime_priority: int
+    link: LinkName | None
+    registers: RegisterRange
     label: str
     yes: bool
 

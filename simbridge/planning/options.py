@@ -18,6 +18,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.planning.option_field import (
     describe_fields,
     literal_choices,
@@ -323,6 +324,17 @@ class Options:
         "Real-time priority of the process that sends setpoints to a controller, 1 to 99; 0 for "
         "ordinary scheduling.",
         "N",
+    )
+    link: LinkName | None = run_option(
+        None,
+        "RTDE client that commands a controller: ur_rtde, or simbridge's own (rtde), which needs "
+        "neither ur_rtde nor port 30003.",
+        unset="ur_rtde if it is installed and the controller has what it needs, else rtde",
+    )
+    registers: RegisterRange = run_option(
+        "lower",
+        "RTDE registers that carry the commands: 0 to 23 (lower), or 24 to 47 (upper), which "
+        "EtherNet/IP and PROFINET leave free.",
     )
     label: str = run_option(
         "", "A name for the run, shown in lists and on its page.", "TEXT", "none"

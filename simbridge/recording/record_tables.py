@@ -106,7 +106,7 @@ def record_backend(
     Args:
         name: A name in `BACKENDS`.
         robot: The arm; its own period is the controller's cycle.
-        options: The servo's tuning, and how a controller's pauses are answered.
+        options: The servo's tuning, and how a controller is commanded.
         period: Control period, s.
         simulated_time: Whether the arm is simulated.
         effort_unit: Unit of a revolute joint's effort: "N m" or "A".
@@ -138,10 +138,12 @@ def record_backend(
             record.lookahead_deviation = plant.lookahead_deviation
             record.plant_replaced = list(plant.replaced) or None
 
-    # Only a controller scales the speed, and pauses.
+    # Only a controller scales the speed, pauses, and is commanded through a link.
     if not simulated_time:
         record.on_scaling = options.on_scaling
         record.on_pause = options.on_pause
+        record.link = options.link
+        record.registers = options.registers
     return record
 
 

@@ -276,6 +276,9 @@ class BackendRecord(Struct, kw_only=True):
         plant_replaced: Values of the plant file that options replaced: "gain", "lookahead".
         on_scaling: Reaction to a controller that scales the speed: "follow" or "stop".
         on_pause: Reaction to a controller whose program is paused: "wait" or "stop".
+        link: Whose RTDE client sent the commands: "ur_rtde" or "rtde"; None in simulation.
+        registers: The half of the registers that carried them: "lower" or "upper"; None in
+            simulation.
         unmodelled_payload: Mass at the TCP that the controller does not know of, kg.
         rest_port: Port of PolyScope X's Robot API, if another than 80 was given.
         realtime: Whether a simulation was paced by the wall clock.
@@ -299,6 +302,8 @@ class BackendRecord(Struct, kw_only=True):
     plant_replaced: list[str] | None = None
     on_scaling: str | None = None
     on_pause: Shown = None
+    link: str | None = None
+    registers: str | None = None
     unmodelled_payload: NotNegative | None = None
     rest_port: Annotated[int, Meta(ge=1, le=65535)] | None = None
     realtime: Shown = None

@@ -87,7 +87,7 @@ def _reading_flags(scenario: ScenarioRecord) -> dict[str, Any]:
 
 
 def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
-    """Return the cell, the controller's address and the kinematics."""
+    """Return the cell, the controller's address and link, and the kinematics."""
     cell = record.cell
     # A cell may have the address itself.
     host = None
@@ -106,6 +106,8 @@ def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
         "cell": None if cell is None else Path(cell.file).resolve(),
         "host": host,
         "rest-port": record.backend.rest_port,
+        "link": record.backend.link,
+        "registers": record.backend.registers,
         "kinematics": kinematics,
     }
 

@@ -64,6 +64,8 @@ def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
     rows.append(("Backend", f"{backend.name}, in {time} time"))
     if record.controller is not None:
         rows.append(("Controller", _controller(record.controller)))
+        if backend.link is not None:
+            rows.append(("Link", _link(backend)))
         rows.append(("Servo", _servo(backend)))
     period = f"{plain(1e3 * backend.period)}{NO_BREAK}ms"
     rows.append(("Control period", f"{period}, {counted(samples, 'sample')}"))
@@ -105,6 +107,13 @@ def _controller(controller: ControllerRecord) -> str:
     version = "unknown" if controller.polyscope is None else controller.polyscope
     host = "unknown host" if controller.host is None else controller.host
     return f"{model}, {kind}, PolyScope {version}, {host}"
+
+
+def _link(backend: BackendRecord) -> str:
+    """Return whose client commanded a controller, and through which registers."""
+    client = "simbridge's own RTDE client" if backend.link == "rtde" else backend.link
+    numbers = "24 to 47" if backend.registers == "upper" else "0 to 23"
+    return f"{client}, registers {numbers}"
 
 
 def _servo(backend: BackendRecord) -> str:

@@ -43,6 +43,8 @@ LIVE = (
     "servo_lookahead",
     "plant",
     "realtime_priority",
+    "link",
+    "registers",
     "label",
     "yes",
     "base",
@@ -50,10 +52,9 @@ LIVE = (
     "package",
     "xacro_arg",
 )
-# The fields of `LIVE` that a simulation on the caller's clock has.
-SIMULATED = tuple(
-    name for name in LIVE if name not in ("host", "rest_port", "gui", "realtime_priority", "yes")
-)
+# The fields of `LIVE` that a simulation on the caller's clock does not have, and those that it has.
+NOT_SIMULATED = ("host", "rest_port", "gui", "realtime_priority", "link", "registers", "yes")
+SIMULATED = tuple(name for name in LIVE if name not in NOT_SIMULATED)
 # The fields of `LIVE` that a studio has: it draws the arm itself, and a person confirms in its
 # page.
 STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))

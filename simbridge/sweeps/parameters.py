@@ -35,6 +35,8 @@ NOT_SWEPT: Mapping[str, str] = {
     "on-scaling": _SIMULATED,
     "on-pause": _SIMULATED,
     "realtime-priority": _SIMULATED,
+    "link": _SIMULATED,
+    "registers": _SIMULATED,
     "realtime": "sweeps do not run in real time",
     "gui": "sweeps do not open windows",
     "label": _ONE_RUN,

@@ -335,7 +335,8 @@ class RegistersInUse(Refusal, ControllerError):
             host,
             f"Another client of the controller at {host} uses the registers that simbridge writes "
             f"({', '.join(variables)}). Stop the other program (a second simbridge, a ROS driver, "
-            "a fieldbus such as EtherNet/IP or PROFINET enabled at the pendant) and start again.",
+            "a fieldbus such as EtherNet/IP or PROFINET enabled at the pendant), or use the other "
+            "half of the registers (--registers upper or lower), and start again.",
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -26,14 +26,6 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
 
 # Reads a port of a controller, within a timeout, s.
 Reader: TypeAlias = Callable[[str, float], Any]
-
-# What ur_rtde's control interface writes, as seen on the wire with ur_rtde 1.6.5 (23 recipes with
-# these variables).
-WRITTEN_BY_THE_BRIDGE = (
-    *(f"input_int_register_{i}" for i in range(8)),
-    *(f"input_double_register_{i}" for i in range(18)),
-    "external_force_torque",
-)
 
 # Variables of a state without which a controller cannot be driven, and those that others have.
 NEEDED_VARIABLES = (
@@ -154,29 +146,33 @@ def _read_ports(host: str, timeout: float, readers: Mapping[int, Reader]) -> _Re
     return _Readings(answers, lost)
 
 
-def claimed_registers(host: str) -> tuple[str, ...]:
-    """Return the RTDE inputs that the bridge would write and another client has already claimed.
+def claimed_registers(host: str, inputs: Sequence[str]) -> tuple[str, ...]:
+    """Return the RTDE inputs that a run would write and another client has already claimed.
 
     It tries to claim all of them on a separate connection. A controller that refuses one grants
     none. Granted inputs are released when the controller notices that the connection has ended,
     possibly a moment later; so there are several attempts, and a client that has just left is not
     reported. Nothing is written.
 
+    Args:
+        host: The controller's address.
+        inputs: Names of the inputs.
+
     Raises:
         ConnectionLost: Port 30004 does not answer.
     """
     for _ in range(MAX_CLAIM_ATTEMPTS - 1):
-        if not _refused_registers(host):
+        if not _refused_registers(host, inputs):
             return ()
         time.sleep(RELEASE_TIME_S)
-    return _refused_registers(host)
+    return _refused_registers(host, inputs)
 
 
-def _refused_registers(host: str) -> tuple[str, ...]:
-    """Try to claim the registers of the bridge; return those that another client has."""
+def _refused_registers(host: str, inputs: Sequence[str]) -> tuple[str, ...]:
+    """Try to claim inputs; return those that another client has."""
     with RtdeClient(host) as connection:
-        types = connection.input_types(WRITTEN_BY_THE_BRIDGE)
-    types_by_name = zip(WRITTEN_BY_THE_BRIDGE, types, strict=False)
+        types = connection.input_types(inputs)
+    types_by_name = zip(inputs, types, strict=False)
     return tuple(name for name, kind in types_by_name if kind == "IN_USE")
 
 

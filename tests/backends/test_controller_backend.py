@@ -38,6 +38,8 @@ class Recording:
 
     robot: str
     scenario: str
+    link: str
+    registers: str
     directory: RunDirectory
     record: Recorded
 
@@ -64,15 +66,19 @@ class Recording:
 @pytest.fixture(
     scope="module",
     params=[
-        ("e-Series", "small square"),
-        ("CB3", "small square"),
-        pytest.param(("e-Series", "square_tracking"), marks=pytest.mark.soak),
-        pytest.param(("CB3", "square_tracking"), marks=pytest.mark.soak),
+        ("e-Series", "small square", "ur_rtde", "lower"),
+        ("e-Series", "small square", "rtde", "upper"),
+        ("CB3", "small square", "ur_rtde", "upper"),
+        ("CB3", "small square", "rtde", "lower"),
+        pytest.param(("e-Series", "square_tracking", "ur_rtde", "lower"), marks=pytest.mark.soak),
+        pytest.param(("e-Series", "square_tracking", "rtde", "lower"), marks=pytest.mark.soak),
+        pytest.param(("CB3", "square_tracking", "ur_rtde", "lower"), marks=pytest.mark.soak),
+        pytest.param(("CB3", "square_tracking", "rtde", "lower"), marks=pytest.mark.soak),
     ],
     ids=" ".join,
 )
 def recording(request, controllers, tmp_path_factory):
-    kind, scenario = request.param
+    kind, scenario, link, registers = request.param
     directory = tmp_path_factory.mktemp("square")
     if scenario == "small square":
         path = directory / "small_square.py"
@@ -82,11 +88,12 @@ def recording(request, controllers, tmp_path_factory):
     controller = controllers.ready(kind)
 
     begin = tick(controller)
-    with Trial(controller, directory, scenario, "--backend", "ursim", "--robot", robot) as trial:
+    flags = ("--backend", "ursim", "--robot", robot, "--link", link, "--registers", registers)
+    with Trial(controller, directory, scenario, *flags) as trial:
         assert trial.wait_for_end() == (0, "")
 
     record = controller.record(after=begin)
-    return Recording(robot, scenario, RunDirectory.open(trial.out), record)
+    return Recording(robot, scenario, link, registers, RunDirectory.open(trial.out), record)
 
 
 def test_the_square_is_completed(recording):
@@ -169,6 +176,30 @@ def test_the_settings_name_the_controller_and_the_tuning_of_servoj(recording):
     assert controller.polyscope.startswith({"ur10e": "5.12", "ur10": "3.15"}[recording.robot])
     assert settings.backend.servo_gain == 2000.0
     assert settings.backend.servo_lookahead == 0.03
+    assert (settings.backend.link, settings.backend.registers) == (
+        recording.link,
+        recording.registers,
+    )
+
+
+def test_the_arm_follows_the_law_of_servoj(recording):
+    residual = recording.directory.summary()["servo_law"]["residual_rad"]
+
+    # The emulated controller obeys the law; what arrives in another tick than usual departs from
+    # it by a period of motion at most.
+    period = recording.directory.settings().backend.period
+    assert residual["median"] < 1e-6
+    assert residual["p99"] < 2.0 * period
+
+
+def test_commands_come_by_the_chosen_half_of_the_registers(recording):
+    first = {"lower": 0, "upper": 24}[recording.registers]
+
+    names = {name for packages, _ in recording.record.inputs for name in packages}
+
+    numbers = {int(name.rpartition("_")[2]) for name in names}
+    assert min(numbers) == first
+    assert max(numbers) < first + 24
 
 
 def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path, without_pages):

@@ -11,15 +11,16 @@ import pytest
 
 from simbridge.backends import ending
 from simbridge.backends.backend import Ending
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.backends.ending import end_session
 from simbridge.backends.program_watch import ProgramOwner
+from simbridge.backends.registers import REGISTERS
 from simbridge.backends.session_state import SessionState
 from simbridge.backends.signal_shield import shield_from_signals
 from simbridge.ur.errors import ConnectionLost
 
 HOST = "192.0.2.1"
 N = 6
+LOWER = REGISTERS["lower"]
 # A program that has another number than the session's, 1.
 OTHER_NUMBER = 5
 # More states than a test waits for.
@@ -31,10 +32,10 @@ AT_REST = {
     "runtime_state": 1,
     "actual_qd": [0.0] * N,
     "target_qd": [0.0] * N,
-    NUMBER_OUTPUT: 0,
-    COUNTER_OUTPUT: 0,
+    LOWER.number_output: 0,
+    LOWER.counter_output: 0,
 }
-PAUSED_OURS = {"runtime_state": 4, NUMBER_OUTPUT: 1, "states": MANY}
+PAUSED_OURS = {"runtime_state": 4, LOWER.number_output: 1, "states": MANY}
 
 
 class FakeProcess:
@@ -115,7 +116,7 @@ def dashboard(monkeypatch):
 def end(process, begin=0.0):
     """End a session that began at a time of the controller's clock, s; return how it ended."""
     result = Ending()
-    end_session(HOST, 1, process, begin, result)
+    end_session(HOST, process, result, number=1, registers=LOWER, last_seen=begin)
     return result
 
 
@@ -190,7 +191,7 @@ def test_a_program_that_has_just_replaced_ours_is_left_alone(controller, dashboa
     reader = controller(**PAUSED_OURS)
 
     def replace_program():
-        reader.changes.update({"runtime_state": 2, NUMBER_OUTPUT: OTHER_NUMBER})
+        reader.changes.update({"runtime_state": 2, LOWER.number_output: OTHER_NUMBER})
 
     dashboard.connect = staticmethod(replace_program)
 
@@ -224,7 +225,7 @@ def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashb
 
 
 def test_an_earlier_program_has_not_replaced_ours(controller):
-    controller(states=MANY, runtime_state=2, **{NUMBER_OUTPUT: OTHER_NUMBER})
+    controller(states=MANY, runtime_state=2, **{LOWER.number_output: OTHER_NUMBER})
     before_upload = FakeProcess(program=ProgramOwner.UNKNOWN, reached={SessionState.CONNECTING})
     after_upload = FakeProcess(program=ProgramOwner.OURS)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.backends.program_watch import ProgramOwner, ProgramWatch
+from simbridge.backends.state_fields import SCRIPT_COUNTER, SCRIPT_NUMBER
 
 # Numbers of control scripts.
 OURS = 4711
@@ -35,8 +35,8 @@ def make_states(*parts, period=0.002):
             yield {
                 "runtime_state": runtime_state,
                 "timestamp": cycle * period,
-                NUMBER_OUTPUT: number,
-                COUNTER_OUTPUT: counter,
+                SCRIPT_NUMBER: number,
+                SCRIPT_COUNTER: counter,
             }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge.backends.control_script import COUNTER_OUTPUT, NUMBER_OUTPUT
 from simbridge.backends.servo_loop import FORGET_S
+from simbridge.backends.state_fields import SCRIPT_COUNTER, SCRIPT_NUMBER
 from simbridge.backends.state_supply import WINDOW_S
 from simbridge.backends.streamed_motion import PlanReplay
 from simbridge.servo import law as servo_law
@@ -228,21 +228,21 @@ def test_a_clock_that_goes_on_during_a_standstill_is_stale():
 
 def counting(tick):
     """Return the registers of a control script that counts each tick."""
-    return {NUMBER_OUTPUT: 77, COUNTER_OUTPUT: 1000 + tick}
+    return {SCRIPT_NUMBER: 77, SCRIPT_COUNTER: 1000 + tick}
 
 
 def test_another_number_of_a_counting_script_is_refused():
     changes = {tick: counting(tick) for tick in range(500)}
-    bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER_OUTPUT: 78}})
+    bench = Bench(PERIOD, changes=changes, corrupted={BAD: {SCRIPT_NUMBER: 78}})
 
     error = bench.run_until_error(ImplausibleState, PlanReplay(PLAN))
 
-    assert error.field == NUMBER_OUTPUT
+    assert error.field == SCRIPT_NUMBER
 
 
 def test_another_script_that_counts_anew_is_no_corrupt_state():
     changes = {tick: counting(tick) for tick in range(BAD)}
-    changes[BAD] = {NUMBER_OUTPUT: 78, COUNTER_OUTPUT: 1}
+    changes[BAD] = {SCRIPT_NUMBER: 78, SCRIPT_COUNTER: 1}
     bench = Bench(PERIOD, changes=changes)
 
     bench.run(PlanReplay(PLAN))

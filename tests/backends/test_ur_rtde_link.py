@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 
-from simbridge.backends.rtde_link import send_without_delay
+from simbridge.backends.ur_rtde_link import send_without_delay
 
 
 def test_commands_do_not_wait_for_acknowledgements():

@@ -10,11 +10,12 @@ import threading
 import numpy as np
 import pytest
 
+from simbridge.backends.registers import REGISTERS
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import profile
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
-from simbridge.ur.survey import WRITTEN_BY_THE_BRIDGE, claimed_registers, read_controller, survey
+from simbridge.ur.survey import claimed_registers, read_controller, survey
 from simbridge.ur.tables import BRIDGE_PORTS
 from tests.controllers import loopback
 from tests.emulator.fake_controller import stand
@@ -23,10 +24,13 @@ from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
 
 FAKE = loopback(87)
+INPUTS = REGISTERS["lower"].inputs_of("ur_rtde")
 FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
 CLIENT = """
 import os, sys, rtde_control
-arm = rtde_control.RTDEControlInterface(sys.argv[1])
+interface = rtde_control.RTDEControlInterface
+flags = interface.FLAG_UPLOAD_SCRIPT | getattr(interface, sys.argv[2])
+arm = interface(sys.argv[1], 500.0, int(flags))
 print("connected", flush=True)
 sys.stdin.read()
 os._exit(0)
@@ -102,7 +106,7 @@ def test_a_running_program_is_seen_and_continues(e_series):
     e_series.wait_for("runtime_state", "PLAYING")
     try:
         assert read_controller(E_SERIES).state.runtime_state == 2
-        assert claimed_registers(E_SERIES) == ()
+        assert claimed_registers(E_SERIES, INPUTS) == ()
         assert e_series.state()["runtime_state"] == "PLAYING"
     finally:
         e_series.do("stop_program")
@@ -111,7 +115,7 @@ def test_a_running_program_is_seen_and_continues(e_series):
 
 def test_reading_writes_nothing_and_runs_nothing(cb3):
     read_controller(CB3)
-    claimed_registers(CB3)
+    claimed_registers(CB3, INPUTS)
 
     record = cb3.record()
 
@@ -121,15 +125,15 @@ def test_reading_writes_nothing_and_runs_nothing(cb3):
 
 
 def test_registers_that_another_client_has_claimed_are_named(e_series):
-    assert claimed_registers(E_SERIES) == ()
+    assert claimed_registers(E_SERIES, INPUTS) == ()
 
     take(e_series, "input_double_register_3", "input_double_register_20")
     try:
-        assert claimed_registers(E_SERIES) == ("input_double_register_3",)
+        assert claimed_registers(E_SERIES, INPUTS) == ("input_double_register_3",)
     finally:
         e_series.do("release_registers")
 
-    assert claimed_registers(E_SERIES) == ()
+    assert claimed_registers(E_SERIES, INPUTS) == ()
 
 
 def test_registers_of_a_gone_client_are_free(e_series):
@@ -137,24 +141,27 @@ def test_registers_of_a_gone_client_are_free(e_series):
     leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
     leaving.start()
     try:
-        assert claimed_registers(E_SERIES) == ()
+        assert claimed_registers(E_SERIES, INPUTS) == ()
     finally:
         leaving.join()
 
 
-def test_claimed_registers_are_those_of_ur_rtde(e_series):
-    known = set(input_variables(profile("5.12")))
-    command = [sys.executable, "-c", CLIENT, E_SERIES]
+@pytest.mark.parametrize(
+    ("half", "flag"),
+    [("lower", "FLAG_UPLOAD_SCRIPT"), ("upper", "FLAG_UPPER_RANGE_REGISTERS")],
+)
+def test_claimed_registers_are_those_of_ur_rtde(half, flag, e_series):
+    inputs = REGISTERS[half].inputs_of("ur_rtde")
+    others = sorted(set(input_variables(profile("5.12"))) - set(inputs))
+    command = [sys.executable, "-c", CLIENT, E_SERIES, flag]
+
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as client:
         try:
             assert client.stdout.readline() == "connected\n"
-            assert claimed_registers(E_SERIES) == WRITTEN_BY_THE_BRIDGE
-            assert (
-                e_series.do("take_registers", names=sorted(known - set(WRITTEN_BY_THE_BRIDGE)))
-                == []
-            )
+            assert claimed_registers(E_SERIES, inputs) == inputs
+            assert e_series.do("take_registers", names=others) == []
         finally:
             client.communicate()
             e_series.do("release_registers")

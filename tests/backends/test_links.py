@@ -1,0 +1,205 @@
+"""Both links to a controller write the same numbers, by the bytes that an emulated one received."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from simbridge.backends.registers import REGISTERS
+from simbridge.emulator.handle import Emulator
+from simbridge.emulator.rtde import RtdeConnection
+from simbridge.emulator.rtde_recipes import RtdeRegistry
+from simbridge.emulator.traffic import read_traffic
+from simbridge.ur.tables import PRIMARY, REALTIME, RTDE
+from tests.controllers import EMULATOR_PRIORITY, HOME, loopback
+from tests.emulator.bench import Bench
+
+pytestmark = [pytest.mark.real_time, pytest.mark.slow]
+
+HOST = loopback(57)
+SETPOINTS = 10_000
+SERVOJ = 11
+# Setpoints that a stepped controller is given, one in each cycle.
+STEPPED_SETPOINTS = 1000
+DOUBLES = (0, 1, 2, 3, 4, 5, 9, 10)
+
+
+@dataclass
+class Conversation:
+    """What one client of a controller has sent to a port.
+
+    Attributes:
+        port: The port.
+        received: The bytes.
+    """
+
+    port: int
+    received: bytes = b""
+
+
+@dataclass
+class Commands:
+    """The commands of a link, as they stood on the wire.
+
+    Attributes:
+        setup: The packages of RTDE that are not data.
+        before: Data packages before the first setpoint.
+        setpoints: Data packages with a setpoint.
+        registers: The eight doubles of each setpoint, as bytes.
+        claimed: Names of all inputs that were claimed.
+        script: The control script, and the port that it was sent to.
+    """
+
+    setup: list[bytes] = field(default_factory=list)
+    before: list[bytes] = field(default_factory=list)
+    setpoints: list[bytes] = field(default_factory=list)
+    registers: list[bytes] = field(default_factory=list)
+    claimed: set[str] = field(default_factory=set)
+    script: str = ""
+    script_port: int = 0
+
+
+def packages(stream: bytes):
+    """Yield each package of RTDE with its type."""
+    while stream:
+        size, kind = struct.unpack_from(">HB", stream)
+        yield chr(kind), stream[:size]
+        stream = stream[size:]
+
+
+def decode(conversations, half):
+    """Return the commands of the client that has sent setpoints."""
+    commands = Commands()
+    first = REGISTERS[half].first
+    for conversation in conversations:
+        if conversation.port in (PRIMARY, REALTIME) and conversation.received:
+            commands.script = conversation.received.decode()
+            commands.script_port = conversation.port
+        if conversation.port == RTDE and b"input_int_register" in conversation.received:
+            decode_inputs(conversation.received, first, commands)
+    return commands
+
+
+def decode_inputs(received, first, commands):
+    """Fill in what an RTDE client has sent, by UR's guide: recipes are numbered from 1."""
+    recipes = []
+    for kind, package in packages(received):
+        if kind == "I":
+            recipes.append([name for name in package[3:].decode().split(",") if name])
+            commands.claimed.update(recipes[-1])
+        if kind != "U":
+            commands.setup.append(package)
+            continue
+
+        names = recipes[package[3] - 1]
+        layout = "".join("i" if "_int_" in name else "d" for name in names)
+        values = dict(zip(names, struct.unpack(f">{layout}", package[4:]), strict=True))
+        if values.get(f"input_int_register_{first}") == SERVOJ:
+            commands.setpoints.append(package)
+            doubles = [values[f"input_double_register_{first + offset}"] for offset in DOUBLES]
+            commands.registers.append(struct.pack(">8d", *doubles))
+        elif not commands.setpoints:
+            commands.before.append(package)
+
+
+def read_conversations(file):
+    """Return the conversation of each client in a record of traffic, by its number."""
+    conversations = {}
+    for exchange in read_traffic(file):
+        conversation = conversations.setdefault(exchange.client, Conversation(exchange.port))
+        if exchange.event == "received":
+            conversation.received += exchange.bytes
+    return conversations
+
+
+@pytest.fixture(scope="module")
+def setpoints(tmp_path_factory):
+    """Setpoints (10000, 6), rad, whose last bits are random, in a file."""
+    chance = np.random.default_rng(42)
+    phase = np.linspace(0.0, 2.0 * np.pi, SETPOINTS)
+    slow = 0.02 * (1.0 - np.cos(phase))[:, np.newaxis]
+    noise = chance.uniform(-1e-7, 1e-7, (SETPOINTS, 6))
+    file = tmp_path_factory.mktemp("setpoints") / "setpoints.npy"
+    np.save(file, HOME + slow + noise)
+    return file
+
+
+def send(setpoints, link, half, traffic):
+    """Send the setpoints through a link; return its commands, from the record of traffic."""
+    with Emulator(
+        "ur10e",
+        polyscope="5.12",
+        host=HOST,
+        boot_time=0.05,
+        realtime_priority=EMULATOR_PRIORITY,
+        traffic=traffic,
+    ):
+        arguments = (HOST, "ur10e", link, half, str(setpoints))
+        subprocess.run([sys.executable, "-m", "tests.backends.link_sender", *arguments], check=True)
+    return decode(read_conversations(traffic).values(), half)
+
+
+@pytest.fixture(scope="module", params=["lower", "upper"])
+def both(request, setpoints, tmp_path_factory):
+    """The commands of each link, by its name, with the half of the registers."""
+    directory = tmp_path_factory.mktemp("traffic")
+    commands = {
+        link: send(setpoints, link, request.param, directory / f"{link}.jsonl")
+        for link in ("ur_rtde", "rtde")
+    }
+    return request.param, commands
+
+
+def test_registers_are_equal_bit_for_bit(both, setpoints):
+    _, commands = both
+
+    sent = [struct.pack(">6d", *row) for row in np.load(setpoints)]
+    assert [row[:48] for row in commands["rtde"].registers] == sent
+    assert commands["rtde"].registers == commands["ur_rtde"].registers
+
+
+def test_scripts_are_equal_except_for_their_number(both):
+    _, commands = both
+
+    lines = [commands[link].script.splitlines() for link in ("ur_rtde", "rtde")]
+    different = [pair for pair in zip(*lines, strict=True) if pair[0] != pair[1]]
+    assert len(different) == 1
+
+
+def test_the_own_link_claims_nine_inputs_before_the_script_is_sent(both):
+    half, commands = both
+
+    assert commands["rtde"].claimed == set(REGISTERS[half].command_inputs)
+    assert commands["rtde"].script_port == PRIMARY
+    assert commands["ur_rtde"].script_port == REALTIME
+
+
+def stepped_targets(commands):
+    """Return the targets (K, 6), rad, of a controller that gets a setpoint in each cycle."""
+    bench = Bench(boot_time=0.05).running()
+    bench.controller.load_script(commands.script)
+    bench.controller.program.compilation.join()
+    connection = RtdeConnection(bench.controller, RtdeRegistry(bench.controller))
+    connection.receive(b"".join(commands.setup))
+    connection.receive(b"".join(commands.before))
+    bench.tick(0.02)
+
+    bench.q = []
+    for package in commands.setpoints[:STEPPED_SETPOINTS]:
+        connection.receive(package)
+        bench.tick()
+    return np.array(bench.q)
+
+
+def test_targets_are_equal_under_a_stepped_clock(both):
+    _, commands = both
+
+    targets = [stepped_targets(commands[link]) for link in ("ur_rtde", "rtde")]
+
+    assert np.array_equal(targets[0], targets[1])
+    assert np.ptp(targets[0], axis=0).min() > 0.001
