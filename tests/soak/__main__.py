@@ -4,8 +4,9 @@ memory.
 First the tests marked `soak`, and expensive properties with more examples than in `make test`, for
 at most half of the time; then a stream at the controller's rate for a tenth of it, random inputs of
 a live session (live.py) for an eighth, dragging in the studio's page (studio.py) for an eighth, but
-at most half an hour, and random faults (campaign.py) until the time is over. `--only faults
---seed 1 --count 100` repeats these faults, and `--only live` these streams of inputs; `--table
+at most half an hour, and random faults (campaign.py) until the time is over, for half of it through
+each link to the controller. `--only faults --seed 1 --count 100` repeats these faults through both
+links, and with `--link rtde` through that one; `--only live` repeats streams of inputs; `--table
 FILE...` sums up the results of several campaigns.
 """
 
@@ -20,7 +21,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
+from simbridge.planning.link_choices import LinkName
 from tests.soak import deadline
 from tests.soak.campaign import read_results, run_campaign, table
 from tests.soak.live import run_streams
@@ -33,6 +36,7 @@ MEMORY = 8 << 30
 _END_TIMEOUT = 60.0
 # For the tests that have begun before the time is over, s.
 _LONGEST_TEST = 600.0
+LINKS = get_args(LinkName)
 PARTS = ("tests", "stream", "live", "studio", "faults")
 
 
@@ -64,17 +68,27 @@ def _tests(seconds: float) -> list[str]:
 
 
 def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
-    """Run random faults and print what they showed; what must not be."""
+    """Run random faults through each link, and print what they showed; what must not be."""
+    links = LINKS if given.link is None else (given.link,)
     print(
-        f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most: "
-        f"{given.results}",
+        f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most, "
+        f"through {' and '.join(links)}: {given.results}",
         flush=True,
     )
     seeds = range(given.seed, given.seed + given.count)
-    results = run_campaign(seeds, given.host, given.robot, given.results, seconds)
+    results = []
+    for link in links:
+        results += run_campaign(
+            seeds,
+            given.host,
+            given.robot,
+            link,
+            results=given.results,
+            seconds=seconds / len(links),
+        )
     print(table(results))
     return [
-        f"seed {one.seed} ({' and '.join(one.faults)}, {one.phase}): {it}"
+        f"seed {one.seed}, {one.link} ({' and '.join(one.faults)}, {one.phase}): {it}"
         for one in results
         for it in one.violations
     ]
@@ -106,6 +120,9 @@ def main() -> int:
         "--host", default="127.0.0.81", help="a loopback address for the emulated controller"
     )
     parser.add_argument("--robot", default="ur10e", choices=["ur10e", "ur10"])
+    parser.add_argument(
+        "--link", choices=LINKS, help="only faults through this link to the controller"
+    )
     parser.add_argument(
         "--results", type=Path, default=Path("soak.jsonl"), help="takes a line for each result"
     )

@@ -1,5 +1,5 @@
 """A campaign of random faults: runs on an emulated controller are disturbed, and judged by the
-controller's own record.
+controller's own record. A campaign has one link to the controller: ur_rtde, or simbridge's own.
 
 A trial is one run, one or two faults at random instants of a random phase, and what was found: the
 cause that summary.json gives, the violations, and the largest step of a setpoint as a share of its
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.backends.received_states import STALE_S
+from simbridge.planning.link_choices import LinkName
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
@@ -44,19 +45,25 @@ SESSION_PERCENT = 25
 LOST = 0.5
 
 
-def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Result:
+def run_trial(seed: int, station: Station, robot: str, link: LinkName, directory: Path) -> Result:
     """One run with one or two random faults, or one live session with one."""
     chance = random.Random(seed)
     if chance.randrange(100) < SESSION_PERCENT:
-        return run_session_trial(seed, chance, station, robot, directory)
+        return run_session_trial(seed, chance, station, robot, link, directory)
 
-    possible = [fault for fault in FAULTS if robot == "ur10e" or not fault.e_series]
+    possible = [
+        fault
+        for fault in FAULTS
+        if (robot == "ur10e" or not fault.e_series) and fault.link in ("", link)
+    ]
     wanted = [chance.choice(possible) for _ in range(chance.choice((1, 1, 2)))]
     hostile = next((fault.hostile for fault in wanted if fault.hostile), "")
     # A plan is solved before anything else happens.
     phase = "starting" if hostile else chance.choice(PHASES)
     delays = [chance.uniform(0.0, 0.5), chance.expovariate(5.0)]
-    result = Result(seed, robot, phase, [], feedforward=chance.random() < 0.3)
+    feedforward = chance.random() < 0.3
+    registers = chance.choice(("lower", "upper"))
+    result = Result(seed, robot, link, registers, phase, [], feedforward=feedforward)
     station.ready(network=any(fault.network for fault in wanted))
     begin = int(station.state()["tick"])
     braked = None
@@ -65,6 +72,10 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
         robot,
         "--backend",
         "ursim",
+        "--link",
+        link,
+        "--registers",
+        registers,
         "--feedforward",
         "on" if result.feedforward else "off",
     ]
@@ -244,10 +255,18 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
 
 
 def run_campaign(
-    seeds: Iterable[int], host: str, robot: str, results: Path, seconds: float
+    seeds: Iterable[int], host: str, robot: str, link: LinkName, *, results: Path, seconds: float
 ) -> list[Result]:
     """Run trials one after the other and append their results to a file, until the seeds or the
     time are used up.
+
+    Args:
+        seeds: A trial for each.
+        host: A loopback address for the emulated controller.
+        robot: "ur10e" or "ur10".
+        link: The link that commands it.
+        results: Takes a line for each trial.
+        seconds: Time after which no trial begins, s.
     """
     found = []
     deadline = time.monotonic() + seconds
@@ -257,7 +276,7 @@ def run_campaign(
             if time.monotonic() > deadline:
                 break
             directory = Path(tempfile.mkdtemp(prefix="simbridge-fault-"))
-            result = run_trial(seed, station, robot, directory)
+            result = run_trial(seed, station, robot, link, directory)
             station.leave()
             found.append(result)
             with results.open("a") as file:
@@ -312,6 +331,9 @@ def table(results: Iterable[Result]) -> str:
         f"{len(results)} trials, {violated_trials} with a violation "
         "(in a phase: trials: of these with a violation)."
     )
+    links = Counter((result.link, result.registers) for result in results)
+    for (link, registers), count in sorted(links.items()):
+        lines.append(f"{count} of them through {link}, by the {registers} registers.")
     lines.append(f"Largest step of a setpoint: {steps:.3f} of its joint's velocity limit.")
     if not_tried:
         lines.append(f"Not tried: {', '.join(not_tried)}.")

@@ -72,6 +72,7 @@ class Fault:
         network: Whether it needs the faulty network.
         brakes: Whether the controller brakes the arm then, as hard as it likes.
         e_series: Whether it needs an e-Series controller.
+        link: The only link with which it is possible; "" for all.
         hostile: What the run's solver does, of `hostile_solver`; "" for a good one.
     """
 
@@ -81,6 +82,7 @@ class Fault:
     network: bool = False
     brakes: bool = False
     e_series: bool = False
+    link: str = ""
     hostile: str = ""
 
 
@@ -252,7 +254,8 @@ FAULTS = [
     Fault(LOCAL, _do("remote_control", on=False), ("completed", "remote_control_lost", "refused")),
     Fault("power off", _power_off, ("power_off",), brakes=True),
     Fault("states' connection reset", _do("drop", port=30004, client=0), LOST),
-    Fault("commands' connection reset", _do("drop", port=30004, client=1), LOST),
+    # simbridge's own link has one connection for states and commands.
+    Fault("commands' connection reset", _do("drop", port=30004, client=1), LOST, link="ur_rtde"),
     Fault("all connections reset", _do("drop", port=30004), LOST),
     Fault("half open", _cut, LOST, network=True),
     Fault("muted", _do("mute", port=30004), LOST),

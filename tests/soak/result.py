@@ -12,6 +12,8 @@ class Result:
     Attributes:
         seed: Its seed.
         robot: The arm.
+        link: The link that commanded the controller: "ur_rtde" or "rtde".
+        registers: The half of the registers that carried the commands: "lower" or "upper".
         phase: When the first fault came; "live session" in a trial of a session.
         faults: Names of those that came in time.
         feedforward: Whether the run was with feedforward.
@@ -23,6 +25,8 @@ class Result:
 
     seed: int
     robot: str
+    link: str
+    registers: str
     phase: str
     faults: list[str]
     feedforward: bool = False

@@ -23,6 +23,7 @@ from unittest import mock
 import numpy as np
 
 from simbridge.errors import SimbridgeError
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.running import run_ending
@@ -112,11 +113,17 @@ SESSION_FAULTS = [
 
 
 def run_session_trial(
-    seed: int, chance: random.Random, station: Station, robot_name: str, directory: Path
+    seed: int,
+    chance: random.Random,
+    station: Station,
+    robot_name: str,
+    link: LinkName,
+    directory: Path,
 ) -> Result:
     """One live session with one random fault."""
     fault = chance.choice(SESSION_FAULTS)
-    result = Result(seed, robot_name, SESSION, [fault.name])
+    registers: RegisterRange = chance.choice(("lower", "upper"))
+    result = Result(seed, robot_name, link, registers, SESSION, [fault.name])
     station.ready(network=False)
     begin = int(station.state()["tick"])
 
@@ -129,6 +136,8 @@ def run_session_trial(
                 robot=robot_name,
                 solver=solver,
                 host=station.host,
+                link=link,
+                registers=registers,
                 out=directory / "run",
                 **realtime_options(),
             ) as session,
