@@ -7,6 +7,7 @@ The user's view is the command line, called in this process: `cli("run", "square
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 from simbridge.cli import report_command
 from simbridge.cli.command_line import main
+from simbridge.kernels.compile import Kernel, python_function
 from simbridge.resources import SCENARIOS
 from simbridge.running import run_ending
 from simbridge.trajectory import Trajectory, write_tum
@@ -95,6 +97,23 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.xdist_group(str(item.path)))
             others.append(item)
     items[:] = [*sorted(real_time, key=_kind_of_controller), *others]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Run the kernels of a test marked `python_kernels` as plain Python."""
+    if item.get_closest_marker("python_kernels") is None:
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "__call__", _call_python)
+        return (yield)
+
+
+def _call_python(kernel, *arguments):
+    return _python_function(kernel.program, kernel.name)(*arguments)
+
+
+_python_function = functools.lru_cache(maxsize=256)(python_function)
 
 
 def pytest_collection_finish():

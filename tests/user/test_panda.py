@@ -126,6 +126,7 @@ def test_home_is_repeatable_and_clear(panda):
     assert clearance.distance > 0.01
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "closed-form"])
 def test_solvers_follow_with_seven_joints(panda, name):
     solver = SOLVERS[name]().build(panda)

@@ -25,8 +25,9 @@ ARMS = {
     ),
     "odd_axes": load_robot(URDF / "odd_axes.urdf", home=[0.3, -0.5, 0.15, 0.4, 0.2]),
 }
-ANY = [name for name in SOLVERS if name != "closed-form"]
-QUICK = [name for name in ANY if name != "jacobian-transpose"]
+QUICK = [name for name in SOLVERS if name not in ("closed-form", "jacobian-transpose")]
+# Those that take few steps to a near target.
+IN_PYTHON = [pytest.param(name, marks=pytest.mark.python_kernels) for name in QUICK]
 
 
 @functools.cache
@@ -64,7 +65,7 @@ def test_the_tool_is_where_pinocchio_says(arm, seed):
 
 
 @pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("name", ANY)
+@pytest.mark.parametrize("name", [*IN_PYTHON, "jacobian-transpose"])
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_near_target_is_attained_or_missed(arm, name, seed):
@@ -84,6 +85,7 @@ def test_a_near_target_is_attained_or_missed(arm, name, seed):
         assert (solution.q <= robot.position_max).all()
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize(("arm", "task"), [("seven_joints", "position"), ("odd_axes", "axis")])
 @pytest.mark.parametrize("name", QUICK)
 def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
