@@ -781,6 +781,7 @@ def on_pinocchio(robot, solver, target, q, count):
     return q
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize(
     ("robot", "task"), [(UR10, "axis"), (UR10, "position"), (PLANAR3R, "position")]
 )

@@ -84,6 +84,7 @@ def test_links_below_the_tip_keep_above_the_floor():
     assert prepare("circle", robot=robot).plan.samples > 0
 
 
+@pytest.mark.python_kernels
 def test_experiment_takes_a_tip(cli, tmp_path):
     command = ["experiment", "convergence", "--solver", "pseudoinverse", "--iterations", "5"]
 

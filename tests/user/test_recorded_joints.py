@@ -24,7 +24,7 @@ START = np.array([0.5, -1.9, -1.8, 0.6, 1.4, -3.5])
 MOTION = np.array([0.4, 0.3, 0.2, -0.2, 0.1, 0.5])
 
 
-def recorded_joints(duration=4.0):
+def recorded_joints(duration=1.0):
     times = np.arange(0.0, duration + PERIOD / 2.0, PERIOD)
     progress = times / duration
     smooth = progress**3 * (10.0 - 15.0 * progress + 6.0 * progress**2)

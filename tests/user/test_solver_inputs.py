@@ -212,6 +212,7 @@ def test_a_whole_number_may_be_numpys(name):
     assert type(made_with_numpy.iterations) is int
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize(
     ("name", "setting", "one", "array", "usual"),
     [

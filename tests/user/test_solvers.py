@@ -115,6 +115,7 @@ def test_a_scenarios_settings_are_its_solvers():
         choose_solver(scenario, robot, changes={"kp": (1.0,)})
 
 
+@pytest.mark.python_kernels
 def test_a_position_task_ignores_rotation(cli, line, tmp_path):
     stiff = "--solver.task position --solver.stiffness 0.001 --solver.bias 0.2 -1.3 1.9 -2.5 -1.2 0"
     flags = ["--solver", "damped-least-squares", *stiff.split()]
