@@ -51,8 +51,9 @@ def posture_note(solver: Solver, plan: Plan) -> str:
     return (
         f"The arm is redundant ({robot.n} joints for {rows} task coordinates), and {solver.name} "
         f"does not hold its posture: at the end of this closed path {robot.joint_names[joint]} is "
-        f"{shown} from where it began, and drifts on in every repetition. To return to one "
-        "posture, use --solver damped-least-squares --solver.stiffness 0.1, or constrained."
+        f"{shown} from where it began, and every repetition moves it further. To return to one "
+        "posture, use --solver damped-least-squares --solver.stiffness 0.1, or --solver "
+        "constrained."
     )
 
 
