@@ -51,7 +51,7 @@ def velocity_figures(
         return no_figures
     commanded = float(np.median(target_speeds[is_moving]))
 
-    # The attained speeds of each cycle where the target keeps it.
+    # The attained speeds of each cycle, at samples for which the target keeps the commanded speed.
     speeds = []
     for cycle in cycles:
         if len(cycle.stamp) < 2:
@@ -63,8 +63,8 @@ def velocity_figures(
         first = (len(positions) - len(velocity)) // 2
         stamps = cycle.stamp[0] + period * (first + np.arange(len(velocity)))
 
-        # Where the target keeps the speed at the instants that the arm, with its delay, attains. It
-        # must do so for a part of the samples at which it moves.
+        # The samples for which the target keeps this speed, at the instant that the arm attains
+        # with its delay. They must be a fraction of the samples at which the target moves.
         due = np.interp(stamps - cycle.delay, cycle.stamp, cycle.plan_time)
         is_steady = _steady_mask(path, due, commanded) & ~rest_mask(due, rests)
         if is_steady.sum() < MIN_STEADY * is_moving.mean() * len(cycle.stamp):

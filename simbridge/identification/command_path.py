@@ -69,7 +69,9 @@ class CommandPath:
         if stride > 2:
             # Search a coarser path first, and then the segments near its result.
             coarse = CommandPath.of_commands(self.start[::stride])
-            guess = coarse.index[coarse.nearest(points)] * stride + stride // 2
+            coarse_segment = coarse.index[coarse.nearest(points)]
+            # The segment in the middle of those that the coarse one stands for.
+            guess = coarse_segment * stride + stride // 2
             batches = (
                 slice(first, first + BATCH_POINTS) for first in range(0, len(points), BATCH_POINTS)
             )

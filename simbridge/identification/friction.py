@@ -45,6 +45,8 @@ BLOCKS = 8
 ROUNDS = 15
 # Smallest residual that scales weights, A.
 LEAST_RESIDUAL = 1e-9
+# Eigenvalue of the normal equations up to which a direction is left out, relative to the largest.
+LEAST_EIGENVALUE = 1e-18
 
 
 class JointFriction(NamedTuple):
@@ -139,11 +141,12 @@ def _fit_joint(velocity: Array, moment: Array, current: Array) -> JointFriction 
     coulomb, viscous = np.where(slides, [np.sign(velocity), velocity], 0.0)
     matrix = np.stack([moment, coulomb, viscous], axis=1)[used]
     target = current[used]
+    # The solution is a, the Coulomb friction and the viscous friction.
     solution = _solve_robustly(matrix, target)
     residual_square = float(np.mean((target - matrix @ solution) ** 2))
 
-    # The standard deviations are the larger ones of those from leaving out blocks of rows and those
-    # from the residuals, plus the error of the model.
+    # Estimate variances by leaving out blocks of rows, and from the residuals. The larger one
+    # counts, and the error of the model with two terms is added.
     blocks = np.array_split(np.arange(len(target)), BLOCKS)
     by_blocks = jackknife_variance(
         [
@@ -151,7 +154,7 @@ def _fit_joint(velocity: Array, moment: Array, current: Array) -> JointFriction 
             for block in blocks
         ]
     )
-    covariance = np.linalg.pinv(matrix.T @ matrix, rcond=1e-18, hermitian=True)
+    covariance = np.linalg.pinv(matrix.T @ matrix, rcond=LEAST_EIGENVALUE, hermitian=True)
     by_residuals = residual_square * np.diag(covariance)
     speed_range = np.ptp(speed[slides])
     model_error = TWO_TERMS_FRACTION * abs(solution[1]) * np.array([1.0, 1.0 / speed_range])

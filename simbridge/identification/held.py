@@ -394,10 +394,12 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     """
     setpoints = motion.setpoints(tuning.gain, tuning.lookahead)
     fitted = np.flatnonzero(np.isin(motion.times, times))
-    exact = float(np.percentile(tuning.residuals, EXACT_PERCENTILE))
-    bound = COMMAND_RATIO * exact + ROUNDING
+    # Distance from the held command up to which a setpoint is at it, rad.
+    exact_residual = float(np.percentile(tuning.residuals, EXACT_PERCENTILE))
+    bound = COMMAND_RATIO * exact_residual + ROUNDING
 
     spans: list[HeldSpan] = []
+    # Which rows of each span have their setpoint at the held command.
     obeying: list[Flags] = []
     for rows in np.split(fitted, np.flatnonzero(np.diff(fitted) > MAX_ROWS_APART) + 1):
         # The held command is the setpoint that most other setpoints are near.

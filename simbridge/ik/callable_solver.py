@@ -36,7 +36,7 @@ UserSolver: TypeAlias = Solver | SolverParameters | SolverFunction | str
 
 NEEDED_FUNCTION = "a step (q, target) -> q, or a factory (robot) -> step"
 
-# Calls of a function for one try of `solve`.
+# Largest number of calls of a function in one attempt of `solve`.
 MAX_CALLS = 100
 
 
@@ -188,7 +188,7 @@ def name_of(function: object) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-# What stands for the name of a solver where recorded joint positions are the plan.
+# Name that stands in place of a solver's for a plan of recorded joint positions.
 RECORDED_JOINTS = "recorded joints"
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:  # loads NumPy; the command line needs only the settings
 
 Numbers: TypeAlias = "float | Sequence[float] | NDArray[Any]"
 
-# More iterations would take minutes.
+# Largest number of iterations that is accepted: more would take minutes.
 MAX_ITERATIONS = 100_000
-# Beyond this gain a force would overflow.
+# Largest gain that is accepted: with a larger one a force would overflow.
 MAX_GAIN = 1e100
 # The stiffness of rotation, N m/rad, for a stiffness of translation of 1 N/m (equation 18).
 ROTATION_PER_TRANSLATION = 0.1

@@ -118,7 +118,8 @@ class StiffSettings(NamedTuple):
         damping: lambda, m (as in J, a metre weighs as a radian).
         stiffness: beta of each joint (n,).
         bias: Bias angles (n,), rad.
-        is_printed: Whether z is as printed.
+        is_printed: Whether the pull z is beta (q - bias)^2, as Haynes prints it, and not its
+            gradient.
         is_exact: Whether the stiffness acts in the true null space.
         no_stiffness: Zeros (n,).
         no_error: Zeros (6,).
@@ -137,8 +138,8 @@ def damped_step(settings: tuple[float, Array], descent: Descent) -> None:
     """Fill in the motion without stiffness.
 
     Args:
-        settings: lambda, and zeros (n,).
-        descent: State of the descent, whose motion `iterate.dq` is filled in.
+        settings: lambda, m, and zeros as stiffness (n,).
+        descent: The descent; its motion `iterate.dq` is filled in.
     """
     damping, no_stiffness = settings
     iterate = descent.iterate
@@ -147,11 +148,11 @@ def damped_step(settings: tuple[float, Array], descent: Descent) -> None:
 
 
 def stiff_step(settings: StiffSettings, descent: Descent) -> None:
-    """Fill in the motion of the task, and that of the stiffness as a drift.
+    """Fill in the motion of the task, and the motion of the stiffness as a drift.
 
     Args:
-        settings: See `StiffSettings`.
-        descent: State of the descent, whose motion `iterate.dq` is filled in.
+        settings: The settings, in the order of `StiffSettings`.
+        descent: The descent; its motions `iterate.dq` and `iterate.drift` are filled in.
     """
     damping, stiffness, bias, is_printed, is_exact, no_stiffness, no_error = settings
     iterate = descent.iterate
@@ -171,20 +172,21 @@ def damped_motion(
     is_printed: bool,
     dq: Array,
 ) -> None:
-    """Fill in the motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull to a posture.
+    """Fill in the motion J* e + (J* J - I) z of damped least squares, with a pull z to a posture.
 
-    The pull acts in the damped null space. It moves the tool by
+    With J* = J^T (J J^T + lambda^2 I)^-1 and without a pull, it minimizes
+    |J dq - e|^2 + lambda^2 |dq|^2. The pull acts in the damped null space. It moves the tool by
     -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
 
     Args:
-        descent: The descent, with the Jacobian and joint positions; its scratch is used.
-        error: e (6,), m and rad.
+        descent: The descent, with the Jacobian J and the joint positions; its scratch is used.
+        error: The error e (6,), m and rad.
         damping: lambda, m (as in J, a metre weighs as a radian).
-        stiffness: beta (n,), not negative; zeros for none. One half removes all of a joint's free
-            distance to the posture; more than one diverges.
-        posture: Joint positions (n,), rad.
-        is_printed: Whether z is Haynes's.
-        dq: Result (n,).
+        stiffness: beta (n,), not negative; zeros for no pull. One half removes all of a joint's
+            free distance to the posture; more than one diverges.
+        posture: Joint positions of the posture (n,), rad.
+        is_printed: Whether the pull is as Haynes prints it; see `posture_gradient`.
+        dq: Result: the motion (n,), rad.
     """
     jacobian = descent.iterate.jacobian
     matrix = descent.scratch.matrix
@@ -193,13 +195,14 @@ def damped_motion(
     n = descent.iterate.n
     rows = descent.iterate.rows
 
-    # J* e + J* J z - z takes one solve: J* (e + J z) - z.
+    # The motion is J* (e + J z) - z, so that one linear system is enough.
     posture_gradient(descent, stiffness, posture, is_printed, dq)
     to_task(jacobian, dq, n, rows, task)
     for k in range(rows):
         task[k] += error[k]
 
-    # The smaller of the two equivalent systems: the larger one is singular except for the damping.
+    # Solve the smaller one of two equivalent systems, in joint space or in task space. Without
+    # damping the larger one would be singular.
     if n < rows:
         joint_gram(jacobian, n, rows, matrix)
         to_joints(jacobian, task, n, rows, motion)
@@ -217,9 +220,13 @@ def damped_motion(
 
 
 def null_space_pull(descent: Descent, stiffness: Array, posture: Array, is_printed: bool) -> None:
-    """Fill in the pull towards a posture as the drift, in the true null space.
+    """Fill in the drift (J^+ J - I) z: a pull towards a posture in the true null space.
 
-    It is (J^+ J - I) z; arguments and z are those of `damped_motion`.
+    Args:
+        descent: The descent, with the Jacobian J and the joint positions.
+        stiffness: beta (n,), not negative.
+        posture: Joint positions of the posture (n,), rad.
+        is_printed: Whether the pull z is as Haynes prints it; see `posture_gradient`.
     """
     iterate = descent.iterate
     scratch = descent.scratch
@@ -236,19 +243,24 @@ def null_space_pull(descent: Descent, stiffness: Array, posture: Array, is_print
     for i in range(count):
         if scratch.singular[i] <= DEPENDENT * scratch.singular[0]:
             break
-        along = 0.0
+        component = 0.0
         for j in range(n):
-            along += scratch.joints[i, j] * z[j]
+            component += scratch.joints[i, j] * z[j]
         for j in range(n):
-            drift[j] += along * scratch.joints[i, j]
+            drift[j] += component * scratch.joints[i, j]
 
 
 def posture_gradient(
     descent: Descent, stiffness: Array, posture: Array, is_printed: bool, z: Array
 ) -> None:
-    """Fill in z (n,): 2 beta_i (q_i - posture_i), the gradient of beta_i (q_i - posture_i)^2.
+    """Fill in the pull z: the gradient 2 beta_i (q_i - posture_i) of beta_i (q_i - posture_i)^2.
 
-    As printed, z is the latter itself.
+    Args:
+        descent: The descent, with the joint positions q.
+        stiffness: beta (n,), not negative.
+        posture: Joint positions of the posture (n,), rad.
+        is_printed: Whether z is beta_i (q_i - posture_i)^2 itself, as Haynes prints it.
+        z: Result (n,).
     """
     q = descent.iterate.q
     for j in range(descent.iterate.n):

@@ -42,19 +42,23 @@ from simbridge.ik.twin import Twin, effective_masses
 from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
-# Virtual time steps far beyond any use, and within what arithmetic can represent, s.
+# Shortest and longest virtual time step that is accepted, s: far beyond any use, and within what
+# arithmetic can represent.
 SHORTEST_STEP_S = 1e-9
 LONGEST_STEP_S = 1e3
 # Virtual time step of the authors' released controller, s.
 RELEASED_STEP_S = 0.02
-# The first ballast after an iteration that failed: kg m^2 per joint, for a kg at the tool.
+# First ballast after a poor prediction, kg m^2 for each joint and kg of mass at the tool.
 FIRST_BALLAST = 1e-3
 
-# `solve` iterates with these, whatever the settings of `step` are: kappa, iterations, clamps of the
-# error (m, rad) and of a step (rad).
+# The settings of `solve`, which do not depend on those of `step`.
+# kappa = dt^2 kp/m of the stiffest component.
 SOLVE_KAPPA = 2.0
+# Number of iterations in each attempt.
 SOLVE_ITERATIONS = 200
+# Largest error that acts, m and rad.
 SOLVE_ERROR_CLAMP = (0.5, 1.0)
+# Largest motion of a joint in an iteration, rad.
 SOLVE_STEP_CLAMP = 0.5
 
 PRESETS: dict[str, dict[str, Any]] = {

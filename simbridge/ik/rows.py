@@ -18,9 +18,9 @@ Coefficients: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
 
 # Singular values up to this fraction of the largest count as zero.
 ROUNDING = 1e-12
-# Beyond this, squares, and products of them and weights, may overflow.
+# Largest coefficient that is accepted: the products of larger ones and weights may overflow.
 MAX_COEFFICIENT = 1e60
-# The least diagonal that a Hessian is scaled by.
+# Smallest diagonal element that a Hessian is scaled by.
 LEAST_SCALE = 1e-290
 
 

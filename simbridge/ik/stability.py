@@ -13,12 +13,13 @@ from simbridge.errors import UnstableSolver
 from simbridge.ik.twin import Twin
 from simbridge.robot.pose import Array
 
-# Iterations diverge from this kappa on, and overshoot above the other.
+# Smallest kappa = dt^2 kp/m with which iterations diverge.
 KAPPA_BOUND = 8.0
+# Largest kappa with which iterations do not overshoot.
 KAPPA_WITHOUT_OVERSHOOT = 4.0
-# Iterations diverge from this dt kd/m on.
+# Smallest dt kd/m with which iterations diverge.
 DAMPING_BOUND = 4.0
-# Factor kept of the velocity in an iteration of velocity accumulation.
+# Fraction of the velocity that is kept in an iteration of velocity accumulation.
 VELOCITY_KEPT = 0.9
 
 

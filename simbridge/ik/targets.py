@@ -33,9 +33,9 @@ Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 MAX_JOINT = 1e6
 """The largest joint position, rad or m: beyond it, rounding would exceed the tolerances."""
 
-# Beyond this distance, m, squares would overflow.
+# Largest distance of a target that is accepted, m: squares of larger ones would overflow.
 MAX_DISTANCE = 1e100
-# Least squared length of a quaternion that has a direction: below it, doubles lose their digits.
+# Smallest squared length of a quaternion that has a direction: below it, doubles lose their digits.
 MIN_SQUARED_LENGTH = 1e-290
 # One turn of a joint, rad.
 TURN = 2.0 * math.pi

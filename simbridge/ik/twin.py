@@ -55,17 +55,17 @@ class Twin:
 
 
 def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
-    """Return mass (kg) and inertia (kg m^2) that the tool has at least in every posture.
+    """Return lower bounds of the mass, kg, and the inertia, kg m^2, felt at the tool.
 
-    They bound the gains. A twin with mass and inertia at the tool has at least these. Without one
-    of them, the tool is moved by the last link at a distance r: it then has at least one over the
-    largest eigenvalue of that link's compliance at the tool, which holds for mass and inertia
-    alike. The other links only make the tool heavier.
+    They hold in every posture, and bound the gains. A twin with mass and inertia at the tool has at
+    least these. If one of them is zero, the last link moves the tool, at a distance r. The mass and
+    the inertia are then at least one over the largest eigenvalue of the last link's compliance at
+    the tool. The other links only make the tool heavier.
     """
     if twin.tool_mass > 0.0 and twin.tool_inertia > 0.0:
         return twin.tool_mass, twin.tool_inertia
 
-    # r: the largest distance of the tool from the last joint, infinite for an unlimited slide.
+    # The largest distance r of the tool from the last joint, infinite for an unlimited slide.
     distance = float(np.linalg.norm(robot.placements[-1, :3, 3]))
     if robot.prismatic[-1]:
         distance += max(abs(robot.position_min[-1]), abs(robot.position_max[-1]))

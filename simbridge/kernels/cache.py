@@ -65,16 +65,18 @@ def load_module(text: str) -> ModuleType:
 
 @contextmanager
 def compile_once(module: ModuleType) -> Iterator[None]:
-    """Let one process at a time compile a module's functions; others find its machine code then.
+    """Let one process at a time compile a module's functions within the block.
+
+    Another process waits, and then finds the machine code in the cache.
 
     Args:
-        module: A module of `load_module`.
+        module: The module, from `load_module`.
     """
     path = cache_directory() / f"{module.__name__}.lock"
     try:
         lock = open(path, "w")
     except OSError:
-        # Nothing is kept there that others could find.
+        # Without a cache directory there is nothing to wait for.
         yield
         return
 

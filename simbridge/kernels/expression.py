@@ -130,7 +130,7 @@ def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any
     """Decorate a function with branches: called with expressions, the call itself is recorded.
 
     The generated code then contains the call, where it contains the operations of other functions.
-    Called with numbers, the function works as usual.
+    Such a call has positional arguments only. Called with numbers, the function works as usual.
 
     Args:
         outputs: Number of scalars that the function returns.

@@ -194,7 +194,8 @@ def _lag_time(
     reference_time = np.where(first <= last, rest_time, np.interp(arc_length, length, times))
     lag_time = due - reference_time
 
-    # The reference must move at the due instant, and between the nearest point and the due one.
+    # The reference must be faster than the minimum at the due instant, and on average between the
+    # nearest point and the due one.
     piece = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(steps) - 1)
     moves_when_due = steps[piece] >= min_speed * periods[piece]
     moves_between = np.abs(lag) >= min_speed * np.abs(lag_time)

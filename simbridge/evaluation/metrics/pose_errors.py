@@ -176,11 +176,11 @@ def relative_pose_error_over(
         times: Strictly increasing stamps (T,), s.
         reference: Poses (T, 7) at the stamps.
         attained: Poses (T, 7) at the stamps.
-        seconds: The span: a pair is from every stamp to the first that is at least this much later.
+        seconds: The time span, s: each stamp is paired with the first one at least this much later.
 
     Raises:
-        UnusableSamples: The recording is shorter.
-        InvalidParameter: The time is not positive.
+        UnusableSamples: The recording is shorter than the time span.
+        InvalidParameter: The time span is not positive.
     """
     t = stamps("times", times)
     q = rows("reference poses", reference, 7, len(t))

@@ -338,7 +338,7 @@ def errors_and_delays(
     delays: Mapping[PosePart, Delays],
     shares: ErrorShares,
 ) -> Tracking:
-    """Summarise the error budget of some stamps, and the delays.
+    """Return the summary of the tracking error: statistics of its parts, their shares, and delays.
 
     Args:
         t: Strictly increasing stamps (T,) in s, in controller time.
@@ -349,7 +349,7 @@ def errors_and_delays(
         delays: Delays of position and rotation, from `pipeline_delays`.
         shares: Shares of the parts in the tracking error, from `error_shares`.
     """
-    # A delay counts as 0 where removing it would leave a larger error.
+    # A delay counts as 0 if removing it would leave a larger error.
     lags = {part: delays[part].total for part in POSE_PARTS}
     remaining = compensate_delays(t, reference, attained, lags, before=budget.tracking)
     known_delays = dict(delays)

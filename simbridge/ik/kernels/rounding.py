@@ -90,6 +90,7 @@ def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
     a = lengths[0]
     b = lengths[1]
     d5 = lengths[3]
+    # The offset d5 of the wrist, along the axis of wrist 2, which lies in the plane.
     xx, xy, xz, yx, yy, yz, _, wx = in_plane(goal, pan)
     q6 = wrist_3_angle(xz, yz, flip)
     s6 = math.sin(q6)
@@ -99,6 +100,7 @@ def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
     turn = reachable_turn(wx, goal[2, 3], vx, vy, a, b)
     turn = turn_within_rounding(turn, math.sqrt(xz * xz + yz * yz))
 
+    # The end point of the links with the offset turned, and its distance from their reach.
     s = math.sin(turn)
     c = math.cos(turn)
     x = wx - (c * vx - s * vy)
