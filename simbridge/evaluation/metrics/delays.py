@@ -40,18 +40,18 @@ Part = Literal["both", "position", "rotation"]
 ROTATION_LENGTH = 0.1
 # Limit of the search in either direction, s; it never goes beyond half of the recorded time.
 MAX_DELAY = 2.0
-# Distance in m (0.1 mm, or 1 mrad at ROTATION_LENGTH) from its first pose that a motion needs to
-# have a delay.
+# Smallest distance from its first pose at which a motion has a delay, m: 0.1 mm, or 1 mrad at
+# ROTATION_LENGTH.
 MIN_MOTION = 1e-4
-# Whether a long motion moves is checked with this many of its poses first.
+# Number of poses of a long motion that are checked first to see whether it moves.
 FIRST_CHECKED_POSES = 1000
-# Least correlation of the motions at the best shift. A slow or weak follower is well above, chance
-# far below.
+# Smallest correlation of the motions at the best shift: a slow or weak follower is well above it,
+# chance far below.
 MIN_AGREEMENT = 0.5
-# Fewest samples in common from which a delay is computed.
+# Smallest number of samples in common from which a delay is computed.
 MIN_SAMPLES = 10
-# Velocities are differences over about this many seconds, so that measurement noise does not hide
-# them.
+# Time span of the differences that velocities are computed from, s, long enough that measurement
+# noise does not hide them.
 VELOCITY_SPAN = 0.02
 # Longer recordings are compared at this many evenly spaced samples: more would not change the
 # result.

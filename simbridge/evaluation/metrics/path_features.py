@@ -20,26 +20,28 @@ from simbridge.trajectory.trajectory import Hold, Trajectory
 MIN_REST = 0.2
 # A rest may be shorter by this, s: the resolution of stamps since 1970 is a quarter of it.
 ROUNDING = 1e-6
-# A linearly interpolated target is at rest below both speeds, m/s and rad/s.
+# Speed below which a linearly interpolated target is at rest, if it also turns slowly, m/s.
 REST_SPEED = 1e-4
+# Angular speed below which it turns slowly, rad/s.
 REST_TURN_SPEED = 1e-3
 # A visit of a stop begins this long before the target arrives, s, for an arm that is ahead of it.
 APPROACH = 0.5
 
-# Two stops are visits of one if they are no farther apart than this, m and rad.
+# Largest distance between visits of the same stop, m.
 SAME_POSITION = 1e-5
+# Largest angle between visits of the same stop, rad.
 SAME_ROTATION = 1e-4
-# Least cosine between the approaches of visits of one stop.
+# Smallest cosine between the approaches of visits of the same stop.
 SAME_SIDE_COSINE = float(np.cos(np.deg2rad(5.0)))
 
-# A corner turns by more than this, rad: 30 degrees plus a margin for rounding.
+# Angle that the path must exceed in a corner, rad: 30 degrees plus a margin for rounding.
 SHARP = float(np.deg2rad(30.0)) + 1e-9
-# A leg is straight as long as its direction stays within this, rad.
+# Largest change of direction along a straight leg, rad.
 STRAIGHT = float(np.deg2rad(1.0))
-# Turns at consecutive samples of less than this, rad, may be a coarsely sampled arc: an octagon's
-# are 45 degrees.
+# Angle below which turns at consecutive samples may belong to a coarsely sampled arc, rad: those of
+# an octagon are 45 degrees.
 COARSE_ARC = float(np.deg2rad(50.0))
-# Turns with less time in between, s, may be noise.
+# Shortest time between two turns that are not noise, s.
 MIN_LEG = 0.09
 
 # The length past a cut corner may exceed what the speed allows by this part of it; that of an arc
