@@ -58,6 +58,8 @@ class FakeProcess:
 class FakeReader:
     """An RTDE connection that gives states, and is lost after so many."""
 
+    version = (5, 25, 1, 0)
+
     def __init__(self, states=60, **changes):
         self.changes = changes
         self.tick = 0

@@ -39,7 +39,7 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
             "5.12",
             "must be 3.15 (--polyscope) for the UR5, which needs PolyScope 3; got",
         ),
-        ("ur20", "3.15", "must be 5.25 (--polyscope) for the UR20, which needs"),
+        ("ur20", "3.15", "10.14 (--polyscope) for the UR20, which needs"),
         ("ur15", "5.12", "for the UR15, which needs PolyScope 5.22 (or X 10.8) or later"),
         ("ur7e", "5.9", "which needs PolyScope 5.22 (or X 10.9) or later"),
         ("ur20", "5.12", "which needs PolyScope 5.14 (or X 10.7) or later"),
