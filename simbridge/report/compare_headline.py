@@ -28,11 +28,11 @@ def comparison_headline(comparison: Comparison) -> str:
             return f"{text}tracking error below {SMALL_LENGTH:g}{NO_BREAK}mm in all of them."
         return f"{text}RMS tracking error {_list_errors(comparison)}."
 
-    plants = [_rms(run.summary, "plant_error") for run in comparison.runs]
-    size = " to ".join(dict.fromkeys(map(millimetres, (min(plants), max(plants)))))
+    plant = _range_of_errors(comparison, "plant_error")
+    tracking = _range_of_errors(comparison, TRACKING_ERROR.key)
     return (
-        f"{text}RMS error of the solver {_list_errors(comparison)}. It hardly shows in the "
-        f"tracking error, where the plant adds {size}{NO_BREAK}mm."
+        f"{text}RMS error of the solver {_list_errors(comparison)}. With the plant's error of "
+        f"{plant}, the tracking error is {tracking}."
     )
 
 
@@ -68,6 +68,14 @@ def _list_errors(comparison: Comparison) -> str:
     return f"from {smallest} to {largest}"
 
 
-def _rms(summary: Mapping[str, Any], key: str) -> float:
-    """Return the RMS translation of a part of a run's error, m."""
-    return float(summary[key]["position_m"]["rms"])
+def _range_of_errors(comparison: Comparison, key: str) -> str:
+    """Return the smallest and the largest RMS translation of a part of the runs' errors, in mm.
+
+    Args:
+        comparison: The compared runs.
+        key: Name of the part in their summaries.
+    """
+    summaries: list[Mapping[str, Any]] = [run.summary for run in comparison.runs]
+    errors = [float(summary[key]["position_m"]["rms"]) for summary in summaries]
+    sizes = dict.fromkeys(map(millimetres, (min(errors), max(errors))))
+    return f"{' to '.join(sizes)}{NO_BREAK}mm"

@@ -214,7 +214,7 @@ def test_solvers_are_compared_by_their_own_error(line_run, other_solver):
         f"line, 2 runs that differ in solver: RMS error of the solver {sizes[0]} mm "
         f"(forward-dynamics) and {sizes[1]} mm (damped-least-squares). "
     )
-    assert "the plant adds" in headline
+    assert "With the plant's error of " in headline
 
 
 def test_solver_error_that_shows_leaves_the_tracking_error_first(line_run, other_solver):
