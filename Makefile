@@ -5,6 +5,8 @@
 VENV ?= .venv
 PYTHON ?=
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check --no-input
+# Bytecode is stored when a module is first imported: most modules of the dependencies never are.
+INSTALL = $(PIP) install --no-compile
 # Which of the allowed versions of a dependency is installed: highest, or lowest-direct (which pip cannot, but uv can).
 RESOLUTION ?= highest
 
@@ -80,11 +82,11 @@ $(STAMPS): pyproject.toml $(VENV)/bin/python
 	@sh tools/check_compiler.sh
 	@echo "Installing simbridge$(EXTRA) and what it needs into $(VENV) (a minute or two the first time)"
 	@$(VENV)/bin/python -c 'import pip' 2>/dev/null || $(VENV)/bin/python -m ensurepip >/dev/null
-	@$(PIP) install 'pip>=22'
+	@$(INSTALL) 'pip>=22'
 ifeq ($(RESOLUTION),highest)
-	@$(PIP) install --editable '.$(EXTRA)'
+	@$(INSTALL) --editable '.$(EXTRA)'
 else
-	@$(PIP) install uv
+	@$(INSTALL) uv
 	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution $(RESOLUTION) --editable '.$(EXTRA)'
 endif
 	@printf '%s\n' "$(CURDIR)" >$(VENV)/.installed-from
