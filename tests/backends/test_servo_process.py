@@ -10,6 +10,7 @@ import pytest
 from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, write_line
 from tests.controllers import REALTIME, SERVO_PRIORITY
+from tests.optional_packages import needs_ur_rtde
 
 ON_CB3 = ("--robot", "ur10", "--backend", "ursim")
 
@@ -20,6 +21,7 @@ def read_scheduling(thread):
 
 
 @pytest.mark.soak
+@needs_ur_rtde
 @pytest.mark.skipif(
     not REALTIME, reason="this system refuses real-time priorities (docs/hardware.md)"
 )

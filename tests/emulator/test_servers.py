@@ -28,6 +28,7 @@ from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
 from tests.controllers import loopback
 from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand, write_program
+from tests.optional_packages import needs_ur_rtde
 
 HOST = loopback(41)
 OTHER = loopback(42)
@@ -529,6 +530,7 @@ def run(code: str) -> list[str]:
 
 
 @pytest.mark.slow
+@needs_ur_rtde
 @pytest.mark.parametrize(
     ("polyscope", "newer"),
     [("3.15", "getPayloadInertia"), ("5.12", "getFtRawWrench"), ("5.25", "getFtRawWrench")],
@@ -550,6 +552,7 @@ def test_ur_rtde_receives(polyscope: str, newer: str) -> None:
         assert (advanced, mode, new) == ("True", "7", "6")
 
 
+@needs_ur_rtde
 def test_ur_rtde_receives_a_custom_recipe() -> None:
     with stand("5.12", HOST, {}, run=True) as served:
         served.controller.state.output_double[12] = 0.125
@@ -561,6 +564,7 @@ def test_ur_rtde_receives_a_custom_recipe() -> None:
         """) == ["0.125 1 True"]
 
 
+@needs_ur_rtde
 def test_ur_rtde_writes_inputs() -> None:
     with stand("5.12", HOST, {}, run=True) as served:
         assert run(f"""
@@ -578,6 +582,7 @@ def test_ur_rtde_writes_inputs() -> None:
         assert served.controller.state.digital_outputs == 1 << 3
 
 
+@needs_ur_rtde
 @pytest.mark.parametrize("polyscope", ["3.15", "5.12", "5.25"])
 def test_ur_rtde_understands_the_dashboard(polyscope: str, tmp_path: Path) -> None:
     with stand(polyscope, HOST, {}) as served:

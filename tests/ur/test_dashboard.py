@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-import dashboard_client
 import pytest
 
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
 from tests.controllers import loopback
 from tests.emulator.fake_controller import RealController, stand
+from tests.optional_packages import needs_ur_rtde
 from tests.ur.conftest import E_SERIES
 from tests.ur.fake_ports import dashboard, listening, saying
 
@@ -43,7 +43,10 @@ def test_the_greeting_is_kept(client):
     assert client.greeting == "Connected: Universal Robots Dashboard Server"
 
 
+@needs_ur_rtde
 def test_it_reads_the_same_as_ur_rtdes_client(controller, client):
+    import dashboard_client
+
     theirs = dashboard_client.DashboardClient(HOST)
     theirs.connect(2000)
     try:

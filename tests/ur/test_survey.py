@@ -19,6 +19,7 @@ from simbridge.ur.survey import claimed_registers, read_controller, survey
 from simbridge.ur.tables import BRIDGE_PORTS
 from tests.controllers import loopback
 from tests.emulator.fake_controller import stand
+from tests.optional_packages import needs_ur_rtde
 from tests.ur.conftest import CALIBRATION, CB3, E_SERIES
 from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
@@ -146,6 +147,7 @@ def test_registers_of_a_gone_client_are_free(e_series):
         leaving.join()
 
 
+@needs_ur_rtde
 @pytest.mark.parametrize(
     ("half", "flag"),
     [("lower", "FLAG_UPLOAD_SCRIPT"), ("upper", "FLAG_UPPER_RANGE_REGISTERS")],

@@ -19,6 +19,9 @@ from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
 from tests.controllers import EMULATOR_PRIORITY, REALTIME, loopback
+
+pytest.importorskip("rtde_control")
+
 from tests.emulator import ur_rtde_session as session
 
 pytestmark = pytest.mark.real_time

@@ -20,6 +20,8 @@ from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode
 from tests.user.ur_rtde_upload import VERSIONS, catch_script
 
+pytest.importorskip("rtde_control")
+
 
 @pytest.fixture(scope="session")
 def control_scripts() -> dict[str, str]:
