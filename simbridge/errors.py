@@ -427,18 +427,24 @@ class MissingPackage(Refusal, ImportError):
         purpose: What needs it, the beginning of a sentence.
         extra: simbridge's own that contains it, or "".
         fault: Why an installed one cannot be imported, or "".
+        hint: A sentence on what else helps, or "".
     """
 
-    def __init__(self, package: str, purpose: str, *, extra: str = "", fault: str = "") -> None:
+    def __init__(
+        self, package: str, purpose: str, *, extra: str = "", fault: str = "", hint: str = ""
+    ) -> None:
         self.package = package
         self.purpose = purpose
         self.extra = extra
         self.fault = fault
+        self.hint = hint
         install = f'"simbridge[{extra}]"' if extra else package
         state = f", which cannot be imported ({fault})" if fault else ""
-        super().__init__(
+        message = (
             f"{purpose} needs the package {package}{state}. Install it with: pip install {install}"
         )
+        # A command ends a sentence without a full stop, so that it can be copied.
+        super().__init__(f"{hint} {message}" if hint else message)
 
 
 def optional_package(module: str, package: str, purpose: str, extra: str = "") -> Any:

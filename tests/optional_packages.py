@@ -6,6 +6,9 @@ from importlib.util import find_spec
 
 import pytest
 
+HAS_UR_RTDE = find_spec("rtde_control") is not None
 needs_ur_rtde = pytest.mark.skipif(
-    find_spec("rtde_control") is None, reason="ur_rtde has no wheel for this Python or machine"
+    not HAS_UR_RTDE, reason="ur_rtde has no wheel for this Python or machine"
 )
+# The links to a controller, as parameters.
+LINKS = (pytest.param("ur_rtde", marks=needs_ur_rtde), "rtde")

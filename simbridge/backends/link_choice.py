@@ -16,6 +16,8 @@ NOT_ON_POLYSCOPE_X = (
     "ur_rtde needs the dashboard server and port 30003, which PolyScope X does not have"
 )
 
+UR_RTDE_HINT = "It has wheels for Python 3.10 to 3.12 on x86_64 only; --link rtde works without it."
+
 Version = tuple[int, int, int]
 
 
@@ -54,7 +56,7 @@ def choose_link(host: str, version: Version, choice: LinkName | None) -> LinkNam
     """
     obstacle = obstacle_to_ur_rtde(version)
     if choice == "ur_rtde" and obstacle == NOT_INSTALLED:
-        raise MissingPackage("ur-rtde", "--link ur_rtde")
+        raise MissingPackage("ur-rtde", "--link ur_rtde", hint=UR_RTDE_HINT)
     if choice == "ur_rtde" and obstacle:
         version_text = ".".join(map(str, version))
         raise UnsupportedController(host, version_text, f"{obstacle}. Use --link rtde.")

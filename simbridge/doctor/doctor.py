@@ -163,6 +163,7 @@ def check_simulation(robot: str, backend: str = SIMULATION) -> list[Finding]:
         installation_checks.check_packages(installed(installation_checks.PACKAGES)),
         installation_checks.check_kernel_cache(cache_directory()),
         installation_checks.check_simulation(robot, backend),
+        installation_checks.check_link(),
     ]
 
 
@@ -178,10 +179,12 @@ def check_controller(
         ursim: Whether the backend is that of URSim.
     """
     registers, network = _measure_connection(survey)
+    version = None if survey.state is None else survey.state.version
     return [
         *(controller_checks.check_port(survey, port, robot, ursim=ursim) for port in survey.ports),
         *polyscope_x_checks.check_robot_api(survey),
         *_check_arm(survey, robot, cell, registers=registers, ursim=ursim),
+        installation_checks.check_link(version),
         network_checks.check_round_trip(network),
         network_checks.check_jitter(network),
         network_checks.check_arrival(network),

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends import ENGINES, SIMULATION, backend_class, replacement_note
+from simbridge.backends.link_choice import Version, obstacle_to_ur_rtde
 from simbridge.doctor.findings import Finding, failure, success, warning
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
+from simbridge.recording.record_tables import installed
 from simbridge.robot.load import load_robot
 from simbridge.text import degrees
 
@@ -86,6 +88,18 @@ def check_kernel_cache(directory: Path) -> Finding:
             "Every start spends several seconds compiling. Choose a writable directory: export "
             "SIMBRIDGE_CACHE=~/simbridge-kernels",
         )
+
+
+def check_link(version: Version | None = None) -> Finding:
+    """Check through which link a run commands a controller if it chooses none.
+
+    Args:
+        version: Version of the controller's software; None if it is not known.
+    """
+    obstacle = obstacle_to_ur_rtde(version)
+    if obstacle:
+        return success("link", f"rtde, simbridge's own RTDE client: {obstacle}")
+    return success("link", f"ur_rtde {installed(['ur-rtde'])['ur-rtde']}")
 
 
 def simulator_title(backend: str) -> str:

@@ -21,6 +21,7 @@ from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import JOINT_LAG
 from tests.backends.trial import Trial, write_line
 from tests.controllers import REALTIME_FLAGS, tick
+from tests.optional_packages import needs_ur_rtde
 
 SERVOJ = 11
 SMALL_SQUARE = """
@@ -66,13 +67,18 @@ class Recording:
 @pytest.fixture(
     scope="module",
     params=[
-        ("e-Series", "small square", "ur_rtde", "lower"),
+        pytest.param(("e-Series", "small square", "ur_rtde", "lower"), marks=needs_ur_rtde),
         ("e-Series", "small square", "rtde", "upper"),
-        ("CB3", "small square", "ur_rtde", "upper"),
+        pytest.param(("CB3", "small square", "ur_rtde", "upper"), marks=needs_ur_rtde),
         ("CB3", "small square", "rtde", "lower"),
-        pytest.param(("e-Series", "square_tracking", "ur_rtde", "lower"), marks=pytest.mark.soak),
+        pytest.param(
+            ("e-Series", "square_tracking", "ur_rtde", "lower"),
+            marks=[pytest.mark.soak, needs_ur_rtde],
+        ),
         pytest.param(("e-Series", "square_tracking", "rtde", "lower"), marks=pytest.mark.soak),
-        pytest.param(("CB3", "square_tracking", "ur_rtde", "lower"), marks=pytest.mark.soak),
+        pytest.param(
+            ("CB3", "square_tracking", "ur_rtde", "lower"), marks=[pytest.mark.soak, needs_ur_rtde]
+        ),
         pytest.param(("CB3", "square_tracking", "rtde", "lower"), marks=pytest.mark.soak),
     ],
     ids=" ".join,

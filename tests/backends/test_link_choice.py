@@ -28,7 +28,9 @@ def missing(monkeypatch):
 
 
 @pytest.mark.parametrize("version", [E_SERIES, CB3])
-def test_ur_rtde_is_the_default_where_it_is_possible(version, recwarn):
+def test_ur_rtde_is_the_default_where_it_is_possible(version, monkeypatch, recwarn):
+    monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: True)
+
     assert choose_link(HOST, version, None) == "ur_rtde"
     assert not recwarn.list
 
@@ -62,6 +64,7 @@ def test_a_chosen_ur_rtde_that_is_missing_is_refused(monkeypatch):
         choose_link(HOST, E_SERIES, "ur_rtde")
 
     assert refusal.value.package == "ur-rtde"
+    assert "--link rtde works without it" in str(refusal.value)
 
 
 def test_a_chosen_ur_rtde_is_refused_on_polyscope_x():

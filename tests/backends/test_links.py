@@ -18,8 +18,9 @@ from simbridge.emulator.traffic import read_traffic
 from simbridge.ur.tables import PRIMARY, REALTIME, RTDE
 from tests.controllers import EMULATOR_PRIORITY, HOME, loopback
 from tests.emulator.bench import Bench
+from tests.optional_packages import needs_ur_rtde
 
-pytestmark = [pytest.mark.real_time, pytest.mark.slow]
+pytestmark = [pytest.mark.real_time, pytest.mark.slow, needs_ur_rtde]
 
 HOST = loopback(57)
 SETPOINTS = 10_000

@@ -26,6 +26,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LogColumns
 from simbridge.running import run_ending
 from tests.controllers import REALTIME_FLAGS
+from tests.optional_packages import HAS_UR_RTDE
 
 # From home straight down at 0.1 m/s. The arm starts at home, so the approach takes no time.
 LINE = """
@@ -105,6 +106,8 @@ class Trial:
         controller: A running controller that is ready.
         directory: Holds the run when it has ended.
         arguments: Arguments of `simbridge run` in addition to --host and --out.
+        names_link: Whether the link is named where ur_rtde is not installed, of which the run would
+            otherwise print a note.
 
     Attributes:
         controller: The controller.
@@ -116,7 +119,13 @@ class Trial:
 
     servo: int
 
-    def __init__(self, controller: Emulator, directory: Path, *arguments: str | Path) -> None:
+    def __init__(
+        self,
+        controller: Emulator,
+        directory: Path,
+        *arguments: str | Path,
+        names_link: bool = True,
+    ) -> None:
         self.controller = controller
         self.directory = directory
         self.out = directory / "run"
@@ -127,6 +136,8 @@ class Trial:
         self._first_tick = state["tick"]
 
         command = ("simbridge", "run", *arguments, *REALTIME_FLAGS)
+        if names_link and not HAS_UR_RTDE and "--link" not in arguments:
+            command += ("--link", "rtde")
         destination = ("--host", controller.host, "--out", self.out)
         self._arguments = [str(argument) for argument in (*command, *destination)]
         self._start()

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pytest
 
+from simbridge.backends import link_choice
 from simbridge.doctor.installation_checks import (
     PACKAGES,
     check_kernel_cache,
+    check_link,
     check_packages,
     check_python,
     check_simulation,
@@ -34,6 +37,20 @@ def test_the_installation_is_checked(tmp_path):
         str(tmp_path / "not" / "yet"),
     )
     assert_verdict(check_simulation("no_such_robot"), "fail", "no_such_robot")
+
+
+@pytest.mark.parametrize(
+    ("is_installed", "version", "words"),
+    [
+        (True, (5, 12, 6), ("ur_rtde",)),
+        (False, (5, 12, 6), ("rtde, simbridge's own", "ur_rtde is not installed")),
+        (True, (10, 12, 0), ("rtde, simbridge's own", "PolyScope X")),
+    ],
+)
+def test_the_link_of_a_run_is_named(is_installed, version, words, monkeypatch):
+    monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: is_installed or None)
+
+    assert_verdict(check_link(version), "pass", *words)
 
 
 def test_every_required_package_is_checked():

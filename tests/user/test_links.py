@@ -9,6 +9,7 @@ import pytest
 from simbridge.backends import link_choice
 from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, Trial, write_line
+from tests.optional_packages import LINKS
 from tests.ur.registers import take
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -26,7 +27,7 @@ def with_fieldbus(e_series):
     return e_series
 
 
-@pytest.mark.parametrize("link", ["ur_rtde", "rtde"])
+@pytest.mark.parametrize("link", LINKS)
 def test_a_fieldbus_is_named_and_nothing_moves(link, with_fieldbus, tmp_path):
     with Trial(
         with_fieldbus, tmp_path, write_line(tmp_path), *ON_E_SERIES, "--link", link
@@ -40,7 +41,7 @@ def test_a_fieldbus_is_named_and_nothing_moves(link, with_fieldbus, tmp_path):
     assert trial.joint_travel() == 0.0
 
 
-@pytest.mark.parametrize("link", ["ur_rtde", "rtde"])
+@pytest.mark.parametrize("link", LINKS)
 def test_the_upper_registers_work_beside_a_fieldbus(link, with_fieldbus, tmp_path):
     flags = (*ON_E_SERIES, "--link", link, "--registers", "upper")
 
@@ -53,7 +54,9 @@ def test_the_upper_registers_work_beside_a_fieldbus(link, with_fieldbus, tmp_pat
 def test_without_ur_rtde_the_run_says_so_and_completes(e_series, tmp_path, monkeypatch):
     monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: None)
 
-    with Trial(e_series, tmp_path, write_line(tmp_path, 0.5), *ON_E_SERIES) as trial:
+    path = write_line(tmp_path, 0.5)
+
+    with Trial(e_series, tmp_path, path, *ON_E_SERIES, names_link=False) as trial:
         status, message = trial.wait_for_end()
 
     assert status == 0
