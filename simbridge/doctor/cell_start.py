@@ -14,6 +14,7 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import write_cell
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts
+from simbridge.ur.primary import is_ursim
 
 
 def start_cell(path: Path, facts: ControllerFacts, robot: Robot) -> list[Path]:
@@ -34,7 +35,8 @@ def start_cell(path: Path, facts: ControllerFacts, robot: Robot) -> list[Path]:
     Raises:
         OutputError: One of them exists already, or cannot be written.
     """
-    calibration = None if facts.ursim else path.with_suffix(".calibration.toml")
+    is_nominal = is_ursim(facts.arm.checksum)
+    calibration = None if is_nominal else path.with_suffix(".calibration.toml")
     if calibration is not None and calibration.exists():
         reason = "it already exists and is not overwritten; choose another name"
         raise OutputError(calibration, reason)

@@ -87,8 +87,7 @@ def check_kind(survey: Survey, *, ursim: bool) -> Finding:
         return unknown("arm or URSim", tables.PRIMARY)
 
     if survey.is_polyscope_x:
-        all_ones = is_ursim(survey.arm.checksum)
-        return polyscope_x_checks.check_kind(ursim=ursim, all_ones=all_ones)
+        return polyscope_x_checks.check_kind(survey, survey.arm, ursim=ursim)
 
     is_emulated = survey.kind == "emulator"
     if is_ursim(survey.arm.checksum):

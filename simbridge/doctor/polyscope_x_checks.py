@@ -13,6 +13,7 @@ from simbridge.ur.polyscope_x import (
     why_control_mode_is_unknown,
     why_serial_number_is_unknown,
 )
+from simbridge.ur.primary import ArmDescription, is_ursim
 from simbridge.ur.tables import PORT_NAMES, REST
 
 
@@ -82,15 +83,18 @@ def check_unknown_serial_number(survey: Survey, expected: str | None) -> Finding
     return warning("serial number", seen, fix)
 
 
-def check_kind(*, ursim: bool, all_ones: bool) -> Finding:
-    """Say that a simulator cannot be told from a real arm, and refuse --backend ursim.
+def check_kind(survey: Survey, arm: ArmDescription, *, ursim: bool) -> Finding:
+    """Say what the controller is taken for, and refuse --backend ursim.
 
     Args:
+        survey: The controller's answers on its ports.
+        arm: Its arm.
         ursim: Whether the backend is that of URSim.
-        all_ones: Whether the checksum of the kinematics is that of URSim on CB3 and e-Series.
     """
-    kinematics = "kinematics checksum all ones" if all_ones else "it has its own calibration"
-    seen = f"taken for a real arm ({kinematics})"
+    kinematics = "nominal kinematics" if is_ursim(arm.checksum) else "it has its own calibration"
+    seen = f"{survey.kind} ({kinematics})"
+    if survey.kind != "emulator":
+        seen = f"taken for a {seen}"
     fix = (
         "--backend ursim refuses PolyScope X, whose simulator cannot be recognized. Use --backend "
         "real, which asks before it moves."

@@ -10,7 +10,14 @@ import numpy as np
 from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
 from simbridge.ur.polyscope_x import OLDEST_DRIVEN, is_polyscope_x
-from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode, series_and_period
+from simbridge.ur.tables import (
+    EMULATOR_BUILD,
+    PROGRAM_RUNS,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+    series_and_period,
+)
 
 # UR's joint modes.
 JOINT_MODE_RUNNING = 253
@@ -109,10 +116,10 @@ PROFILES = {
     "5.9": Profile("5.9", (5, 9, 4, 1031232), "Feb 15 2021"),
     "5.12": Profile("5.12", (5, 12, 6, 1102099), "Sep 21 2023"),
     "5.25": Profile("5.25", (5, 25, 1, 1103299), "Nov 14 2025"),
-    # Builds and dates of PolyScope X are invented.
-    "10.7": Profile("10.7", (10, 7, 0, 0), "Jan 1 2025"),
-    "10.12": Profile("10.12", (10, 12, 0, 0), "Jan 1 2026", api_version="3.1.4"),
-    "10.14": Profile("10.14", (10, 14, 0, 0), "Jan 1 2026", api_version="5.0.107"),
+    # The builds and dates of PolyScope X are invented: a build is the emulator's mark.
+    "10.7": Profile("10.7", (10, 7, 0, EMULATOR_BUILD), "Jan 1 2025"),
+    "10.12": Profile("10.12", (10, 12, 0, EMULATOR_BUILD), "Jan 1 2026", api_version="3.1.4"),
+    "10.14": Profile("10.14", (10, 14, 0, EMULATOR_BUILD), "Jan 1 2026", api_version="5.0.107"),
 }
 
 

@@ -114,7 +114,9 @@ class WhatRan(TypedDict):
 def what_ran(record: Record) -> WhatRan:
     """Return a record in short."""
     controller = record.controller
-    is_emulated = controller is not None and is_emulator(controller.serial_number)
+    is_emulated = controller is not None and (
+        bool(controller.emulated) or is_emulator(controller.serial_number)
+    )
 
     return {
         "schema_version": SCHEMA_VERSION,

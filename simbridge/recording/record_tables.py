@@ -157,6 +157,7 @@ def record_controller(facts: ControllerFacts | None) -> ControllerRecord | None:
         serial_number=facts.pendant.serial_number or "",
         polyscope=".".join(map(str, facts.state.version)),
         ursim=facts.ursim,
+        emulated=facts.emulated,
         kinematics_checksum=[int(word) for word in facts.arm.checksum],
     )
 

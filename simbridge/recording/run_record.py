@@ -360,6 +360,7 @@ class ControllerRecord(Struct, kw_only=True):
         serial_number: Serial number of the arm; "" if unknown.
         polyscope: Version of its software.
         ursim: Whether it is UR's simulator.
+        emulated: Whether it is the emulator.
         kinematics_checksum: The controller's own, over its DH table (6,).
     """
 
@@ -368,6 +369,7 @@ class ControllerRecord(Struct, kw_only=True):
     serial_number: str | None = None
     polyscope: str | None = None
     ursim: bool | None = None
+    emulated: bool | None = None
     kinematics_checksum: Shown = None
 
 

@@ -18,7 +18,7 @@ from simbridge.recording.run_record import (
 from simbridge.recording.settings_file import as_table
 from simbridge.recording.settings_text import setting_text
 from simbridge.text import NO_BREAK, counted, plain
-from simbridge.ur.tables import controller_kind
+from simbridge.ur.tables import controller_kind, is_emulator
 
 SHOWN_PACKAGES = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64", "mujoco")
 """The packages whose versions are in the short list."""
@@ -99,7 +99,8 @@ def _reference(scenario: ScenarioRecord) -> str:
 
 def _controller(controller: ControllerRecord) -> str:
     """Return the controller's model, kind, version and address."""
-    kind = controller_kind(controller.serial_number, ursim=bool(controller.ursim))
+    emulated = bool(controller.emulated) or is_emulator(controller.serial_number)
+    kind = controller_kind(emulated=emulated, ursim=bool(controller.ursim))
     if kind == "real arm":
         kind = f"serial number {controller.serial_number or 'unknown'}"
 

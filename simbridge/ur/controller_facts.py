@@ -35,6 +35,7 @@ class StateFacts:
         payload_cog: Centre of gravity of the payload in the flange (3,), m; None if the version
             does not report it.
         safety_status_bits: Safety status bits by UR's number; 0 where they are not reported.
+        build: Build of the software.
     """
 
     version: tuple[int, int, int]
@@ -47,6 +48,7 @@ class StateFacts:
     payload: float | None
     payload_cog: tuple[float, float, float] | None
     safety_status_bits: int = 0
+    build: int = 0
 
     @property
     def modes(self) -> tuple[int, int, int]:
@@ -121,9 +123,14 @@ class ControllerFacts:
         return join_words(self.models, "or") if self.models else ""
 
     @property
+    def emulated(self) -> bool:
+        """True if this is the emulator."""
+        return tables.is_emulator(self.pendant.serial_number, self.state.build)
+
+    @property
     def ursim(self) -> bool:
-        """True if this is URSim, without a real arm."""
-        return is_ursim(self.arm.checksum)
+        """True if this is URSim, without a real arm; on PolyScope X it is never known."""
+        return is_ursim(self.arm.checksum) and not self.state.is_polyscope_x
 
 
 @dataclass(frozen=True)
@@ -173,8 +180,10 @@ class Survey:
     def kind(self) -> str:
         """The kind of the controller, as far as it could be read; see `tables.controller_kind`."""
         serial_number = None if self.pendant is None else self.pendant.serial_number
-        ursim = self.arm is not None and is_ursim(self.arm.checksum)
-        return tables.controller_kind(serial_number, ursim=ursim)
+        build = 0 if self.state is None else self.state.build
+        emulated = tables.is_emulator(serial_number, build)
+        ursim = self.arm is not None and is_ursim(self.arm.checksum) and not self.is_polyscope_x
+        return tables.controller_kind(emulated=emulated, ursim=ursim)
 
     @property
     def unsupported(self) -> UnsupportedController | None:

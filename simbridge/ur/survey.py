@@ -182,6 +182,7 @@ def _read_state(host: str, timeout: float) -> StateFacts:
     with RtdeReader(host, variables, timeout=timeout) as reader:
         state = reader.first()
         version = reader.version[:3]
+        build = reader.version[3]
 
     missing = [name for name in NEEDED_VARIABLES if name not in state]
     if missing:
@@ -202,6 +203,7 @@ def _read_state(host: str, timeout: float) -> StateFacts:
         payload=state.get("payload"),
         payload_cog=state.get("payload_cog"),
         safety_status_bits=state.get("safety_status_bits", 0),
+        build=build,
     )
 
 

@@ -30,26 +30,33 @@ PORT_NAMES = {
 BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)
 # The emulator's own port: faults and questions.
 CONTROL = 30020
-# The serial number by which a run is recognised as the emulator's.
+# The serial number by which a run is recognised as the emulator's, and the build of its software by
+# which it is where no serial number can be read, as on PolyScope X before 10.14.
 EMULATOR_SERIAL_NUMBER = "20261234567"
+EMULATOR_BUILD = 2026123456
 
 # Checksum of URSim's kinematics; a real arm's is another.
 URSIM_CHECKSUM = (0xFFFFFFFF,) * 6
 
 
-def is_emulator(serial_number: str | None) -> bool:
-    """Return whether a controller is the emulator's, by the serial number that it reports."""
-    return serial_number == EMULATOR_SERIAL_NUMBER
+def is_emulator(serial_number: str | None, build: int = 0) -> bool:
+    """Return whether a controller is the emulator's, by what it reports.
+
+    Args:
+        serial_number: Its serial number; None if it reports none.
+        build: The build of its software; 0 if unknown.
+    """
+    return serial_number == EMULATOR_SERIAL_NUMBER or build == EMULATOR_BUILD
 
 
-def controller_kind(serial_number: str | None, *, ursim: bool) -> str:
+def controller_kind(*, emulated: bool, ursim: bool) -> str:
     """Return what a controller is, in the words of every message and page.
 
     Args:
-        serial_number: The serial number that it reports; None if it reports none.
+        emulated: Whether it is the emulator.
         ursim: Whether its kinematics have URSim's checksum.
     """
-    if is_emulator(serial_number):
+    if emulated:
         return "emulator"
     return "URSim" if ursim else "real arm"
 

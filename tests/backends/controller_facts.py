@@ -30,6 +30,11 @@ FACTS = ControllerFacts(
 )
 # A simulated controller has no calibration.
 URSIM = replace(FACTS, arm=replace(FACTS.arm, checksum=(0xFFFFFFFF,) * 6))
+POLYSCOPE_X = replace(
+    FACTS,
+    state=replace(FACTS.state, version=(10, 14, 0)),
+    pendant=PendantFacts("", SERIAL_NUMBER, True, ""),
+)
 
 
 def facts_with_state(**changes):

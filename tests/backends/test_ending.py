@@ -17,8 +17,11 @@ from simbridge.backends.registers import REGISTERS
 from simbridge.backends.session_state import SessionState
 from simbridge.backends.signal_shield import shield_from_signals
 from simbridge.ur.errors import ConnectionLost
+from tests.controllers import loopback
+from tests.ur.fake_ports import listening
 
 HOST = "192.0.2.1"
+FAKE = loopback(91)
 N = 6
 LOWER = REGISTERS["lower"]
 # A program that has another number than the session's, 1.
@@ -115,11 +118,23 @@ def dashboard(monkeypatch):
     return FakeDashboard
 
 
-def end(process, begin=0.0):
+def end(process, begin=0.0, host=HOST):
     """End a session that began at a time of the controller's clock, s; return how it ended."""
     result = Ending()
-    end_session(HOST, process, result, number=1, registers=LOWER, last_seen=begin)
+    end_session(host, process, result, number=1, registers=LOWER, last_seen=begin)
     return result
+
+
+def receiving(programs):
+    """Return what a port does that keeps the program of each connection."""
+
+    def talk(connection):
+        program = b""
+        while data := connection.recv(4096):
+            program += data
+        programs.append(program)
+
+    return talk
 
 
 def make_failing_step(message):
@@ -170,6 +185,21 @@ def test_a_paused_script_of_ours_is_stopped_by_the_dashboard(controller, dashboa
 
     assert result.script_ended is False
     assert set(dashboard.requests) == {"stop"}
+
+
+def test_without_a_dashboard_an_empty_program_takes_the_scripts_place(
+    controller, dashboard, monkeypatch
+):
+    reader = controller(**PAUSED_OURS)
+    reader.version = (10, 12, 0, 0)
+    programs = []
+
+    with listening(FAKE, 30001, receiving(programs)):
+        result = end(FakeProcess(program=ProgramOwner.OURS), host=FAKE)
+
+    assert dashboard.requests == []
+    assert set(programs) == {ending.EMPTY_PROGRAM}
+    assert any("has no effect in Local" in fact for fact in result.evidence)
 
 
 def test_a_servo_process_that_was_killed_leaves_no_paused_script(controller, dashboard):

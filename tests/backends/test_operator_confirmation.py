@@ -15,6 +15,7 @@ from simbridge.running.runner import plan_facts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from tests.backends.controller_facts import (
     FACTS,
+    POLYSCOPE_X,
     SERIAL_NUMBER,
     TCP,
     UR10E,
@@ -28,6 +29,12 @@ CELL = Cell(
     payload=1.5,
     payload_cog=(0.0, 0.0, 0.05),
     mounting="floor",
+)
+# PolyScope 10.7 reports neither the serial number nor Local or Remote.
+SILENT_X = replace(
+    POLYSCOPE_X,
+    state=replace(POLYSCOPE_X.state, version=(10, 7, 0)),
+    pendant=replace(POLYSCOPE_X.pendant, serial_number=None, remote_control=None),
 )
 # The elbow turns by 90 degrees.
 LONG_APPROACH = np.outer([0.0, 0.5, 1.0], np.pi / 2.0 * np.eye(6)[2])
@@ -94,6 +101,25 @@ def test_what_the_software_does_not_report_is_shown_as_such():
 
     assert "not reported" in operator.shown["payload"]
     assert "unknown" in operator.shown["arm"]
+
+
+def test_the_operator_compares_what_polyscope_x_does_not_report():
+    operator = Operator(True)
+
+    confirm(SILENT_X, cell=CELL, ask=operator)
+
+    assert (
+        f"compare the nameplate with that of the cell file, {SERIAL_NUMBER}"
+        in (operator.shown["arm"])
+    )
+    assert "Local or Remote is unknown" in operator.shown["PolyScope"]
+
+
+def test_a_cell_file_does_not_confirm_an_unknown_serial_number():
+    with pytest.raises(ModelMismatch, match=r"PolyScope X reports it from 10\.14 on") as refused:
+        confirm(SILENT_X, cell=CELL, cell_confirms=True)
+
+    assert refused.value.what == "serial number"
 
 
 def test_the_mounting_of_the_cell_is_shown():

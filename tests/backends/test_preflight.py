@@ -25,9 +25,11 @@ from simbridge.ur.errors import (
     SafeguardStop,
     SafetyFault,
     SpeedScaled,
+    UnsupportedController,
 )
 from tests.backends.controller_facts import (
     FACTS,
+    POLYSCOPE_X,
     SERIAL_NUMBER,
     TCP,
     UR5E,
@@ -115,6 +117,35 @@ def test_another_serial_number_than_the_cells_is_refused(serial_number):
         preflight.check_identity(facts, UR10E, Cell(serial_number=SERIAL_NUMBER), ursim=False)
 
     assert refused.value.what == "serial number"
+
+
+def test_polyscope_x_may_not_report_its_serial_number():
+    facts = replace(POLYSCOPE_X, pendant=replace(POLYSCOPE_X.pendant, serial_number=None))
+    cell = Cell(serial_number=SERIAL_NUMBER)
+
+    preflight.check_identity(facts, UR10E, cell, ursim=False)
+
+    with pytest.raises(ModelMismatch, match=SERIAL_NUMBER):
+        other = Cell(serial_number=OTHER_SERIAL_NUMBER)
+        preflight.check_identity(POLYSCOPE_X, UR10E, other, ursim=False)
+
+
+@pytest.mark.parametrize("checksum", [(0xFFFFFFFF,) * 6, (1, 2, 3, 4, 5, 6)])
+def test_polyscope_x_is_never_ursim(checksum):
+    facts = replace(POLYSCOPE_X, arm=replace(POLYSCOPE_X.arm, checksum=checksum))
+
+    assert not facts.ursim
+    with pytest.raises(UnsupportedController, match="--backend real") as refused:
+        preflight.check_identity(facts, UR10E, None, ursim=True)
+
+    assert refused.value.version == "10.14.0"
+
+
+def test_local_control_of_polyscope_x_has_its_own_remedy():
+    local = replace(POLYSCOPE_X, pendant=replace(POLYSCOPE_X.pendant, remote_control=False))
+
+    with pytest.raises(RemoteControlDisabled, match="Mode Selection"):
+        preflight.check_remote_control(local)
 
 
 def test_ursim_may_be_used_with_the_cell_of_any_arm():
