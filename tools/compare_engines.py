@@ -2,7 +2,7 @@
 
 python tools/compare_engines.py [--robot ur10e] [SCENARIO ...]
 
-It takes about ten minutes for all scenarios. A row is printed as soon as it is measured.
+All scenarios take about ten minutes.
 """
 
 from __future__ import annotations
@@ -25,20 +25,14 @@ from simbridge.running.run_setup import Prepared, prepare
 
 # Mass at the TCP of which the controller does not know, kg.
 PAYLOAD = 2.0
-# The step of the second table, s: an eighth of the usual one.
-SHORT_STEP = 0.000125
+# How long the arm holds the first setpoint before a motion, so that it is at rest, s.
+HOLD_S = 1.0
 
 
 class PreciseMujoco(MujocoBackend):
-    """MuJoCo with the short step."""
+    """MuJoCo with an eighth of the usual step."""
 
-    physics_step = SHORT_STEP
-
-
-class PrecisePyBullet(PyBulletBackend):
-    """PyBullet with the short step."""
-
-    physics_step = SHORT_STEP
+    physics_step = 0.000125
 
 
 @dataclass(frozen=True)
@@ -62,33 +56,54 @@ class Motion:
         return float(np.abs(self.effort - other.effort).max())
 
 
+@dataclass(frozen=True)
+class Motions:
+    """The motions of one plan with one payload.
+
+    Attributes:
+        bullet: In PyBullet.
+        mujoco: In MuJoCo.
+        precise: In MuJoCo with the short step.
+    """
+
+    bullet: Motion
+    mujoco: Motion
+    precise: Motion
+
+
 def main() -> None:
-    """Measure every scenario, and print both tables."""
+    """Simulate every scenario, and print both tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("scenarios", nargs="*", default=sorted(scenario_files()))
     parser.add_argument("--robot", default="ur10e")
     arguments = parser.parse_args()
-    plans = make_plans(arguments.scenarios, arguments.robot)
 
-    print_head(
-        ("scenario", "samples", "TCP, mm", "torque, N m", "TCP with 2 kg, mm", "torque, N m")
-    )
-    for prepared in plans:
-        print_row([prepared.scenario.name, prepared.plan.samples, *compare_engines(prepared)])
+    engine_rows = []
+    step_rows = []
+    for prepared in make_plans(arguments.scenarios, arguments.robot):
+        name = prepared.scenario.name
+        free = simulate_all(prepared, 0.0)
+        loaded = simulate_all(prepared, PAYLOAD)
 
-    print()
-    print_head(
-        (
-            "scenario",
-            "engines, mm",
-            "engines with 2 kg, mm",
-            "step, mm",
-            "step with 2 kg, mm",
-            "the 2 kg, mm",
+        engine_figures = []
+        for motions in (free, loaded):
+            engine_figures.append(motions.mujoco.distance(motions.bullet))
+            engine_figures.append(motions.mujoco.effort_difference(motions.bullet))
+        engine_rows.append([f"`{name}`", *map(scientific, engine_figures)])
+
+        step_figures = (
+            free.precise.distance(free.mujoco),
+            loaded.precise.distance(loaded.mujoco),
+            loaded.precise.distance(free.precise),
         )
+        step_rows.append([f"`{name}`", *map(scientific, step_figures)])
+
+    print_table(
+        ("scenario", "TCP, mm", "torques, N m", "with 2 kg: TCP, mm", "torques, N m"), engine_rows
     )
-    for prepared in plans:
-        print_row([prepared.scenario.name, *compare_steps(prepared)])
+    print_table(
+        ("scenario", "without a payload, mm", "with 2 kg, mm", "moved by the 2 kg, mm"), step_rows
+    )
 
 
 def make_plans(scenarios: Iterable[str], robot: str) -> list[Prepared]:
@@ -102,42 +117,13 @@ def make_plans(scenarios: Iterable[str], robot: str) -> list[Prepared]:
     return plans
 
 
-def compare_engines(prepared: Prepared) -> list[float]:
-    """Compare the engines at the usual step, without and with a payload.
-
-    Returns:
-        The largest distance between the TCPs, mm, and the largest difference of torques, N m,
-        without the payload; and both with it.
-    """
-    figures = []
-    for payload in (0.0, PAYLOAD):
-        bullet = simulate(PyBulletBackend, prepared, payload)
-        mujoco = simulate(MujocoBackend, prepared, payload)
-        figures += [mujoco.distance(bullet), mujoco.effort_difference(bullet)]
-    return figures
-
-
-def compare_steps(prepared: Prepared) -> list[float]:
-    """Compare the engines at the short step, and the short step with the usual one.
-
-    Returns:
-        The largest distances between the TCPs, mm: between the engines at the short step without
-        and with a payload, between the two steps without and with it, and between the motions
-        without and with it.
-    """
-    between_engines = []
-    between_steps = []
-    precise_motions = []
-    for payload in (0.0, PAYLOAD):
-        bullet = simulate(PrecisePyBullet, prepared, payload)
-        mujoco = simulate(PreciseMujoco, prepared, payload)
-        usual = simulate(MujocoBackend, prepared, payload)
-        between_engines.append(mujoco.distance(bullet))
-        between_steps.append(mujoco.distance(usual))
-        precise_motions.append(mujoco)
-
-    unloaded, loaded = precise_motions
-    return [*between_engines, *between_steps, loaded.distance(unloaded)]
+def simulate_all(prepared: Prepared, payload: float) -> Motions:
+    """Track a plan with a payload, kg, in both engines, and with the short step."""
+    return Motions(
+        bullet=simulate(PyBulletBackend, prepared, payload),
+        mujoco=simulate(MujocoBackend, prepared, payload),
+        precise=simulate(PreciseMujoco, prepared, payload),
+    )
 
 
 def simulate(kind: type[SimulationBackend], prepared: Prepared, payload: float) -> Motion:
@@ -148,27 +134,32 @@ def simulate(kind: type[SimulationBackend], prepared: Prepared, payload: float) 
         prepared: The plan and its arm.
         payload: Mass of which the controller does not know, kg.
     """
-    plan = prepared.plan
+    commands = prepared.plan.sent
+    held = round(HOLD_S / prepared.plan.period)
+    commands = np.concatenate([np.repeat(commands[:1], held, axis=0), commands])
+
     with kind(prepared.robot, Options(unmodelled_payload=payload)) as arm:
-        # Without an approach: how long the arm takes to settle would depend on the step.
-        arm.place(plan.sent[0])
-        states = list(arm.stream(plan.sent))
+        arm.place(commands[0])
+        states = list(arm.stream(commands))[held:]
+
     joints = np.array([state.q for state in states])
     effort = np.array([state.effort for state in states])
     return Motion(tool_path(prepared.robot, joints)[:, :3], effort)
 
 
-def print_head(columns: Iterable[str]) -> None:
-    """Print the head of a Markdown table."""
+def scientific(figure: float) -> str:
+    """Return a figure with two digits; 0 where there is no difference at all."""
+    return f"{figure:.1e}" if figure else "0"
+
+
+def print_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a Markdown table."""
     names = list(columns)
     print("| " + " | ".join(names) + " |")
     print("|---" * len(names) + "|")
-
-
-def print_row(cells: Iterable[str | float]) -> None:
-    """Print a row of a Markdown table, numbers with two digits."""
-    texts = [f"{cell:.1e}" if isinstance(cell, float) else f"`{cell}`" for cell in cells]
-    print("| " + " | ".join(texts).replace("`", "") + " |", flush=True)
+    for cells in rows:
+        print("| " + " | ".join(cells) + " |")
+    print()
 
 
 if __name__ == "__main__":
