@@ -45,7 +45,8 @@ def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float 
             none; None for the robot's.
 
     Raises:
-        MissingPackage, UnsupportedController: The link that the options give is not possible.
+        MissingPackage, UnsupportedController, ConnectionLost: The link that the options give is not
+            possible.
     """
     max_tool_speed = options.max_tool_speed
     if max_tool_speed is None:
@@ -55,7 +56,7 @@ def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float 
         host=facts.host,
         period=facts.state.period,
         max_tool_speed=max_tool_speed,
-        link=choose_link(facts.host, facts.state.version, options.link),
+        link=choose_link(facts, options.link),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from simbridge.backends.registers import REGISTERS
 from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.session_state import SessionState
 from simbridge.backends.state_ring import MAX_ROWS, StateRing
+from simbridge.planning.link_choices import LinkName
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import (
     ConnectionLost,
@@ -27,8 +28,13 @@ from simbridge.ur.errors import (
 )
 from simbridge.ur.polyscope_x import REMOTE_REMEDY, why_control_mode_is_unknown
 from simbridge.ur.survey import claimed_registers, survey
-from simbridge.ur.tables import REALTIME
+from simbridge.ur.tables import PRIMARY, REALTIME
 
+# The port to which each link sends the control script.
+SCRIPT_PORTS: Mapping[LinkName, int] = {
+    "ur_rtde": REALTIME,
+    "rtde": PRIMARY,
+}
 # How long the control script may take to run, s: several steps have timeouts of up to five seconds.
 CONNECT_TIMEOUT_S = 15.0
 
@@ -119,7 +125,7 @@ class ServoProcess(LoopProcess):
                     return event
 
         reason = f"the control script did not start within {CONNECT_TIMEOUT_S:g} s"
-        raise ConnectionLost(self._config.host, REALTIME, reason)
+        raise ConnectionLost(self._config.host, SCRIPT_PORTS[self._config.link], reason)
 
     def _find_cause(self, error: ControllerError) -> ControllerError | None:
         """Return why the process could not connect, as the controller's ports show it.
@@ -132,10 +138,12 @@ class ServoProcess(LoopProcess):
         """
         host = self._config.host
 
-        # ur_rtde does not report which of its connections failed.
+        # ur_rtde does not report which of its connections failed. Our own link does not need the
+        # real-time port.
         ports = survey(host, rest_port=self._config.rest_port)
         for port in ports.ports:
-            if port in ports.lost:
+            is_needed = port != REALTIME or self._config.link == "ur_rtde"
+            if port in ports.lost and is_needed:
                 return ports.lost[port]
 
         # A controller ignores a script that is uploaded in local control, and says nothing.

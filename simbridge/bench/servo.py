@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.backends.link_choice import obstacle_to_ur_rtde
+from simbridge.backends.link_choice import is_ur_rtde_installed
 from simbridge.backends.loop_timing import summarize_periods
 from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
@@ -118,7 +118,7 @@ def measure(seconds: float = SECONDS) -> list[Row]:
         seconds: Duration of each of them through each link, s.
     """
     links: tuple[LinkName, ...] = ("ur_rtde", "rtde")
-    if obstacle_to_ur_rtde(None):
+    if not is_ur_rtde_installed():
         links = ("rtde",)
 
     rows: list[Row] = []

@@ -98,19 +98,22 @@ class PendantFacts:
 
 @dataclass(frozen=True)
 class ControllerFacts:
-    """A controller that answers on every port that the bridge needs.
+    """A controller that answers on every port that any run needs.
 
     Attributes:
         host: Its address.
         state: From RTDE.
         pendant: From the dashboard, or from the Robot API.
         arm: From the primary interface.
+        realtime_error: The error of the real-time port, which only ur_rtde needs; None if it
+            answers, and on PolyScope X, which does not have it.
     """
 
     host: str
     state: StateFacts
     pendant: PendantFacts
     arm: ArmDescription
+    realtime_error: ControllerError | None = None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -199,11 +202,11 @@ class Survey:
         Raises:
             UnsupportedController: The software cannot be driven.
             ConnectionLost: A port could not be read; the first in the order RTDE, dashboard,
-                primary, real-time.
+                primary. The real-time port need not answer.
         """
         if self.unsupported is not None:
             raise self.unsupported
-        for port in (RTDE, DASHBOARD, PRIMARY, REALTIME):
+        for port in (RTDE, DASHBOARD, PRIMARY):
             if port in self.lost and port in self.ports:
                 raise self.lost[port]
         assert self.state is not None
@@ -214,7 +217,8 @@ class Survey:
         if pendant is None:
             assert self.is_polyscope_x
             pendant = PendantFacts("", None, None, "")
-        return ControllerFacts(self.host, self.state, pendant, self.arm)
+        realtime_error = self.lost.get(REALTIME)
+        return ControllerFacts(self.host, self.state, pendant, self.arm, realtime_error)
 
 
 def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:

@@ -69,7 +69,6 @@ class Recording:
     params=[
         pytest.param(("e-Series", "small square", "ur_rtde", "lower"), marks=needs_ur_rtde),
         ("e-Series", "small square", "rtde", "upper"),
-        pytest.param(("CB3", "small square", "ur_rtde", "upper"), marks=needs_ur_rtde),
         ("CB3", "small square", "rtde", "lower"),
         pytest.param(
             ("e-Series", "square_tracking", "ur_rtde", "lower"),

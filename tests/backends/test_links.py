@@ -145,7 +145,7 @@ def send(setpoints, link, half, traffic):
     return decode(read_conversations(traffic).values(), half)
 
 
-@pytest.fixture(scope="module", params=["lower", "upper"])
+@pytest.fixture(scope="module", params=["lower", pytest.param("upper", marks=pytest.mark.soak)])
 def both(request, setpoints, tmp_path_factory):
     """The commands of each link, by its name, with the half of the registers."""
     directory = tmp_path_factory.mktemp("traffic")

@@ -8,7 +8,7 @@ import pytest
 
 from simbridge.backends import link_choice
 from simbridge.recording.run_directory import RunDirectory
-from tests.backends.trial import ProcessTrial, Trial, write_line
+from tests.backends.trial import Trial, write_line
 from tests.optional_packages import LINKS
 from tests.ur.registers import take
 
@@ -67,10 +67,22 @@ def test_without_ur_rtde_the_run_says_so_and_completes(e_series, tmp_path, monke
 def test_the_own_link_does_not_load_ur_rtde(e_series, tmp_path):
     flags = (*ON_E_SERIES, "--link", "rtde")
 
-    with ProcessTrial(e_series, tmp_path, write_line(tmp_path, 1.0), *flags) as trial:
-        trial.wait_until_streaming()
+    with Trial(e_series, tmp_path, write_line(tmp_path, 0.5), *flags) as trial:
+        trial.wait_until_moving()
         libraries = Path(f"/proc/{trial.servo}/maps").read_text()
         status, message = trial.wait_for_end()
 
     assert (status, message) == (0, "")
     assert "rtde_control" not in libraries
+
+
+# Each reading of the controller waits for the port for two seconds.
+@pytest.mark.soak
+def test_the_own_link_works_without_port_30003(e_series, tmp_path):
+    e_series.do("mute", port=30003)
+    flags = (*ON_E_SERIES, "--link", "rtde")
+
+    with Trial(e_series, tmp_path, write_line(tmp_path, 0.5), *flags) as trial:
+        assert trial.wait_for_end() == (0, "")
+
+    assert trial.summary()["outcome"] == "completed"
