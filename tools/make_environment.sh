@@ -63,7 +63,7 @@ find_uv() {
         esac
         "$candidate" -m pip --version >/dev/null 2>&1 || continue
         echo "Installing uv with $candidate into $directory/.uv"
-        if "$candidate" -m pip --quiet --disable-pip-version-check --no-input install --target "$directory/.uv" uv; then
+        if PIP_ROOT_USER_ACTION=ignore "$candidate" -m pip --quiet --disable-pip-version-check --no-input install --target "$directory/.uv" uv; then
             uv=$directory/.uv/bin/uv
             return
         fi
@@ -109,4 +109,6 @@ if [ -z "$uv" ]; then
 fi
 echo "No Python from 3.10 to 3.14 was found that can make an environment. uv makes $directory with Python $uv_python," \
     "which it downloads if this computer does not have it."
-"$uv" venv --seed --allow-existing --python "$uv_python" "$directory"
+"$uv" venv --seed --allow-existing --python "$uv_python" "$directory" ||
+    fail "uv could not make $directory, for the reason above: check the connection, or install Python $uv_python with its" \
+        "venv module, and repeat make $target."

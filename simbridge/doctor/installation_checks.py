@@ -77,8 +77,7 @@ def check_packages(versions: Mapping[str, str]) -> Finding:
 def check_kernel_cache(directory: Path) -> Finding:
     """Check that compiled kernels can be cached in a directory, which need not exist yet."""
     try:
-        folders = (directory, *directory.absolute().parents)
-        existing = next(path for path in folders if path.exists())
+        existing = _nearest_existing(directory.absolute())
         with tempfile.TemporaryFile(dir=existing):
             return success("kernel cache", str(directory))
     except OSError as error:
@@ -88,6 +87,22 @@ def check_kernel_cache(directory: Path) -> Finding:
             "Every start spends several seconds compiling. Choose a writable directory: export "
             "SIMBRIDGE_CACHE=~/simbridge-kernels",
         )
+
+
+def _nearest_existing(directory: Path) -> Path:
+    """Return a directory, or the nearest one above it that exists.
+
+    Raises:
+        OSError: The name cannot be looked up, such as one that is too long. (From Python 3.14 on
+            `Path.exists` answers False for such a name.)
+    """
+    for path in (directory, *directory.parents):
+        try:
+            path.stat()
+        except FileNotFoundError:
+            continue
+        return path
+    raise FileNotFoundError(directory)
 
 
 def check_link(version: Version | None = None) -> Finding:
