@@ -10,5 +10,10 @@ HAS_UR_RTDE = find_spec("rtde_control") is not None
 needs_ur_rtde = pytest.mark.skipif(
     not HAS_UR_RTDE, reason="ur_rtde has no wheel for this Python or machine"
 )
+needs_pybullet = pytest.mark.skipif(
+    find_spec("pybullet") is None, reason="PyBullet has no wheel for this Python or machine"
+)
+# The physics engines, as parameters.
+ENGINES = (pytest.param("pybullet", marks=needs_pybullet), "mujoco")
 # The links to a controller, as parameters.
 LINKS = (pytest.param("ur_rtde", marks=needs_ur_rtde), "rtde")

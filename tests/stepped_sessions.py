@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from simbridge.backends import SIMULATION
 from simbridge.errors import InvalidParameter
 from simbridge.sessions.session import LiveSession
 from simbridge.sessions.setup import live
@@ -22,7 +23,7 @@ def moved(pose: pin.SE3, *by: float) -> pin.SE3:
 
 def stepped(out: Path, **options: Any) -> LiveSession:
     """A session whose clock moves only by `wait`."""
-    return live("pybullet", robot="ur10e", out=out, realtime=False, **options)
+    return live(SIMULATION, robot="ur10e", out=out, realtime=False, **options)
 
 
 def every_input(session: LiveSession) -> None:

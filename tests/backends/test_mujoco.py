@@ -15,6 +15,7 @@ from simbridge.resources import scenario_files
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
+from tests.optional_packages import needs_pybullet
 
 UR10 = load_robot("ur10")
 UR10E = load_robot("ur10e")
@@ -41,6 +42,7 @@ def tracked(engine, prepared, **options):
     return joints, effort
 
 
+@needs_pybullet
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", all_scenarios())
 def test_both_engines_agree_on_a_scenario(scenario):
@@ -55,6 +57,7 @@ def test_both_engines_agree_on_a_scenario(scenario):
     np.testing.assert_allclose(bullet_effort, mujoco_effort, rtol=0.0, atol=1e-6)
 
 
+@needs_pybullet
 def test_engines_agree_on_an_arm_that_sags():
     # 30 kg are more than the halved torque limits of a stretched arm can hold.
     joints = tuple(replace(joint, max_effort=0.5 * joint.max_effort) for joint in UR10.joints)

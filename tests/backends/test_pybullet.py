@@ -11,6 +11,9 @@ from simbridge.planning.scenario import Scenario
 from simbridge.running.runner import run
 from simbridge.trajectory import square
 from tests.backends.test_simulation import with_forearm_inertia
+from tests.optional_packages import needs_pybullet
+
+pytestmark = needs_pybullet
 
 
 @pytest.mark.parametrize("moments", [(0.02, 0.03, 40.0), (-0.02, 0.03, 0.04)])

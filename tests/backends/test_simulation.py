@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.backends import ENGINES, SIMULATION, backend_class
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.simulation import PHYSICS_STEP
 from simbridge.errors import GuardViolation, InvalidParameter, PlanRefused
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -23,6 +23,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import JOINT_LAG
 from simbridge.trajectory import square
+from tests.optional_packages import ENGINES
 from tests.refusals import refuses
 
 UR10 = load_robot("ur10")

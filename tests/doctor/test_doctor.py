@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from simbridge.backends import ENGINES, SIMULATION
 from simbridge.doctor.doctor import check_controller
 from simbridge.doctor.findings import Finding, failure, show, success, warning
 from simbridge.robot import load_robot
@@ -164,7 +165,7 @@ def test_without_a_host_the_installation_is_checked(cli):
     answer = cli("doctor")
 
     assert answer.status == 0
-    assert "PyBullet moved ur10 through 8 ms" in " ".join(answer.out.split())
+    assert f"{ENGINES[SIMULATION].title} moved ur10 through 8 ms" in " ".join(answer.out.split())
 
 
 def test_a_real_arm_needs_an_address(cli):

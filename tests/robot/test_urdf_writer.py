@@ -41,6 +41,7 @@ def frame_pose(model, q, frame):
 @pytest.fixture
 def bullet(tmp_path):
     """PyBullet without a window, and a function that loads a robot into it."""
+    pytest.importorskip("pybullet")
     b = import_pybullet()
     client = b.connect(b.DIRECT)
 
