@@ -25,9 +25,6 @@ BACKENDS = {
     "real": "simbridge.backends.ursim_and_real:RealBackend",
 }
 
-LIVE_BACKENDS = ("pybullet", "mujoco", "ursim", "real")
-"""The backends on which a live session can run: the engines, and each `ControllerBackend`."""
-
 
 class Engine(NamedTuple):
     """A physics engine that simulates an arm.
@@ -60,6 +57,9 @@ ENGINES = {
 }
 """The engines by the names of their backends, which are those of their modules, too. The first one
 that is installed is the default backend."""
+
+LIVE_BACKENDS = (*ENGINES, "ursim", "real")
+"""The backends on which a live session can run: the engines, and each `ControllerBackend`."""
 
 
 def is_installed(engine: str) -> bool:
