@@ -92,6 +92,7 @@ def check_registers(config: ServoConfig) -> None:
     Raises:
         ConnectionLost: Port 30004 does not answer.
         RegistersInUse: Another client has claimed some of them.
+        UnsupportedController: The controller does not have them.
     """
     inputs = REGISTERS[config.registers].inputs_of(config.link)
     occupied = claimed_registers(config.host, inputs)

@@ -75,16 +75,17 @@ class RtdeWriter(RtdeReader):
     def _claim_inputs(self) -> None:
         """Claim the inputs, and keep the recipe by which they are written."""
         names = self._input_names
-        for attempt in range(MAX_CLAIM_ATTEMPTS):
-            if attempt > 0:
-                time.sleep(RELEASE_TIME_S)
+        number, types = self.request_inputs(names)
+        attempts = 1
+        while IN_USE in types and attempts < MAX_CLAIM_ATTEMPTS:
+            time.sleep(RELEASE_TIME_S)
             number, types = self.request_inputs(names)
-            occupied = _names_with(IN_USE, names, types)
-            if not occupied:
-                break
-        else:
-            raise RegistersInUse(self.host, occupied)
+            attempts += 1
 
+        # A controller that refuses one of the inputs grants none.
+        occupied = _names_with(IN_USE, names, types)
+        if occupied:
+            raise RegistersInUse(self.host, occupied)
         missing = _names_with(NO_SUCH_VARIABLE, names, types)
         if missing:
             version = ".".join(map(str, self.version[:3]))

@@ -21,7 +21,8 @@ from simbridge.ur.errors import ConnectionLost, ControllerError, UnsupportedCont
 from simbridge.ur.polyscope_x import has_robot_api, is_polyscope_x
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.robot_api import CONTROL_MODE, SERIAL_NUMBER, RobotApiClient
-from simbridge.ur.rtde import RtdeClient, RtdeReader
+from simbridge.ur.rtde import NO_SUCH_VARIABLE, RtdeClient, RtdeReader
+from simbridge.ur.rtde_writer import IN_USE
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
 
 # Reads a port of a controller, within a timeout, s.
@@ -160,6 +161,7 @@ def claimed_registers(host: str, inputs: Sequence[str]) -> tuple[str, ...]:
 
     Raises:
         ConnectionLost: Port 30004 does not answer.
+        UnsupportedController: The controller does not have some of the registers.
     """
     for _ in range(MAX_CLAIM_ATTEMPTS - 1):
         if not _refused_registers(host, inputs):
@@ -172,8 +174,22 @@ def _refused_registers(host: str, inputs: Sequence[str]) -> tuple[str, ...]:
     """Try to claim inputs; return those that another client has."""
     with RtdeClient(host) as connection:
         types = connection.input_types(inputs)
-    types_by_name = zip(inputs, types, strict=False)
-    return tuple(name for name, kind in types_by_name if kind == "IN_USE")
+        version = ".".join(map(str, connection.version[:3]))
+    types_by_name = dict(zip(inputs, types, strict=False))
+
+    # Of the other inputs that ur_rtde claims, it does without those that a version does not have.
+    missing = [
+        name
+        for name, kind in types_by_name.items()
+        if kind == NO_SUCH_VARIABLE and "_register_" in name
+    ]
+    if missing:
+        reason = (
+            f"Its RTDE interface does not have {missing[0]}, for one; run with --registers lower, "
+            "or update PolyScope."
+        )
+        raise UnsupportedController(host, version, reason)
+    return tuple(name for name, kind in types_by_name.items() if kind == IN_USE)
 
 
 def _read_state(host: str, timeout: float) -> StateFacts:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from simbridge.ur import rtde_writer
 from simbridge.ur.errors import ConnectionLost, RegistersInUse, UnsupportedController
 from simbridge.ur.rtde_writer import InputRecipe, RtdeWriter
+from simbridge.ur.survey import claimed_registers
 from tests.controllers import loopback
 from tests.ur.fake_ports import listening
 
@@ -168,6 +169,16 @@ def test_inputs_that_the_version_lacks_are_named():
         open_writer()
 
     assert all(name in refusal.value.reason for name in INPUTS)
+
+
+def test_upper_registers_of_an_old_version_are_refused_before_a_run():
+    controller = Controller(dict.fromkeys(INPUTS, "NOT_FOUND"))
+
+    with (
+        listening(FAKE, PORT, controller),
+        pytest.raises(UnsupportedController, match="--registers lower"),
+    ):
+        claimed_registers(FAKE, INPUTS)
 
 
 def test_an_answer_that_is_no_list_of_types_is_refused():
