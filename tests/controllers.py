@@ -202,8 +202,8 @@ def move(controller: Emulator, q: Array) -> None:
 
 
 def run_secondary_program(controller: Emulator, call: str) -> None:
-    """Run a statement beside the controller's program, as another client does on port 30002."""
-    with socket.create_connection((controller.host, 30002), timeout=30.0) as client:
+    """Run a statement beside the controller's program, as another client does on port 30001."""
+    with socket.create_connection((controller.host, 30001), timeout=30.0) as client:
         client.sendall(f"sec beside():\n  {call}\nend\n".encode())
         # A connection that ends at once may take the program with it.
         client.recv(1)

@@ -20,7 +20,7 @@ from unittest import mock
 import numpy as np
 
 from simbridge.__main__ import main
-from simbridge.cli import command_line
+from simbridge.cli import command_line, run_command
 from simbridge.emulator.handle import Emulator
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LogColumns
@@ -368,6 +368,8 @@ def _run_in_process(
     os.environ["TMPDIR"] = str(directory)
     tempfile.tempdir = str(directory)
     run_ending.write_report = _write_no_report
+    # There is no terminal to ask at: a real arm is confirmed here.
+    run_command._operator = lambda _line: lambda _facts, _question: True
 
     sys.argv = arguments
     sys.exit(main() if program is None else program(host))

@@ -70,6 +70,8 @@ def _tests(seconds: float) -> list[str]:
 def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
     """Run random faults through each link, and print what they showed; what must not be."""
     links = LINKS if given.link is None else (given.link,)
+    if given.polyscope:
+        links = ("rtde",)
     print(
         f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most, "
         f"through {' and '.join(links)}: {given.results}",
@@ -83,6 +85,7 @@ def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
             given.host,
             given.robot,
             link,
+            polyscope=given.polyscope,
             results=given.results,
             seconds=seconds / len(links),
         )
@@ -122,6 +125,12 @@ def main() -> int:
     parser.add_argument("--robot", default="ur10e", choices=["ur10e", "ur10"])
     parser.add_argument(
         "--link", choices=LINKS, help="only faults through this link to the controller"
+    )
+    parser.add_argument(
+        "--polyscope",
+        default="",
+        choices=("10.7", "10.12", "10.14"),
+        help="faults on a UR10e with this version of PolyScope X, through the only link to it",
     )
     parser.add_argument(
         "--results", type=Path, default=Path("soak.jsonl"), help="takes a line for each result"

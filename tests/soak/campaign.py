@@ -71,7 +71,7 @@ def run_trial(seed: int, station: Station, robot: str, link: LinkName, directory
         "--robot",
         robot,
         "--backend",
-        "ursim",
+        "real" if station.is_polyscope_x else "ursim",
         "--link",
         link,
         "--registers",
@@ -171,6 +171,9 @@ def _judge_end(
     if not in_motion:
         # Before the motion a fault is a reason to refuse it, and after it the run was complete.
         expected |= {"completed", "refused"}
+    if trial.station.is_polyscope_x and LOCAL in result.faults:
+        # Before 10.12 nothing tells why the control script does not start.
+        expected.add("unknown")
     if result.cause == "stale_state" and _stood_still(trial, begin):
         expected.add("stale_state")
     if result.cause is not None and result.cause not in expected:
@@ -255,7 +258,14 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
 
 
 def run_campaign(
-    seeds: Iterable[int], host: str, robot: str, link: LinkName, *, results: Path, seconds: float
+    seeds: Iterable[int],
+    host: str,
+    robot: str,
+    link: LinkName,
+    *,
+    polyscope: str,
+    results: Path,
+    seconds: float,
 ) -> list[Result]:
     """Run trials one after the other and append their results to a file, until the seeds or the
     time are used up.
@@ -265,12 +275,13 @@ def run_campaign(
         host: A loopback address for the emulated controller.
         robot: "ur10e" or "ur10".
         link: The link that commands it.
+        polyscope: Its version of PolyScope X; "" for another PolyScope.
         results: Takes a line for each trial.
         seconds: Time after which no trial begins, s.
     """
     found = []
     deadline = time.monotonic() + seconds
-    station = Station(host, robot)
+    station = Station(host, robot, polyscope)
     try:
         for seed in seeds:
             if time.monotonic() > deadline:

@@ -91,12 +91,17 @@ def _do(command: str, **arguments: Any) -> Callable[[Trial], None]:
 
 
 def _replace(trial: Trial) -> None:
-    with socket.create_connection((trial.controller.host, 30002), 2.0) as client:
+    with socket.create_connection((trial.controller.host, 30001), 2.0) as client:
         client.sendall(b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n")
         time.sleep(0.2)
 
 
 def _power_off(trial: Trial) -> None:
+    if trial.station.is_polyscope_x:
+        with socket.create_connection((trial.controller.host, 30001), 2.0) as client:
+            client.sendall(b"power off\n")
+            client.recv(1000)
+        return
     with socket.create_connection((trial.controller.host, 29999), 2.0) as client:
         client.recv(1000)
         client.sendall(b"power off\n")
@@ -169,6 +174,8 @@ def _cut(trial: Trial) -> None:
 
 def _garbage(trial: Trial) -> None:
     port = trial.chance.choice((29999, 30001, 30004, 30004, 30004))
+    if trial.station.is_polyscope_x and port == 29999:
+        port = 80
     to_client = trial.chance.random() < 0.7
     trial.station.network.garbage(port, to_client=to_client, seed=trial.chance.randrange(10**6))
 

@@ -20,6 +20,7 @@ from simbridge.ur.tables import (
     DASHBOARD,
     PRIMARY,
     REALTIME,
+    REST,
     RTDE,
     RTDE_HEADER,
     SECONDARY,
@@ -100,7 +101,7 @@ class _Network:
         # controller's end).
         self._states_to_shift = 0
         self._shifted_states: Counter[socket.socket] = Counter()
-        for port in (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE):
+        for port in (REST, DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE):
             listener = socket.create_server((host, port))
             self._selector.register(listener, selectors.EVENT_READ, port)
 

@@ -132,7 +132,8 @@ def run_session_trial(
         with (
             mock.patch.object(run_ending, "write_report", lambda *_: None),
             live(
-                "ursim",
+                "real" if station.is_polyscope_x else "ursim",
+                ask=lambda _facts, _question: True,
                 robot=robot_name,
                 solver=solver,
                 host=station.host,

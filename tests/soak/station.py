@@ -16,6 +16,12 @@ from tests.controllers import CALIBRATION, EMULATOR_PRIORITY, HOME, NO_TOOL, SPE
 from tests.soak.proxy import Proxy
 
 POLYSCOPE = {"ur10e": "5.12", "ur10": "3.15"}
+# PolyScope X, which only a UR10e has here; all its services are switched on.
+POLYSCOPE_X = {
+    "10.7": {"polyscope": "10.7"},
+    "10.12": {"polyscope": "10.12"},
+    "10.14": {"polyscope": "10.14", "services": "primary,rtde,http"},
+}
 # A protective stop can be released after this time, s.
 PROTECTIVE = 5.2
 # What can be different after a restart.
@@ -29,14 +35,18 @@ class Station:
     Args:
         host: Its address, of 127.0.0.0/24; its faulty network has the same in 127.0.1.0/24.
         robot: Which arm.
+        polyscope: The version of PolyScope X; "" for that of the arm in `POLYSCOPE`.
 
     Attributes:
+        is_polyscope_x: Whether it has PolyScope X, on which a run is one of a real arm.
         restarted: Whether the trial has restarted it: its record begins then.
     """
 
-    def __init__(self, host: str, robot: str) -> None:
+    def __init__(self, host: str, robot: str, polyscope: str = "") -> None:
         self._host = host
         self._robot = robot
+        self._software = POLYSCOPE_X.get(polyscope) or {"polyscope": POLYSCOPE[robot]}
+        self.is_polyscope_x = polyscope in POLYSCOPE_X
         self._emulator: Emulator | None = None
         self._proxy: Proxy | None = None
         self.restarted = False
@@ -74,7 +84,7 @@ class Station:
 
     def _begin(self, **changes: Any) -> None:
         settings = {
-            "polyscope": POLYSCOPE[self._robot],
+            **self._software,
             "joint_speed_limit": SPEED_LIMITS,
             **changes,
         }
@@ -92,6 +102,9 @@ class Station:
         """Kill it and begin it again, as another controller."""
         self.restarted = True
         self.kill()
+        if self.is_polyscope_x and "polyscope" in changes:
+            is_newest = self._software["polyscope"] == "10.14"
+            changes = {"polyscope": "10.12" if is_newest else "10.14", "services": None}
         self._begin(**changes)
 
     def ready(self, *, network: bool) -> None:
