@@ -7,6 +7,7 @@ interface. When the connection ends, nothing reconnects.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from collections.abc import Sequence
@@ -19,6 +20,10 @@ from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_fields import session_fields
 from simbridge.robot.pose import Array
 from simbridge.ur import errors
+from simbridge.ur.controller_messages import is_refusal
+from simbridge.ur.packages import MalformedPackage, PackageBuffer
+from simbridge.ur.polyscope_x import REMOTE_REMEDY
+from simbridge.ur.primary import MAX_PACKAGE_BYTES, PACKAGE_HEADER, RECEIVED_BYTES
 from simbridge.ur.rtde_writer import RtdeWriter
 from simbridge.ur.tables import PRIMARY
 
@@ -26,6 +31,8 @@ from simbridge.ur.tables import PRIMARY
 UPLOAD_TIMEOUT_S = 2.0
 # How long the control script may take to end once it was told to, s.
 STOP_TIMEOUT_S = 0.5
+# The most that is read of what the primary interface has sent while the script should start, bytes.
+MAX_ANSWER_BYTES = 1 << 20
 # A command without a setpoint has these values, which the control script does not read.
 NO_VALUES = (0.0,) * (JOINTS + 2)
 
@@ -64,7 +71,13 @@ class RtdeLink(ControllerLink):
             raise errors.ConnectionLost(host, PRIMARY, reason) from None
 
     def await_script(self) -> None:
-        super().await_script()
+        try:
+            super().await_script()
+        except errors.ScriptNotStarted:
+            if self._primary is not None and reads_refusal(self._primary):
+                host = self._config.host
+                raise errors.RemoteControlDisabled(host, REMOTE_REMEDY) from None
+            raise
 
         # Not before: a connection that is closed with unread states might take the script with it.
         if self._primary is not None:
@@ -89,3 +102,25 @@ class RtdeLink(ControllerLink):
     def _command(self, command: int, values: Sequence[float]) -> None:
         """Write a command, and with it the values of all registers."""
         self._writer.write((command, *values))
+
+
+def reads_refusal(primary: socket.socket) -> bool:
+    """Return whether a primary interface has refused a script because it is in local control.
+
+    PolyScope X says so with the error C210. Only what has arrived already is read.
+
+    Args:
+        primary: The connection on which the script was sent.
+    """
+    packages = PackageBuffer(PACKAGE_HEADER, MAX_PACKAGE_BYTES)
+    received = 0
+    with contextlib.suppress(OSError, MalformedPackage):
+        primary.setblocking(False)
+        while received < MAX_ANSWER_BYTES:
+            data = primary.recv(RECEIVED_BYTES)
+            if not data:
+                break
+            received += len(data)
+            if any(is_refusal(kind, content) for kind, content in packages.feed(data)):
+                return True
+    return False

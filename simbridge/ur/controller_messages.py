@@ -10,10 +10,12 @@ from collections import deque
 
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
 from simbridge.ur.primary import MAX_PACKAGE_BYTES, MESSAGE_HEADER, PACKAGE_HEADER
-from simbridge.ur.tables import PRIMARY, Message, PrimaryPackage
+from simbridge.ur.tables import PRIMARY, READ_ONLY_CODE, Message, PrimaryPackage
 
 # A runtime exception begins with its line and its column.
 ERROR_HEAD = struct.Struct(">2i")
+# An error begins with its code.
+CODE = struct.Struct(">i")
 # Code and argument of a key message, bytes.
 KEY_HEAD_SIZE = 8
 # The newest messages that are kept, and characters of each.
@@ -44,6 +46,20 @@ def describe_message(content: bytes) -> str | None:
             title = _as_text(body[title_start:title_end])
             return f"message {title}: {_as_text(body[title_end:])}"
     return None
+
+
+def is_refusal(kind: int, content: bytes) -> bool:
+    """Return whether a package of the primary interface refuses a script in local control.
+
+    Args:
+        kind: Type of the package.
+        content: Its content.
+    """
+    if kind != PrimaryPackage.ROBOT_MESSAGE or len(content) < MESSAGE_HEADER.size + CODE.size:
+        return False
+    _, _, message = MESSAGE_HEADER.unpack_from(content)
+    (code,) = CODE.unpack_from(content, MESSAGE_HEADER.size)
+    return message == Message.ERROR_CODE and code == READ_ONLY_CODE
 
 
 def _as_text(data: bytes) -> str:

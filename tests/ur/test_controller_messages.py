@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ur import controller_messages
-from simbridge.ur.controller_messages import ControllerMessages, describe_message
+from simbridge.ur.controller_messages import ControllerMessages, describe_message, is_refusal
 
 HEAD = struct.pack(">Qb", 12_000_000, -2)
 EXCEPTION = HEAD + bytes([10]) + struct.pack(">2i", 7, 3) + b"get_inverse_kin: no\nsolution"
@@ -36,6 +36,21 @@ KEY = (
 )
 def test_messages_about_the_program_are_clauses(content, words):
     assert describe_message(content) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "refused"),
+    [
+        (20, HEAD + bytes([6]) + struct.pack(">3i", 210, 0, 2), True),
+        (20, HEAD + bytes([6]) + struct.pack(">3i", 209, 0, 2), False),
+        (20, HEAD + bytes([7]) + struct.pack(">3i", 210, 0, 2), False),
+        (16, HEAD + bytes([6]) + struct.pack(">3i", 210, 0, 2), False),
+        (20, HEAD + bytes([6]), False),
+        (20, b"", False),
+    ],
+)
+def test_the_error_210_refuses_a_script(kind, content, refused):
+    assert is_refusal(kind, content) is refused
 
 
 @given(st.binary(max_size=300))
