@@ -40,8 +40,6 @@ URSIM_X_REASON = (
     "it is not treated as URSim, which is powered on and moved without being asked. Use --backend "
     "real, which asks for confirmation before it moves."
 )
-# What to do about a tool that is not the expected one; {} is the page at the pendant.
-TOOL_REMEDY = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
 
 
 def identify_controller(
@@ -257,10 +255,10 @@ def check_tool(
     """
     actual_tcp = facts.arm.tcp_offset
     if tcp is not None and not same_tcp(actual_tcp, tcp):
-        remedy = TOOL_REMEDY.format("TCP")
+        remedy = _tool_remedy(facts, "TCP")
         raise errors.ModelMismatch(facts.host, "TCP", tcp_text(actual_tcp), tcp_text(tcp), remedy)
 
-    remedy = TOOL_REMEDY.format("Payload")
+    remedy = _tool_remedy(facts, "Payload")
     mass = facts.state.payload
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
         raise errors.ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
@@ -273,6 +271,17 @@ def check_tool(
         raise errors.ModelMismatch(
             facts.host, "centre of gravity", position_text(cog), position_text(payload_cog), remedy
         )
+
+
+def _tool_remedy(facts: ControllerFacts, page: str) -> str:
+    """Return what to do about a tool that is not the expected one.
+
+    Args:
+        facts: The controller's.
+        page: The page of the installation at the pendant; that of PolyScope X is not known.
+    """
+    where = "" if facts.state.is_polyscope_x else f" (Installation > {page})"
+    return f"Set it at the pendant{where}, or correct the run or its cell file."
 
 
 # Ready to move

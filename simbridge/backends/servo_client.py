@@ -20,6 +20,7 @@ from simbridge.backends.session_state import SessionState
 from simbridge.backends.state_ring import MAX_ROWS, StateRing
 from simbridge.planning.link_choices import LinkName
 from simbridge.robot.pose import Array
+from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import (
     ConnectionLost,
     ControllerError,
@@ -157,16 +158,7 @@ class ServoProcess(LoopProcess):
         if occupied:
             return RegistersInUse(host, occupied)
 
-        # Whether it is in local control may be unknown: then the operator is asked.
-        is_unknown = ports.is_polyscope_x and remote_control is None
-        if version is not None and is_unknown and isinstance(error, ScriptNotStarted):
-            reason = why_control_mode_is_unknown(version)
-            question = (
-                f"Is it in Remote? In Local a controller ignores the script, and here that cannot "
-                f"be read: {reason}. {REMOTE_REMEDY}"
-            )
-            return ScriptNotStarted(host, error.waited, question)
-        return None
+        return ask_for_remote(error, ports)
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
         """Send setpoints, one a period.
@@ -213,3 +205,27 @@ class ServoProcess(LoopProcess):
             self.reached.add(SessionState(event["state"]))
         elif event["event"] == "stopped":
             self.program = ProgramOwner(event["program"])
+
+
+def ask_for_remote(error: ControllerError, ports: Survey) -> ScriptNotStarted | None:
+    """Return an error that asks whether the controller is in Remote, where that may be the reason.
+
+    Args:
+        error: The error with which the servo process ended.
+        ports: The controller's answers on its ports.
+
+    Returns:
+        The error; None if the script has started, or if it is known that it is in Remote.
+    """
+    if not isinstance(error, ScriptNotStarted) or not ports.is_polyscope_x:
+        return None
+    is_known = ports.pendant is not None and ports.pendant.remote_control is not None
+    if ports.state is None or is_known:
+        return None
+
+    reason = why_control_mode_is_unknown(ports.state.version)
+    question = (
+        "Is it in Remote? In Local a controller ignores the script, and here that cannot be read: "
+        f"{reason}. {REMOTE_REMEDY}"
+    )
+    return ScriptNotStarted(ports.host, error.waited, question)

@@ -292,8 +292,8 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
     return failure(
         "TCP",
         f"{tcp_text(tcp)}; the cell file says {tcp_text(expected)}",
-        "One of them is wrong: correct it at the pendant (Installation > General > TCP) or in the "
-        "cell file.",
+        f"One of them is wrong: correct it at the pendant{_page(survey, 'TCP')} or in the cell "
+        "file.",
     )
 
 
@@ -331,9 +331,14 @@ def check_payload(
     return failure(
         "payload",
         f"{seen}; the cell file says {_payload_text(expected, expected_cog)}",
-        "A wrong payload leads to protective stops. Correct it at the pendant (Installation > "
-        "General > Payload) or in the cell file.",
+        "A wrong payload leads to protective stops. Correct it at the pendant"
+        f"{_page(survey, 'Payload')} or in the cell file.",
     )
+
+
+def _page(survey: Survey, name: str) -> str:
+    """Return where the pendant has a setting, in parentheses; "" on PolyScope X (not known)."""
+    return "" if survey.is_polyscope_x else f" (Installation > General > {name})"
 
 
 def _payload_text(mass: float, cog: Sequence[float] | None) -> str:
