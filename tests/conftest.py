@@ -62,10 +62,13 @@ SLOW_FIXTURES = {
 
 
 def pytest_configure(config):
-    """Let SIGTERM end a run on several workers as Ctrl-C does.
+    """Let Ctrl-C interrupt what the tests call, and SIGTERM end a run on several workers as Ctrl-C.
 
-    Without it, the workers and what they started would outlive the run by some seconds.
+    A shell starts what it puts in the background deaf to Ctrl-C. Without the second, the workers
+    and what they started would outlive the run by some seconds.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
     is_worker = hasattr(config, "workerinput")
     if config.getoption("numprocesses", None) and not is_worker:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
