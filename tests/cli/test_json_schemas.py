@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ def check(text, name):
     return value
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 14),
+    reason="msgspec 0.22 does not find fields that a TypedDict inherits on Python 3.14",
+)
 def test_the_schemas_in_the_docs_are_those_of_the_types():
     """`make schemas` writes them."""
     files = {path.stem: path.read_text() for path in SCHEMAS.glob("*.json")}
