@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
+from simbridge.bench import servo
 from simbridge.bench.servo import StreamedStates, count_late_setpoints
 from simbridge.emulator.record_file import Recorded
 
@@ -51,3 +54,57 @@ def test_a_setpoint_that_was_never_in_force_is_late():
     delays[20] += 1
 
     assert count_late_setpoints(streamed(), record(delays)) == 1
+
+
+LOOP = {
+    "period_mean_s": 0.002,
+    "period_std_s": 0.0001,
+    "period_p999_s": 0.0025,
+    "period_max_s": 0.004,
+    "missed_deadlines": 2,
+    "missed_states": 1,
+    "state_age_mean_s": 0.0004,
+}
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """In place of what takes minutes, the same timing through each link under each condition."""
+
+    def measure_loop(_condition, link, _seconds):
+        late = {"ur_rtde": 3, "rtde": 1}[link]
+        return servo.LoopMeasurement(link, LOOP, late, np.array([0.0001, 0.002]))
+
+    monkeypatch.setattr(servo, "_measure_loop", measure_loop)
+    monkeypatch.setattr(servo, "_emulator", lambda: mock.MagicMock())
+    monkeypatch.setattr(servo, "measure_calls", lambda *_: np.full(100, 2e-5))
+    monkeypatch.setattr(servo, "_own_pacing_rows", lambda *_: [])
+    monkeypatch.setattr(servo, "is_ur_rtde_installed", lambda: True)
+
+
+def test_each_figure_of_the_own_link_stands_beside_ur_rtdes(measured):
+    rows = {figure: (value, other, others) for figure, value, other, others in servo.measure(60.0)}
+
+    late = rows["setpoints, ordinary priority, rtde: late of 30000"]
+    jitter = rows["setpoints, real-time priority, rtde: std"]
+    assert late == ("1", "ur_rtde", "3")
+    assert jitter == ("0.100 ms", "ur_rtde", "0.100 ms")
+    assert rows["sending a setpoint, rtde: median"][0] == "0.020 ms"
+
+
+def test_without_ur_rtde_the_own_link_alone_is_measured(measured, monkeypatch):
+    monkeypatch.setattr(servo, "is_ur_rtde_installed", lambda: False)
+
+    figures = [row[0] for row in servo.measure(60.0)]
+
+    assert figures
+    assert not any("ur_rtde" in figure for figure in figures)
+
+
+def test_a_refused_priority_is_one_row(measured, monkeypatch):
+    monkeypatch.setattr(servo, "_measure_loop", lambda *_: None)
+
+    rows = servo.measure(60.0)
+
+    assert ("setpoints, real-time priority", "refused by the system", "how to fix it",
+            "simbridge doctor") in rows  # fmt: skip
