@@ -59,13 +59,13 @@ def encode_row(cells: Iterable[object]) -> bytes:
     Line breaks within cells become blanks. Null characters and halves of characters, such as bytes
     of a file name that are no text, become escapes.
     """
-    texts = [protect(str(cell)) for cell in cells]
+    # Python 3.10 refuses to write a null character.
+    texts = [protect(str(cell)).replace("\0", "\\x00") for cell in cells]
     without_breaks = [" ".join(text.splitlines()) for text in texts]
 
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerow(without_breaks)
-    line = buffer.getvalue().replace("\0", "\\x00")
-    return line.encode(errors="backslashreplace")
+    return buffer.getvalue().encode(errors="backslashreplace")
 
 
 def decode_rows(lines: Iterable[bytes]) -> Iterator[list[str]]:
