@@ -104,16 +104,21 @@ def show(title: str, findings: Sequence[Finding], console: Terminal | None = Non
 
 
 def _show_wide(console: Terminal, findings: Sequence[Finding]) -> None:
-    """Print the findings in columns: status, check, and text with its fix below it."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    """Print the findings in columns: status, check, and text with its fix below it.
+
+    Each row is a table of its own, so that none is padded to the length of the longest text.
+    """
+    status_width = max(len(status) for status in STYLES)
+    check_width = max((len(finding.check) for finding in findings), default=0)
     for finding, below in _with_fixes(findings):
-        grid.add_row(_status(finding), finding.check, escape(finding.seen))
-        for more in below:
-            grid.add_row("", "", more)
-    console.print(grid)
+        first_row = (_status(finding), finding.check, escape(finding.seen))
+        for row in (first_row, *(("", "", more) for more in below)):
+            grid = Table.grid(padding=(0, 2, 0, 0))
+            grid.add_column(no_wrap=True, min_width=status_width)
+            grid.add_column(no_wrap=True, min_width=check_width)
+            grid.add_column(overflow="fold")
+            grid.add_row(*row)
+            console.print(grid)
 
 
 def _show_narrow(console: Terminal, findings: Sequence[Finding]) -> None:
