@@ -307,7 +307,7 @@ class Options:
         None,
         "With feedforward: how far the tool's path may be rounded at corners.",
         "MM",
-        "0.5",
+        "0.5 mm",
         units=(1e-3,),
     )
     on_scaling: OnScaling = run_option(
