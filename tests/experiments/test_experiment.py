@@ -220,7 +220,7 @@ def test_a_custom_solver_is_in_every_table(cli, custom_solver, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("convergence", "--robot", "ur11"), "There is no robot 'ur11'. Available: "),
+        (("convergence", "--robot", "ur11"), "There is no robot 'ur11'. The number of an arm"),
         (("convergence", "--solver", "newton"), "There is no solver 'newton'."),
         (("convergence", "--solver", "feedback", "newton"), "There is no solver 'newton'."),
         (("convergence", "--kp", "8"), "must stay below 8"),
