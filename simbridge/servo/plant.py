@@ -111,7 +111,7 @@ class SourceTable(msgspec.Struct):
     robot: str = ""
 
 
-class PlantFile(msgspec.Struct):
+class PlantFile(msgspec.Struct, forbid_unknown_fields=True):
     """A plant's file: the tables that are simulated, and those that are only shown."""
 
     servoj: ServojTable

@@ -280,6 +280,16 @@ def test_too_large_an_uncertainty_is_refused(cli, line, tmp_path):
     assert "uncertainty.gain" in refused.message
 
 
+def test_a_misspelt_table_of_a_plant_is_refused(cli, tmp_path):
+    plant = tmp_path / "plant.toml"
+    plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[jointservo]\nlag_s = 0.01\n")
+
+    answer = cli("run", "circle", "--robot", "ur5e", "--plant", plant, "--out", tmp_path / "run")
+
+    assert answer.status == 2
+    assert "jointservo" in answer.message
+
+
 def test_a_phase_beyond_the_cycle_is_refused(cli, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.005\n")
