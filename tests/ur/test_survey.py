@@ -16,7 +16,7 @@ from simbridge.emulator.state import profile
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.survey import claimed_registers, read_controller, survey
-from simbridge.ur.tables import BRIDGE_PORTS
+from simbridge.ur.tables import BRIDGE_PORTS, REALTIME
 from tests.controllers import loopback
 from tests.emulator.fake_controller import stand
 from tests.optional_packages import needs_ur_rtde
@@ -25,6 +25,8 @@ from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
 
 FAKE = loopback(87)
+# Without the real-time port a controller can be driven, but not through ur_rtde.
+NEEDED_PORTS = [port for port in BRIDGE_PORTS if port != REALTIME]
 INPUTS = REGISTERS["lower"].inputs_of("ur_rtde")
 FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
 CLIENT = """
@@ -184,14 +186,20 @@ def test_a_silent_port_hides_no_other(cb3, port):
     parts = {29999: read.pendant, 30001: read.arm, 30004: read.state}
     silent = [number for number, part in parts.items() if part is None]
     assert silent == [number for number in parts if number == port]
-
-    with pytest.raises(ConnectionLost, match=f"port {port}") as lost:
-        read.complete()
-
-    assert lost.value.port == port
+    assert read.lost[port].port == port
 
 
-@pytest.mark.parametrize("port", BRIDGE_PORTS)
+def test_only_ur_rtde_needs_the_realtime_port(cb3):
+    cb3.do("refuse", port=REALTIME)
+    try:
+        facts = read_controller(CB3)
+    finally:
+        cb3.do("refuse", port=REALTIME, refused=False)
+
+    assert facts.realtime_error.port == REALTIME
+
+
+@pytest.mark.parametrize("port", NEEDED_PORTS)
 def test_a_port_where_nothing_listens_is_named(cb3, port):
     cb3.do("refuse", port=port)
     try:
