@@ -397,7 +397,7 @@ class EmulateFlags(EmulatorOptions):
 
 @dataclass
 class UrsimFlags:
-    """UR's simulator of a controller, in a container on this computer (docs/hardware.md)."""
+    """UR's simulator of a controller, in a container here (docs/hardware.md)."""
 
     action: OmitArgPrefixes[OmitSubcommandPrefixes[ActionFlags]]
 

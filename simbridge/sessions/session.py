@@ -646,7 +646,7 @@ class LiveSession:
 
     @property
     def state(self) -> ArmState | None:
-        """The newest state of the arm; None before the first engagement."""
+        """The newest state of the arm; None until one has come after the first engagement."""
         return self._state
 
     @property

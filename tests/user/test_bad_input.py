@@ -265,7 +265,7 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
         ("--solver.iterations 0", "The solver's iterations must be a whole number from 1 to"),
         ("--solver.iterations -3", "got -3"),
         ("--solver.kp 1 2", "one number, or six"),
-        ("--solver.kp", "one number, or six"),
+        ("--solver.kp", "--solver.kp needs a value"),
         ("--solver.kp nan", "one number, or six"),
         (
             "--solver.kd -1",

@@ -91,6 +91,8 @@ def test_a_session_is_the_same_in_both_engines(tmp_path):
 def test_a_paced_session_runs_in_mujoco(tmp_path):
     with simbridge.live("mujoco", robot="ur10e", out=tmp_path / "run", report=False) as session:
         session.engage()
+        while session.state is None:
+            session.wait(0.01)
         begin = session.state.q
         session.jog([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
         session.wait(0.15)
