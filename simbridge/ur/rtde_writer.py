@@ -1,14 +1,15 @@
 """A client of UR's Real-Time Data Exchange that also writes inputs, on the connection it reads.
 
 The inputs are claimed before the stream of states begins. No other client can claim them until the
-connection ends; they keep their values then. All values of a package are in force in the same cycle
-of the controller.
+connection ends; they keep their values then.
 
 Source: Universal Robots, "Real-Time Data Exchange (RTDE) Guide", protocol version 2.
 """
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import struct
 import time
 from collections.abc import Sequence
@@ -92,12 +93,13 @@ class RtdeWriter(RtdeReader):
             reason = f"Its RTDE interface does not have {', '.join(missing)}; update PolyScope."
             raise UnsupportedController(self.host, version, reason)
 
-        if len(types) != len(names) or not set(types) <= set(RTDE_FORMATS):
-            raise self._lost(f"the answer to the list of inputs is {','.join(types)[:200]}")
+        if number == 0 or len(types) != len(names) or not set(types) <= set(RTDE_FORMATS):
+            answer = f"recipe {number} of {','.join(types)[:200]}"
+            raise self._lost(f"the answer to the list of inputs is {answer}")
         self._input_recipe = InputRecipe(number, types)
 
     def write(self, values: Sequence[float]) -> None:
-        """Write the inputs, in one package.
+        """Write the inputs, in one package; nothing is written after a package that failed.
 
         Args:
             values: One for each input, in the order in which they were claimed.
@@ -115,6 +117,9 @@ class RtdeWriter(RtdeReader):
         except OSError as error:
             raise self._lost(f"sending failed ({error.strerror or error})") from None
         if sent_bytes < len(package):
+            # The controller would read the next package as the rest of this one.
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
             raise self._lost("the controller takes no more commands")
 
 

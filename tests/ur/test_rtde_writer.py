@@ -87,6 +87,15 @@ def open_writer() -> RtdeWriter:
     return RtdeWriter(FAKE, OUTPUTS, INPUTS, 500.0)
 
 
+def answer_until_start(connection: socket.socket) -> None:
+    """Grant all inputs, and start the stream."""
+    answers = {**ANSWERS, "I": bytes([RECIPE_NUMBER]) + b"INT32,DOUBLE"}
+    for kind in "VvOIS":
+        size, _ = struct.unpack(">HB", connection.recv(3, socket.MSG_WAITALL))
+        connection.recv(size - 3, socket.MSG_WAITALL)
+        connection.sendall(frame(kind, answers[kind]))
+
+
 def write_for_ever(writer: RtdeWriter) -> None:
     while True:
         writer.write((11, 0.25))
@@ -186,7 +195,7 @@ def test_an_answer_that_is_no_list_of_types_is_refused():
 
     with (
         listening(FAKE, PORT, controller),
-        pytest.raises(ConnectionLost, match="list of inputs is PAINTING,PAINTING"),
+        pytest.raises(ConnectionLost, match="list of inputs is recipe 0 of PAINTING,PAINTING"),
     ):
         open_writer()
 
@@ -194,11 +203,7 @@ def test_an_answer_that_is_no_list_of_types_is_refused():
 def test_a_connection_that_takes_nothing_more_is_lost():
     def deaf_after_start(connection):
         """Answer until the start, then read nothing more."""
-        answers = {**ANSWERS, "I": b"\x01INT32,DOUBLE"}
-        for kind in "VvOIS":
-            size, _ = struct.unpack(">HB", connection.recv(3, socket.MSG_WAITALL))
-            connection.recv(size - 3, socket.MSG_WAITALL)
-            connection.sendall(frame(kind, answers[kind]))
+        answer_until_start(connection)
         # Until the client leaves: it sends no more than the buffers take.
         hung_up = select.poll()
         hung_up.register(connection, select.POLLRDHUP)
@@ -210,6 +215,34 @@ def test_a_connection_that_takes_nothing_more_is_lost():
         pytest.raises(ConnectionLost, match="takes no more commands"),
     ):
         write_for_ever(writer)
+
+
+def test_nothing_follows_a_package_that_was_sent_in_part():
+    received = bytearray()
+    has_failed = threading.Event()
+    has_read_all = threading.Event()
+
+    def read_late(connection):
+        """Answer until the start, and read what follows only once a write has failed."""
+        answer_until_start(connection)
+        assert has_failed.wait(PATIENCE)
+        while data := connection.recv(1 << 16):
+            received.extend(data)
+        has_read_all.set()
+
+    with listening(FAKE, PORT, read_late), open_writer() as writer:
+        sent_in_full = 0
+        with pytest.raises(ConnectionLost):
+            while True:
+                writer.write((11, 0.25))
+                sent_in_full += 1
+        with pytest.raises(ConnectionLost):
+            writer.write((255, 0.0))
+        has_failed.set()
+        assert has_read_all.wait(PATIENCE)
+
+    size = len(frame("U", struct.pack(">Bid", RECIPE_NUMBER, 11, 0.25)))
+    assert sent_in_full * size <= len(received) < (sent_in_full + 1) * size
 
 
 def test_a_closed_connection_is_lost():
