@@ -20,11 +20,12 @@ from simbridge.backends.session_state import SessionState
 from simbridge.backends.state_fields import name_script_outputs, session_fields
 from simbridge.backends.succession import MAX_STEP_S
 from simbridge.ur.arm_state import find_stop
+from simbridge.ur.controller_messages import is_script_refused
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
 from simbridge.ur.polyscope_x import is_polyscope_x
 from simbridge.ur.rtde import Package, RtdeReader
-from simbridge.ur.tables import PRIMARY, REALTIME, RobotMode, RuntimeState, SafetyMode, mode_label
+from simbridge.ur.tables import PRIMARY, RobotMode, RuntimeState, SafetyMode, mode_label
 
 # A program that does nothing, and ends.
 EMPTY_PROGRAM = b"def simbridge_end():\n  sync()\nend\n"
@@ -39,6 +40,8 @@ CONNECT_TIMEOUT_S = 1.0
 FOLLOW_TIMEOUT_S = 0.02
 # How long to wait for states that show whose program it is before it is stopped, s.
 IDENTIFY_TIMEOUT_S = 0.05
+# How long the controller may take to refuse a program, s.
+ANSWER_TIME_S = 0.3
 # How long to wait after a lost connection before the next attempt, s.
 RECONNECT_PAUSE_S = 0.05
 # A state older than this does not show the present, s.
@@ -312,11 +315,11 @@ class _Watcher:
     def _stop_our_program(self) -> None:
         """Let the dashboard stop our program, or else send another in its place."""
         if self._reader is not None and is_polyscope_x(self._reader.version):
-            self._replace_our_program(PRIMARY)
             self._note(
-                "the control script had not ended; PolyScope X has no dashboard that could stop "
-                "it, so an empty program was sent in its place, which has no effect in Local"
+                "the control script had not ended, and PolyScope X has no dashboard that could "
+                "stop it"
             )
+            self._replace_our_program()
             return
 
         try:
@@ -327,18 +330,25 @@ class _Watcher:
         except ControllerError as failure:
             self._note(f"the dashboard did not stop the control script: {failure}")
 
-        self._replace_our_program(REALTIME)
+        self._replace_our_program()
 
-    def _replace_our_program(self, port: int) -> None:
-        """Send a program that ends at once to a port, if ours is still there."""
-        address = (self._host, port)
+    def _replace_our_program(self) -> None:
+        """Send a program that ends at once, if ours is still there."""
+        address = (self._host, PRIMARY)
         try:
             with socket.create_connection(address, timeout=CONNECT_TIMEOUT_S) as connection:
-                if self._is_still_ours():
-                    connection.sendall(EMPTY_PROGRAM)
-                    connection.shutdown(socket.SHUT_WR)
+                if not self._is_still_ours():
+                    return
+                connection.sendall(EMPTY_PROGRAM)
+                is_refused = is_script_refused(connection, within=ANSWER_TIME_S)
         except OSError as failure:
             self._note(f"no program could be sent in place of the control script: {failure}")
+            return
+
+        if is_refused:
+            self._note("the controller is in Local and refused a program in its place")
+        else:
+            self._note("an empty program was sent in its place, which has no effect in Local")
 
     def _is_still_ours(self) -> bool:
         """Return whether the program is ours now, not another that has begun meanwhile."""

@@ -27,7 +27,7 @@ from simbridge.text import join_words
 from simbridge.ur import errors
 from simbridge.ur.arm_state import FULL_SPEED, safety_stop
 from simbridge.ur.controller_facts import ControllerFacts, StateFacts
-from simbridge.ur.polyscope_x import REMOTE_REMEDY, is_polyscope_x
+from simbridge.ur.polyscope_x import remote_control_disabled
 from simbridge.ur.survey import claimed_registers, read_controller
 from simbridge.ur.tables import PROGRAM_RUNS, REST, RobotMode
 from simbridge.ur.ursim_image import start_advice
@@ -291,15 +291,6 @@ def check_remote_control(facts: ControllerFacts) -> None:
     """Raise `RemoteControlDisabled` unless the controller accepts programs from outside."""
     if facts.pendant.remote_control is False:
         raise remote_control_disabled(facts.host, facts.state.version)
-
-
-def remote_control_disabled(
-    host: str, version: tuple[int, int, int]
-) -> errors.RemoteControlDisabled:
-    """Return the error for local control, with the remedy at the pendant of a version."""
-    if is_polyscope_x(version):
-        return errors.RemoteControlDisabled(host, REMOTE_REMEDY)
-    return errors.RemoteControlDisabled(host)
 
 
 def check_idle(facts: ControllerFacts) -> None:

@@ -7,10 +7,8 @@ interface. When the connection ends, nothing reconnects.
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import time
-from collections.abc import Sequence
 
 from simbridge.backends.control_script import NO_COMMAND, SERVOJ_COMMAND, STOP_COMMAND
 from simbridge.backends.controller_link import START_POLL_S, ControllerLink
@@ -20,10 +18,8 @@ from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_fields import session_fields
 from simbridge.robot.pose import Array
 from simbridge.ur import errors
-from simbridge.ur.controller_messages import is_refusal
-from simbridge.ur.packages import MalformedPackage, PackageBuffer
-from simbridge.ur.polyscope_x import REMOTE_REMEDY
-from simbridge.ur.primary import MAX_PACKAGE_BYTES, PACKAGE_HEADER, RECEIVED_BYTES
+from simbridge.ur.controller_messages import is_script_refused
+from simbridge.ur.polyscope_x import remote_control_disabled
 from simbridge.ur.rtde_writer import RtdeWriter
 from simbridge.ur.tables import PRIMARY
 
@@ -31,9 +27,7 @@ from simbridge.ur.tables import PRIMARY
 UPLOAD_TIMEOUT_S = 2.0
 # How long the control script may take to end once it was told to, s.
 STOP_TIMEOUT_S = 0.5
-# The most that is read of what the primary interface has sent while the script should start, bytes.
-MAX_ANSWER_BYTES = 1 << 20
-# A command without a setpoint has these values, which the control script does not read.
+# Values of the commands before the first setpoint, which the control script does not read.
 NO_VALUES = (0.0,) * (JOINTS + 2)
 
 
@@ -60,8 +54,14 @@ class RtdeLink(ControllerLink):
         super().__init__(config, self._writer)
         # The connection on which the script was sent; None before.
         self._primary: socket.socket | None = None
+        # The newest setpoint (6,), rad, lookahead, s, and gain. The other commands repeat them: the
+        # script may read a command and its values before and after an update.
+        self._values: tuple[float, ...] = NO_VALUES
 
     def _send_script(self, source: str) -> None:
+        # The registers still hold what the session before has written.
+        self.keep_alive()
+
         host = self._config.host
         try:
             self._primary = socket.create_connection((host, PRIMARY), timeout=UPLOAD_TIMEOUT_S)
@@ -74,9 +74,8 @@ class RtdeLink(ControllerLink):
         try:
             super().await_script()
         except errors.ScriptNotStarted:
-            if self._primary is not None and reads_refusal(self._primary):
-                host = self._config.host
-                raise errors.RemoteControlDisabled(host, REMOTE_REMEDY) from None
+            if self._primary is not None and is_script_refused(self._primary, within=0.0):
+                raise remote_control_disabled(self._config.host, self._writer.version) from None
             raise
 
         # Not before: a connection that is closed with unread states might take the script with it.
@@ -84,43 +83,22 @@ class RtdeLink(ControllerLink):
             self._primary.close()
 
     def keep_alive(self) -> None:
-        self._command(NO_COMMAND, NO_VALUES)
+        self._command(NO_COMMAND)
 
     def servo(self, q: Array) -> bool:
         # A stop shows in the states alone: they come on the same connection.
-        self._command(SERVOJ_COMMAND, (*q.tolist(), self._config.lookahead, self._config.gain))
+        self._values = (*q.tolist(), self._config.lookahead, self._config.gain)
+        self._command(SERVOJ_COMMAND)
         return True
 
     def stop(self) -> None:
-        self._command(STOP_COMMAND, NO_VALUES)
+        self._command(STOP_COMMAND)
 
         # The connection must last until the script has read the command.
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self.program is not ProgramOwner.NONE and time.monotonic() < deadline:
             self.states(START_POLL_S)
 
-    def _command(self, command: int, values: Sequence[float]) -> None:
+    def _command(self, command: int) -> None:
         """Write a command, and with it the values of all registers."""
-        self._writer.write((command, *values))
-
-
-def reads_refusal(primary: socket.socket) -> bool:
-    """Return whether a primary interface has refused a script because it is in local control.
-
-    PolyScope X says so with the error C210. Only what has arrived already is read.
-
-    Args:
-        primary: The connection on which the script was sent.
-    """
-    packages = PackageBuffer(PACKAGE_HEADER, MAX_PACKAGE_BYTES)
-    received = 0
-    with contextlib.suppress(OSError, MalformedPackage):
-        primary.setblocking(False)
-        while received < MAX_ANSWER_BYTES:
-            data = primary.recv(RECEIVED_BYTES)
-            if not data:
-                break
-            received += len(data)
-            if any(is_refusal(kind, content) for kind, content in packages.feed(data)):
-                return True
-    return False
+        self._writer.write((command, *self._values))

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from simbridge.backends.loop_process import LoopProcess
-from simbridge.backends.preflight import remote_control_disabled
 from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.registers import REGISTERS
 from simbridge.backends.servo_config import ServoConfig
@@ -27,7 +26,11 @@ from simbridge.ur.errors import (
     RegistersInUse,
     ScriptNotStarted,
 )
-from simbridge.ur.polyscope_x import REMOTE_REMEDY, why_control_mode_is_unknown
+from simbridge.ur.polyscope_x import (
+    REMOTE_REMEDY,
+    remote_control_disabled,
+    why_control_mode_is_unknown,
+)
 from simbridge.ur.survey import claimed_registers, survey
 from simbridge.ur.tables import PRIMARY, REALTIME
 

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections import deque
 
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
@@ -25,6 +26,8 @@ MAX_MESSAGE_LENGTH = 200
 CONNECT_TIMEOUT_S = 1.0
 # Bytes that are read at once.
 RECEIVED_BYTES = 1 << 16
+# The most that is read in search of the answer to a script, bytes.
+MAX_ANSWER_BYTES = 1 << 20
 # How often the thread looks whether it is to end, s.
 POLL_S = 0.05
 
@@ -60,6 +63,32 @@ def is_refusal(kind: int, content: bytes) -> bool:
     _, _, message = MESSAGE_HEADER.unpack_from(content)
     (code,) = CODE.unpack_from(content, MESSAGE_HEADER.size)
     return message == Message.ERROR_CODE and code == READ_ONLY_CODE
+
+
+def is_script_refused(primary: socket.socket, *, within: float) -> bool:
+    """Return whether a primary interface refuses a script because it is in local control.
+
+    PolyScope X says so with the error C210.
+
+    Args:
+        primary: The connection on which the script was sent. A controller that still sends when it
+            is closed may discard the script; so it is read here.
+        within: How long to wait for the answer, s.
+    """
+    packages = PackageBuffer(PACKAGE_HEADER, MAX_PACKAGE_BYTES)
+    received = 0
+    deadline = time.monotonic() + within
+    with contextlib.suppress(OSError, MalformedPackage):
+        while received < MAX_ANSWER_BYTES:
+            # After the deadline, only what has arrived already is read.
+            primary.settimeout(max(deadline - time.monotonic(), 0.0))
+            data = primary.recv(RECEIVED_BYTES)
+            if not data:
+                break
+            received += len(data)
+            if any(is_refusal(kind, content) for kind, content in packages.feed(data)):
+                return True
+    return False
 
 
 def _as_text(data: bytes) -> str:

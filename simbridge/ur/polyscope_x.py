@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simbridge.ur.errors import RemoteControlDisabled
 from simbridge.ur.tables import PRIMARY, REST, RTDE
 
 # The first major version of PolyScope X.
@@ -57,8 +58,15 @@ def service_remedy(port: int) -> str:
     return f"At the pendant, switch on {SERVICES[port]} under {SERVICES_PAGE}."
 
 
+def remote_control_disabled(host: str, version: Sequence[int]) -> RemoteControlDisabled:
+    """Return the error for local control, with the remedy at the pendant of a version."""
+    if is_polyscope_x(version):
+        return RemoteControlDisabled(host, REMOTE_REMEDY)
+    return RemoteControlDisabled(host)
+
+
 def why_control_mode_is_unknown(version: Sequence[int]) -> str:
-    """Return a clause about a controller of which Local or Remote is not known."""
+    """Return a clause that says why Local or Remote of a controller is not known."""
     oldest = _version_text(CONTROL_MODE_SINCE)
     if tuple(version[:2]) < CONTROL_MODE_SINCE:
         return f"PolyScope X reports Local or Remote from {oldest} on"
@@ -66,7 +74,7 @@ def why_control_mode_is_unknown(version: Sequence[int]) -> str:
 
 
 def why_serial_number_is_unknown(version: Sequence[int]) -> str:
-    """Return a clause about a controller of which the serial number is not known."""
+    """Return a clause that says why the serial number of a controller is not known."""
     oldest = _version_text(SERIAL_NUMBER_SINCE)
     if tuple(version[:2]) < SERIAL_NUMBER_SINCE:
         return f"PolyScope X reports it from {oldest} on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import struct
 import threading
 import time
 from typing import ClassVar
@@ -38,6 +39,8 @@ AT_REST = {
     LOWER.number_output: 0,
     LOWER.counter_output: 0,
 }
+# A message of the primary interface (20): its time and source, type error code (6), code 210.
+C210 = struct.pack(">iBQbB3i", 27, 20, 0, 0, 6, 210, 0, 2)
 PAUSED_OURS = {"runtime_state": 4, LOWER.number_output: 1, "states": MANY}
 
 
@@ -137,6 +140,12 @@ def receiving(programs):
     return talk
 
 
+def refuse_program(connection):
+    """Answer a program as the primary interface of PolyScope X does in Local, and read on."""
+    while connection.recv(4096):
+        connection.sendall(C210)
+
+
 def make_failing_step(message):
     """Return a step that fails with this message."""
 
@@ -199,7 +208,28 @@ def test_without_a_dashboard_an_empty_program_takes_the_scripts_place(
 
     assert dashboard.requests == []
     assert set(programs) == {ending.EMPTY_PROGRAM}
-    assert any("has no effect in Local" in fact for fact in result.evidence)
+    assert any("an empty program was sent" in fact for fact in result.evidence)
+
+
+def test_a_controller_that_refuses_the_empty_program_is_in_local(controller, dashboard):
+    reader = controller(**PAUSED_OURS)
+    reader.version = (10, 12, 0, 0)
+
+    with listening(FAKE, 30001, refuse_program):
+        result = end(FakeProcess(program=ProgramOwner.OURS), host=FAKE)
+
+    assert any("is in Local and refused" in fact for fact in result.evidence)
+    assert not any("was sent" in fact for fact in result.evidence)
+
+
+def test_a_program_that_could_not_be_sent_is_not_said_to_be(controller, dashboard):
+    reader = controller(**PAUSED_OURS)
+    reader.version = (10, 12, 0, 0)
+
+    result = end(FakeProcess(program=ProgramOwner.OURS), host=FAKE)
+
+    assert any("no program could be sent" in fact for fact in result.evidence)
+    assert not any("was sent" in fact for fact in result.evidence)
 
 
 def test_a_servo_process_that_was_killed_leaves_no_paused_script(controller, dashboard):
