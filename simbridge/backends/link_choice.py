@@ -14,9 +14,7 @@ from simbridge.ur.polyscope_x import is_polyscope_x
 # What keeps ur_rtde from commanding a controller, as clauses.
 NOT_INSTALLED = "ur_rtde is not installed"
 REALTIME_IS_SILENT = "ur_rtde needs port 30003, which does not answer"
-NOT_ON_POLYSCOPE_X = (
-    "ur_rtde needs the dashboard server and port 30003, which PolyScope X does not have"
-)
+NOT_ON_POLYSCOPE_X = "ur_rtde needs the dashboard server, which PolyScope X does not have"
 
 UR_RTDE_HINT = "It has wheels for Python 3.10 to 3.12 on x86_64 only; --link rtde works without it."
 

@@ -106,7 +106,7 @@ class ControllerFacts:
         pendant: From the dashboard, or from the Robot API.
         arm: From the primary interface.
         realtime_error: The error of the real-time port, which only ur_rtde needs; None if it
-            answers, and on PolyScope X, which does not have it.
+            answers, and on PolyScope X, where it is not asked.
     """
 
     host: str
