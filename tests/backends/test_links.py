@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.slow, needs_ur_rtde]
 HOST = loopback(57)
 SETPOINTS = 10_000
 SERVOJ = 11
+STOP = 255
 # Setpoints that a stepped controller is given, one in each cycle.
 STEPPED_SETPOINTS = 1000
 DOUBLES = (0, 1, 2, 3, 4, 5, 9, 10)
@@ -52,6 +53,8 @@ class Commands:
         before: Data packages before the first setpoint.
         setpoints: Data packages with a setpoint.
         registers: The eight doubles of each setpoint, as bytes.
+        last: Command and eight doubles, as bytes, of the newest data package that has them all.
+        cleared_first: Whether a data package came before the script.
         claimed: Names of all inputs that were claimed.
         script: The control script, and the port that it was sent to.
     """
@@ -60,6 +63,8 @@ class Commands:
     before: list[bytes] = field(default_factory=list)
     setpoints: list[bytes] = field(default_factory=list)
     registers: list[bytes] = field(default_factory=list)
+    last: tuple[int, bytes] = (0, b"")
+    cleared_first: bool = False
     claimed: set[str] = field(default_factory=set)
     script: str = ""
     script_port: int = 0
@@ -100,10 +105,14 @@ def decode_inputs(received, first, commands):
         names = recipes[package[3] - 1]
         layout = "".join("i" if "_int_" in name else "d" for name in names)
         values = dict(zip(names, struct.unpack(f">{layout}", package[4:]), strict=True))
-        if values.get(f"input_int_register_{first}") == SERVOJ:
+        command = values.get(f"input_int_register_{first}")
+        registers = [f"input_double_register_{first + offset}" for offset in DOUBLES]
+        if command is not None and values.keys() >= set(registers):
+            doubles = struct.pack(">8d", *[values[name] for name in registers])
+            commands.last = (command, doubles)
+        if command == SERVOJ:
             commands.setpoints.append(package)
-            doubles = [values[f"input_double_register_{first + offset}"] for offset in DOUBLES]
-            commands.registers.append(struct.pack(">8d", *doubles))
+            commands.registers.append(doubles)
         elif not commands.setpoints:
             commands.before.append(package)
 
@@ -116,6 +125,18 @@ def read_conversations(file):
         if exchange.event == "received":
             conversation.received += exchange.bytes
     return conversations
+
+
+def is_cleared_first(file):
+    """Return whether a data package of RTDE came before a script."""
+    for exchange in read_traffic(file):
+        if exchange.event != "received":
+            continue
+        if exchange.port == RTDE and "U" in [kind for kind, _ in packages(exchange.bytes)]:
+            return True
+        if exchange.port in (PRIMARY, REALTIME) and exchange.bytes:
+            return False
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +163,9 @@ def send(setpoints, link, half, traffic):
     ):
         arguments = (HOST, "ur10e", link, half, str(setpoints))
         subprocess.run([sys.executable, "-m", "tests.backends.link_sender", *arguments], check=True)
-    return decode(read_conversations(traffic).values(), half)
+    commands = decode(read_conversations(traffic).values(), half)
+    commands.cleared_first = is_cleared_first(traffic)
+    return commands
 
 
 @pytest.fixture(scope="module", params=["lower", pytest.param("upper", marks=pytest.mark.soak)])
@@ -178,6 +201,18 @@ def test_the_own_link_claims_nine_inputs_before_the_script_is_sent(both):
     assert commands["rtde"].claimed == set(REGISTERS[half].command_inputs)
     assert commands["rtde"].script_port == PRIMARY
     assert commands["ur_rtde"].script_port == REALTIME
+
+
+def test_the_own_link_clears_the_command_before_the_script_is_sent(both):
+    _, commands = both
+
+    assert commands["rtde"].cleared_first
+
+
+def test_the_own_links_stop_repeats_the_newest_setpoint(both):
+    _, commands = both
+
+    assert commands["rtde"].last == (STOP, commands["rtde"].registers[-1])
 
 
 def stepped_targets(commands):
