@@ -498,7 +498,7 @@ def test_ctrl_c_leaves_no_scratch(tmp_path):
     assert "servo-gain" in first
     assert ours.returncode == 130
     assert said.startswith("The sweep was interrupted: ")
-    assert " ".join(said.split()).endswith("killed continues.")
+    assert " ".join(said.split()).endswith("`--out killed` continues.")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 

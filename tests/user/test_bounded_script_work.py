@@ -203,6 +203,22 @@ def test_every_call_costs_what_it_works(caller):
     assert list(filter(None, excesses)) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "pace"),
+    [
+        ("movej", (1.4, 1.05, 0.0, 0.1)),
+        ("movel", (1.2, 0.25, 0.0, 0.1)),
+        ("movep", (1.2, 0.25, 0.1)),
+        ("optimovej", (0.3, 0.3, 0.1)),
+        ("optimovel", (0.3, 0.3, 0.1)),
+    ],
+)
+def test_a_blended_move_of_no_length_costs_what_it_works(caller, name, pace):
+    home = tuple(caller.bench.state.target_q.tolist())
+
+    assert caller.excessive(name, [home, *pace]) == ""
+
+
 @pytest.mark.soak
 def test_every_call_with_one_hostile_argument_costs_what_it_works(caller):
     calls = [
