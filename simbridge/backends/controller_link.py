@@ -1,4 +1,4 @@
-"""What the connections to a controller have in common, whoever sends the commands.
+"""The part of a connection to a controller that does not depend on who sends the commands.
 
 States come through our own RTDE reader, and the control script is the same. A subclass says how the
 script is sent, and how its commands are.

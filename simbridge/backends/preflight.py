@@ -36,9 +36,9 @@ from simbridge.ur.ursim_image import start_advice
 SAME_PERIOD = 1e-9
 # Why the simulator of PolyScope X is not driven as URSim.
 URSIM_X_REASON = (
-    "Nothing is documented by which the simulator of PolyScope X could be told from a real arm, so "
-    "it is not treated as URSim, which is powered on and moved without being asked. Use --backend "
-    "real, which asks for confirmation before it moves."
+    "No document says how to tell the simulator of PolyScope X from a real arm, so it is not "
+    "treated as URSim, which is powered on and moved without asking. Use --backend real, which "
+    "asks for confirmation before it moves."
 )
 
 

@@ -25,7 +25,7 @@ from simbridge.ur.tables import PRIMARY
 
 # How long the primary interface may take to accept a connection and the script, s.
 UPLOAD_TIMEOUT_S = 2.0
-# How long the control script may take to end once it was told to, s.
+# How long the control script may take to end after the command to end, s.
 STOP_TIMEOUT_S = 0.5
 # Values of the commands before the first setpoint, which the control script does not read.
 NO_VALUES = (0.0,) * (JOINTS + 2)

@@ -43,8 +43,8 @@ def check_values(command: str, kind: type, arguments: Sequence[str]) -> None:
             continue
         values = itertools.takewhile(lambda text: not _is_option(text), arguments[position + 1 :])
         if len(list(values)) < _value_count(metavar):
-            words = itertools.takewhile(lambda text: not _is_option(text), arguments[:2])
-            name = " ".join(words) if command == "experiment" else command
+            command_names = itertools.takewhile(lambda text: not _is_option(text), arguments[:2])
+            name = " ".join(command_names) if command == "experiment" else command
             raise MissingValue(name, word, metavar)
 
 

@@ -237,8 +237,8 @@ class RobotApiConnection:
         """
         answers = []
         for request in self._buffer.receive(data):
-            # A browser adds this header to what a page of any site lets it send, but for GET,
-            # which changes nothing.
+            # Browsers add this header to every request of a web page except GET, which changes
+            # nothing.
             if "origin" in request.headers:
                 reason = "a web page made a browser send a request; nothing of it was carried out"
                 raise ProtocolViolation("Robot API", reason)

@@ -1,4 +1,4 @@
-"""Tells inputs that ask for too much acceleration from the starts and stops of every motion."""
+"""Tell inputs that ask for too much acceleration from ordinary starts and stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs on PolyScope X: its versions, its services, and where they are switched on.
+"""Describe how PolyScope X differs: its versions, its services, and how they are switched on.
 
 PolyScope X has no dashboard server. A script is sent to the primary interface, which accepts it in
 Remote only; states are read by RTDE. From 10.11 on there is the Robot API, an interface of HTTP

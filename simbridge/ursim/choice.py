@@ -1,4 +1,4 @@
-"""What `simbridge ursim start` is asked for, checked before a container is touched."""
+"""Check the arguments of `simbridge ursim start` before a container is touched."""
 
 from __future__ import annotations
 

@@ -121,9 +121,9 @@ def _find_running(engine: ContainerEngine, choice: UrsimChoice) -> UrsimContaine
 
 def _prepare(engine: ContainerEngine, choice: UrsimChoice, progress: Terminal) -> None:
     """Check that the ports are free, and download the image if it is missing."""
-    taken = [port for port in URSIM_PORTS if _is_taken(choice.host, port)]
-    if taken:
-        raise PortsTaken(choice.host, taken)
+    occupied_ports = [port for port in URSIM_PORTS if _is_taken(choice.host, port)]
+    if occupied_ports:
+        raise PortsTaken(choice.host, occupied_ports)
     if not engine.has_image(choice.image):
         progress.print(f"Downloading {choice.image} (once) ...", markup=False)
         engine.download(choice.image)

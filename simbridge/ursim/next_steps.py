@@ -1,4 +1,4 @@
-"""What is left to do until a run can use a URSim that has started."""
+"""List the steps that are left until a run can use a URSim that has started."""
 
 from __future__ import annotations
 
