@@ -40,8 +40,9 @@ COSTS = {
     "is_steady": 20,
     "get_rtde_value": 200,
     "get_actual_tool_flange_pose": 200,
-    # A move that blends and has no length, which does not wait
+    # Moves that do not wait if they blend and have no length
     "movej": 500,
+    "optimovej": 500,
     # Settings and modes
     "set_payload": 200,
     "set_target_payload": 200,
