@@ -31,6 +31,8 @@ include_patterns = [
     "docs/*.md",
     "*/README.md",
     "tests/data/ur3e_moves/README.md",
+    "tests/data/ur5_movej/README.md",
+    "tests/data/ur5_speedj/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 ]

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator.motions import ArmMotion, approach_velocity
+from simbridge.emulator.motions import ArmMotion
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.speedj import approach_velocity
 
 # Deceleration once no torque is commanded any more, rad/s^2.
 BRAKING = 20.0

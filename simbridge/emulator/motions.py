@@ -1,7 +1,7 @@
 """Motions of the emulated arm: speeds, stops and servoj. Moves along a path are in `moves.py`.
 
-A motion computes the joints' next target, tick by tick. Speeds and stops are ramps as URSim makes
-them: its recordings are repeated to 1e-6 rad (`test_ursim_recordings.py`).
+A motion computes the joints' next target, tick by tick. Speeds and stops of the joints obey the law
+of speedj (`simbridge.servo.speedj`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from simbridge.emulator.arm import EmulatedArm
 from simbridge.robot.pose import Array
 from simbridge.servo.joints import ServojJoints
 from simbridge.servo.law import ServojLaw
+from simbridge.servo.speedj import approach_velocity, step_speedj
 
 # Deceleration of joints that brake and stay, rad/s^2.
 HOLD_DECELERATION = 20.0
@@ -66,21 +67,6 @@ class ArmMotion(ABC):
     def goal(self) -> Array | None:
         """Return the TCP's final pose (6,) in the pendant's base; None if there is no end."""
         return None
-
-
-def approach_velocity(qd: Array, target: Array, max_change: float) -> Array:
-    """Return velocities (n,), rad/s, one tick closer to a target, all joints in proportion.
-
-    Args:
-        qd: Present velocities (n,), rad/s.
-        target: Velocities (n,), rad/s.
-        max_change: Largest change of the velocity of a joint, rad/s.
-    """
-    change = target - qd
-    largest = float(np.abs(change).max(initial=0.0))
-    if largest <= max_change:
-        return target
-    return qd + change * (max_change / largest)
 
 
 class HoldMotion(ArmMotion):
@@ -157,10 +143,12 @@ class JointSpeed(Ramp):
     def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
         """See `ArmMotion`."""
         before = self._previous_command(qd, scaling)
-        after = approach_velocity(before, self._target_speeds, self._acceleration * dt)
+        displacement, after = step_speedj(
+            before, self._target_speeds, acceleration=self._acceleration, duration=dt
+        )
         self._command(after)
         self.speed = scaling * after
-        return q + 0.5 * dt * scaling * (before + after)
+        return q + scaling * displacement
 
 
 class ToolSpeed(Ramp):

@@ -19,8 +19,8 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import EmulatedArm, Unreachable, pose_of
 from simbridge.emulator.motions import ArmMotion
-from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.robot.pose import Array
+from simbridge.servo.speed_profile import SpeedProfile
 
 # Fraction of a path over which its derivative is taken.
 DERIVATIVE_STEP = 1e-4

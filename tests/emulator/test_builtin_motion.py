@@ -9,7 +9,6 @@ from simbridge.emulator.arm import EmulatedArm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram, builtin_functions
-from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RuntimeState, SafetyMode
@@ -64,20 +63,6 @@ def test_invalid_parameter_ends_the_program(bench, arguments):
 
     assert arguments[0] in bench.texts("error")
     assert (bench.state.target_q == ROBOT.home).all()
-
-
-def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
-    shape = SpeedProfile(0.7, 2.0, 0.6)
-    times = np.linspace(-0.1, shape.duration + 0.1, 5000)
-    distances = np.array([shape.distance(t) for t in times])
-
-    assert (np.diff(distances) >= 0.0).all()
-    assert distances[0] == 0.0 and distances[-1] == 0.7
-
-    step = times[1] - times[0]
-
-    assert np.abs(np.diff(distances, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
-    assert SpeedProfile(0.0, 1.0, 1.0).distance(0.0) == 0.0
 
 
 @pytest.mark.parametrize("pace", ["a=20.0, v=10.0", "t=0.2"])

@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
 
@@ -301,24 +300,6 @@ def test_attained_speed_returns_next_tick(bench, scaling):
     ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
 
     assert ticks * DT == pytest.approx(0.25 + 10 * DT, abs=2 * DT)
-
-
-@pytest.mark.slow
-def test_moving_trapezoid_covers_its_length():
-    for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
-        shape = SpeedProfile(0.7, 2.0, 0.6, begin=begin, through=through)
-        times = np.linspace(0.0, shape.duration, 20001)
-        distances = np.array([shape.distance(t) for t in times])
-        speed = np.array([shape.speed(t) for t in times])
-        assert distances[0] == 0.0 and distances[-1] == 0.7 and (np.diff(distances) >= -1e-12).all()
-        assert (
-            speed[0] == pytest.approx(begin, abs=1e-9)
-            and np.diff(distances).max() / times[1] < max(0.6, begin) + 1e-6
-        )
-        assert np.diff(distances) == pytest.approx(
-            0.5 * (speed[1:] + speed[:-1]) * times[1], abs=1e-7
-        )
-        assert distances[-2] == pytest.approx(0.7, abs=1e-4)
 
 
 # The stop of a program

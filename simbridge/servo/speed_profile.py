@@ -1,4 +1,7 @@
-"""The speed along a path over time: ramps of constant acceleration, and constant speed."""
+"""The speed along a path over time: ramps of constant acceleration, and constant speed.
+
+movej follows it exactly (`simbridge.servo.movej`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ class Phase(NamedTuple):
     Attributes:
         begin: Time at which it begins, s.
         distance: Distance covered by then, rad or m.
-        speed: Speed at its begin, rad/s or m/s.
+        speed: Speed at its beginning, rad/s or m/s.
         acceleration: Constant acceleration, rad/s^2 or m/s^2.
     """
 
@@ -92,14 +95,21 @@ class SpeedProfile:
             self._phases.append(Phase(self.duration, distance, speed, acceleration))
             self.duration += duration
 
-    def _evaluate(self, time: float) -> tuple[float, float]:
-        """Return distance and speed after `time` s, as the phase of that time has them."""
+    def _phase(self, time: float) -> Phase | None:
+        """Return the phase under way after `time` s; None before the first."""
         for phase in reversed(self._phases):
             if time >= phase.begin:
-                t = time - phase.begin
-                distance = phase.distance + t * (phase.speed + 0.5 * t * phase.acceleration)
-                return distance, phase.speed + t * phase.acceleration
-        return 0.0, 0.0
+                return phase
+        return None
+
+    def _evaluate(self, time: float) -> tuple[float, float]:
+        """Return distance and speed after `time` s, as the phase of that time has them."""
+        phase = self._phase(time)
+        if phase is None:
+            return 0.0, 0.0
+        t = time - phase.begin
+        distance = phase.distance + t * (phase.speed + 0.5 * t * phase.acceleration)
+        return distance, phase.speed + t * phase.acceleration
 
     def distance(self, time: float) -> float:
         """Return the distance covered after `time` s, rad or m."""
@@ -114,6 +124,15 @@ class SpeedProfile:
             return 0.0
         _, speed = self._evaluate(time)
         return speed
+
+    def acceleration(self, time: float) -> float:
+        """Return the acceleration of the phase under way after `time` s, rad/s^2 or m/s^2.
+
+        The last phase lasts on: a controller's target_qdd is still that of the brakes in the cycle
+        in which the arm comes to rest.
+        """
+        phase = self._phase(time)
+        return 0.0 if phase is None else phase.acceleration
 
 
 def _pace_for_duration(length: float, acceleration: float, duration: float) -> tuple[float, float]:
