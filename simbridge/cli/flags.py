@@ -276,6 +276,20 @@ class IdentifyFlags:
 
 
 @dataclass
+class JudgeFlags:
+    """What an arm did in any log, and why it deviated (docs/judge.md)."""
+
+    logs: Annotated[
+        Positional[tuple[str, ...]],
+        arg(
+            metavar="LOG",
+            help_behavior_hint="(one or more)",
+            help="A recording of RTDE outputs (CSV with UR's field names).",
+        ),
+    ]
+
+
+@dataclass
 class TeleopFlags:
     """Move an arm live: SpaceMouse, gamepad, keyboard, network (docs/teleop.md)."""
 
@@ -442,6 +456,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "compare": (CompareFlags, "simbridge.cli.compare_command:compare"),
     "evaluate": (EvaluateFlags, "simbridge.cli.evaluate_command:evaluate"),
     "identify": (IdentifyFlags, "simbridge.cli.identify_command:identify"),
+    "judge": (JudgeFlags, "simbridge.cli.judge_command:judge"),
     "teleop": (TeleopFlags, "simbridge.cli.teleop_command:teleop"),
     "studio": (StudioFlags, "simbridge.cli.studio_command:studio"),
     "sweep": (SweepFlags, "simbridge.cli.sweep_command:sweep"),
@@ -453,4 +468,4 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "completion": (CompletionFlags, "simbridge.cli.command_line:completion"),
 }
 # Flags that take the directory of a run, or `NEWEST_RUN`.
-RUN_FIELDS = ("run", "runs", "recording", "commands", "plan", "kinematics", "scenario")
+RUN_FIELDS = ("run", "runs", "logs", "recording", "commands", "plan", "kinematics", "scenario")

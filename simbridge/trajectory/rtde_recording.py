@@ -36,9 +36,19 @@ FIELDS = {
 }
 # What a file of joint positions may call them, in order of preference.
 JOINT_POSITIONS = ("target_q", "command", "setpoint", "q", "joint", "position", "actual_q")
-VECTOR_NAMES = (*FIELDS, *JOINT_POSITIONS)
+# Columns that may be empty in some rows: commands, which are not sent in every cycle, ...
+COMMAND_FIELDS = ("command_q", "command_qd")
+# ... and the state of the controller, one number a row.
+STATE_FIELDS = (
+    "speed_scaling",
+    "target_speed_fraction",
+    "robot_mode",
+    "safety_mode",
+    "runtime_state",
+)
+VECTOR_NAMES = (*FIELDS, *COMMAND_FIELDS, *JOINT_POSITIONS)
 # What a file may call its stamps, in order of preference.
-TIMES = ("timestamp", "time", "t")
+TIMES = ("timestamp", "time", "t", "stamp")
 # The stamps beside the fields, in what is read.
 STAMPS = "stamps"
 # Fields that show a motion, of which a file may have others than those that are needed.
@@ -53,11 +63,16 @@ class RtdeRecording:
         times: Stamps (T,) by the controller's clock, s: strictly increasing.
         columns: The recorded ones of FIELDS by name, each (T, width).
         notes: What had to be left out of the file, each a sentence.
+        sparse: The recorded ones of COMMAND_FIELDS (T, 6) and STATE_FIELDS (T, 1) by name; nan
+            where a row has none.
+        time_name: The column of the stamps; "" where a rate makes them.
     """
 
     times: Array
     columns: Mapping[str, Array]
     notes: tuple[str, ...]
+    sparse: Mapping[str, Array]
+    time_name: str
 
 
 def is_rtde_recording(path: Path) -> bool:
@@ -76,7 +91,11 @@ def recorded_fields(path: Path) -> list[str]:
 
 
 def read_rtde(
-    path: str | Path, needed: Sequence[str] = (), *, rate: float | None = None
+    path: str | Path,
+    needed: Sequence[str] = (),
+    *,
+    rate: float | None = None,
+    names: Sequence[str] = (),
 ) -> RtdeRecording:
     """Read a recording.
 
@@ -85,20 +104,24 @@ def read_rtde(
         needed: Fields that it must contain, and without which a sample is lost; empty for all that
             it contains.
         rate: Samples per s of a file without stamps.
+        names: Names of all columns of a file without a header; of a file with one, these are used
+            instead.
 
     Raises:
         InputFileError: It cannot be read, has no header, lacks a needed column, has neither stamps
             nor a rate (or both), or has fewer than two samples; names the line.
     """
-    table = RtdeTable(Path(path), VECTOR_NAMES)
+    table = RtdeTable(Path(path), VECTOR_NAMES, names)
     time_name = next((name for name in TIMES if name in table.scalars), None)
     fields = _find_fields(table)
+    sparse_fields = {} if needed else _find_sparse_fields(table)
     has_times = time_name is not None or rate is not None
     _check_columns(table, needed, fields=fields, has_times=has_times)
     if time_name is not None and rate is not None:
         table.refuse(f"it has timestamps ({time_name}); omit --rate")
 
-    values, line_numbers = _read_values(table, time_name, fields, rate)
+    values, line_numbers = _read_values(table, time_name, {**fields, **sparse_fields}, rate)
+    sparse = {name: values.pop(name) for name in sparse_fields if name in values}
     stamps = values.pop(STAMPS)[:, 0]
     empty = [name for name in needed if name not in values]
     if empty:
@@ -122,8 +145,13 @@ def read_rtde(
 
     times = stamps[is_used]
     _check_times(table, times, lines[is_used], time_name)
-    samples = {name: part[is_used] for name, part in values.items()}
-    return RtdeRecording(times, samples, tuple(map(str, notes)))
+    return RtdeRecording(
+        times=times,
+        columns={name: part[is_used] for name, part in values.items()},
+        notes=tuple(map(str, notes)),
+        sparse={name: part[is_used] for name, part in sparse.items()},
+        time_name=time_name or "",
+    )
 
 
 def _read_values(
@@ -178,6 +206,19 @@ def _find_fields(table: RtdeTable) -> dict[str, list[int]]:
         indices = table.vectors.get(name, [])
         if len(indices) == width:
             fields[name] = indices
+    return fields
+
+
+def _find_sparse_fields(table: RtdeTable) -> dict[str, list[int]]:
+    """Return the columns of commands and of the controller's state that a file has."""
+    fields = {}
+    for name in COMMAND_FIELDS:
+        indices = table.vectors.get(name, [])
+        if len(indices) == 6:
+            fields[name] = indices
+    for name in STATE_FIELDS:
+        if name in table.scalars:
+            fields[name] = [table.scalars[name]]
     return fields
 
 

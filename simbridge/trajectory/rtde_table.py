@@ -17,6 +17,7 @@ from simbridge.errors import InputFileError
 from simbridge.files.reading import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.quoting import quoted
 from simbridge.robot.pose import Array
+from simbridge.text import counted
 from simbridge.trajectory.tables.text_lines import is_number, lines_of
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -37,6 +38,7 @@ class RtdeTable:
     Args:
         path: The file, compressed with gzip or not.
         vector_names: Names of vectors, whose elements are columns.
+        names: Names of all columns, in place of the file's header, which it need not have.
 
     Attributes:
         path: The file.
@@ -49,7 +51,9 @@ class RtdeTable:
         InputFileError: The file cannot be read, or has no header.
     """
 
-    def __init__(self, path: Path, vector_names: Collection[str]) -> None:
+    def __init__(
+        self, path: Path, vector_names: Collection[str], names: Sequence[str] = ()
+    ) -> None:
         self.path = path
         self.notes: list[str] = []
         self._lines = self._read_lines()
@@ -61,8 +65,9 @@ class RtdeTable:
             self.refuse("it is empty")
         header = self._lines[header_index].lstrip("# ")
         self._separator = find_separator(header)
-        names = split_fields(header, self._separator)
-        if all(map(is_number, names)):
+        first_cells = split_fields(header, self._separator)
+        has_header = not all(map(is_number, first_cells))
+        if not names and not has_header:
             needed = (
                 "timestamp, target_q_0 to target_q_5, target_qd_0 ..., target_qdd_0 ..., "
                 "actual_q_0 ..."
@@ -71,13 +76,19 @@ class RtdeTable:
                 f"it has no header: the first line must name the columns, for example {needed}",
                 line=header_index + 1,
             )
+        if names and len(names) != len(first_cells):
+            self.refuse(
+                f"--columns names {counted(len(names), 'column')}, but it has {len(first_cells)}",
+                line=header_index + 1,
+            )
 
         # Number of columns, and index of the first line behind the header.
-        self._width = len(names)
-        self._first = header_index + 1
+        self._width = len(first_cells)
+        self._first = header_index + 1 if has_header else header_index
         # Of several columns of a name, the first one.
-        self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
-        self.vectors = find_vectors(names, vector_names)
+        column_names = names or first_cells
+        self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(column_names)))}
+        self.vectors = find_vectors(column_names, vector_names)
 
     def _read_lines(self) -> list[str]:
         """Read the lines of the file."""

@@ -1,0 +1,40 @@
+"""What a log does not have, and what each quantity would have added."""
+
+from __future__ import annotations
+
+from simbridge.judging.log import ControllerLog, Missing
+
+# What each quantity of a log shows, as a clause that follows "it would show".
+TARGETS = "which motion law the controller followed, and how far the joints trail their targets"
+MEASURED = "how far the arm was from where its controller wanted it"
+RATES = "the tuning of servoj, or the ramps of speedj and movej"
+COMMANDS = "how far the arm trails what was sent, and which commands came late or jumped"
+SPEED_SCALING = "whether the controller slowed the motion down"
+SAFETY_MODE = "whether and why the safety system stopped the arm"
+PROGRAM_STATE = "whether a program ran, and when it ended"
+RESULTS = "whether, when and why the trajectory controller gave up"
+
+
+def find_missing(log: ControllerLog) -> tuple[Missing, ...]:
+    """Return the quantities that a log does not have."""
+    is_trajectory_controller = log.reference is not None or bool(log.goals)
+    has_commands = (
+        log.position_commands is not None
+        or log.speed_commands is not None
+        or is_trajectory_controller
+    )
+    quantities = [
+        ("target_q", log.target_q is not None, TARGETS),
+        ("actual_q", log.actual_q is not None, MEASURED),
+        ("target_qd and target_qdd", _has_rates(log), RATES),
+        ("commands", has_commands, COMMANDS),
+        ("results of goals", bool(log.results) or not is_trajectory_controller, RESULTS),
+        ("speed scaling", log.speed_scaling is not None, SPEED_SCALING),
+        ("safety mode", log.safety_mode is not None, SAFETY_MODE),
+        ("program state", log.program_state is not None, PROGRAM_STATE),
+    ]
+    return tuple(Missing(name, clause) for name, is_there, clause in quantities if not is_there)
+
+
+def _has_rates(log: ControllerLog) -> bool:
+    return log.target_qd is not None and log.target_qdd is not None

@@ -1,0 +1,82 @@
+"""Reads a recording of a UR controller's RTDE outputs into a `ControllerLog`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.judging.log import Clock, Commands, ControllerLog, LogSource, Signal, joint_names
+from simbridge.robot.pose import Array
+from simbridge.trajectory.rtde_recording import RtdeRecording, read_rtde
+
+# A controller's clock counts from its start; a larger stamp, s, is a time since 1970.
+MAX_CONTROLLER_STAMP = 1e8
+# The column in which RTDE sends the controller's clock.
+CONTROLLER_TIME = "timestamp"
+
+
+def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
+    """Read a recording.
+
+    Args:
+        path: The file.
+        names: Names of all columns, for a file without a header.
+
+    Raises:
+        InputFileError: It cannot be read, or is not a recording.
+    """
+    recording = read_rtde(path, names=names)
+    start = float(recording.times[0])
+    times = recording.times - start
+    joints = recording.columns.get("actual_q", recording.columns.get("target_q"))
+    count = 6 if joints is None else joints.shape[1]
+
+    states = {name: _signal(times, values) for name, values in recording.sparse.items()}
+    return ControllerLog(
+        name=str(path),
+        source=LogSource.RTDE,
+        clock=_clock(recording),
+        start=start,
+        times=times,
+        joint_names=joint_names(count),
+        columns=recording.columns,
+        position_commands=_commands(states, "command_q"),
+        speed_commands=_commands(states, "command_qd"),
+        speed_scaling=_speed_scaling(times, recording.sparse),
+        robot_mode=states.get("robot_mode"),
+        safety_mode=states.get("safety_mode"),
+        program_state=states.get("runtime_state"),
+        notes=recording.notes,
+    )
+
+
+def _clock(recording: RtdeRecording) -> Clock:
+    """Return whose clock stamped a recording."""
+    is_controller = (
+        recording.time_name == CONTROLLER_TIME and recording.times[-1] < MAX_CONTROLLER_STAMP
+    )
+    return Clock.CONTROLLER if is_controller else Clock.HOST
+
+
+def _signal(times: Array, values: Array) -> Signal:
+    """Return the rows (T, width) of a column in which there is a number."""
+    is_whole = np.isfinite(values).all(axis=1)
+    rows = values[is_whole]
+    return Signal(times[is_whole], rows[:, 0] if rows.shape[1] == 1 else rows)
+
+
+def _commands(states: Mapping[str, Signal], name: str) -> Commands | None:
+    """Return the commands in a column, each sent at the time of its row."""
+    signal = states.get(name)
+    return None if signal is None else Commands(signal.values, signal.times)
+
+
+def _speed_scaling(times: Array, columns: Mapping[str, Array]) -> Signal | None:
+    """Return the controller's speed scaling times the fraction of the speed slider."""
+    scaling = columns.get("speed_scaling")
+    if scaling is None:
+        return None
+    slider = columns.get("target_speed_fraction", np.ones_like(scaling))
+    return _signal(times, scaling * slider)
