@@ -25,7 +25,8 @@ RECEIVED_BYTES = 1 << 16
 # Times that an answer may name another path: some paths have moved from one version to another.
 MAX_REDIRECTIONS = 3
 
-_VERSION = re.compile(r"\d+(?:\.\d+)*")
+# Numbers of a length that no version has are refused; Python reads 4300 digits at most.
+_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})*")
 
 ApiVersion = tuple[int, ...]
 
@@ -115,10 +116,14 @@ def redirected_path(location: str, host: str) -> str:
     Raises:
         UnusableAnswer: It is not a path of this controller.
     """
-    target = urlsplit(location)
+    refusal = UnusableAnswer(f"it redirects to {location[:200]!r}")
+    try:
+        target = urlsplit(location)
+    except ValueError:
+        raise refusal from None
     is_here = target.hostname in (None, host) and target.scheme in ("", "http")
     if not is_here or not target.path.startswith("/"):
-        raise UnusableAnswer(f"it redirects to {location[:200]!r}")
+        raise refusal
     return f"{target.path}?{target.query}" if target.query else target.path
 
 
