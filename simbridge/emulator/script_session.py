@@ -21,7 +21,8 @@ _ENDS_PROGRAM = ("stop program", "power off")
 class ScriptSession:
     """The receiving side of a connection: programs are run, nothing is answered.
 
-    An e-Series that is not in remote control ignores them; PolyScope X answers with an error.
+    An e-Series that is not in remote control ignores them; PolyScope X answers with an error, or
+    also ignores them (`Settings.answer_in_local`).
 
     Args:
         controller: Runs the programs.
@@ -65,7 +66,8 @@ class ScriptSession:
             self._run(programs)
         elif programs:
             self._report_ignored("the robot is not in remote control", data)
-            if self._controller.profile.is_polyscope_x:
+            is_answered = self._controller.settings.answer_in_local == "C210"
+            if self._controller.profile.is_polyscope_x and is_answered:
                 return read_only_message(self._controller)
         return b""
 

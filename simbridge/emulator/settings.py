@@ -70,6 +70,8 @@ class Settings:
             its safety presets are from 100 to 250 N.
         joint_speed_limit: Limit of the safety system for each joint, rad/s; None for UR's own
             (`EmulatedController`).
+        answer_in_local: The answer of PolyScope X to a script in Local: the error C210, as UR's
+            client library expects, or nothing, as a third party reports of URSim 10.13.
 
     Raises:
         InvalidParameter: A limit is not a positive number, the table's height not one within 1e6,
@@ -82,6 +84,7 @@ class Settings:
     table: float | None = None
     tool_force_limit: float = 150.0
     joint_speed_limit: SixNumbers | None = None
+    answer_in_local: Literal["C210", "nothing"] = "C210"
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.unlock_delay < inf:

@@ -18,6 +18,7 @@ import numpy as np
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.servers import Servers
+from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerEvent, ControllerState, profile
 from simbridge.robot import Robot, load_robot
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState
@@ -51,6 +52,7 @@ class FakeController:
         self.state = ControllerState(robot_mode=RobotMode.RUNNING)
         self.state.actual_q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
         self.profile = profile(polyscope)
+        self.settings = Settings()
         self.model_name = "UR10"
         self.robot_type = 2
         self.serial_number = "20261234567"

@@ -231,6 +231,18 @@ def test_polyscope_x_answers_a_program_in_local(polyscope, code):
     assert (error and (error[1], error[4], error[5])) == (code and (MESSAGE, ERROR_CODE, code))
 
 
+def test_polyscope_x_can_drop_a_program_in_local_without_an_answer():
+    controller = FakeController("10.7")
+    controller.remote_control = False
+    controller.settings = Settings(answer_in_local="nothing")
+
+    answer = ScriptSession(controller).receive(RUNS.encode())
+
+    assert answer == b""
+    assert controller.calls == []
+    assert [event.kind for event in controller.events] == ["unknown"]
+
+
 def test_words_have_no_effect_out_of_remote_control(bench: Bench) -> None:
     bench.controller.remote_control = False
     bench.send("power off")

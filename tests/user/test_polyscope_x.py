@@ -14,7 +14,12 @@ from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
-from simbridge.ur.errors import ModelMismatch, RemoteControlDisabled, UnsupportedController
+from simbridge.ur.errors import (
+    ModelMismatch,
+    RemoteControlDisabled,
+    ScriptNotStarted,
+    UnsupportedController,
+)
 from tests.backends.trial import PATIENCE, write_line
 from tests.controllers import EMULATOR_PRIORITY, loopback, never_moved, realtime_options, tick
 
@@ -54,6 +59,7 @@ def running(request, controllers):
 def controller(running):
     """The controller in Remote, without a program."""
     running.do("remote_control", on=True)
+    running.set(answer_in_local="C210")
     running.do("stop_program")
     running.wait_for("runtime_state", "STOPPED")
     return running
@@ -130,6 +136,21 @@ def test_a_run_in_local_moves_nothing(controller, tmp_path, without_pages):
         execute(prepared, out=tmp_path / "run", ask=confirm)
 
     assert refused.value.cause == "remote_control_lost"
+    assert never_moved(controller, begin)
+
+
+# Only here: the later versions report Local, and the run waits for the script for five seconds.
+@pytest.mark.parametrize("running", ["10.7"], indirect=True)
+def test_a_run_in_a_silent_local_asks_for_remote(controller, tmp_path, without_pages):
+    prepared = plan(controller, tmp_path)
+    begin = tick(controller)
+    controller.set(answer_in_local="nothing")
+    controller.do("remote_control", on=False)
+
+    with pytest.raises(ScriptNotStarted, match="Mode Selection") as unanswered:
+        execute(prepared, out=tmp_path / "run", ask=confirm)
+
+    assert unanswered.value.question.startswith("Is it in Remote?")
     assert never_moved(controller, begin)
 
 
