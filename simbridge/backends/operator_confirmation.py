@@ -16,7 +16,6 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
-from simbridge.ur.polyscope_x import why_serial_number_is_unknown
 
 # An approach in which a joint travels farther than this needs another confirmation, rad.
 FAR_TRAVEL = 1.0
@@ -125,8 +124,8 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
     serial_number = facts.pendant.serial_number
     if serial_number != cell.serial_number:
         reason = ""
-        if serial_number is None and facts.state.is_polyscope_x:
-            reason = f" ({why_serial_number_is_unknown(facts.state.version)})"
+        if facts.pendant.serial_number_obstacle:
+            reason = f" ({facts.pendant.serial_number_obstacle})"
         raise ModelMismatch(
             facts.host,
             "serial number",

@@ -26,11 +26,7 @@ from simbridge.ur.errors import (
     RegistersInUse,
     ScriptNotStarted,
 )
-from simbridge.ur.polyscope_x import (
-    REMOTE_REMEDY,
-    remote_control_disabled,
-    why_control_mode_is_unknown,
-)
+from simbridge.ur.polyscope_x import REMOTE_REMEDY, remote_control_disabled
 from simbridge.ur.survey import claimed_registers, survey
 from simbridge.ur.tables import PRIMARY, REALTIME
 
@@ -222,11 +218,10 @@ def ask_for_remote(error: ControllerError, ports: Survey) -> ScriptNotStarted | 
     """
     if not isinstance(error, ScriptNotStarted) or not ports.is_polyscope_x:
         return None
-    is_known = ports.pendant is not None and ports.pendant.remote_control is not None
-    if ports.state is None or is_known:
+    if ports.pendant is None or ports.pendant.remote_control is not None:
         return None
 
-    reason = why_control_mode_is_unknown(ports.state.version)
+    reason = ports.pendant.remote_control_obstacle
     question = (
         "Is it in Remote? In Local a controller ignores the script, and here that cannot be read: "
         f"{reason}. {REMOTE_REMEDY}"

@@ -205,8 +205,7 @@ def _measure_connection(
         with contextlib.suppress(ControllerError):
             inputs = REGISTERS["lower"].inputs_of(default_link(survey.state.version))
             registers = claimed_registers(survey.host, inputs)
-    has_answered = survey.is_polyscope_x or survey.pendant is not None
-    if survey.state is not None and has_answered:
+    if survey.state is not None and survey.pendant is not None:
         with contextlib.suppress(ControllerError):
             network = network_checks.measure_network(
                 survey.host, has_dashboard=not survey.is_polyscope_x

@@ -10,8 +10,6 @@ from simbridge.ur.polyscope_x import (
     REMOTE_REMEDY,
     has_robot_api,
     service_remedy,
-    why_control_mode_is_unknown,
-    why_serial_number_is_unknown,
 )
 from simbridge.ur.primary import ArmDescription, is_ursim
 from simbridge.ur.tables import PORT_NAMES, REST
@@ -54,16 +52,15 @@ def check_robot_api(survey: Survey) -> list[Finding]:
 def check_remote(survey: Survey) -> Finding:
     """Check that the controller is in Remote."""
     name = "remote control"
-    remote = None if survey.pendant is None else survey.pendant.remote_control
+    pendant = survey.pendant
+    assert pendant is not None
+    remote = pendant.remote_control
     if remote is not None:
         seen = "Remote" if remote else "Local: programs from outside the pendant are ignored"
         return failure(name, seen, REMOTE_REMEDY, unless=remote)
 
-    reason = "the version is unknown"
-    if survey.version is not None:
-        reason = why_control_mode_is_unknown(survey.version)
     fix = f"Look at the pendant; in Local a run does not start. {REMOTE_REMEDY}"
-    return warning(name, f"unknown: {reason}", fix)
+    return warning(name, f"unknown: {pendant.remote_control_obstacle}", fix)
 
 
 def check_unknown_serial_number(survey: Survey, expected: str | None) -> Finding:
@@ -73,10 +70,8 @@ def check_unknown_serial_number(survey: Survey, expected: str | None) -> Finding
         survey: The controller's answers on its ports, without a serial number.
         expected: The cell's serial number; None for any.
     """
-    reason = "the version is unknown"
-    if survey.version is not None:
-        reason = why_serial_number_is_unknown(survey.version)
-    seen = f"unknown: {reason}"
+    assert survey.pendant is not None
+    seen = f"unknown: {survey.pendant.serial_number_obstacle}"
     if expected is not None:
         seen += f"; the cell file says {expected}"
     fix = "Compare it with the nameplate on the arm's base. --yes cannot confirm without it."

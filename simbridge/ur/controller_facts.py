@@ -88,12 +88,18 @@ class PendantFacts:
         remote_control: Whether programs from outside are accepted; None if it is not reported, or
             the version has no such switch.
         program: The loaded program, or "".
+        serial_number_obstacle: On PolyScope X, why the serial number is not known, as a clause; ""
+            if it is.
+        remote_control_obstacle: On PolyScope X, why Local or Remote is not known, as a clause; ""
+            if it is.
     """
 
     version: str
     serial_number: str | None
     remote_control: bool | None
     program: str
+    serial_number_obstacle: str = ""
+    remote_control_obstacle: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,8 +150,9 @@ class Survey:
         host: Its address.
         lost: The error of each port that was lost.
         state: From RTDE; None where it could not be read.
-        pendant: From the dashboard or from the Robot API, the same.
-        arm: From the primary interface, the same.
+        pendant: From the dashboard, or from the Robot API; None where the dashboard could not be
+            read. PolyScope X always has them, with what kept the Robot API from being read.
+        arm: From the primary interface; None where it could not be read.
         has_robot_api: Whether a Robot API answered; only PolyScope X has one.
     """
 
@@ -211,14 +218,10 @@ class Survey:
                 raise self.lost[port]
         assert self.state is not None
         assert self.arm is not None
+        assert self.pendant is not None
 
-        # Without the Robot API a controller can be driven, but less is known of it.
-        pendant = self.pendant
-        if pendant is None:
-            assert self.is_polyscope_x
-            pendant = PendantFacts("", None, None, "")
         realtime_error = self.lost.get(REALTIME)
-        return ControllerFacts(self.host, self.state, pendant, self.arm, realtime_error)
+        return ControllerFacts(self.host, self.state, self.pendant, self.arm, realtime_error)
 
 
 def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:

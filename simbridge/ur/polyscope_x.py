@@ -63,24 +63,3 @@ def remote_control_disabled(host: str, version: Sequence[int]) -> RemoteControlD
     if is_polyscope_x(version):
         return RemoteControlDisabled(host, REMOTE_REMEDY)
     return RemoteControlDisabled(host)
-
-
-def why_control_mode_is_unknown(version: Sequence[int]) -> str:
-    """Return a clause that says why Local or Remote of a controller is not known."""
-    oldest = _version_text(CONTROL_MODE_SINCE)
-    if tuple(version[:2]) < CONTROL_MODE_SINCE:
-        return f"PolyScope X reports Local or Remote from {oldest} on"
-    return "it is reported by the Robot API (the service HTTP), which does not answer"
-
-
-def why_serial_number_is_unknown(version: Sequence[int]) -> str:
-    """Return a clause that says why the serial number of a controller is not known."""
-    oldest = _version_text(SERIAL_NUMBER_SINCE)
-    if tuple(version[:2]) < SERIAL_NUMBER_SINCE:
-        return f"PolyScope X reports it from {oldest} on"
-    return "it is reported by the Robot API (the service HTTP), which does not answer"
-
-
-def _version_text(version: Sequence[int]) -> str:
-    """Return a version as text: "10.12"."""
-    return ".".join(map(str, version))

@@ -15,7 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from simbridge.ur.errors import ConnectionLost
-from simbridge.ur.polyscope_x import ROBOT_API_DESCRIPTION, ROBOT_API_PATH
+from simbridge.ur.polyscope_x import (
+    CONTROL_MODE_SINCE,
+    ROBOT_API_DESCRIPTION,
+    ROBOT_API_PATH,
+    SERIAL_NUMBER_SINCE,
+)
 from simbridge.ur.tables import REST
 
 # Largest answer, bytes; the description of the API is the longest.
@@ -38,17 +43,32 @@ class Question:
     Attributes:
         path: Its path, behind the base path.
         key: The name of the value in the answer.
+        fact: What is asked, as messages name it.
         since: The first version of the API that answers it.
+        polyscope: The first version of PolyScope X with that API, major and minor.
     """
 
     path: str
     key: str
+    fact: str
     since: ApiVersion
+    polyscope: tuple[int, int]
 
 
-# 3.1.4 is the version of PolyScope 10.12, 5.0.107 that of 10.14.
-CONTROL_MODE = Question("/system/v1/controlmode", "mode", (3, 1, 4))
-SERIAL_NUMBER = Question("/system/v1/information", "serialNumber", (5, 0, 107))
+CONTROL_MODE = Question(
+    path="/system/v1/controlmode",
+    key="mode",
+    fact="Local or Remote",
+    since=(3, 1, 4),
+    polyscope=CONTROL_MODE_SINCE,
+)
+SERIAL_NUMBER = Question(
+    path="/system/v1/information",
+    key="serialNumber",
+    fact="the serial number",
+    since=(5, 0, 107),
+    polyscope=SERIAL_NUMBER_SINCE,
+)
 
 
 # The protocol, without I/O
@@ -170,15 +190,19 @@ class RobotApiClient:
         """Return the answer to a question; None if this version of the API has no answer.
 
         Raises:
-            ConnectionLost: No usable answer within the timeout.
+            ConnectionLost: No usable answer within the timeout. Another question may be asked.
         """
         if self.version < question.since:
             return None
-        body = self._get(f"{ROBOT_API_PATH}{question.path}")
         try:
+            body = self._get(f"{ROBOT_API_PATH}{question.path}")
             return read_text(body, question.key)
         except UnusableAnswer as error:
             raise self._lost(f"{question.path}: {error.reason}") from None
+        except ConnectionLost:
+            # The next question gets a new connection: on this one the answer may still come.
+            self._connection.close()
+            raise
 
     def _read_version(self) -> ApiVersion:
         """Return the version of the API."""

@@ -20,7 +20,7 @@ from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ConnectionLost, ControllerError, UnsupportedController
 from simbridge.ur.polyscope_x import has_robot_api, is_polyscope_x
 from simbridge.ur.primary import read_arm_description
-from simbridge.ur.robot_api import CONTROL_MODE, SERIAL_NUMBER, RobotApiClient
+from simbridge.ur.robot_api_facts import facts_without_robot_api, read_robot_api
 from simbridge.ur.rtde import NO_SUCH_VARIABLE, RtdeClient, RtdeReader
 from simbridge.ur.rtde_writer import IN_USE
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
@@ -39,9 +39,6 @@ NEEDED_VARIABLES = (
     "actual_q",
 )
 OPTIONAL_VARIABLES = ("payload", "payload_cog", "safety_status_bits")
-
-# The Robot API's control modes, by whether programs from outside are accepted.
-CONTROL_MODES = {"REMOTE": True, "LOCAL": False}
 
 MAX_CLAIM_ATTEMPTS = 3
 # Time between attempts to claim registers, s, in which a controller notices that a client has left.
@@ -83,7 +80,7 @@ def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
         further_readers[DASHBOARD] = _read_dashboard
         further_readers[REALTIME] = _await_realtime
     if version is None or has_robot_api(version):
-        further_readers[REST] = functools.partial(_read_robot_api, port=rest_port)
+        further_readers[REST] = functools.partial(read_robot_api, port=rest_port)
     further = _read_ports(host, timeout, further_readers)
     answers |= further.answers
     lost |= further.lost
@@ -96,6 +93,8 @@ def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
             lost.pop(port, None)
 
     pendant = answers.get(DASHBOARD) or answers.get(REST)
+    if pendant is None and version is not None and is_polyscope_x(version):
+        pendant = facts_without_robot_api(version, lost.get(REST))
     # In the order of the ports, whichever failed first.
     lost = {port: lost[port] for port in (RTDE, DASHBOARD, PRIMARY, REALTIME, REST) if port in lost}
     return Survey(
@@ -231,18 +230,6 @@ def _read_dashboard(host: str, timeout: float) -> PendantFacts:
             serial_number=dashboard.serial_number(),
             remote_control=dashboard.is_in_remote_control(),
             program=dashboard.loaded_program(),
-        )
-
-
-def _read_robot_api(host: str, timeout: float, *, port: int) -> PendantFacts:
-    """Ask the Robot API."""
-    with RobotApiClient(host, timeout, port) as api:
-        control_mode = api.ask(CONTROL_MODE)
-        return PendantFacts(
-            version="",
-            serial_number=api.ask(SERIAL_NUMBER) or None,
-            remote_control=None if control_mode is None else CONTROL_MODES.get(control_mode),
-            program="",
         )
 
 

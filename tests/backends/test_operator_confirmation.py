@@ -13,6 +13,7 @@ from simbridge.robot.cell import Cell
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import plan_facts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
+from simbridge.ur.robot_api_facts import facts_without_robot_api
 from tests.backends.controller_facts import (
     FACTS,
     POLYSCOPE_X,
@@ -34,7 +35,7 @@ CELL = Cell(
 SILENT_X = replace(
     POLYSCOPE_X,
     state=replace(POLYSCOPE_X.state, version=(10, 7, 0)),
-    pendant=replace(POLYSCOPE_X.pendant, serial_number=None, remote_control=None),
+    pendant=facts_without_robot_api((10, 7, 0)),
 )
 # The elbow turns by 90 degrees.
 LONG_APPROACH = np.outer([0.0, 0.5, 1.0], np.pi / 2.0 * np.eye(6)[2])
@@ -116,7 +117,9 @@ def test_the_operator_compares_what_polyscope_x_does_not_report():
 
 
 def test_a_cell_file_does_not_confirm_an_unknown_serial_number():
-    with pytest.raises(ModelMismatch, match=r"PolyScope X reports it from 10\.14 on") as refused:
+    with pytest.raises(
+        ModelMismatch, match=r"PolyScope X reports the serial number from 10\.14 on"
+    ) as refused:
         confirm(SILENT_X, cell=CELL, cell_confirms=True)
 
     assert refused.value.what == "serial number"

@@ -14,8 +14,8 @@ from simbridge.doctor.controller_checks import (
     check_software,
 )
 from simbridge.doctor.polyscope_x_checks import check_robot_api
-from simbridge.ur.controller_facts import PendantFacts
 from simbridge.ur.errors import ConnectionLost
+from simbridge.ur.robot_api_facts import facts_without_robot_api
 from tests.doctor.surveys import ARM, READ, STATE, UR10E, assert_verdict
 
 HOST = "192.0.2.7"
@@ -25,9 +25,11 @@ CLOSED = {80: ConnectionLost(HOST, 80, "no connection (Connection refused)")}
 
 def polyscope_x(minor, *, remote_control=None, serial_number=None, lost=None):
     """Return what a controller with PolyScope 10.MINOR reports."""
-    pendant = PendantFacts("", serial_number, remote_control, "")
+    lost = lost or {}
     state = replace(STATE, version=(10, minor, 0))
-    return replace(READ, host=HOST, state=state, pendant=pendant, lost=lost or {})
+    unknown = facts_without_robot_api(state.version, lost.get(80))
+    pendant = replace(unknown, remote_control=remote_control, serial_number=serial_number)
+    return replace(READ, host=HOST, state=state, pendant=pendant, lost=lost)
 
 
 def test_its_software_is_named():
@@ -74,6 +76,7 @@ def test_other_controllers_have_no_robot_api():
         (polyscope_x(12, remote_control=True), "pass", "Remote"),
         (polyscope_x(12, remote_control=False), "fail", "Safety Overview > Mode Selection"),
         (polyscope_x(7), "warn", "from 10.12 on"),
+        (polyscope_x(12, lost=CLOSED), "warn", "could not be read: no connection"),
         (polyscope_x(14, lost=CLOSED), "warn", "the service HTTP"),
     ],
 )

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 Talk = Callable[[socket.socket], None]
 
+# In place of the answer to a path of the Robot API: there is none, and the connection stays open.
+NO_ANSWER = ""
+
 
 @contextlib.contextmanager
 def listening(host: str, port: int, talk: Talk) -> Iterator[None]:
@@ -79,8 +82,8 @@ def saying(text: bytes) -> Talk:
 def robot_api(
     answers: Mapping[str, dict[str, object] | str], requests: list[str] | None = None
 ) -> Talk:
-    """A Robot API that knows only these paths: each with its object of JSON, or with the path to
-    which it redirects. The request lines are appended to `requests`.
+    """A Robot API that knows only these paths: each with its object of JSON, with the path to which
+    it redirects, or with `NO_ANSWER`. The request lines are appended to `requests`.
     """
 
     def talk(connection: socket.socket) -> None:
@@ -91,6 +94,8 @@ def robot_api(
                 if requests is not None:
                     requests.append(request)
                 answer = answers.get(request.split()[1])
+                if answer == NO_ANSWER:
+                    continue
                 body = json.dumps(answer).encode() if isinstance(answer, dict) else b""
                 status = "404 Not Found" if answer is None else "200 OK"
                 location = ""
