@@ -6,8 +6,10 @@ from simbridge.doctor.findings import Finding, failure, skipped, success, warnin
 from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.polyscope_x import (
+    CONTROL_MODE_SINCE,
     HTTP_SWITCH_SINCE,
     REMOTE_REMEDY,
+    SERIAL_NUMBER_SINCE,
     has_robot_api,
     service_remedy,
 )
@@ -43,8 +45,13 @@ def check_robot_api(survey: Survey) -> list[Finding]:
     if error is None:
         return [success(name, "answers")]
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
-    fix = "Without it, neither Local or Remote nor the serial number can be read."
-    if version is not None and version[:2] >= HTTP_SWITCH_SINCE:
+    assert version is not None
+    if version[:2] < CONTROL_MODE_SINCE:
+        return [skipped(name, f"{reason}; before 10.12 a run reads nothing from it")]
+    fix = "Without it, Local or Remote cannot be read."
+    if version[:2] >= SERIAL_NUMBER_SINCE:
+        fix = "Without it, neither Local or Remote nor the serial number can be read."
+    if version[:2] >= HTTP_SWITCH_SINCE:
         fix = f"{service_remedy(REST)} {fix}"
     return [warning(name, reason, fix)]
 

@@ -55,9 +55,11 @@ def test_an_open_port_passes():
     ("survey", "status", "words"),
     [
         (polyscope_x(7), "skip", "10.11"),
+        (polyscope_x(11, lost=CLOSED), "skip", "before 10.12 a run reads nothing from it"),
         (polyscope_x(12, remote_control=True), "pass", "answers"),
+        (polyscope_x(12, lost=CLOSED), "warn", "Without it, Local or Remote cannot be read."),
+        (polyscope_x(14, lost=CLOSED), "warn", "neither Local or Remote nor the serial number"),
         (polyscope_x(14, lost=CLOSED), "warn", "switch on HTTP under Settings > Security"),
-        (polyscope_x(12, lost=CLOSED), "warn", "neither Local or Remote nor the serial number"),
     ],
 )
 def test_a_run_can_do_without_the_robot_api(survey, status, words):
