@@ -18,7 +18,8 @@ NOT_ON_POLYSCOPE_X = "ur_rtde needs the dashboard server, which PolyScope X does
 
 UR_RTDE_HINT = "It has wheels for Python 3.10 to 3.12 on x86_64 only; --link rtde works without it."
 
-Version = tuple[int, int, int]
+# Version of a controller's software, major first: two numbers at least.
+Version = tuple[int, ...]
 
 
 def is_ur_rtde_installed() -> bool:
@@ -42,13 +43,16 @@ def obstacle_to_ur_rtde(
     return "" if realtime_error is None else REALTIME_IS_SILENT
 
 
-def default_link(version: Version | None = None) -> LinkName:
-    """Return the link to a controller of which only the version is known, if that.
+def default_link(
+    version: Version | None = None, realtime_error: ControllerError | None = None
+) -> LinkName:
+    """Return the link to a controller if nobody chooses one, as far as the controller is known.
 
     Args:
         version: Version of the controller's software; None if it is not known.
+        realtime_error: The error of its real-time port; None if the port answers, or is not known.
     """
-    return "rtde" if obstacle_to_ur_rtde(version) else "ur_rtde"
+    return "rtde" if obstacle_to_ur_rtde(version, realtime_error) else "ur_rtde"
 
 
 def choose_link(facts: ControllerFacts, choice: LinkName | None) -> LinkName:

@@ -8,7 +8,7 @@ an argument of `arg` instead.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg
 
@@ -16,7 +16,8 @@ from simbridge.backends import BACKENDS, ENGINES, LIVE_BACKENDS, SIMULATION
 from simbridge.bench import Part
 from simbridge.emulator.options import EmulatorOptions
 from simbridge.experiments import Parameters as ExperimentParameters
-from simbridge.experiments.flag_types import optional_arg
+from simbridge.experiments.flag_types import optional_arg, optional_reading
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.teleop import DEVICES
 from simbridge.ur.tables import REST
 from simbridge.ursim import ActionFlags
@@ -390,6 +391,17 @@ class DoctorFlags:
     """Write a new cell file from what the controller reports."""
     rest_port: Annotated[int, arg(metavar="PORT")] = REST
     """Port of the Robot API (REST) of a controller with PolyScope X."""
+    link: Annotated[
+        LinkName | None,
+        optional_reading(1, str, get_args(LinkName)),
+        optional_arg(
+            "ur_rtde|rtde",
+            "ur_rtde if it is installed and the controller has what it needs, else rtde",
+        ),
+    ] = None
+    """RTDE client that a run would use: ur_rtde's, or simbridge's own (rtde)."""
+    registers: RegisterRange = "lower"
+    """RTDE registers that a run would use: 0 to 23 (lower), or 24 to 47 (upper)."""
     json: AsJson = False
 
 

@@ -12,9 +12,21 @@ from simbridge.ursim import StartFlags, StatusFlags
 
 def doctor(flags: DoctorFlags) -> int:
     """Check whether a run would work; see `simbridge.doctor.doctor.doctor`."""
+    from simbridge.doctor.doctor import RunConnection  # noqa: PLC0415
     from simbridge.doctor.doctor import doctor as check_setup  # noqa: PLC0415
 
-    return check_setup(**vars(flags))
+    connection = RunConnection(
+        rest_port=flags.rest_port, link=flags.link, registers=flags.registers
+    )
+    return check_setup(
+        flags.backend,
+        host=flags.host,
+        robot=flags.robot,
+        cell=flags.cell,
+        write_cell=flags.write_cell,
+        connection=connection,
+        json=flags.json,
+    )
 
 
 def emulate(flags: EmulateFlags) -> int:

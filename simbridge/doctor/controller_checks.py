@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from simbridge.backends.controller_model import chosen_model, model_text, wrong_model_remedy
+from simbridge.backends.link_choice import default_link
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.tool_comparison import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.doctor import polyscope_x_checks
 from simbridge.doctor.findings import Finding, failure, skipped, success, unknown, warning
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.quoting import quoted
 from simbridge.robot.arm_models import describe_type, models_of_type
 from simbridge.robot.cell import Cell
@@ -54,6 +56,26 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
             "PolyScope X, Primary and RTDE are off on a new controller."
         )
     return failure(name, f"{tables.PORT_NAMES[port]}: {reason}", fix)
+
+
+def check_realtime_port(
+    survey: Survey, robot: Robot, link: LinkName | None, *, ursim: bool
+) -> Finding:
+    """Check the real-time port, which only ur_rtde needs.
+
+    Args:
+        survey: The answers of a controller that is not known to have PolyScope X.
+        robot: The arm that is expected.
+        link: The link that the run chooses; None for the default.
+        ursim: Whether the backend is that of URSim.
+    """
+    finding = check_port(survey, tables.REALTIME, robot, ursim=ursim)
+    if finding.status == "pass" or link == "ur_rtde":
+        return finding
+    if link == "rtde" or default_link(survey.version) == "rtde":
+        return skipped(finding.check, f"{finding.seen}; only --link ur_rtde needs it")
+    fix = f"Without it, a run uses --link rtde. {finding.fix}"
+    return warning(finding.check, finding.seen, fix)
 
 
 def check_software(survey: Survey) -> Finding:
@@ -166,22 +188,22 @@ def check_program(survey: Survey) -> Finding:
     return failure("program", seen, fix, unless=state not in tables.PROGRAM_RUNS)
 
 
-def check_registers(occupied: tuple[str, ...] | None) -> Finding:
+def check_registers(occupied: tuple[str, ...], registers: RegisterRange) -> Finding:
     """Check that the registers that simbridge writes are free.
 
     Args:
-        occupied: Registers that other clients hold; None if unknown.
+        occupied: Registers that other clients hold.
+        registers: The half of the registers that the run uses.
     """
-    if occupied is None:
-        return unknown("registers", tables.RTDE)
     if not occupied:
         return success("registers", "free")
     more = f" and {len(occupied) - 2} more" if len(occupied) > 2 else ""
+    other_half = "upper" if registers == "lower" else "lower"
     return failure(
         "registers",
         f"held by another client: {', '.join(occupied[:2])}{more}",
         "Stop the other program: a second simbridge, a ROS driver, or a fieldbus (EtherNet/IP, "
-        "PROFINET) that is enabled in the installation. Or run with --registers upper.",
+        f"PROFINET) that is enabled in the installation. Or run with --registers {other_half}.",
     )
 
 

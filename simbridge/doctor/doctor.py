@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from simbridge.backends import SIMULATION, backend_class
@@ -25,6 +26,7 @@ from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter
 from simbridge.json_output import print_json
 from simbridge.kernels.cache import cache_directory
+from simbridge.planning.link_choices import LinkName, RegisterRange
 from simbridge.recording.record_tables import installed
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
@@ -38,14 +40,29 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
 from simbridge.ur.controller_facts import Survey
-from simbridge.ur.errors import ControllerError
+from simbridge.ur.errors import ControllerError, UnsupportedController
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.survey import claimed_registers
 from simbridge.ur.survey import survey as survey_controller
-from simbridge.ur.tables import REST
+from simbridge.ur.tables import REALTIME, REST, RTDE
 
 # The arm where neither a flag nor a cell names one.
 DEFAULT_ROBOT = "ur10"
+
+
+@dataclass(frozen=True)
+class RunConnection:
+    """How a run would connect to a controller: the values of its flags.
+
+    Attributes:
+        rest_port: Port of the Robot API, if the controller has PolyScope X.
+        link: The link through which it is commanded; None for the default.
+        registers: The half of the registers that carries the commands.
+    """
+
+    rest_port: int = REST
+    link: LinkName | None = None
+    registers: RegisterRange = "lower"
 
 
 def doctor(
@@ -54,12 +71,12 @@ def doctor(
     robot: str | None = None,
     cell: str | None = None,
     write_cell: str | None = None,
-    rest_port: int = REST,
+    connection: RunConnection | None = None,
     json: bool = False,
 ) -> int:
     """Run the checks, print the findings, and start a cell file if requested.
 
-    The arguments are the command's flags.
+    The arguments are the command's flags; `connection` holds those of how a run would connect.
 
     Returns:
         The exit status: 0 if no check failed, else 2.
@@ -74,6 +91,7 @@ def doctor(
         host = known_cell.resolve("host", host)
         robot = known_cell.resolve("robot", robot)
     robot = robot or DEFAULT_ROBOT
+    connection = connection or RunConnection()
 
     kind = None if backend is None else backend_class(backend)
     address = _controller_address(backend, kind, host)
@@ -83,14 +101,14 @@ def doctor(
             raise InvalidParameter("host", "none", needed)
         simulator = backend or SIMULATION
         title = f"simbridge for simulation with {installation_checks.simulator_title(simulator)}"
-        results = check_simulation(robot, simulator)
+        results = check_simulation(robot, simulator, connection.link)
         _print(title, results, as_json=json)
     else:
-        survey = survey_controller(address, rest_port=rest_port)
+        survey = survey_controller(address, rest_port=connection.rest_port)
         ursim = _is_for_ursim(kind, survey)
         title = f"The controller at {address} for --backend {'ursim' if ursim else 'real'}"
         arm = load_robot(robot)
-        results = check_controller(survey, arm, known_cell, ursim=ursim)
+        results = check_controller(survey, arm, known_cell, connection, ursim=ursim)
         _print(title, results, as_json=json)
         if write_cell is not None:
             _write_cell(write_cell, survey, arm, quiet=json)
@@ -151,24 +169,27 @@ def _write_cell(path: str, survey: Survey, robot: Robot, *, quiet: bool) -> None
         print(f"Written: {names}. Check it, and add what cannot be read from a controller.")
 
 
-def check_simulation(robot: str, backend: str = SIMULATION) -> list[Finding]:
+def check_simulation(
+    robot: str, backend: str = SIMULATION, link: LinkName | None = None
+) -> list[Finding]:
     """Run the checks for runs in simulation.
 
     Args:
         robot: Name of the arm.
         backend: Name of a simulation.
+        link: The link that runs on a controller choose; None for the default.
     """
     return [
         installation_checks.check_python(),
         installation_checks.check_packages(installed(installation_checks.PACKAGES)),
         installation_checks.check_kernel_cache(cache_directory()),
         installation_checks.check_simulation(robot, backend),
-        installation_checks.check_link(),
+        installation_checks.check_link(link),
     ]
 
 
 def check_controller(
-    survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool
+    survey: Survey, robot: Robot, cell: Cell | None, connection: RunConnection, *, ursim: bool
 ) -> list[Finding]:
     """Run the checks for runs on a controller: of the controller, the connection and this computer.
 
@@ -176,15 +197,17 @@ def check_controller(
         survey: The controller's answers on its ports.
         robot: The arm that is expected.
         cell: The cell file's content, if there is one.
+        connection: How a run would connect.
         ursim: Whether the backend is that of URSim.
     """
-    registers, network = _measure_connection(survey)
-    version = None if survey.state is None else survey.state.version
+    registers = _check_registers(survey, connection)
+    network = _measure_network(survey)
+    realtime_error = survey.lost.get(REALTIME)
     return [
-        *(controller_checks.check_port(survey, port, robot, ursim=ursim) for port in survey.ports),
+        *_check_ports(survey, robot, connection.link, ursim=ursim),
         *polyscope_x_checks.check_robot_api(survey),
         *_check_arm(survey, robot, cell, registers=registers, ursim=ursim),
-        installation_checks.check_link(version),
+        installation_checks.check_link(connection.link, survey.version, realtime_error),
         network_checks.check_round_trip(network),
         network_checks.check_jitter(network),
         network_checks.check_arrival(network),
@@ -192,25 +215,48 @@ def check_controller(
     ]
 
 
-def _measure_connection(
-    survey: Survey,
-) -> tuple[tuple[str, ...] | None, network_checks.NetworkFacts | None]:
-    """Return the registers that other clients hold, and the timing of the connection.
+def _check_ports(
+    survey: Survey, robot: Robot, link: LinkName | None, *, ursim: bool
+) -> list[Finding]:
+    """Check the ports that a run needs, and the real-time port by its link."""
+    results = []
+    for port in survey.ports:
+        if port == REALTIME:
+            finding = controller_checks.check_realtime_port(survey, robot, link, ursim=ursim)
+        else:
+            finding = controller_checks.check_port(survey, port, robot, ursim=ursim)
+        results.append(finding)
+    return results
 
-    Either is None where the controller does not say.
+
+def _check_registers(survey: Survey, connection: RunConnection) -> Finding:
+    """Check that the controller has the registers that a run would write, and that they are free.
+
+    Args:
+        survey: The controller's answers on its ports.
+        connection: How the run would connect.
     """
-    registers = None
-    network = None
-    if survey.state is not None:
-        with contextlib.suppress(ControllerError):
-            inputs = REGISTERS["lower"].inputs_of(default_link(survey.state.version))
-            registers = claimed_registers(survey.host, inputs)
-    if survey.state is not None and survey.pendant is not None:
-        with contextlib.suppress(ControllerError):
-            network = network_checks.measure_network(
-                survey.host, has_dashboard=not survey.is_polyscope_x
-            )
-    return registers, network
+    if survey.state is None:
+        return findings.unknown("registers", RTDE)
+    link = connection.link or default_link(survey.version, survey.lost.get(REALTIME))
+    inputs = REGISTERS[connection.registers].inputs_of(link)
+    try:
+        occupied = claimed_registers(survey.host, inputs)
+    except UnsupportedController as error:
+        seen = f"this software does not have those of --registers {connection.registers}"
+        return findings.failure("registers", seen, error.reason)
+    except ControllerError:
+        return findings.unknown("registers", RTDE)
+    return controller_checks.check_registers(occupied, connection.registers)
+
+
+def _measure_network(survey: Survey) -> network_checks.NetworkFacts | None:
+    """Return the timing of the connection; None where the controller does not answer."""
+    if survey.state is None or survey.pendant is None:
+        return None
+    with contextlib.suppress(ControllerError):
+        return network_checks.measure_network(survey.host, has_dashboard=not survey.is_polyscope_x)
+    return None
 
 
 def _check_arm(
@@ -218,7 +264,7 @@ def _check_arm(
     robot: Robot,
     cell: Cell | None,
     *,
-    registers: tuple[str, ...] | None,
+    registers: Finding,
     ursim: bool,
 ) -> list[Finding]:
     """Check the controller's state, and that its arm is the expected one; see `check_controller`.
@@ -227,7 +273,7 @@ def _check_arm(
         survey: The controller's answers on its ports.
         robot: The arm that is expected.
         cell: The cell file's facts; None if there is none.
-        registers: Registers that other clients hold; None if unknown.
+        registers: The finding about the registers.
         ursim: Whether the controller is expected to be URSim.
     """
     expected = cell or Cell()
@@ -242,7 +288,7 @@ def _check_arm(
         controller_checks.check_robot_mode(survey, ursim=ursim),
         controller_checks.check_safety_mode(survey),
         controller_checks.check_program(survey),
-        controller_checks.check_registers(registers),
+        registers,
         controller_checks.check_slider(survey),
         controller_checks.check_tcp(survey, expected.tcp),
         controller_checks.check_payload(survey, expected.payload, expected.centre_of_gravity),

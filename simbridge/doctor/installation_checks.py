@@ -11,13 +11,20 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends import ENGINES, SIMULATION, backend_class, replacement_note
-from simbridge.backends.link_choice import Version, obstacle_to_ur_rtde
+from simbridge.backends.link_choice import (
+    NOT_INSTALLED,
+    UR_RTDE_HINT,
+    Version,
+    obstacle_to_ur_rtde,
+)
 from simbridge.doctor.findings import Finding, failure, success, warning
 from simbridge.errors import SimbridgeError
+from simbridge.planning.link_choices import LinkName
 from simbridge.planning.options import Options
 from simbridge.recording.record_tables import installed
 from simbridge.robot.load import load_robot
 from simbridge.text import degrees
+from simbridge.ur.errors import ControllerError
 
 # Names on the package index of what every installation needs. The engine of the simulation depends
 # on Python and machine: `check_simulation` loads it.
@@ -49,6 +56,8 @@ PACKAGES = (
     "loky",
     "cloudpickle",
 )
+# Name of the link that needs no other package.
+RTDE_LINK_TITLE = "rtde, simbridge's own RTDE client"
 # The oldest and the newest version of Python that simbridge runs on.
 OLDEST_PYTHON = (3, 10)
 NEWEST_PYTHON = (3, 14)
@@ -105,16 +114,27 @@ def _nearest_existing(directory: Path) -> Path:
     raise FileNotFoundError(directory)
 
 
-def check_link(version: Version | None = None) -> Finding:
-    """Check through which link a run commands a controller if it chooses none.
+def check_link(
+    choice: LinkName | None = None,
+    version: Version | None = None,
+    realtime_error: ControllerError | None = None,
+) -> Finding:
+    """Check through which link a run commands a controller, and whether it can.
 
     Args:
+        choice: The link that the run chooses; None for the default.
         version: Version of the controller's software; None if it is not known.
+        realtime_error: The error of the real-time port; None if it answers, or is not known.
     """
-    obstacle = obstacle_to_ur_rtde(version)
-    if obstacle:
-        return success("link", f"rtde, simbridge's own RTDE client: {obstacle}")
-    return success("link", f"ur_rtde {installed(['ur-rtde'])['ur-rtde']}")
+    obstacle = obstacle_to_ur_rtde(version, realtime_error)
+    if choice == "rtde":
+        return success("link", RTDE_LINK_TITLE)
+    if not obstacle:
+        return success("link", f"ur_rtde {installed(['ur-rtde'])['ur-rtde']}")
+    if choice is None:
+        return success("link", f"{RTDE_LINK_TITLE}: {obstacle}")
+    fix = UR_RTDE_HINT if obstacle == NOT_INSTALLED else "Use --link rtde."
+    return failure("link", obstacle, fix)
 
 
 def simulator_title(backend: str) -> str:

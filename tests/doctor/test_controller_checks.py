@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from simbridge.backends import link_choice
 from simbridge.doctor.controller_checks import (
     check_kind,
     check_model,
@@ -14,6 +15,7 @@ from simbridge.doctor.controller_checks import (
     check_payload,
     check_port,
     check_program,
+    check_realtime_port,
     check_registers,
     check_remote_control,
     check_robot_mode,
@@ -44,6 +46,22 @@ def test_a_silent_port_has_a_reason_and_remedy():
     advice = ("it is silent", "`simbridge ursim start ur10e`")
     assert_verdict(check_port(SILENT, 30004, UR10E, ursim=True), "fail", *advice)
     assert_verdict(check_port(SILENT, 30004, UR10E, ursim=False), "fail", "cable", "ping 127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("link", "is_installed", "status", "words"),
+    [
+        ("ur_rtde", True, "fail", "it is silent"),
+        (None, True, "warn", "a run uses --link rtde"),
+        (None, False, "skip", "only --link ur_rtde needs it"),
+        ("rtde", True, "skip", "only --link ur_rtde needs it"),
+    ],
+)
+def test_only_ur_rtde_needs_the_realtime_port(link, is_installed, status, words, monkeypatch):
+    monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: is_installed or None)
+
+    assert_verdict(check_realtime_port(SILENT, UR10E, link, ursim=False), status, words)
+    assert_verdict(check_realtime_port(READ, UR10E, link, ursim=False), "pass", "answers")
 
 
 def test_the_software_determines_the_rate():
@@ -175,9 +193,10 @@ def test_a_loaded_program_at_work_fails(running):
 
 
 def test_registers_of_another_client_are_named():
-    assert_verdict(check_registers(()), "pass", "free")
-    assert_verdict(check_registers(("a", "b", "c")), "fail", "a, b and 1 more", "ROS driver")
-    assert_verdict(check_registers(None), "fail", "30004")
+    assert_verdict(check_registers((), "lower"), "pass", "free")
+    occupied = check_registers(("a", "b", "c"), "lower")
+    assert_verdict(occupied, "fail", "a, b and 1 more", "ROS driver", "--registers upper")
+    assert_verdict(check_registers(("a",), "upper"), "fail", "--registers lower")
 
 
 def test_the_slider_must_not_be_at_zero():

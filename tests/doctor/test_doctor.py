@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from simbridge.backends import ENGINES, SIMULATION
-from simbridge.doctor.doctor import check_controller
+from simbridge.doctor.doctor import RunConnection, check_controller
 from simbridge.doctor.findings import Finding, failure, show, success, warning
 from simbridge.robot import load_robot
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell_file import load_cell
+from simbridge.ur.errors import UnsupportedController
 from simbridge.ur.ursim_image import docker_command
 from tests.controllers import CALIBRATION, loopback, tick
 from tests.doctor.surveys import READ, SILENT, UR10E, assert_verdict
@@ -120,6 +121,44 @@ def test_registers_of_another_client_fail(cli, controller):
     assert [check for check, status in statuses(answer).items() if status == "fail"] == [
         "registers"
     ]
+
+
+def test_the_registers_of_the_run_are_checked(cli, controller):
+    take(controller, "input_int_register_0")
+    flags = ("--robot", "ur10e", "--registers", "upper", "--json")
+    try:
+        answer = cli("doctor", "--host", controller.host, *flags)
+    finally:
+        controller.do("release_registers")
+
+    assert answer.status == 0
+    assert statuses(answer)["registers"] == "pass"
+
+
+def test_the_own_link_can_do_without_the_realtime_port(cli, controller):
+    controller.do("refuse", port=30003)
+    flags = ("--robot", "ur10e", "--link", "rtde", "--json")
+    try:
+        answer = cli("doctor", "--host", controller.host, *flags)
+    finally:
+        controller.do("refuse", port=30003, refused=False)
+
+    assert answer.status == 0
+    assert statuses(answer)["port 30003"] == "skip"
+
+
+def test_registers_that_the_controller_does_not_have_are_named(monkeypatch):
+    def refuse(host, inputs):
+        raise UnsupportedController(host, "3.5.1", f"It does not have {inputs[0]}.")
+
+    monkeypatch.setattr(sys.modules[check_controller.__module__], "claimed_registers", refuse)
+    connection = RunConnection(link="rtde", registers="upper")
+    survey = replace(READ, host=NOBODY)
+
+    findings = check_controller(survey, UR10E, None, connection, ursim=False)
+
+    (finding,) = [finding for finding in findings if finding.check == "registers"]
+    assert_verdict(finding, "fail", "--registers upper", "input_int_register_24")
 
 
 def test_nothing_is_written_run_or_moved(cli, controller):
@@ -300,7 +339,9 @@ def test_a_shared_remedy_is_printed_once():
 
 @pytest.mark.parametrize("read", [READ, SILENT], ids=["all well", "silent"])
 def test_every_check_reports_something_whatever_could_be_read(read):
-    findings = check_controller(replace(read, host="127.0.0.87"), UR10E, None, ursim=True)
+    survey = replace(read, host="127.0.0.87")
+
+    findings = check_controller(survey, UR10E, None, RunConnection(), ursim=True)
 
     assert len({finding.check for finding in findings}) == len(findings)
 

@@ -19,7 +19,7 @@ from simbridge.doctor.installation_checks import (
     check_simulation,
 )
 from simbridge.recording.record_tables import installed
-from tests.doctor.surveys import assert_verdict
+from tests.doctor.surveys import SILENT, assert_verdict
 
 
 def test_the_installation_is_checked(tmp_path):
@@ -50,7 +50,26 @@ def test_the_installation_is_checked(tmp_path):
 def test_the_link_of_a_run_is_named(is_installed, version, words, monkeypatch):
     monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: is_installed or None)
 
-    assert_verdict(check_link(version), "pass", *words)
+    assert_verdict(check_link(version=version), "pass", *words)
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_installed", "version", "realtime_error", "status", "words"),
+    [
+        ("ur_rtde", True, (5, 12, 6), None, "pass", "ur_rtde"),
+        ("ur_rtde", False, (5, 12, 6), None, "fail", "--link rtde works without it"),
+        ("ur_rtde", True, (5, 12, 6), SILENT.lost[30003], "fail", "port 30003"),
+        ("ur_rtde", True, (10, 12, 0), None, "fail", "Use --link rtde"),
+        ("rtde", False, (5, 12, 6), SILENT.lost[30003], "pass", "rtde, simbridge's own"),
+        (None, True, (5, 12, 6), SILENT.lost[30003], "pass", "rtde, simbridge's own"),
+    ],
+)
+def test_a_link_that_a_run_would_refuse_fails(
+    choice, is_installed, version, realtime_error, status, words, monkeypatch
+):
+    monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: is_installed or None)
+
+    assert_verdict(check_link(choice, version, realtime_error), status, words)
 
 
 def test_every_required_package_is_checked():
