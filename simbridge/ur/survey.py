@@ -22,7 +22,7 @@ from simbridge.ur.polyscope_x import has_robot_api, is_polyscope_x
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.robot_api_facts import facts_without_robot_api, read_robot_api
 from simbridge.ur.rtde import NO_SUCH_VARIABLE, RtdeClient, RtdeReader
-from simbridge.ur.rtde_writer import IN_USE
+from simbridge.ur.rtde_writer import IN_USE, MAX_CLAIM_ATTEMPTS, RELEASE_TIME_S
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
 
 # Reads a port of a controller, within a timeout, s.
@@ -39,10 +39,6 @@ NEEDED_VARIABLES = (
     "actual_q",
 )
 OPTIONAL_VARIABLES = ("payload", "payload_cog", "safety_status_bits")
-
-MAX_CLAIM_ATTEMPTS = 3
-# Time between attempts to claim registers, s, in which a controller notices that a client has left.
-RELEASE_TIME_S = 0.25
 
 
 def read_controller(host: str, timeout: float = 2.0, rest_port: int = REST) -> ControllerFacts:
