@@ -15,7 +15,7 @@ from simbridge.emulator.handle import Emulator
 from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.rtde_recipes import RtdeRegistry
 from simbridge.emulator.traffic import read_traffic
-from simbridge.ur.tables import PRIMARY, REALTIME, RTDE
+from simbridge.ur.tables import PRIMARY, REALTIME, RTDE, RuntimeState
 from tests.controllers import EMULATOR_PRIORITY, HOME, loopback
 from tests.emulator.bench import Bench
 from tests.optional_packages import needs_ur_rtde
@@ -26,8 +26,8 @@ HOST = loopback(57)
 SETPOINTS = 10_000
 SERVOJ = 11
 STOP = 255
-# Setpoints that a stepped controller is given, one in each cycle.
-STEPPED_SETPOINTS = 1000
+# How long a stepped controller goes on after the last setpoint, s: it ends the script and brakes.
+ENDING_S = 0.5
 DOUBLES = (0, 1, 2, 3, 4, 5, 9, 10)
 
 
@@ -52,6 +52,7 @@ class Commands:
         setup: The packages of RTDE that are not data.
         before: Data packages before the first setpoint.
         setpoints: Data packages with a setpoint.
+        after: Data packages with another command since the last setpoint.
         registers: The eight doubles of each setpoint, as bytes.
         last: Command and eight doubles, as bytes, of the newest data package that has them all.
         cleared_first: Whether a data package came before the script.
@@ -62,6 +63,7 @@ class Commands:
     setup: list[bytes] = field(default_factory=list)
     before: list[bytes] = field(default_factory=list)
     setpoints: list[bytes] = field(default_factory=list)
+    after: list[bytes] = field(default_factory=list)
     registers: list[bytes] = field(default_factory=list)
     last: tuple[int, bytes] = (0, b"")
     cleared_first: bool = False
@@ -113,8 +115,11 @@ def decode_inputs(received, first, commands):
         if command == SERVOJ:
             commands.setpoints.append(package)
             commands.registers.append(doubles)
+            commands.after.clear()
         elif not commands.setpoints:
             commands.before.append(package)
+        elif command is not None:
+            commands.after.append(package)
 
 
 def read_conversations(file):
@@ -215,8 +220,21 @@ def test_the_own_links_stop_repeats_the_newest_setpoint(both):
     assert commands["rtde"].last == (STOP, commands["rtde"].registers[-1])
 
 
-def stepped_targets(commands):
-    """Return the targets (K, 6), rad, of a controller that gets a setpoint in each cycle."""
+@dataclass
+class SteppedRun:
+    """What a stepped controller did with the commands of a link.
+
+    Attributes:
+        targets: Its targets (K, 6), rad, from the first setpoint on.
+        runtime_state: Whether a program runs at the end, by UR's number.
+    """
+
+    targets: np.ndarray
+    runtime_state: int
+
+
+def run_stepped(commands):
+    """Give a controller a setpoint in each cycle, then the commands after them."""
     bench = Bench(boot_time=0.05).running()
     bench.controller.load_script(commands.script)
     bench.controller.program.compilation.join()
@@ -226,16 +244,31 @@ def stepped_targets(commands):
     bench.tick(0.02)
 
     bench.q = []
-    for package in commands.setpoints[:STEPPED_SETPOINTS]:
+    for package in (*commands.setpoints, *commands.after):
         connection.receive(package)
         bench.tick()
-    return np.array(bench.q)
+    bench.tick(ENDING_S)
+
+    cycles = len(commands.setpoints) + round(ENDING_S / bench.controller.profile.period)
+    return SteppedRun(np.array(bench.q[:cycles]), bench.state.runtime_state)
 
 
-def test_targets_are_equal_under_a_stepped_clock(both):
+@pytest.fixture(scope="module")
+def stepped(both):
+    """What a stepped controller did with the commands of each link, by its name."""
     _, commands = both
+    return {link: run_stepped(commands[link]) for link in commands}
 
-    targets = [stepped_targets(commands[link]) for link in ("ur_rtde", "rtde")]
 
-    assert np.array_equal(targets[0], targets[1])
-    assert np.ptp(targets[0], axis=0).min() > 0.001
+def test_targets_are_equal_under_a_stepped_clock(stepped):
+    targets = stepped["rtde"].targets
+    ur_rtde_targets = stepped["ur_rtde"].targets
+
+    assert len(targets) > SETPOINTS
+    assert np.array_equal(targets, ur_rtde_targets)
+    assert np.ptp(targets, axis=0).min() > 0.01
+
+
+@pytest.mark.parametrize("link", ["ur_rtde", "rtde"])
+def test_both_links_end_the_script_under_a_stepped_clock(link, stepped):
+    assert stepped[link].runtime_state == RuntimeState.STOPPED
