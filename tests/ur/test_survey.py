@@ -21,10 +21,11 @@ from tests.controllers import loopback
 from tests.emulator.fake_controller import stand
 from tests.optional_packages import needs_ur_rtde
 from tests.ur.conftest import CALIBRATION, CB3, E_SERIES
-from tests.ur.fake_ports import listening, rtde
+from tests.ur.fake_ports import listening, robot_api, rtde
 from tests.ur.registers import take
 
 FAKE = loopback(87)
+ROBOT_API = "/universal-robots/robot-api"
 # Without the real-time port a controller can be driven, but not through ur_rtde.
 NEEDED_PORTS = [port for port in BRIDGE_PORTS if port != REALTIME]
 INPUTS = REGISTERS["lower"].inputs_of("ur_rtde")
@@ -252,6 +253,33 @@ def test_local_is_read_from_the_robot_api():
         facts = read_controller(FAKE, rest_port=8080)
 
     assert facts.pendant.remote_control is False
+
+
+def test_local_is_read_although_the_serial_number_is_not():
+    api = robot_api(
+        {
+            f"{ROBOT_API}/openapi.json": {"info": {"version": "5.0.107"}},
+            f"{ROBOT_API}/system/v1/controlmode": {"mode": "LOCAL"},
+        }
+    )
+
+    with (
+        listening(FAKE, 30004, rtde((10, 14, 0, 0), VARIABLES)),
+        listening(FAKE, 8080, api),
+    ):
+        pendant = survey(FAKE, rest_port=8080).pendant
+
+    assert pendant.remote_control is False
+    assert "HTTP status 404" in pendant.serial_number_obstacle
+
+
+def test_a_closed_robot_api_is_the_reason_that_local_is_unknown():
+    with listening(FAKE, 30004, rtde((10, 12, 0, 0), VARIABLES)):
+        pendant = survey(FAKE, rest_port=8080).pendant
+
+    assert pendant.remote_control is None
+    assert "refused" in pendant.remote_control_obstacle
+    assert "10.14" in pendant.serial_number_obstacle
 
 
 def test_polyscope_x_can_be_driven_without_its_robot_api():
