@@ -54,7 +54,8 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
     (q,) = samples.need("target_q")
     velocity = samples.columns.get("target_qd")
     acceleration = samples.columns.get("target_qdd")
-    cycle = samples.cycle or _find_cycle(times, velocity, acceleration, robot=robot)
+    default_cycle = E_SERIES_CYCLE if robot is None else robot.period
+    cycle = samples.cycle or find_cycle(times, velocity, acceleration) or default_cycle
 
     if velocity is not None and acceleration is not None:
         motion = TargetMotion(times, q, velocity, acceleration, cycle)
@@ -68,10 +69,8 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
     return motion
 
 
-def _find_cycle(
-    times: Array, velocity: Array | None, acceleration: Array | None, *, robot: Robot | None
-) -> float:
-    """Return the controller's cycle, s.
+def find_cycle(times: Array, velocity: Array | None, acceleration: Array | None) -> float | None:
+    """Return the controller's cycle, s; None if a recording does not show it.
 
     With a CB3 the velocity changes by 8 ms of acceleration per row; other controllers have a cycle
     of 2 ms.
@@ -80,23 +79,23 @@ def _find_cycle(
         times: Stamps (T,), s.
         velocity: target_qd (T, n), rad/s; None if it was not recorded.
         acceleration: target_qdd (T, n), rad/s^2; None if it was not recorded.
-        robot: The arm; None if it is not known.
     """
     span = np.diff(times)
     if span.min() < MIN_CB3_SPAN:
         return E_SERIES_CYCLE
-    default = E_SERIES_CYCLE if robot is None else robot.period
     if velocity is None or acceleration is None:
-        return default
+        return None
 
     # Only rows where the acceleration changes show the cycle: with a constant acceleration the
-    # velocity changes in the same way for any cycle.
+    # velocity changes in the same way for any cycle. Where a trapezoid of speed bends, movej may
+    # report either acceleration: the acceleration must change in the row before as well.
     jerk = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
     size = np.abs(acceleration[1:]).max(axis=1)
     has_span = np.abs(span - CB3_CYCLE) < MAX_SPAN_DIFFERENCE
-    rows = has_span & (jerk > MIN_RELATIVE_JERK * size) & (jerk > MIN_JERK)
+    changes = (jerk > MIN_RELATIVE_JERK * size) & (jerk > MIN_JERK)
+    rows = has_span & changes & np.concatenate([[False], changes[:-1]])
     if rows.sum() <= MIN_JERK_ROWS:
-        return default
+        return None
 
     change = np.diff(velocity, axis=0)[rows]
     remainder = change - CB3_CYCLE * acceleration[1:][rows]
@@ -104,7 +103,7 @@ def _find_cycle(
     misfit /= max(float(np.median(np.linalg.norm(change, axis=1))), LEAST_CHANGE)
     if misfit < MAX_CB3_MISFIT:
         return CB3_CYCLE
-    return E_SERIES_CYCLE if misfit > MIN_OTHER_MISFIT else default
+    return E_SERIES_CYCLE if misfit > MIN_OTHER_MISFIT else None
 
 
 def _differentiate(times: Array, q: Array, cycle: float) -> TargetMotion:
