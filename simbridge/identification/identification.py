@@ -86,9 +86,9 @@ def identify(
     # Identify the arm, and read its joint targets.
     arm = robot
     if arm is None:
-        arm = attempt("robot", lambda: _choose_robot(samples, others))
+        arm = attempt("robot", lambda: choose_robot(samples, others))
         if arm is not None:
-            notes.append(f"robot not named: the {_title_of_body(arm, others)} fits best")
+            notes.append(f"robot not named: the {title_of_body(arm, others)} fits best")
     motion = attempt("motion", lambda: read_motion(samples, arm))
     # Why there are no joint targets of servoj, if there are none.
     missing = reasons.pop("motion", None)
@@ -128,7 +128,7 @@ def identify(
     )
 
 
-def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
+def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
     """Return the arm whose kinematics fit the recording best, or whose torques do without poses.
 
     Raises:
@@ -153,7 +153,7 @@ def _choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
     raise NotIdentified("the recording does not show which arm it was made on; name it (--robot)")
 
 
-def _title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
+def title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
     """Return the titles of an arm and of those with the same links: "UR10e or UR12e"."""
     titles = [arm.title]
     for robot in robots:

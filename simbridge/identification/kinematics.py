@@ -174,6 +174,19 @@ def nominal_residual(robot: Robot, q: Array, poses: Array) -> float:
     return _rms_distance(chain, robot, q, measured=measured, tool=tool)
 
 
+def estimate_tool(robot: Robot, q: Array, poses: Array) -> pin.SE3:
+    """Return the tool in the flange's frame with which a robot's chain fits TCP poses best.
+
+    Args:
+        robot: The arm, with nominal kinematics or with its calibration.
+        q: Measured joint positions (T, n), rad.
+        poses: TCP poses that the controller computed from these positions (T, 6), in the pendant's
+            base: x y z (m) and a rotation vector (rad).
+    """
+    rows = spread_rows(len(q), MAX_CALIBRATION_ROWS)
+    return pin.SE3(_fit_tool(_chain(robot), robot, q[rows], _in_base_link(poses[rows])))
+
+
 def _held_out_residual(
     chain: Array, tool: Array, robot: Robot, *, q: Array, measured: Array
 ) -> float:

@@ -98,7 +98,7 @@ def identify_servoj(
         single_commands = commands.astype(np.float32).astype(float)
         for start in (None,) if held is None else (held, None):
             try:
-                fit = _fit_commands(motion, single_commands, start=start, held=held)
+                fit = fit_commands(motion, single_commands, start=start, held=held)
                 break
             except NotIdentified as reason:
                 missing = str(reason)
@@ -114,7 +114,7 @@ def identify_servoj(
     return _servoj_result(held), None
 
 
-def _fit_commands(
+def fit_commands(
     motion: TargetMotion, commands: Array, *, start: Tuning | None, held: Tuning | None
 ) -> CommandFit:
     """Fit the calls of servoj to the commands, and predict the recording.
