@@ -1,0 +1,85 @@
+"""Which kind of motion a controller made, decided by evidence: unknown if that does not suffice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from simbridge.judging.freedrive_evidence import FreedriveEvidence, find_freedrive
+from simbridge.judging.log import ControllerLog
+from simbridge.judging.motions import Motion, joint_velocities
+from simbridge.judging.movej_evidence import MovejEvidence, find_movej
+from simbridge.judging.servoj_evidence import ServojEvidence, find_servoj
+from simbridge.judging.speedj_evidence import SpeedjEvidence, find_speedj
+from simbridge.robot.robot import Robot
+
+KindName = Literal["servoj", "servoj or servoL", "speedj", "movej", "freedrive", "unknown"]
+
+
+@dataclass(frozen=True)
+class MotionKind:
+    """The kind of a motion with its evidence.
+
+    Attributes:
+        name: The kind.
+        servoj: Tuning of servoj; None for other kinds.
+        speedj: How velocities follow commands; None for other kinds.
+        movej: The trapezoid of speed; None for other kinds.
+        freedrive: How targets follow the joints; None for other kinds.
+        reason: Why the kind is unknown, as a clause; "" if it is known.
+    """
+
+    name: KindName
+    servoj: ServojEvidence | None = None
+    speedj: SpeedjEvidence | None = None
+    movej: MovejEvidence | None = None
+    freedrive: FreedriveEvidence | None = None
+    reason: str = ""
+
+
+def find_kind(log: ControllerLog, motion: Motion, robot: Robot | None) -> MotionKind:
+    """Return the kind of a motion.
+
+    Args:
+        log: The log.
+        motion: The motion.
+        robot: The arm; None if it is not known.
+    """
+    rows = motion.rows
+    times = log.times[rows]
+    target = log.target_q
+    if target is None:
+        reason = "target_q, which shows how the controller moved, was not recorded"
+        return MotionKind("unknown", reason=reason)
+    if not np.isfinite(target[rows]).all():
+        return MotionKind("unknown", reason="target_q has gaps")
+
+    if log.actual_q is not None and np.isfinite(log.actual_q[rows]).all():
+        acceleration = None if log.target_qdd is None else log.target_qdd[rows]
+        freedrive = find_freedrive(times, target[rows], log.actual_q[rows], acceleration)
+        if freedrive is not None:
+            return MotionKind("freedrive", freedrive=freedrive)
+
+    velocity = joint_velocities(log)[rows]
+    movej = find_movej(
+        times,
+        target[rows],
+        velocity,
+        starts_at_rest=motion.starts_at_rest,
+        ends_at_rest=motion.ends_at_rest,
+    )
+    if movej is not None:
+        return MotionKind("movej", movej=movej)
+
+    if log.speed_commands is not None:
+        speedj = find_speedj(times, velocity, log.speed_commands)
+        if speedj is not None:
+            return MotionKind("speedj", speedj=speedj)
+
+    servoj, reason = find_servoj(log.samples(rows), robot)
+    if servoj is not None:
+        has_commands = servoj.has_commands
+        return MotionKind("servoj" if has_commands else "servoj or servoL", servoj=servoj)
+    return MotionKind("unknown", reason=reason)

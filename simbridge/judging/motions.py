@@ -1,0 +1,129 @@
+"""Cuts a log into motions between rests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.judging.log import ControllerLog
+from simbridge.robot.pose import Array, Flags
+
+# Speed of the fastest joint below which joint targets rest, rad/s.
+REST_SPEED = 1e-3
+# The same for measured joints, whose velocity is noisy.
+MEASURED_REST_SPEED = 5e-3
+# A rest between two motions lasts at least this long, s: a joint that reverses stops for less.
+MIN_REST_S = 0.045
+# A motion takes some joint at least this far, rad: less is noise, or a joint that settles.
+MIN_TRAVEL = 1e-3
+# Interval over which positions are differentiated where no velocities were recorded, s.
+DIFFERENCE_S = 0.02
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A part of a log in which the arm moves from rest to rest.
+
+    Attributes:
+        number: Number of the motion in its log, from 1.
+        first: First row of the motion: the last one at rest, or the log's first.
+        end: Row after the last one: that is the first one at rest, or the log's last.
+        begin_s: Time of the first row, s from the log's beginning.
+        end_s: Time of the last row, s from the log's beginning.
+        starts_at_rest: Whether the log shows the arm at rest before the motion.
+        ends_at_rest: Whether the log shows the arm at rest after the motion.
+    """
+
+    number: int
+    first: int
+    end: int
+    begin_s: float
+    end_s: float
+    starts_at_rest: bool
+    ends_at_rest: bool
+
+    @property
+    def rows(self) -> slice:
+        """The rows of the motion, with the resting ones at its two ends."""
+        return slice(self.first, self.end)
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first row to the last one, s."""
+        return self.end_s - self.begin_s
+
+
+def find_motions(log: ControllerLog) -> tuple[Motion, ...]:
+    """Return the motions of a log, in order; none if the arm rests all the time."""
+    is_moving = moving_rows(log)
+    moving = np.flatnonzero(is_moving)
+    if not len(moving):
+        return ()
+
+    # Moving rows that are not separated by a rest belong to one motion.
+    rests = np.diff(log.times[moving]) >= MIN_REST_S
+    skips_rows = np.diff(moving) > 1
+    groups = np.split(moving, np.flatnonzero(rests & skips_rows) + 1)
+
+    motions: list[Motion] = []
+    last_row = len(log.times) - 1
+    for group in groups:
+        first = max(int(group[0]) - 1, 0)
+        last = min(int(group[-1]) + 1, last_row)
+        travel = np.ptp(log.q[first : last + 1], axis=0)
+        if travel.max() < MIN_TRAVEL:
+            continue
+
+        motions.append(
+            Motion(
+                number=len(motions) + 1,
+                first=first,
+                end=last + 1,
+                begin_s=float(log.times[first]),
+                end_s=float(log.times[last]),
+                starts_at_rest=not is_moving[first],
+                ends_at_rest=not is_moving[last],
+            )
+        )
+    return tuple(motions)
+
+
+def moving_rows(log: ControllerLog) -> Flags:
+    """Return which rows (T,) of a log have a joint that moves."""
+    is_target = log.target_q is not None
+    threshold = REST_SPEED if is_target else MEASURED_REST_SPEED
+    speed = np.abs(joint_velocities(log)).max(axis=1)
+    return np.asarray(speed > threshold)
+
+
+def joint_velocities(log: ControllerLog) -> Array:
+    """Return the velocities of the joints (T, n), rad/s.
+
+    They are those of the joint targets where these were recorded, otherwise the measured ones.
+    """
+    if log.target_q is not None:
+        positions, velocities = log.target_q, log.target_qd
+    else:
+        positions, velocities = log.q, log.actual_qd
+    if velocities is not None:
+        return np.nan_to_num(velocities)
+    return differentiate(log.times, positions)
+
+
+def differentiate(times: Array, values: Array) -> Array:
+    """Return the rates (T, n) of values (T, n), over an interval that is longer than the noise.
+
+    Args:
+        times: Instants of the values (T,), s, strictly increasing.
+        values: The values (T, n).
+    """
+    half = 0.5 * DIFFERENCE_S
+    before = np.maximum(times - half, times[0])
+    after = np.minimum(times + half, times[-1])
+
+    rates = np.empty_like(values)
+    for joint, column in enumerate(values.T):
+        change = np.interp(after, times, column) - np.interp(before, times, column)
+        rates[:, joint] = change / (after - before)
+    return rates

@@ -1,0 +1,85 @@
+"""The chain of signals from where the joints should be to where they are.
+
+A log has some of these signals, in this order; each one follows the one before, and their
+difference is the part of the tracking error that one source makes:
+
+    reference                           what was planned
+    command sent     <- interpolation   what was sent to the controller, and when
+    command taken    <- link            what the controller's calls of servoj used
+    setpoint         <- ramp            what the servo law moves towards, as its targets reveal it
+    target           <- servo law       target_q
+    actual           <- arm             actual_q
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.robot.pose import Array
+
+# The signals from first to last, by the names that output uses.
+SIGNALS = ("reference", "command sent", "command taken", "setpoint", "target", "actual")
+# The source of the difference of each signal from the one before it.
+SOURCES = ("interpolation", "link", "ramp", "servo law", "arm")
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """The signals of a motion at its rows.
+
+    Attributes:
+        times: Instants of the rows (T,), s from the log's beginning.
+        positions: Joint positions (T, n), rad, of the known signals by name, in the order of
+            SIGNALS.
+    """
+
+    times: Array
+    positions: dict[str, Array]
+
+    @property
+    def first(self) -> str:
+        """Name of the first known signal."""
+        return next(iter(self.positions))
+
+    @property
+    def last(self) -> str:
+        """Name of the last known signal."""
+        return list(self.positions)[-1]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the names of successive known signals."""
+        names = list(self.positions)
+        return list(itertools.pairwise(names))
+
+
+def sources_between(before: str, after: str) -> tuple[str, ...]:
+    """Return the sources of the difference of two signals, by their names."""
+    return SOURCES[SIGNALS.index(before) : SIGNALS.index(after)]
+
+
+def at_instants(times: Array, values: Array, instants: Array) -> Array:
+    """Return positions (T, n) at instants (T,): linear between recorded ones (K, n), else NaN.
+
+    Args:
+        times: Instants of the recorded positions (K,), s, not decreasing.
+        values: The recorded positions (K, n), rad.
+        instants: The instants (T,), s.
+    """
+    columns = [np.interp(instants, times, joint, np.nan, np.nan) for joint in values.T]
+    return np.stack(columns, axis=1)
+
+
+def newest_at(times: Array, values: Array, instants: Array) -> Array:
+    """Return the newest positions (T, n) at instants (T,); NaN before the first.
+
+    Args:
+        times: Instants of the recorded positions (K,), s, not decreasing.
+        values: The recorded positions (K, n), rad.
+        instants: The instants (T,), s.
+    """
+    index = np.searchsorted(times, instants, side="right") - 1
+    newest = values[np.maximum(index, 0)]
+    return np.where((index >= 0)[:, np.newaxis], newest, np.nan)

@@ -1,0 +1,157 @@
+"""Whether a motion is a speedj: velocities that approach the commanded ones in proportion.
+
+Each row's velocity follows from that of the row before and from the command that was in effect
+(`simbridge.servo.speedj`). A command takes effect some whole cycles after it was sent, always as
+many; one that comes late leaves the command before it in effect for one cycle more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.judging.log import Commands
+from simbridge.robot.pose import Array, Counts, Flags
+
+# Longest delay that is tried, cycles.
+MAX_DELAY_CYCLES = 12
+# Difference that rounding in single precision leaves, rad/s.
+ROUNDING = 1e-5
+# Smallest number of rows that show speedj.
+MIN_ROWS = 20
+# Fraction of the rows that commands on time must explain.
+MIN_EXPLAINED = 0.9
+# Fraction of the rows that commands on time and late ones must explain.
+MIN_EXPLAINED_WITH_LATE = 0.99
+# Spans between rows that differ from the usual one by more than this part show lost rows.
+SPAN_TOLERANCE = 0.1
+# Relative difference from the largest acceleration up to which a row has it.
+STEEPEST_TOLERANCE = 1e-3
+# Number of rows at the largest acceleration above which it is the one of speedj's argument.
+MIN_STEEPEST_ROWS = 3
+
+
+@dataclass(frozen=True)
+class SpeedjEvidence:
+    """How joint velocities follow the commands of speedj.
+
+    Attributes:
+        acceleration_rad_s2: Acceleration of the joint whose speed changes most, rad/s^2; None if
+            no change of the commands was large enough to show it.
+        delay_cycles: Number of cycles from the row that a command belongs to, to the first row that
+            it has influenced.
+        delay_s: The same delay, s.
+        late_s: Times of the rows whose command came a cycle late (L,), s from the log's beginning.
+        explained: Fraction of the rows that the commands explain, late ones included.
+        residual_rad_s: Largest difference of an explained row, rad/s.
+    """
+
+    acceleration_rad_s2: float | None
+    delay_cycles: int
+    delay_s: float
+    late_s: tuple[float, ...]
+    explained: float
+    residual_rad_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedFit:
+    """How well commands with one delay explain the rows of a motion.
+
+    Attributes:
+        delay: Delay of the commands, cycles.
+        rows: Indices of the rows that can be judged (K,).
+        on_time: Difference of each row with its command (K,), rad/s.
+        late: Difference of each row with the command before it (K,), rad/s.
+    """
+
+    delay: int
+    rows: Counts
+    on_time: Array
+    late: Array
+
+    @property
+    def is_explained(self) -> Flags:
+        """Rows that the command of their own cycle or the one before explains (K,)."""
+        return np.asarray(np.minimum(self.on_time, self.late) < ROUNDING)
+
+
+def find_speedj(times: Array, qd: Array, commands: Commands) -> SpeedjEvidence | None:
+    """Return how velocities follow speed commands; None if they do not.
+
+    Args:
+        times: Instants of the rows (T,), s from the log's beginning, one row each cycle.
+        qd: Velocities of the joint targets (T, n), rad/s.
+        commands: Speed commands, rad/s, with their times.
+    """
+    if commands.times is None or len(times) < MIN_ROWS:
+        return None
+    span = float(np.median(np.diff(times)))
+    acceleration = float(np.abs(np.diff(qd, axis=0)).max()) / span
+    if acceleration == 0.0:
+        return None
+
+    # The newest command of each row's cycle.
+    half_cycle = 0.5 * span
+    newest = np.searchsorted(commands.times, times + half_cycle, side="right") - 1
+
+    fits = [
+        _fit_delay(times, qd, commands.values, newest=newest, delay=delay, max_change=acceleration)
+        for delay in range(1, MAX_DELAY_CYCLES + 1)
+    ]
+    fits = [fit for fit in fits if len(fit.rows) >= MIN_ROWS]
+    if not fits:
+        return None
+    best = max(fits, key=lambda fit: float(np.mean(fit.on_time < ROUNDING)))
+    explained = best.is_explained
+    on_time = float(np.mean(best.on_time < ROUNDING))
+    if on_time < MIN_EXPLAINED or explained.mean() < MIN_EXPLAINED_WITH_LATE:
+        return None
+
+    is_late = (best.on_time >= ROUNDING) & explained
+    changes = np.abs(np.diff(qd, axis=0)).max(axis=1) / span
+    steepest = changes > (1.0 - STEEPEST_TOLERANCE) * acceleration
+    is_known = steepest.sum() >= MIN_STEEPEST_ROWS
+    residual = np.minimum(best.on_time, best.late)[explained]
+    return SpeedjEvidence(
+        acceleration_rad_s2=acceleration if is_known else None,
+        delay_cycles=best.delay,
+        delay_s=best.delay * span,
+        late_s=tuple(times[best.rows[is_late]].tolist()),
+        explained=float(explained.mean()),
+        residual_rad_s=float(residual.max()),
+    )
+
+
+def _fit_delay(
+    times: Array, qd: Array, commands: Array, *, newest: Counts, delay: int, max_change: float
+) -> DelayedFit:
+    """Compare velocities with what commands of one delay make of the row before.
+
+    Args:
+        times: Instants of the rows (T,), s.
+        qd: Velocities of the joint targets (T, n), rad/s.
+        commands: Speed commands (K, n), rad/s.
+        newest: Index of the newest command of each row (T,); -1 before the first.
+        delay: Delay of the commands, cycles.
+        max_change: Acceleration of speedj, rad/s^2.
+    """
+    span = np.diff(times)
+    usual = float(np.median(span))
+    follows = np.concatenate([[False], np.abs(span - usual) < SPAN_TOLERANCE * usual])
+    rows = np.flatnonzero(follows)
+    rows = rows[rows >= delay + 1]
+    rows = rows[newest[rows - delay - 1] >= 0]
+
+    def difference(indices: Counts) -> Array:
+        """Return the difference of each row's velocity with these commands, rad/s."""
+        change = commands[indices] - qd[rows - 1]
+        largest = np.abs(change).max(axis=1, keepdims=True)
+        limit = max_change * usual
+        factor = np.where(largest > limit, limit / np.maximum(largest, limit), 1.0)
+        return np.asarray(np.abs(qd[rows - 1] + factor * change - qd[rows]).max(axis=1))
+
+    on_time = difference(newest[rows - delay])
+    late = difference(newest[rows - delay - 1])
+    return DelayedFit(delay, rows, on_time, late)

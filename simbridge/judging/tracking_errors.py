@@ -1,0 +1,157 @@
+"""The tracking error of a motion, in the joints and at the tool, split by source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.identification.joint_lag import fit_joint_servo
+from simbridge.identification.target_motion import NotIdentified
+from simbridge.judging.delays import Lag, fit_lag
+from simbridge.judging.signal_chain import Signals, sources_between
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import join_words
+
+
+@dataclass(frozen=True)
+class ErrorSize:
+    """The size of a difference of two joint motions.
+
+    Attributes:
+        rms_rad: RMS over all rows and joints, rad.
+        max_rad: Largest difference of a joint, rad.
+        max_joint: Index of that joint, from 0.
+        max_at_s: Time of that row, s from the log's beginning.
+        tool_rms_m: RMS distance of the tool, m; None if the arm is not known.
+        tool_max_m: Largest distance of the tool, m; None if the arm is not known.
+    """
+
+    rms_rad: float
+    max_rad: float
+    max_joint: int
+    max_at_s: float
+    tool_rms_m: float | None
+    tool_max_m: float | None
+
+
+@dataclass(frozen=True)
+class ErrorPart:
+    """A part of the tracking error: the difference of two signals.
+
+    Attributes:
+        leading: Name of the signal that leads.
+        trailing: Name of the signal that follows it.
+        source: What makes the difference: a source's name, or several joined by "and" if the
+            signals between them were not recorded.
+        size: Size of the difference.
+        lag: How long the one signal trails the other; None if the motion does not show it.
+    """
+
+    leading: str
+    trailing: str
+    source: str
+    size: ErrorSize
+    lag: Lag | None
+
+
+@dataclass(frozen=True)
+class TrackingErrors:
+    """The tracking error of a motion.
+
+    Attributes:
+        whole: From the first known signal to the last.
+        parts: Its parts, one for each pair of successive known signals. Their differences add up
+            to the whole; their sizes do not.
+    """
+
+    whole: ErrorPart
+    parts: tuple[ErrorPart, ...]
+
+    @property
+    def largest(self) -> ErrorPart:
+        """The largest part."""
+        return max(self.parts, key=lambda part: part.size.rms_rad)
+
+
+def split_error(
+    signals: Signals, target_velocity: Array | None, robot: Robot | None
+) -> TrackingErrors | None:
+    """Split the tracking error of a motion; None if fewer than two signals are known.
+
+    Args:
+        signals: The signals of the motion.
+        target_velocity: Velocities of the joint targets (T, n), rad/s, which show a lag that is
+            shorter than the time between rows; None if they were not recorded.
+        robot: The arm, for the errors at the tool; None if it is not known.
+    """
+    if len(signals.positions) < 2:
+        return None
+    tools: dict[str, Array] = {}
+    if robot is not None and robot.n == next(iter(signals.positions.values())).shape[1]:
+        for name, positions in signals.positions.items():
+            tools[name] = tool_path(robot, np.nan_to_num(positions))[:, :3]
+
+    def part(leading: str, trailing: str) -> ErrorPart | None:
+        """Return the part of the error between two signals; None without a common row."""
+        difference = signals.positions[leading] - signals.positions[trailing]
+        known = np.isfinite(difference).all(axis=1)
+        if not known.any():
+            return None
+        distance = None
+        if tools:
+            distance = np.linalg.norm(tools[leading] - tools[trailing], axis=1)[known]
+        return ErrorPart(
+            leading=leading,
+            trailing=trailing,
+            source=join_words(sources_between(leading, trailing)),
+            size=_size(signals.times[known], difference[known], distance),
+            lag=_lag(signals, leading, trailing, target_velocity),
+        )
+
+    parts = [part(*names) for names in signals.pairs()]
+    whole = part(signals.first, signals.last)
+    known_parts = tuple(item for item in parts if item is not None)
+    if whole is None or not known_parts:
+        return None
+    return TrackingErrors(whole, known_parts)
+
+
+def _size(times: Array, difference: Array, distance: Array | None) -> ErrorSize:
+    """Return the size of a difference (T, n), rad, and of the tool's distance (T,), m."""
+    size = np.abs(difference)
+    row, joint = np.unravel_index(int(np.argmax(size)), size.shape)
+    return ErrorSize(
+        rms_rad=float(np.sqrt(np.mean(size**2))),
+        max_rad=float(size[row, joint]),
+        max_joint=int(joint),
+        max_at_s=float(times[row]),
+        tool_rms_m=None if distance is None else float(np.sqrt(np.mean(distance**2))),
+        tool_max_m=None if distance is None else float(distance.max()),
+    )
+
+
+def _lag(
+    signals: Signals, leading: str, trailing: str, target_velocity: Array | None
+) -> Lag | None:
+    """Return how long a signal trails another; None if the motion does not show it."""
+    first = signals.positions[leading]
+    second = signals.positions[trailing]
+    if (leading, trailing) == ("target", "actual") and target_velocity is not None:
+        try:
+            servo = fit_joint_servo(first, target_velocity, second)
+        except NotIdentified:
+            return None
+        difference = first - second
+        return Lag(
+            lag_s=servo["lag_s"],
+            uncertainty_s=servo["uncertainty"]["lag_s"],
+            rms_rad=float(np.sqrt(np.mean(difference**2))),
+            remaining_rms_rad=servo["residual_rad"]["rms"],
+        )
+
+    known = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+    times = signals.times[known]
+    return fit_lag(times, first[known], times, second[known])

@@ -1,0 +1,309 @@
+"""A judgement in words: the sentence that can be quoted, and the lines and tables around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from simbridge.judging.arm import Arm
+from simbridge.judging.judgement import JudgedMotion, Judgement
+from simbridge.judging.kinds import MotionKind
+from simbridge.judging.tracking_errors import ErrorPart, ErrorSize, TrackingErrors
+from simbridge.text import (
+    NO_BREAK,
+    counted,
+    fixed,
+    join_words,
+    millimetres,
+    milliradians,
+    plain,
+    significant,
+)
+
+# Headings of the table of motions.
+COLUMNS = (
+    "Motion",
+    "from, s",
+    "lasts, s",
+    "kind",
+    "lag, ms",
+    "RMS, mrad",
+    "tool RMS, mm",
+    "largest part",
+    "peak speed, rad/s",
+)
+# Largest number of motions that are shown by default.
+MAX_SHOWN_MOTIONS = 5
+# Smallest uncertainty of a lag that is worth a number, s.
+LEAST_UNCERTAINTY_S = 1e-6
+
+# Shortest time at less than full speed that is worth a remark, s: each stop has a moment of it.
+LEAST_SLOWDOWN_S = 0.05
+
+# What a signal is called in a sentence in which the joints trail it.
+SIGNAL_NAMES = {
+    "reference": "reference",
+    "command sent": "commands",
+    "command taken": "commands that the controller used",
+    "setpoint": "setpoints",
+    "target": "targets",
+}
+
+
+def headline(judgement: Judgement) -> str:
+    """Return the sentence that says what the log shows, or that it shows nothing."""
+    arm = arm_phrase(judgement.arm)
+    if not judgement.motions:
+        return (
+            f"{arm} was at rest throughout ({fixed(judgement.duration_s, 1)} s): this log shows "
+            "nothing to judge."
+        )
+    if all(judged.kind.name == "freedrive" for judged in judgement.motions):
+        return (
+            f"{arm} was moved by hand throughout (freedrive: the targets follow the joints): this "
+            "log shows no tracking to judge."
+        )
+
+    subject = f"{arm} made {motions_phrase(judgement.motions)}"
+    stops = _stops_phrase(judgement.motions)
+    if judgement.whole is None:
+        return f"{subject}; {_without_error(judgement)}{stops}."
+    return f"{subject}; {error_phrase(judgement.whole, judgement.arm)}{stops}."
+
+
+def arm_phrase(arm: Arm) -> str:
+    """Return the arm as the subject of a sentence: "A simulated UR5e", "A UR3e", "An arm"."""
+    name = arm.title or ("arm" if not arm.series else f"{arm.series} arm")
+    if arm.is_simulated:
+        return f"A simulated {name}"
+    article = "An" if name[0] in "aeio" else "A"
+    return f"{article} {name}"
+
+
+def motions_phrase(motions: Sequence[JudgedMotion]) -> str:
+    """Return how many motions of which kind: "3 motions (2 movej, 1 unknown)"."""
+    counts = Counter(judged.kind.name for judged in motions)
+    if len(motions) == 1:
+        return f"1 motion ({kind_phrase(motions[0].kind)})"
+    kinds = {kind_phrase(judged.kind) for judged in motions}
+    if len(kinds) == 1:
+        return f"{counted(len(motions), 'motion')} ({kinds.pop()})"
+    parts = [f"{count} {name}" for name, count in counts.most_common()]
+    return f"{counted(len(motions), 'motion')} ({', '.join(parts)})"
+
+
+def kind_phrase(kind: MotionKind) -> str:
+    """Return a kind with its parameters: "servoj, gain 300, lookahead 0.1 s"."""
+    if kind.servoj is not None:
+        gain = f"{kind.servoj.gain:.4g}"
+        lookahead = f"{kind.servoj.lookahead_s:.3g}"
+        return f"{kind.name}, gain {gain}, lookahead {lookahead}{NO_BREAK}s"
+    if kind.movej is not None:
+        speed = significant(kind.movej.speed_rad_s)
+        acceleration = significant(kind.movej.acceleration_rad_s2)
+        return f"movej, {speed}{NO_BREAK}rad/s, {acceleration}{NO_BREAK}rad/s²"
+    if kind.speedj is not None and kind.speedj.acceleration_rad_s2 is not None:
+        acceleration = significant(kind.speedj.acceleration_rad_s2)
+        return f"speedj, {acceleration}{NO_BREAK}rad/s²"
+    if kind.name == "unknown":
+        return "of an unknown kind"
+    return kind.name
+
+
+def error_phrase(errors: TrackingErrors, arm: Arm) -> str:
+    """Return the tracking error as a clause, with its largest part."""
+    whole = errors.whole
+    leading = SIGNAL_NAMES[whole.leading]
+    if whole.size.max_rad == 0.0:
+        return f"the joints were exactly at their {leading}"
+
+    trailing = "joints" if whole.trailing == "actual" else "joint targets"
+    lag = lag_text(whole)
+    trail = f"the {trailing} trailed their {leading}"
+    clause = f"{trail} by {lag}, " if lag else f"the {trailing} missed their {leading} by "
+    clause += f"{size_text(whole.size)}"
+    if len(errors.parts) > 1:
+        parts = [
+            f"{part.source} {milliradians(part.size.rms_rad)}{NO_BREAK}mrad"
+            for part in sorted(errors.parts, key=lambda part: -part.size.rms_rad)
+        ]
+        clause += f": {join_words(parts)}"
+    return clause
+
+
+def size_text(size: ErrorSize) -> str:
+    """Return the size of an error: "0.205 mrad RMS (0.0958 mm at the tool)"."""
+    text = f"{milliradians(size.rms_rad)}{NO_BREAK}mrad RMS"
+    if size.tool_rms_m is not None:
+        text += f" ({millimetres(size.tool_rms_m)}{NO_BREAK}mm at the tool)"
+    return text
+
+
+def lag_text(part: ErrorPart) -> str:
+    """Return a lag with its uncertainty: "0.489 ± 0.005 ms"; "" if there is none."""
+    if part.lag is None:
+        return ""
+    return f"{lag_number(part)}{NO_BREAK}ms"
+
+
+def lag_number(part: ErrorPart) -> str:
+    """Return a lag in ms with its uncertainty, without the unit; a dash if there is none."""
+    if part.lag is None:
+        return "–"
+    if part.lag.uncertainty_s < LEAST_UNCERTAINTY_S:
+        return fixed(1e3 * part.lag.lag_s, 2)
+    # The uncertainty has one digit, or two if the first is a 1, and the lag as many decimals.
+    uncertainty = 1e3 * part.lag.uncertainty_s
+    exponent = int(np.floor(np.log10(uncertainty)))
+    decimals = max(-exponent + (uncertainty / 10.0**exponent < 2.0), 0)
+    return f"{fixed(1e3 * part.lag.lag_s, decimals)} ± {fixed(uncertainty, decimals)}"
+
+
+def _without_error(judgement: Judgement) -> str:
+    """Return what a log shows in which only one signal of the joints was recorded."""
+    speedj = [item.kind.speedj for item in judgement.motions if item.kind.speedj is not None]
+    if speedj:
+        late = sum(len(evidence.late_s) for evidence in speedj)
+        delay = plain(round(1e3 * speedj[0].delay_s, 3))
+        cycles = counted(speedj[0].delay_cycles, "cycle")
+        clause = f"the joint targets follow the commands {delay}{NO_BREAK}ms ({cycles}) later"
+        if late:
+            clause += f", and {counted(late, 'command')} came a cycle late"
+        return clause
+    return "neither commands nor targets were recorded, so no tracking error is known"
+
+
+def _stops_phrase(motions: Sequence[JudgedMotion]) -> str:
+    """Return what stopped motions, as clauses that follow the sentence; "" for nothing."""
+    clauses = []
+    for judged in motions:
+        if judged.stop is not None and "program" not in judged.stop.cause:
+            at_s = fixed(judged.stop.at_s, 2)
+            clauses.append(
+                f"; a {judged.stop.cause} ended motion {judged.motion.number} at {at_s}{NO_BREAK}s"
+            )
+    return clauses[0] if clauses else ""
+
+
+def motion_row(judged: JudgedMotion) -> tuple[str, ...]:
+    """Return the cells of a motion in the table of motions; see COLUMNS."""
+    motion = judged.motion
+    errors = judged.errors
+    return (
+        str(motion.number),
+        fixed(motion.begin_s, 2),
+        fixed(motion.duration_s, 2),
+        "unknown" if judged.kind.name == "unknown" else kind_phrase(judged.kind),
+        *error_cells(errors),
+        significant(judged.peaks.speed.value),
+    )
+
+
+def error_cells(errors: TrackingErrors | None) -> tuple[str, str, str, str]:
+    """Return the cells of an error: lag, RMS in the joints, RMS at the tool, and largest part."""
+    if errors is None:
+        return ("–", "–", "–", "–")
+    size = errors.whole.size
+    return (
+        lag_number(errors.whole),
+        milliradians(size.rms_rad),
+        millimetres(size.tool_rms_m),
+        source_name(errors.largest),
+    )
+
+
+def source_name(part: ErrorPart) -> str:
+    """Return the source of a part in a table: "not separable" for several that were joined."""
+    return part.source if " and " not in part.source else "not separable"
+
+
+def shown_motions(judgement: Judgement, *, verbose: bool = False) -> list[JudgedMotion]:
+    """Return the motions that the table shows: all of them, or those with the largest errors."""
+    motions = list(judgement.motions)
+    if verbose or len(motions) <= MAX_SHOWN_MOTIONS:
+        return motions
+
+    def size(judged: JudgedMotion) -> float:
+        """Return the RMS error of a motion, rad."""
+        return judged.errors.whole.size.rms_rad if judged.errors is not None else 0.0
+
+    largest = sorted(motions, key=size, reverse=True)[:MAX_SHOWN_MOTIONS]
+    return sorted(largest, key=lambda judged: judged.motion.number)
+
+
+def remarks(judgement: Judgement) -> list[str]:
+    """Return sentences on what else the log shows, the most important first."""
+    sentences = []
+    lost = sum(gap.lost for gap in judgement.gaps)
+    if lost:
+        longest = max(judgement.gaps, key=lambda gap: gap.duration_s)
+        sentences.append(
+            f"{counted(len(judgement.gaps), 'hole')} in the log ({counted(lost, 'row')} lost); the "
+            f"longest lasts {fixed(1e3 * longest.duration_s, 0)}{NO_BREAK}ms, from "
+            f"{fixed(longest.at_s, 2)}{NO_BREAK}s."
+        )
+    elif judgement.gaps:
+        longest = max(judgement.gaps, key=lambda gap: gap.duration_s)
+        sentences.append(
+            f"{counted(len(judgement.gaps), 'row')} came late, at most by "
+            f"{fixed(1e3 * longest.duration_s, 0)}{NO_BREAK}ms, after {fixed(longest.at_s, 2)}"
+            f"{NO_BREAK}s."
+        )
+    if judgement.jumps:
+        jump = max(judgement.jumps, key=lambda item: item.size_rad)
+        where = f"command {jump.index}"
+        if jump.at_s is not None:
+            where = f"{fixed(jump.at_s, 2)}{NO_BREAK}s"
+        sentences.append(
+            f"The commands jump {counted(len(judgement.jumps), 'time')}, at most by "
+            f"{milliradians(jump.size_rad)}{NO_BREAK}mrad (joint {jump.joint + 1}, {where})."
+        )
+    slow = [item for judged in judgement.motions for item in judged.slowdowns]
+    duration = sum(item.end_s - item.begin_s for item in slow)
+    if duration > LEAST_SLOWDOWN_S:
+        least = min(slow, key=lambda item: item.least)
+        sentences.append(
+            f"The controller moved more slowly than planned for {fixed(duration, 2)}{NO_BREAK}s; "
+            f"its speed scaling fell to {fixed(100.0 * least.least, 0)}{NO_BREAK}% at "
+            f"{fixed(least.begin_s, 2)}{NO_BREAK}s."
+        )
+    if judgement.missing:
+        names = join_words([item.quantity for item in judgement.missing])
+        sentences.append(f"Not recorded: {names}.")
+    return sentences
+
+
+def evidence(judged: JudgedMotion) -> str:
+    """Return what shows the kind of a motion, as a sentence."""
+    kind = judged.kind
+    number = judged.motion.number
+    if kind.movej is not None:
+        residual = significant(1e6 * kind.movej.residual_rad)
+        return (
+            f"Motion {number} is a movej: a straight line in joint space with a trapezoid of "
+            f"speed, to within {residual}{NO_BREAK}µrad."
+        )
+    if kind.servoj is not None:
+        gain = significant(kind.servoj.gain_uncertainty)
+        lookahead = significant(1e3 * kind.servoj.lookahead_uncertainty_s)
+        shown_by = (
+            "the recorded commands explain its targets"
+            if kind.servoj.has_commands
+            else "a command was held while it moved"
+        )
+        return (
+            f"Motion {number} obeys servoj's law: {shown_by} (gain ± {gain}, lookahead ± "
+            f"{lookahead}{NO_BREAK}ms)."
+        )
+    if kind.speedj is not None:
+        explained = fixed(100.0 * kind.speedj.explained, 1)
+        return (
+            f"Motion {number} is a speedj: commands {counted(kind.speedj.delay_cycles, 'cycle')} "
+            f"before explain {explained}{NO_BREAK}% of its rows."
+        )
+    if kind.freedrive is not None:
+        trail = fixed(1e3 * kind.freedrive.trail_s, 2)
+        return f"Motion {number} was made by hand: targets trail the joints by {trail}{NO_BREAK}ms."
+    return f"The kind of motion {number} is unknown: {kind.reason}."

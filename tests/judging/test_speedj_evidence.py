@@ -1,0 +1,48 @@
+"""A speedj is known by velocities that follow the commands some whole cycles later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simbridge.judging.log import Commands
+from simbridge.judging.read_log import read_log
+from simbridge.judging.speedj_evidence import find_speedj
+
+FOLDER = Path(__file__).parents[1] / "data" / "ur5_speedj"
+
+
+@pytest.mark.parametrize(
+    ("name", "late"), [("K5Proportional", 2), ("K5ProportionalFeedforward", 1), ("StepPINV", 7)]
+)
+def test_a_real_arm_follows_three_cycles_later(name, late):
+    log = read_log(FOLDER / f"{name}.csv.gz")
+
+    found = find_speedj(log.times, log.target_qd, log.speed_commands)
+
+    assert found.delay_cycles == 3
+    assert len(found.late_s) == late
+
+
+def test_a_real_arm_shows_its_acceleration():
+    log = read_log(FOLDER / "StepPINV.csv.gz")
+
+    found = find_speedj(log.times, log.target_qd, log.speed_commands)
+
+    assert found.acceleration_rad_s2 == pytest.approx(4.0 * np.pi, rel=1e-5)
+
+
+def test_commands_of_another_motion_explain_nothing():
+    log = read_log(FOLDER / "StepPINV.csv.gz")
+    commands = replace(log.speed_commands, values=log.speed_commands.values[::-1])
+
+    assert find_speedj(log.times, log.target_qd, commands) is None
+
+
+def test_commands_without_times_show_nothing():
+    log = read_log(FOLDER / "StepPINV.csv.gz")
+
+    assert find_speedj(log.times, log.target_qd, Commands(log.speed_commands.values)) is None
