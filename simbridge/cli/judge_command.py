@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from rich.markup import escape
 
 from simbridge.cli.flags import JudgeFlags
 from simbridge.cli.terminal import say
 from simbridge.console import Terminal
-from simbridge.judging.log import ControllerLog
+from simbridge.judging import wording
+from simbridge.judging.judgement import Judgement
+from simbridge.judging.judgement import judge as judge_log
 from simbridge.judging.read_log import read_log
-from simbridge.text import counted, fixed, milliradians
+from simbridge.resources import robot_files
+from simbridge.robot.load import load_robot
+from simbridge.text import make_table
 
 
 def judge(flags: JudgeFlags) -> int:
@@ -22,18 +26,21 @@ def judge(flags: JudgeFlags) -> int:
         InputFileError: A log cannot be read.
     """
     console = Terminal()
+    arms = [robot for robot in map(load_robot, robot_files()) if robot.series]
     for name in flags.logs:
-        say(console, _headline(read_log(name)), style="bold")
+        _show(console, judge_log(read_log(name), arms))
     return 0
 
 
-def _headline(log: ControllerLog) -> str:
-    """Return the first line: what the log is, and how far the joints were from their targets."""
-    headline = (
-        f"{log.name}: {log.source.value}, {counted(len(log.times), 'sample')}, "
-        f"{fixed(log.duration, 1)} s"
-    )
-    if log.target_q is None or log.actual_q is None:
-        return f"{headline}."
-    error = float(np.sqrt(np.mean((log.target_q - log.actual_q) ** 2)))
-    return f"{headline}; joints {milliradians(error)} mrad RMS from their targets."
+def _show(console: Terminal, judgement: Judgement) -> None:
+    """Print the sentence that says what a log shows, the table of motions, and remarks."""
+    say(console, f"{judgement.name}: {wording.headline(judgement)}", style="bold")
+
+    motions = wording.shown_motions(judgement)
+    if motions:
+        rows = [[escape(cell) for cell in wording.motion_row(motion)] for motion in motions]
+        console.print(make_table(wording.COLUMNS, rows, left=["kind", "largest part"]))
+    if len(motions) < len(judgement.motions):
+        say(console, f"Shown: the {len(motions)} motions with the largest errors.")
+    for remark in wording.remarks(judgement):
+        say(console, remark)
