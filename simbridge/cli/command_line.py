@@ -35,9 +35,11 @@ from simbridge.cli.flags import (
     TeleopFlags,
 )
 from simbridge.cli.missing_values import check_values
+from simbridge.cli.option_errors import MisplacedOption
 from simbridge.cli.option_flags import any_command, command_types, solver_setting_names
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
+from simbridge.cli.unread_words import HELP, TYRO_PREFIX, check_options, refuse_unread
 from simbridge.errors import (
     InputFileError,
     InvalidParameter,
@@ -55,8 +57,9 @@ from simbridge.ursim import ACTIONS
 
 # Commands that are followed by the name of one of these.
 SUBCOMMANDS: dict[str, Mapping[str, type]] = {"experiment": EXPERIMENTS, "ursim": ACTIONS}
-# What such a name is called.
+# What such a name is called, and the word that stands for it.
 SUBCOMMAND_KINDS = {"experiment": "experiment", "ursim": "action of ursim"}
+SUBCOMMAND_METAVARS = {"experiment": "EXPERIMENT", "ursim": "ACTION"}
 # What follows the name of a shared library in the error of an import that needs it.
 LIBRARY_FAULT = ": cannot open shared object file"
 # The system's reasons why nothing more can be written.
@@ -123,10 +126,7 @@ def _carry_out(arguments: list[str]) -> int:
             _refuse_bare_xacro_arguments(arguments)
             _check_command(arguments)
             _refuse_flags_of_run(arguments)
-            kinds = command_types(arguments)
-            if arguments and arguments[0] in kinds:
-                check_values(arguments[0], kinds[arguments[0]], arguments)
-            flags = _parse(any_command(kinds), arguments or ["--help"])
+            flags = _read_flags(arguments)
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
                 status = _call(arguments[0], flags, arguments)
@@ -141,6 +141,41 @@ def _carry_out(arguments: list[str]) -> int:
             return 128 + signal_number(error)
         except Exception as error:
             return _report_foreign_error(error)
+
+
+def _read_flags(arguments: Sequence[str]) -> Any:
+    """Read the command line as the flags of its command.
+
+    Tyro prints the help and exits, as it does for some values that it cannot read.
+
+    Args:
+        arguments: The command line without the program's name; empty for the help.
+
+    Raises:
+        UnknownOption, RepeatedOption, MissingValue, SurplusValue: It cannot be read as a whole.
+    """
+    kinds = command_types(arguments)
+    # The help of simbridge itself, or what tyro adds.
+    if not arguments or arguments[0] not in kinds:
+        return _parse(any_command(kinds), arguments or HELP)[0]
+
+    # The dataclass of the command, or of its experiment or action.
+    command = arguments[0]
+    kind = kinds[command]
+    subcommands = SUBCOMMANDS.get(command, {})
+    if len(arguments) > 1 and arguments[1] in subcommands:
+        kind = subcommands[arguments[1]]
+        command += f" {arguments[1]}"
+
+    # The help is shown even if the command line is not complete.
+    if not set(HELP).isdisjoint(arguments):
+        return _parse(any_command(kinds), [*command.split(), *HELP])[0]
+
+    check_options(command, kind, arguments)
+    check_values(command, kind, arguments)
+    flags, unread = _parse(any_command(kinds), arguments)
+    refuse_unread(command, kind, arguments, unread)
+    return flags
 
 
 def _refuse_bare_xacro_arguments(arguments: Sequence[str]) -> None:
@@ -164,13 +199,37 @@ def _check_command(arguments: Sequence[str]) -> None:
 
     Raises:
         UnknownName: It does not exist.
+        MisplacedOption: An option stands in its place.
     """
-    words = [word for word in arguments[:2] if not word.startswith("-")]
-    if len(words) > 0 and words[0] == arguments[0] and words[0] not in COMMANDS:
-        raise UnknownName("command", words[0], COMMANDS)
-    subcommands = SUBCOMMANDS.get(words[0], {}) if words else {}
-    if subcommands and len(words) > 1 and words[1] not in subcommands:
-        raise UnknownName(SUBCOMMAND_KINDS[words[0]], words[1], subcommands)
+    if not arguments:
+        return
+    command = arguments[0]
+    _check_name("command", command, COMMANDS, "simbridge COMMAND")
+
+    subcommands = SUBCOMMANDS.get(command, {})
+    if subcommands and len(arguments) > 1:
+        usage = f"simbridge {command} {SUBCOMMAND_METAVARS[command]}"
+        _check_name(SUBCOMMAND_KINDS[command], arguments[1], subcommands, usage)
+
+
+def _check_name(kind: str, word: str, names: Mapping[str, object], usage: str) -> None:
+    """Refuse a word that must be the name of a command or a subcommand, and is not.
+
+    Args:
+        kind: What such a name is called.
+        word: The word; help may be asked for in its place.
+        names: The names.
+        usage: The command line up to the word, with a word in capitals for it.
+
+    Raises:
+        UnknownName: There is no such name.
+        MisplacedOption: The word is an option.
+    """
+    if word in names or word in HELP or word.startswith(TYRO_PREFIX):
+        return
+    if word.startswith("-"):
+        raise MisplacedOption(word, kind, usage)
+    raise UnknownName(kind, word, names)
 
 
 def _refuse_flags_of_run(arguments: Sequence[str]) -> None:
@@ -255,10 +314,20 @@ def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = N
     return print_bug("".join(traceback.format_exception(error)), ended)
 
 
-def _parse(kind: Any, arguments: Sequence[str]) -> Any:
-    """Parse arguments as the flags of a type; tyro prints help and errors, and exits."""
-    config = (tyro.conf.FlagCreatePairsOff,)
-    return tyro.cli(kind, args=arguments, prog="simbridge", description=DESCRIPTION, config=config)
+def _parse(kind: Any, arguments: Sequence[str]) -> tuple[Any, list[str]]:
+    """Parse arguments as the flags of a type; tyro prints help and errors, and exits.
+
+    Returns:
+        The flags, and the words of the command line for which there is no use.
+    """
+    return tyro.cli(
+        kind,
+        args=arguments,
+        prog="simbridge",
+        description=DESCRIPTION,
+        config=(tyro.conf.FlagCreatePairsOff,),
+        return_unknown_args=True,
+    )
 
 
 def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
