@@ -29,6 +29,7 @@ from simbridge.emulator.urscript.library import Library
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
+from simbridge.servo.joints import EDGE_TOLERANCE
 
 # Accelerations of OptiMove at a=1, rad/s^2 and m/s^2, and its speed at v=1, m/s.
 OPTIMOVE_JOINT_ACCELERATION = 10.0
@@ -85,6 +86,8 @@ class MotionFunctions(ControllerFunctions):
     # Remainder of the last timed call, s, which adds to the next: calls end with a tick. It is
     # negative where the call took too long.
     _carried_time = 0.0
+    # When the last call of servoj ends, s by the controller's clock.
+    _servoj_end = 0.0
 
     def _check_mover(self, thread: Any) -> None:
         """Raise a fault if another thread is in a function that moves the arm."""
@@ -280,7 +283,7 @@ class MotionFunctions(ControllerFunctions):
         if self._controller.settings.servoj_follows_slider:
             yield from self._pass_motion_time(duration)
         else:
-            yield from self._wait(duration)
+            yield from self._pass_servoj_time(duration)
 
     @script_function
     @exclusive
@@ -358,6 +361,21 @@ class MotionFunctions(ControllerFunctions):
         seconds = min(number("time", duration), LONGEST_WAIT)
         ticks = round(seconds / self._controller.period)
         for _ in range(max(1, ticks)):
+            yield
+
+    def _pass_servoj_time(self, duration: float) -> Wait:
+        """Block until the tick in which a call of servoj ends.
+
+        The call begins where the one before ended, if that was inside this tick. The next may begin
+        inside a tick, too.
+
+        Args:
+            duration: Duration of the call, s.
+        """
+        now = self._state.timestamp
+        self._servoj_end = max(self._servoj_end, now) + min(duration, LONGEST_WAIT)
+        ticks = int((self._servoj_end - now) / self._controller.period + EDGE_TOLERANCE)
+        for _ in range(ticks):
             yield
 
     def _pass_motion_time(self, duration: float) -> Wait:

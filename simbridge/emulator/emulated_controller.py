@@ -28,6 +28,7 @@ from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.law import LOOKAHEAD_RANGE
 from simbridge.ur.tables import (
     EMULATOR_SERIAL_NUMBER,
     URSIM_CHECKSUM,
@@ -578,12 +579,16 @@ class EmulatedController:
 
     def without_effect(self, subject: str) -> None:
         """Log once that a function of URScript, or an argument, has no effect."""
-        if subject in self._logged:
-            return
-        self._logged.add(subject)
-        _LOG.warning(
-            "URScript: %s is accepted without effect: the emulator does not model it.", subject
+        self.warn_once(
+            f"URScript: {subject} is accepted without effect: the emulator does not model it."
         )
+
+    def warn_once(self, text: str) -> None:
+        """Log a sentence as a warning, once."""
+        if text in self._logged:
+            return
+        self._logged.add(text)
+        _LOG.warning("%s", text)
 
     def popup(self, text: str) -> None:
         """Show a popup."""
@@ -612,10 +617,12 @@ class EmulatedController:
         Args:
             setpoint: Joint positions (n,), rad.
             duration: Duration of the call, s.
-            lookahead: Lookahead of servoj, s.
+            lookahead: Lookahead of servoj, s; a CB3 clips it to UR's range.
             gain: Gain of servoj, 1/s^2.
         """
         self._handover.end()
+        if self.profile.series == "CB3":
+            lookahead = self._clip_lookahead(lookahead)
         motion = self.drive.motion
         if not isinstance(motion, ServojMotion):
             motion = ServojMotion(
@@ -626,6 +633,21 @@ class EmulatedController:
             )
             self.drive.motion = motion
         motion.aim(setpoint, duration, lookahead=lookahead, gain=gain)
+
+    def _clip_lookahead(self, lookahead: float) -> float:
+        """Return a lookahead of servoj within UR's range, s, as a CB3 seems to use it.
+
+        ur_modern_driver asks for 1 s, and a CB3 that it drove moved as with 0.2 s
+        (docs/validation.md).
+        """
+        shortest, longest = LOOKAHEAD_RANGE
+        clipped = min(max(lookahead, shortest), longest)
+        if clipped != lookahead:
+            self.warn_once(
+                f"URScript: servoj's lookahead_time of {lookahead:g} s is outside UR's range "
+                f"({shortest:g} to {longest:g} s): {clipped:g} s is used, as a CB3 seems to do."
+            )
+        return clipped
 
     def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
         """Record an RTDE input package that has arrived."""

@@ -24,7 +24,7 @@ def compiled_integrate() -> Callable[..., None]:
 def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     commands: Array,
     previous: Array,
-    call: float,
+    ends: Array,
     begin: float,
     cycle: float,
     gain: float,
@@ -36,10 +36,13 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 ) -> None:
     """Integrate the law of `simbridge.servo.law` over all cycles of the results.
 
+    Calls as long as the first one precede it, with the command before. Calls as long as the last
+    one follow it, with its command again.
+
     Args:
         commands: Joint positions (K, n), rad, one for each call, in single precision.
         previous: The command before them (n,), rad.
-        call: Duration of a call, s.
+        ends: Time from the start of the first cycle to the end of each call (K,), s, increasing.
         begin: Time from the start of the first cycle to that of the first call, s.
         cycle: Length of a cycle, s.
         gain: Gain of servoj, 1/s^2.
@@ -51,22 +54,44 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     """
     joints = state.shape[1]
     last = len(commands) - 1
+    first_duration = ends[0] - begin
+    last_duration = ends[last] - ends[last - 1] if last > 0 else first_duration
 
+    number = 0
     for i in range(len(q)):
         for j in range(joints):
             qdd[i, j] = state[1, j]
 
-        # Number of the call under way when the cycle begins, and its end, s after that.
-        # An edge of a call that misses the cycle's by less than a millionth of it is on it.
-        number = int(np.floor((i * cycle - begin) / call + 1e-6 * cycle / call))
-        end = begin + (number + 1) * call - i * cycle
+        # The call under way when the cycle begins, and its end, s from the start of all. An edge
+        # of a call that misses the cycle's by less than a millionth of it is on it.
+        start = i * cycle
+        edge = start + 1e-6 * cycle
+        if edge < begin:
+            number = -int(np.ceil((begin - edge) / first_duration))
+            end = begin + (number + 1) * first_duration
+        else:
+            number = max(number, 0)
+            while number <= last and ends[number] <= edge:
+                number += 1
+            if number <= last:
+                end = ends[number]
+            else:
+                repeats = np.floor((edge - ends[last]) / last_duration)
+                end = ends[last] + (repeats + 1.0) * last_duration
 
         # One step for each call that the cycle has a part of.
         integrated = 0.0
         while True:
-            is_last_step = end >= cycle * (1.0 - 1e-6)
-            step = cycle - integrated if is_last_step else end - integrated
-            progress = min(1.0, 1.0 - (end - cycle) / call) if is_last_step else 1.0
+            remaining = end - start
+            is_last_step = remaining >= cycle * (1.0 - 1e-6)
+            step = cycle - integrated if is_last_step else remaining - integrated
+
+            # The setpoint has moved by this fraction of the way from the previous command.
+            progress = 1.0
+            if is_last_step and 0 <= number <= last:
+                call_begin = begin if number == 0 else ends[number - 1]
+                left = (remaining - cycle) / (ends[number] - call_begin)
+                progress = min(1.0, 1.0 - left)
 
             for j in range(joints):
                 if number < 0:
@@ -83,9 +108,14 @@ def integrate(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 
             if is_last_step:
                 break
-            integrated = end
+            integrated = remaining
             number += 1
-            end += call
+            if number < 0:
+                end += first_duration
+            elif number <= last:
+                end = ends[number]
+            else:
+                end += last_duration
 
         for j in range(joints):
             q[i, j] = state[0, j]

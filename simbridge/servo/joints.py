@@ -8,6 +8,9 @@ from simbridge.robot.pose import Array
 from simbridge.servo.integration import compiled_integrate, integrate, round_to_single
 from simbridge.servo.law import JointMotion, ServojLaw
 
+# Distance, as a fraction of a cycle, up to which a call ends exactly with a cycle.
+EDGE_TOLERANCE = 1e-6
+
 
 class ServojJoints:
     """Joints that follow the servo law.
@@ -60,13 +63,12 @@ class ServojJoints:
         velocity = np.zeros(len(q)) if qd is None else qd
         # Positions and velocities (2, n).
         self._state = np.stack([q, velocity]).astype(float)
-        # The last three commands, oldest first: with a phase, two calls and their ramps share a
-        # cycle.
-        self._commands = np.stack([round_to_single(self._state[0])] * 3)
-        # Duration of the call under way, s.
-        self._call = self.law.cycle
-        # How long ago it was made, s.
-        self._elapsed = 0.0
+        # The commands of calls that have not ended (K + 1, n), rad, behind the one before them.
+        self._commands = np.stack([round_to_single(self._state[0])] * 2)
+        # The beginning of the first of these calls and the ends of all (K,), s after the start of
+        # the coming cycle, except for the phase.
+        self._begin = -self.law.cycle
+        self._ends = np.zeros(1)
 
         self._motion.q[0] = self._state[0]
         self._motion.qd[0] = self._state[1]
@@ -75,24 +77,65 @@ class ServojJoints:
     def command(self, q: Array, call: float | None = None) -> None:
         """Begin a call of servoj.
 
+        It begins with the coming cycle, or inside it, where the call before ends. A call before
+        that would outlast the coming cycle is given up.
+
         Args:
             q: The command (n,), rad.
             call: Duration of the call, s; one cycle by default.
         """
         command = round_to_single(np.asarray(q, dtype=float))
-        self._commands = np.concatenate([self._commands[1:], command[np.newaxis]])
-        self._call = self.law.cycle if call is None else call
-        self._elapsed = 0.0
+        duration = self.law.cycle if call is None else call
+        tolerance = EDGE_TOLERANCE * self.law.cycle
+
+        begin = float(self._ends[-1])
+        if begin < -tolerance:
+            # Until now the last command was held.
+            self._append(self._commands[-1], 0.0)
+            begin = 0.0
+        elif begin > self.law.cycle - tolerance:
+            self._give_up_calls()
+            begin = 0.0
+        self._append(command, begin + duration)
+
+    def _give_up_calls(self) -> None:
+        """End the call under way with the last cycle, and forget those that have not begun."""
+        begun = 1 + int(np.count_nonzero(self._ends[:-1] < 0.0))
+        self._ends = np.append(self._ends[: begun - 1], 0.0)
+        self._commands = self._commands[: begun + 1]
+
+    def _append(self, command: Array, end: float) -> None:
+        """Append a call.
+
+        Args:
+            command: The command (n,), rad, in single precision.
+            end: Its end, s after the start of the coming cycle.
+        """
+        self._commands = np.concatenate([self._commands, command[np.newaxis]])
+        self._ends = np.append(self._ends, end)
 
     def step(self) -> Array:
         """Advance by one cycle and return the joint targets (n,), rad."""
-        # The first of the three commands only begins the ramp of the second, whose call began one
-        # call before the one under way. This is its start, s from the start of this cycle.
-        begin = self._phase - self._elapsed - self._call
-        constants = self.law.integration_constants(self._call, begin)
-        commands = self._commands[1:]
-        previous = self._commands[0]
-        self._integrate(commands, previous, *constants, self._state, *self._motion)
+        begin = self._begin + self._phase
+        self._integrate(
+            self._commands[1:],
+            self._commands[0],
+            self._ends + self._phase,
+            *self.law.integration_constants(begin),
+            self._state,
+            *self._motion,
+        )
 
-        self._elapsed += self.law.cycle
+        self._begin -= self.law.cycle
+        self._ends = self._ends - self.law.cycle
+        self._forget_ended_calls()
         return self.q
+
+    def _forget_ended_calls(self) -> None:
+        """Keep the calls that the next cycle has a part of, and the last one."""
+        has_ended = self._ends + self._phase <= EDGE_TOLERANCE * self.law.cycle
+        ended = min(int(np.count_nonzero(has_ended)), len(self._ends) - 1)
+        if ended:
+            self._begin = float(self._ends[ended - 1])
+            self._ends = self._ends[ended:]
+            self._commands = self._commands[ended:]

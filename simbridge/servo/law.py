@@ -106,7 +106,7 @@ class ServojLaw:
         self,
         commands: Array,
         *,
-        call: float | None = None,
+        call: float | Array | None = None,
         begin: float = 0.0,
         previous: Array | None = None,
         q: Array | None = None,
@@ -117,19 +117,22 @@ class ServojLaw:
 
         Args:
             commands: Joint positions (K, n), rad, one for each call.
-            call: Duration t of a call, s; one cycle by default.
+            call: Duration t of a call, s, or of each call (K,); one cycle by default.
             begin: Time from the start of the first cycle to that of the first call, s; negative
                 for a call under way.
             previous: Command of the call before the first (n,), rad; the first command by default.
             q: Joint targets at the start (n,), rad; `previous` by default.
             qd: Their velocities (n,), rad/s; at rest by default.
             cycles: How many to predict; by default until the last call ends.
+
+        Raises:
+            InvalidParameter: A call does not last longer than zero seconds.
         """
         commands = np.ascontiguousarray(commands, dtype=float)
-        call = self.cycle if call is None else call
+        ends = _call_ends(self.cycle if call is None else call, begin, len(commands))
         previous = commands[0] if previous is None else np.array(previous, dtype=float)
         if cycles is None:
-            cycles = math.ceil((begin + len(commands) * call) / self.cycle - 1e-6)
+            cycles = math.ceil(ends[-1] / self.cycle - 1e-6)
 
         start_q = previous if q is None else q
         start_qd = np.zeros_like(previous) if qd is None else qd
@@ -141,7 +144,8 @@ class ServojLaw:
         integration(
             round_to_single(commands),
             round_to_single(previous),
-            *self.integration_constants(call, begin),
+            ends,
+            *self.integration_constants(begin),
             state,
             *motion,
         )
@@ -200,13 +204,33 @@ class ServojLaw:
         setpoint: Array = before + qdd / self.gain + lookahead * velocity
         return setpoint
 
-    def integration_constants(
-        self, call: float, begin: float
-    ) -> tuple[float, float, float, float, float]:
-        """Return the scalar arguments of `integrate`: call, begin, cycle, gain and lookahead."""
+    def integration_constants(self, begin: float) -> tuple[float, float, float, float]:
+        """Return the scalar arguments of `integrate`: begin, cycle, gain and lookahead."""
         # Compiled for floats: whole numbers would make integers of all later calls' values.
         lookahead = float(np.float32(self.lookahead))
-        return float(call), float(begin), float(self.cycle), float(self.gain), lookahead
+        return float(begin), float(self.cycle), float(self.gain), lookahead
+
+
+def _call_ends(duration: float | Array, begin: float, count: int) -> Array:
+    """Return when each of successive calls ends (K,), s.
+
+    Args:
+        duration: Duration of a call, s, or of each call (K,).
+        begin: When the first call begins, s.
+        count: Number K of calls.
+
+    Raises:
+        InvalidParameter: A call does not last longer than zero seconds.
+    """
+    durations = np.asarray(duration, dtype=float)
+    if not (durations > 0.0).all():
+        shortest = f"{durations.min():g} s"
+        raise InvalidParameter("duration of a servoj call", shortest, "longer than zero seconds")
+
+    if durations.ndim == 0:
+        # A sum of equal durations would accumulate their rounding.
+        return begin + durations * np.arange(1.0, count + 1.0)
+    return begin + np.cumsum(np.broadcast_to(durations, count))
 
 
 def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> None:

@@ -9,6 +9,7 @@ from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.robot.parts import DhTable
+from simbridge.robot.robot import Robot
 from simbridge.ur.tables import RobotMode, RuntimeState
 
 ROBOT = load_robot("ur10e")
@@ -22,15 +23,22 @@ class Bench:
     """A controller whose ticks are called directly, and its messages.
 
     Attributes:
-        controller: An e-Series controller (500 Hz) of a UR10e.
+        controller: The controller: by default, an e-Series controller (500 Hz) of a UR10e.
         state: Of the controller.
         messages: Kind, text and line of each event.
         q: Target joint positions (6,), rad, after each tick; a program's begin with those before.
     """
 
-    def __init__(self, boot_time: float = 0.5, dh: DhTable | None = None) -> None:
+    def __init__(
+        self,
+        boot_time: float = 0.5,
+        dh: DhTable | None = None,
+        *,
+        robot: Robot = ROBOT,
+        polyscope: str = "5.12",
+    ) -> None:
         self.controller = EmulatedController(
-            ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time, dh=dh
+            robot, profile(polyscope), ScriptProgram, boot_time=boot_time, dh=dh
         )
         self.state = self.controller.state
         self.messages: list[tuple[str, str, int]] = []
@@ -41,7 +49,7 @@ class Bench:
 
     def tick(self, seconds: float = DT) -> None:
         """Advance the controller's time, s."""
-        for _ in range(round(seconds / DT)):
+        for _ in range(max(1, round(seconds / self.controller.period))):
             self.controller.tick()
             self.q.append(self.state.target_q)
 

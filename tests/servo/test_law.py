@@ -176,7 +176,98 @@ def test_the_compiled_law_gets_floats_only(monkeypatch):
     )
     ServojLaw(CYCLE, 300, 0.1).follow(smooth(300), call=1, begin=0, cycles=300)
 
-    assert [type(value) for value in given[2:7]] == [float] * 5
+    assert given[2].dtype == float
+    assert [type(value) for value in given[3:7]] == [float] * 4
+
+
+call_durations = st.lists(
+    st.sampled_from([0.001, 0.0007, 0.002, 0.0031, 0.008, 0.010]), min_size=1, max_size=25
+)
+
+
+def integrate_densely(commands, durations, law, cycles):
+    """One joint at rest at the first command; the setpoint by interpolation, every edge a step."""
+    edges = np.concatenate([[0.0], np.cumsum(durations)])
+    # Calls go on as long as the last one.
+    repeats = int(cycles * law.cycle / durations[-1]) + 2
+    later = edges[-1] + durations[-1] * np.arange(1, repeats)
+    single = np.float32(commands).astype(float)
+    setpoints = np.concatenate([single[:1], single, np.full(len(later), single[-1])])
+    edges = np.concatenate([edges, later])
+    lookahead = float(np.float32(law.lookahead))
+
+    q = single[0]
+    v = 0.0
+    positions = []
+    for k in range(cycles):
+        begin = k * law.cycle
+        end = begin + law.cycle
+        inside = edges[(edges > begin + 1e-8) & (edges < end - 1e-8)]
+        for first, last in pairwise([begin, *inside, end]):
+            v += (last - first) * law.gain * (np.interp(last, edges, setpoints) - q - lookahead * v)
+            q += (last - first) * v
+        positions.append(q)
+    return np.array(positions)
+
+
+@given(
+    st.sampled_from([ServojLaw(0.002), ServojLaw(0.008, 100.0, 0.2), ServojLaw(0.008, 300.0, 0.1)]),
+    call_durations,
+    st.randoms(use_true_random=False),
+)
+def test_calls_may_differ_in_duration(law, durations, random):
+    commands = np.cumsum([random.uniform(-0.02, 0.02) for _ in durations])
+    cycles = int(sum(durations) / law.cycle) + 4
+
+    motion = law.follow(commands[:, np.newaxis], call=np.array(durations), cycles=cycles)
+
+    expected = integrate_densely(commands, durations, law, cycles)
+    np.testing.assert_allclose(motion.q[:, 0], expected, rtol=0.0, atol=1e-9)
+
+
+@given(call_durations, st.randoms(use_true_random=False))
+def test_joints_take_calls_that_begin_inside_a_cycle(durations, random):
+    law = ServojLaw(0.008, 100.0, 0.2)
+    commands = np.cumsum([random.uniform(-0.02, 0.02) for _ in durations])
+    cycles = int(sum(durations) / law.cycle) + 1
+    joints = ServojJoints(law, commands[:1], compiled=False)
+
+    positions = []
+    number = 0
+    for _ in range(cycles):
+        # A program calls servoj again in the cycle in which its last call ends.
+        while (
+            number < len(durations)
+            and sum(durations[:number]) < law.cycle * (len(positions) + 1) - 1e-9
+        ):
+            joints.command(commands[number : number + 1], durations[number])
+            number += 1
+        positions.append(joints.step()[0])
+
+    expected = law.follow(commands[:, np.newaxis], call=np.array(durations), cycles=cycles)
+    np.testing.assert_allclose(positions, expected.q[:, 0], rtol=0.0, atol=1e-12)
+
+
+def test_a_command_is_held_between_calls():
+    law = ServojLaw(CYCLE)
+    joints = ServojJoints(law, np.zeros(1))
+
+    joints.command(np.array([0.01]), 0.0005)
+    positions = [joints.step()[0] for _ in range(3)]
+    joints.command(np.array([0.02]))
+    positions.append(joints.step()[0])
+
+    # The program repeats its call: each end splits a cycle.
+    sent = np.array([[0.01]] * 12 + [[0.02]])
+    durations = np.array([0.0005] * 12 + [0.002])
+    expected = law.follow(sent, call=durations, previous=np.zeros(1), cycles=4)
+    np.testing.assert_allclose(positions, expected.q[:, 0], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("duration", [0.0, -0.001, math.nan])
+def test_a_call_has_a_duration(duration):
+    with pytest.raises(InvalidParameter, match="duration of a servoj call"):
+        ServojLaw(CYCLE).follow(np.zeros((2, 1)), call=np.array([0.002, duration]))
 
 
 def test_joints_go_on_from_a_given_motion():
