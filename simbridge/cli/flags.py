@@ -285,9 +285,25 @@ class JudgeFlags:
         arg(
             metavar="LOG",
             help_behavior_hint="(one or more)",
-            help="A recording of RTDE outputs (CSV with UR's field names).",
+            help="A recording of RTDE outputs (CSV with UR's field names), a ROS bag, the "
+            "directory of a run or a live session, or last.",
         ),
     ]
+    robot: Annotated[
+        str | None, optional_arg("NAME|FILE", "a run's, else the one that fits best")
+    ] = None
+    """The arm."""
+    prefix: Annotated[str | None, optional_arg("TEXT", "the only one")] = None
+    """What the joint names of the arm begin with, in a bag with several arms."""
+    columns: Annotated[
+        str | None,
+        optional_arg(
+            "NAME,...",
+            "the file's header",
+            help="Names of all columns of a recording without a header: RTDE fields, each for "
+            "all its columns, `time`, `skip` or `skip*N`.",
+        ),
+    ] = None
 
 
 @dataclass

@@ -172,6 +172,12 @@ class ControllerLog:
             actual_current, ...; see `trajectory/rtde_recording.py`). actual_TCP_pose and
             target_TCP_pose (T, 6) are as UR writes them: m and rotation vector, in the
             pendant's base.
+        setpoints: Joint positions (K, n) that the joints should have, rad, where the log says so
+            apart from the commands, as a run does; with feedforward the commands run ahead of
+            them.
+        reference_poses: Poses of the TCP (K, 7) on the reference, base_link to TCP.
+        attained_poses: Poses of the TCP (K, 7) as measured, base_link to TCP, where the log has
+            them: by the controller's kinematics, or by those of a run.
         position_commands: Joint positions that were sent to servoj, rad.
         speed_commands: Joint velocities that were sent to speedj, rad/s.
         reference: State of a joint trajectory controller.
@@ -198,6 +204,9 @@ class ControllerLog:
     joint_names: tuple[str, ...]
     columns: Mapping[str, Array] = field(default_factory=dict)
 
+    setpoints: Signal | None = None
+    reference_poses: Signal | None = None
+    attained_poses: Signal | None = None
     position_commands: Commands | None = None
     speed_commands: Commands | None = None
     reference: TrackedReference | None = None

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from simbridge.errors import InputFileError
+from simbridge.judging.bag_log import read_bag_log
 from simbridge.judging.log import ControllerLog
 from simbridge.judging.missing import find_missing
 from simbridge.judging.rtde_log import read_rtde_log
+from simbridge.judging.run_log import read_run_log
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.bag_reader import BEGINNINGS
 
 
 @dataclass(frozen=True)
@@ -16,21 +21,42 @@ class LogOptions:
 
     Attributes:
         columns: Names of all columns of a file without a header; empty for those of its header.
+        robot: The arm; None to find it by the names of joints, where there are any.
+        prefix: What the names of the arm's joints begin with, in a bag with several arms; None
+            where there is one.
     """
 
     columns: tuple[str, ...] = ()
+    robot: Robot | None = None
+    prefix: str | None = None
 
 
 def read_log(path: str | Path, options: LogOptions | None = None) -> ControllerLog:
     """Read a log.
 
     Args:
-        path: The file or directory.
+        path: A recording of RTDE outputs, a ROS bag (its file or directory), or the directory of a
+            run or a live session.
         options: How it is read.
 
     Raises:
         InputFileError: It is not a log, or cannot be read.
+        NotARun, LogReadError: It is a run that cannot be read.
     """
     options = options or LogOptions()
-    log = read_rtde_log(Path(path), options.columns)
+    log = _read(Path(path), options)
+    if options.robot is not None:
+        log = replace(log, robot=options.robot.name)
     return replace(log, missing=find_missing(log))
+
+
+def _read(path: Path, options: LogOptions) -> ControllerLog:
+    """Read a log with the reader for its kind."""
+    if not path.exists():
+        raise InputFileError(path, "file not found")
+    is_bag = (path / "metadata.yaml").is_file() or path.suffix.lower() in BEGINNINGS
+    if is_bag:
+        return read_bag_log(path, options.robot, options.prefix)
+    if path.is_dir():
+        return read_run_log(path)
+    return read_rtde_log(path, options.columns)

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.judging.log import Clock, Commands, ControllerLog, LogSource, Signal, joint_names
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, compose, quaternions
 from simbridge.trajectory.rtde_recording import RtdeRecording, read_rtde
+from simbridge.trajectory.trajectory import PENDANT_BASE
 
 # A controller's clock counts from its start; a larger stamp, s, is a time since 1970.
 MAX_CONTROLLER_STAMP = 1e8
@@ -42,6 +43,7 @@ def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
         times=times,
         joint_names=joint_names(count),
         columns=recording.columns,
+        attained_poses=_poses(times, recording.columns.get("actual_TCP_pose")),
         position_commands=_commands(states, "command_q"),
         speed_commands=_commands(states, "command_qd"),
         speed_scaling=_speed_scaling(times, recording.sparse),
@@ -71,6 +73,14 @@ def _commands(states: Mapping[str, Signal], name: str) -> Commands | None:
     """Return the commands in a column, each sent at the time of its row."""
     signal = states.get(name)
     return None if signal is None else Commands(signal.values, signal.times)
+
+
+def _poses(times: Array, poses: Array | None) -> Signal | None:
+    """Return UR's poses (T, 6), in the pendant's base, as poses in base_link."""
+    if poses is None:
+        return None
+    in_pendant_base = np.concatenate([poses[:, :3], quaternions(poses[:, 3:])], axis=1)
+    return Signal(times, compose(PENDANT_BASE, in_pendant_base))
 
 
 def _speed_scaling(times: Array, columns: Mapping[str, Array]) -> Signal | None:

@@ -42,10 +42,12 @@ def export_bag(folder: Path, read_samples: ReadSamples) -> list[Path]:
     """Write rosbag2/, a ROS 2 bag (sqlite3); an earlier one is replaced.
 
     Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only
-    currents), `/setpoint/joint_states`, `/reference/pose`, `/target/pose`, `/setpoint/pose`,
-    `/attained/pose` (PoseStamped, in base_link), and `/error/NAME/translation` (m) and
-    `/error/NAME/rotation` (rotation vector, rad) as Vector3Stamped for sampling, solver, limiter,
-    plant and tracking. Stamps count from the start of the run.
+    currents), `/setpoint/joint_states`, `/command/joint_states` (sent one period before its
+    stamp), `/controller_target/joint_states` (the controller's own targets), `/reference/pose`,
+    `/target/pose`, `/setpoint/pose`, `/attained/pose` (PoseStamped, in base_link), and
+    `/error/NAME/translation` (m) and `/error/NAME/rotation` (rotation vector, rad) as
+    Vector3Stamped for sampling, solver, limiter, plant and tracking. Stamps count from the start of
+    the run.
     """
     run = read_samples(ALL)
     target = folder / BAG
@@ -75,6 +77,10 @@ def _topics(run: RunSamples) -> Iterator[BagTopic]:
     yield BagTopic("/joint_states", measured, (log.position, log.velocity, log.effort))
     positions = ros_messages.joint_state(frame, names, "position")
     yield BagTopic("/setpoint/joint_states", positions, (log.setpoint,))
+    yield BagTopic("/command/joint_states", positions, (log.command,))
+    motion = ros_messages.joint_state(frame, names, "position", "velocity")
+    target = (log.controller_target, log.controller_target_velocity)
+    yield BagTopic("/controller_target/joint_states", motion, target)
 
     for name in EXPORTED_POSES:
         pose = ros_messages.pose_stamped(frame, "pose")

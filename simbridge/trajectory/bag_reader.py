@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,14 @@ BEGINNINGS = {
 }
 LONGEST_BEGINNING = 16
 
+Decode = Callable[[bytes, str], Any]
+"""Returns the content of a message of a type as an object."""
+
+Definitions = Mapping[str, Sequence[str]]
+"""Definitions of types by their names: one for each generation of the type."""
+
+NO_DEFINITIONS: Definitions = {}
+
 
 class Connection(NamedTuple):
     """The messages of a type on a topic.
@@ -48,16 +56,14 @@ class Bag:
     Args:
         path: Its file or directory.
         read: Iterates over its messages.
-        decode: Returns the content of a message of a type as an object.
+        decode: Decodes a message.
 
     Attributes:
         path: Its file or directory.
         connections: Its topics.
     """
 
-    def __init__(
-        self, path: Path, read: Callable[[], Iterator[BagItem]], decode: Callable[[bytes, str], Any]
-    ) -> None:
+    def __init__(self, path: Path, read: Callable[[], Iterator[BagItem]], decode: Decode) -> None:
         self.path = path
         self._read = read
         self._decode = decode
@@ -73,12 +79,13 @@ class Bag:
         return self._decode(message, msgtype)
 
     def messages(
-        self, *, topic: str = "", kinds: Collection[str] = ()
+        self, *, topic: str = "", topics: Collection[str] = (), kinds: Collection[str] = ()
     ) -> Iterator[tuple[str, int, int, Any]]:
-        """Iterate over the messages of a topic, or of some types, in the order of the file.
+        """Iterate over the messages of topics, or of some types, in the order of the file.
 
         Args:
-            topic: Name of the topic; "" for none.
+            topic: Name of a topic; "" for none.
+            topics: Names of more topics.
             kinds: Types of messages that are read from every topic.
 
         Yields:
@@ -89,7 +96,7 @@ class Bag:
         """
         numbers: dict[str, int] = {}
         for name, kind, recorded, data in self._read():
-            is_wanted = name == topic or kind in kinds
+            is_wanted = name == topic or name in topics or kind in kinds
             if data is None or not is_wanted:
                 continue
             number = numbers.get(name, 0) + 1
@@ -103,32 +110,77 @@ class Bag:
 
 
 @contextlib.contextmanager
-def open_bag(path: Path) -> Iterator[Bag]:
+def open_bag(path: Path, definitions: Definitions = NO_DEFINITIONS) -> Iterator[Bag]:
     """Open the bag in a file or directory.
+
+    Args:
+        path: The file or directory.
+        definitions: Types of messages that are read besides the standard ones.
 
     Raises:
         InputFileError: There is none, or its bytes are not those of a bag.
     """
-    # rosbags takes long to import, and those who read logs need only this module's MCAP records.
-    from rosbags.typesys import Stores, get_typestore  # noqa: PLC0415
-
     _check_beginning(path)
     suffix = path.suffix.lower()
-    ros2 = get_typestore(Stores.ROS2_HUMBLE)
-    decode: Callable[[bytes, str], Any] = ros2.deserialize_cdr
+    is_ros1 = suffix == ".bag" and not path.is_dir()
     with contextlib.ExitStack() as stack:
         with _refuse_broken(path):
             if path.is_dir():
                 read = stack.enter_context(open_directory(path))
-            elif suffix == ".bag":
-                # The types of ROS 1 lack TFMessage, whose fields are those of ROS 2.
-                ros1 = get_typestore(Stores.ROS1_NOETIC)
-                ros1.register({TF: ros2.fielddefs[TF]})
-                decode = ros1.deserialize_ros1
+            elif is_ros1:
                 read = partial(read_ros1, path)
             else:
                 read = partial(read_mcap if suffix == ".mcap" else read_sqlite, path)
+        decode = _decoder(definitions, is_ros1=is_ros1)
         yield Bag(path, partial(_read_items, path, read), decode)
+
+
+def _decoder(definitions: Definitions, *, is_ros1: bool) -> Decode:
+    """Return the function that decodes messages of the standard types, and of some others.
+
+    A type with several definitions is decoded by the first one that fits the message's length: no
+    two of a message fit the same bytes.
+
+    Args:
+        definitions: The definitions of other types.
+        is_ros1: Whether the messages are those of ROS 1.
+    """
+    # rosbags takes long to import, and those who read logs need only this module's MCAP records.
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore  # noqa: PLC0415
+
+    def decode_with(definition: str, name: str) -> Decode:
+        """Return the function that decodes the standard types and one more; "" for no more."""
+        store = get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.ROS2_HUMBLE)
+        if is_ros1:
+            # The types of ROS 1 lack TFMessage, whose fields are those of ROS 2.
+            store.register({TF: get_typestore(Stores.ROS2_HUMBLE).fielddefs[TF]})
+        if definition:
+            store.register(get_types_from_msg(definition, name))
+        return store.deserialize_ros1 if is_ros1 else store.deserialize_cdr
+
+    standard = decode_with("", "")
+    others = {
+        name: [decode_with(definition, name) for definition in alternatives]
+        for name, alternatives in definitions.items()
+    }
+
+    def decode(message: bytes, kind: str) -> Any:
+        """Return the content of a message."""
+        decoders = others.get(kind)
+        if decoders is None:
+            return standard(message, kind)
+
+        for decoder in decoders:
+            # A definition that does not fit fails in whatever way its fields meet the bytes.
+            with contextlib.suppress(Exception):
+                content = decoder(message, kind)
+                # The next messages are most likely of the same generation.
+                decoders.remove(decoder)
+                decoders.insert(0, decoder)
+                return content
+        raise ValueError(f"it fits none of the {len(decoders)} known definitions of {kind}")
+
+    return decode
 
 
 def _read_items(path: Path, read: Callable[[], Iterator[BagItem]]) -> Iterator[BagItem]:

@@ -18,7 +18,9 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.trajectory.files import read_bag
 
-JOINT_STATES = {"/joint_states", "/setpoint/joint_states"}
+JOINT_STATES = {
+    f"{name}/joint_states" for name in ("", "/setpoint", "/command", "/controller_target")
+}
 POSES = {f"/{name}/pose" for name in ("reference", "target", "setpoint", "attained")}
 ERRORS = {
     f"/error/{part}/{kind}"
@@ -86,12 +88,16 @@ def test_joint_states_are_those_of_the_log(exported):
 
     measured = exported.messages["/joint_states"]
     setpoints = exported.messages["/setpoint/joint_states"]
+    commands = exported.messages["/command/joint_states"]
+    targets = exported.messages["/controller_target/joint_states"]
 
     assert measured[0].name == list(log.joint_names)
     assert np.array_equal([message.position for message in measured], log.position)
     assert np.array_equal([message.velocity for message in measured], log.velocity)
     assert np.array_equal([message.effort for message in measured], log.effort)
     assert np.array_equal([message.position for message in setpoints], log.setpoint)
+    assert np.array_equal([message.position for message in commands], log.command)
+    assert np.array_equal([message.position for message in targets], log.controller_target)
 
 
 @pytest.mark.parametrize("name", ["reference", "target", "setpoint", "attained"])

@@ -1,0 +1,178 @@
+"""What a bag has of an arm and its controllers, gathered in one pass over its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simbridge.judging import ros_definitions as ros
+from simbridge.judging.bag_rows import JointRows, stamp_of
+from simbridge.trajectory.bag_joints import JOINT_STATE
+from simbridge.trajectory.bag_reader import Bag
+
+JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
+FLOAT = "std_msgs/msg/Float64"
+BOOL = "std_msgs/msg/Bool"
+POSE = "geometry_msgs/msg/PoseStamped"
+ROS1_STATUSES = "actionlib_msgs/msg/GoalStatusArray"
+ROS2_STATUSES = "action_msgs/msg/GoalStatusArray"
+
+# Types whose name is enough to read their messages.
+STATE_KINDS = (ros.SAFETY_MODE, ros.ROBOT_MODE, ros.SPEED_SCALING)
+FEEDBACK_KINDS = (ros.ROS1_FEEDBACK, ros.ROS2_FEEDBACK)
+GOAL_KINDS = (ros.ROS1_GOAL, ros.ROS2_GOAL_EVENT)
+RESULT_KINDS = (ros.ROS1_RESULT, ros.ROS2_RESULT_EVENT)
+# Types of which only topics with these words in their names are read.
+ACTION = "follow_joint_trajectory"
+NAMED_TOPICS = {
+    FLOAT: ("speed_scaling",),
+    BOOL: ("robot_program_running", "robot_running"),
+    POSE: ("/reference/pose", "/attained/pose", "/tcp_pose_broadcaster/pose"),
+    ROS1_STATUSES: (ACTION,),
+    ROS2_STATUSES: (ACTION,),
+}
+
+JOINT_VECTORS = ("position", "velocity", "effort")
+# Vectors of the state of a trajectory controller, the needed one first: for each the names that
+# its point has in messages, newest first, and the name of the values within the point.
+STATE_VECTORS = {
+    "reference": (("reference", "desired"), "positions"),
+    "reference_velocity": (("reference", "desired"), "velocities"),
+    "feedback": (("feedback", "actual"), "positions"),
+    "error": (("error",), "positions"),
+    "output": (("output",), "positions"),
+}
+
+Rows = dict[tuple[str, tuple[str, ...]], JointRows]
+"""Joint vectors by topic and names of the joints."""
+
+
+@dataclass(frozen=True, eq=False)
+class BagMessage:
+    """A message that is kept as it was decoded.
+
+    Attributes:
+        topic: Name of its topic.
+        kind: Its type.
+        recorded: Time of recording, ns.
+        content: Its fields.
+    """
+
+    topic: str
+    kind: str
+    recorded: int
+    content: Any
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of its header, else the time of recording, ns."""
+        header = getattr(self.content, "header", None)
+        stamp = 0 if header is None else stamp_of(header.stamp)
+        return stamp or self.recorded
+
+
+class BagContents:
+    """The messages of a bag that tell of an arm.
+
+    Args:
+        bag: The bag.
+
+    Attributes:
+        joints: Joint states.
+        controllers: States of trajectory controllers.
+        feedback: Feedback of trajectory controllers on their goals.
+        goals: Goals and trajectories that were sent to controllers, in order.
+        results: Results of goals, in order.
+        statuses: Statuses of goals, in order.
+        states: Speed scaling, modes and program, by topic.
+        poses: Poses of the TCP, by topic.
+
+    Raises:
+        InputFileError: A message cannot be decoded.
+    """
+
+    def __init__(self, bag: Bag) -> None:
+        self.joints: Rows = {}
+        self.controllers: Rows = {}
+        self.feedback: Rows = {}
+        self.goals: list[BagMessage] = []
+        self.results: list[BagMessage] = []
+        self.statuses: list[BagMessage] = []
+        self.states: dict[str, list[BagMessage]] = {}
+        self.poses: dict[str, list[BagMessage]] = {}
+        self._path = str(bag.path)
+
+        kinds = {connection.topic: connection.msgtype for connection in bag.connections}
+        topics = {topic for topic, kind in kinds.items() if _is_read(topic, kind)}
+        for topic, number, recorded, content in bag.messages(topics=topics):
+            self._add(BagMessage(topic, kinds[topic], recorded, content), number)
+
+    def _add(self, message: BagMessage, number: int) -> None:
+        """Add a message.
+
+        Args:
+            message: The message.
+            number: Its number on the topic, from 1.
+        """
+        kind = message.kind
+        if kind == JOINT_STATE:
+            vectors = {name: getattr(message.content, name) for name in JOINT_VECTORS}
+            self._add_row(self.joints, message, number, message.content.name, vectors)
+        elif kind == ros.STATE:
+            self._add_state(self.controllers, message, number, message.content)
+        elif kind in FEEDBACK_KINDS:
+            # In ROS 1 the feedback is a part of the message.
+            feedback = getattr(message.content, "feedback", message.content)
+            self._add_state(self.feedback, message, number, feedback)
+        elif kind == JOINT_TRAJECTORY or kind in GOAL_KINDS:
+            self.goals.append(message)
+        elif kind in RESULT_KINDS:
+            self.results.append(message)
+        elif kind in (ROS1_STATUSES, ROS2_STATUSES):
+            self.statuses.append(message)
+        elif kind == POSE:
+            self.poses.setdefault(message.topic, []).append(message)
+        else:
+            self.states.setdefault(message.topic, []).append(message)
+
+    def _add_state(self, rows: Rows, message: BagMessage, number: int, state: Any) -> None:
+        """Add the vectors of a trajectory controller's state, or of its feedback."""
+        vectors = {}
+        for vector, (points, values) in STATE_VECTORS.items():
+            point = next((getattr(state, name) for name in points if hasattr(state, name)), None)
+            vectors[vector] = () if point is None else getattr(point, values)
+        self._add_row(rows, message, number, state.joint_names, vectors)
+
+    def _add_row(
+        self,
+        rows: Rows,
+        message: BagMessage,
+        number: int,
+        names: Sequence[str],
+        vectors: Mapping[str, Sequence[float]],
+    ) -> None:
+        """Add the vectors of a message to those of its topic and joints."""
+        key = (message.topic, tuple(names))
+        if not key[1]:
+            return
+        if key not in rows:
+            rows[key] = JointRows(self._path, *key, vectors=list(vectors))
+        header = getattr(message.content, "header", None)
+        stamp = 0 if header is None else stamp_of(header.stamp)
+        rows[key].add(number, stamp=stamp, recorded=message.recorded, vectors=vectors)
+
+
+def _is_read(topic: str, kind: str) -> bool:
+    """Return whether the messages of a topic are read."""
+    if kind in NAMED_TOPICS:
+        return any(word in topic for word in NAMED_TOPICS[kind])
+    return kind in (
+        JOINT_STATE,
+        JOINT_TRAJECTORY,
+        ros.STATE,
+        *FEEDBACK_KINDS,
+        *GOAL_KINDS,
+        *RESULT_KINDS,
+        *STATE_KINDS,
+    )

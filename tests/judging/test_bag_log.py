@@ -1,0 +1,159 @@
+"""Bags of joint states and of a trajectory controller's state as logs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.errors import InputFileError
+from simbridge.judging.log import LogSource
+from simbridge.judging.read_log import LogOptions, read_log
+from simbridge.robot.load import load_robot
+from simbridge.ur.tables import RuntimeState, SafetyMode
+from tests.judging.controller_bags import GENERATIONS, JOINTS, ControllerBag, moving
+
+
+@pytest.mark.parametrize(
+    ("ros1", "generation"),
+    [(True, "desired"), *((False, generation) for generation in GENERATIONS)],
+)
+def test_each_generation_of_the_state_is_read(tmp_path, ros1, generation):
+    motion = moving()
+    bag = ControllerBag(ros1, generation)
+    for time, reference, actual in zip(motion.times, motion.reference, motion.actual, strict=True):
+        bag.state(time, reference, actual, qd=np.full(6, 0.1))
+    path = bag.write(tmp_path / ("a.bag" if ros1 else "bag"))
+
+    log = read_log(path)
+
+    assert log.source is (LogSource.ROS1_BAG if ros1 else LogSource.ROS2_BAG)
+    assert np.array_equal(log.reference.q, motion.reference)
+    assert np.array_equal(log.reference.actual_q, motion.actual)
+    assert np.allclose(log.reference.error, motion.reference - motion.actual)
+    assert np.array_equal(log.reference.qd, np.full((20, 6), 0.1))
+    assert (log.reference.output is None) == (generation.startswith("desired"))
+    assert log.times == pytest.approx(motion.times)
+
+
+def test_joints_are_mapped_by_name(tmp_path):
+    motion = moving()
+    shuffled = [3, 1, 5, 0, 2, 4]
+    bag = ControllerBag()
+    for time, reference, actual in zip(motion.times, motion.reference, motion.actual, strict=True):
+        names = [f"left_{JOINTS[i]}" for i in shuffled]
+        bag.joint_state(time, [*actual[shuffled], 0.7], [*names, "finger_joint"])
+        bag.state(time, reference[::-1], actual[::-1], [f"left_{name}" for name in JOINTS[::-1]])
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert log.joint_names == tuple(f"left_{name}" for name in JOINTS)
+    assert np.array_equal(log.actual_q, motion.actual)
+    assert np.array_equal(log.reference.q, motion.reference)
+
+
+def test_two_arms_need_a_prefix(tmp_path):
+    motion = moving()
+    bag = ControllerBag()
+    for time, actual in zip(motion.times, motion.actual, strict=True):
+        bag.joint_state(time, actual, [f"left_{name}" for name in JOINTS])
+        bag.joint_state(time, -actual, [f"right_{name}" for name in JOINTS])
+    path = bag.write(tmp_path / "bag")
+
+    with pytest.raises(InputFileError, match="--prefix"):
+        read_log(path)
+    assert np.array_equal(read_log(path, LogOptions(prefix="right_")).q, -motion.actual)
+
+
+def test_another_arm_than_the_named_one_is_refused(tmp_path):
+    motion = moving()
+    bag = ControllerBag()
+    for time, actual in zip(motion.times, motion.actual, strict=True):
+        bag.joint_state(time, actual)
+    path = bag.write(tmp_path / "bag")
+
+    with pytest.raises(InputFileError, match="shoulder_pan_joint") as refusal:
+        read_log(path, LogOptions(robot=load_robot("planar3r")))
+    assert refusal.value.field == "joint names"
+
+
+@pytest.mark.parametrize(
+    ("topic", "published"),
+    [
+        ("/speed_scaling_state_broadcaster/speed_scaling", 40.0),
+        ("/speed_scaling_factor", 0.4),
+    ],
+)
+def test_speed_scaling_of_either_driver_is_a_fraction(tmp_path, topic, published):
+    bag = bag_of_states()
+    bag.value(0.05, topic, "std_msgs/msg/Float64", published)
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert log.speed_scaling.values == pytest.approx([0.4])
+    assert log.speed_scaling.times == pytest.approx([0.05])
+
+
+@pytest.mark.parametrize("ros1", [True, False])
+def test_states_of_the_driver_are_kept(tmp_path, ros1):
+    bag = bag_of_states(ros1)
+    node = "/ur_hardware_interface" if ros1 else "/io_and_status_controller"
+    bag.value(0.02, f"{node}/safety_mode", "ur_dashboard_msgs/msg/SafetyMode", 3)
+    bag.value(0.03, f"{node}/robot_mode", "ur_dashboard_msgs/msg/RobotMode", 7)
+    bag.value(0.04, f"{node}/robot_program_running", "std_msgs/msg/Bool", False)
+
+    log = read_log(bag.write(tmp_path / ("a.bag" if ros1 else "bag")))
+
+    assert log.safety_mode.values == [SafetyMode.PROTECTIVE_STOP]
+    assert log.robot_mode.values == [7]
+    assert log.program_state.values == [RuntimeState.STOPPED]
+
+
+def test_goals_and_results_of_ros1_are_read(tmp_path):
+    bag = bag_of_states(ros1=True)
+    points = [(0.0, np.zeros(6)), (2.0, np.ones(6))]
+    bag.ros1_goal(0.01, "goal 1", points, path_tolerance=0.2, names=JOINTS[::-1])
+    bag.ros1_result(0.15, "goal 1", 4, -4, "shoulder_pan_joint path error 0.21")
+
+    log = read_log(bag.write(tmp_path / "a.bag"))
+
+    (goal,) = log.goals
+    (result,) = log.results
+    assert goal.goal_id == result.goal_id == "goal 1"
+    assert goal.received == pytest.approx(0.01)
+    assert goal.times == pytest.approx([0.0, 2.0])
+    assert np.array_equal(goal.path_tolerance, np.full(6, 0.2))
+    assert goal.goal_time_tolerance == 0.5
+    assert (result.outcome, result.error) == ("aborted", "PATH_TOLERANCE_VIOLATED")
+    assert result.time == pytest.approx(0.15)
+
+
+def test_stamps_of_a_simulation_place_all_messages(tmp_path):
+    bag = bag_of_states()
+    # Recorded an epoch after the stamps.
+    for index, (_, topic, kind, message) in enumerate(bag.messages):
+        message.header.stamp.sec = 5
+        message.header.stamp.nanosec = 10_000_000 * index
+        bag.messages[index] = (0.01 * index, topic, kind, message)
+    bag.value(0.05, "/speed_scaling_factor", "std_msgs/msg/Float64", 0.5)
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert log.start == 5.0
+    assert log.speed_scaling.times == pytest.approx([0.05])
+
+
+def test_a_bag_without_joints_names_its_topics(tmp_path):
+    bag = ControllerBag()
+    bag.value(0.0, "/speed_scaling_factor", "std_msgs/msg/Float64", 0.5)
+
+    with pytest.raises(InputFileError, match="/speed_scaling_factor"):
+        read_log(bag.write(tmp_path / "bag"))
+
+
+def bag_of_states(ros1: bool = False) -> ControllerBag:
+    """A bag with a little motion of the measured joints."""
+    motion = moving()
+    bag = ControllerBag(ros1, "desired" if ros1 else "jazzy")
+    for time, actual in zip(motion.times, motion.actual, strict=True):
+        bag.joint_state(time, actual)
+    return bag
