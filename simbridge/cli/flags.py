@@ -295,6 +295,15 @@ class JudgeFlags:
     """The arm."""
     prefix: Annotated[str | None, optional_arg("TEXT", "the only one")] = None
     """What the joint names of the arm begin with, in a bag with several arms."""
+    goals: Annotated[
+        str | None,
+        optional_arg(
+            "FILE",
+            "the log's own",
+            help="What was sent, by the log's clock: trajectories with time_from_start, or joint "
+            "commands; or the directory of the run that sent it.",
+        ),
+    ] = None
     columns: Annotated[
         str | None,
         optional_arg(
@@ -496,4 +505,14 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "completion": (CompletionFlags, "simbridge.cli.command_line:completion"),
 }
 # Flags that take the directory of a run, or `NEWEST_RUN`.
-RUN_FIELDS = ("run", "runs", "logs", "recording", "commands", "plan", "kinematics", "scenario")
+RUN_FIELDS = (
+    "run",
+    "runs",
+    "logs",
+    "goals",
+    "recording",
+    "commands",
+    "plan",
+    "kinematics",
+    "scenario",
+)

@@ -32,6 +32,7 @@ def judge(flags: JudgeFlags) -> int:
         columns=() if flags.columns is None else expand_columns(flags.columns),
         robot=None if flags.robot is None else load_robot(flags.robot),
         prefix=flags.prefix,
+        goals=flags.goals,
     )
     arms = [robot for robot in map(load_robot, robot_files()) if robot.series]
     if options.robot is not None:

@@ -11,6 +11,7 @@ from simbridge.judging.log import ControllerLog
 from simbridge.judging.missing import find_missing
 from simbridge.judging.rtde_log import read_rtde_log
 from simbridge.judging.run_log import read_run_log
+from simbridge.judging.sent_commands import add_sent
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.bag_reader import BEGINNINGS
 
@@ -24,11 +25,14 @@ class LogOptions:
         robot: The arm; None to find it by the names of joints, where there are any.
         prefix: What the names of the arm's joints begin with, in a bag with several arms; None
             where there is one.
+        goals: A file of what was sent to the arm, or the directory of the run that sent it; None
+            for what the log itself has.
     """
 
     columns: tuple[str, ...] = ()
     robot: Robot | None = None
     prefix: str | None = None
+    goals: str | None = None
 
 
 def read_log(path: str | Path, options: LogOptions | None = None) -> ControllerLog:
@@ -47,6 +51,8 @@ def read_log(path: str | Path, options: LogOptions | None = None) -> ControllerL
     log = _read(Path(path), options)
     if options.robot is not None:
         log = replace(log, robot=options.robot.name)
+    if options.goals is not None:
+        log = add_sent(log, options.goals)
     return replace(log, missing=find_missing(log))
 
 
