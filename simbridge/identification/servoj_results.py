@@ -60,24 +60,39 @@ class CommandFit:
     errors: Array
     restarts: int
 
+    @property
+    def phase(self) -> float:
+        """How long after the beginning of a cycle the calls begin, s."""
+        # The remainder of the calls' beginning after whole cycles, up to rounding.
+        begin_cycles = self.calls.law.begin / self.motion.cycle
+        whole_cycles = np.floor(begin_cycles + BEGIN_ROUNDING)
+        return max(float(self.motion.cycle * (begin_cycles - whole_cycles)), 0.0)
 
-def identify_servoj(
-    motion: TargetMotion,
-    commands: Array | None,
-    *,
-    reasons: MutableMapping[str, str],
-    notes: list[str],
-) -> tuple[ServojResult | None, PredictionResult | None]:
-    """Identify the tuning of servoj, and predict the recording with it.
+
+@dataclass(frozen=True, eq=False)
+class ServojFit:
+    """What a recording shows of servoj.
+
+    Attributes:
+        held: The tuning from moments in which a command was held; None without any.
+        from_commands: The tuning and calls from the commands; None if they are not known, or do
+            not explain the motion.
+        failures: Why a tuning was not found, as clauses.
+        missing: Why the calls are not known, as a clause.
+    """
+
+    held: Tuning | None
+    from_commands: CommandFit | None
+    failures: list[str]
+    missing: str
+
+
+def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
+    """Fit the tuning of servoj to a recording, and its calls if the commands are known.
 
     Args:
         motion: The controller's joint targets.
         commands: Commands (K, n), rad; None if they were not recorded.
-        reasons: Reasons for what was not identified, by the key of the result; reasons are added.
-        notes: Sentences about the recording; sentences are added.
-
-    Returns:
-        The results for servoj and for the prediction; None for what was not identified.
     """
     held: Tuning | None = None
     fit: CommandFit | None = None
@@ -98,23 +113,45 @@ def identify_servoj(
         single_commands = commands.astype(np.float32).astype(float)
         for start in (None,) if held is None else (held, None):
             try:
-                fit = fit_commands(motion, single_commands, start=start, held=held)
+                fit = _fit_commands(motion, single_commands, start=start, held=held)
                 break
             except NotIdentified as reason:
                 missing = str(reason)
                 failures.append(missing)
+    return ServojFit(held, fit, failures, missing)
 
-    if fit is not None:
-        return _describe_fit(motion, fit, reasons, notes)
-    reasons["prediction"] = missing
-    if held is None:
-        reasons["servoj"] = "; ".join(reversed(failures))
+
+def identify_servoj(
+    motion: TargetMotion,
+    commands: Array | None,
+    *,
+    reasons: MutableMapping[str, str],
+    notes: list[str],
+) -> tuple[ServojResult | None, PredictionResult | None]:
+    """Identify the tuning of servoj, and predict the recording with it.
+
+    Args:
+        motion: The controller's joint targets.
+        commands: Commands (K, n), rad; None if they were not recorded.
+        reasons: Reasons for what was not identified, by the key of the result; reasons are added.
+        notes: Sentences about the recording; sentences are added.
+
+    Returns:
+        The results for servoj and for the prediction; None for what was not identified.
+    """
+    fit = fit_servoj(motion, commands)
+    if fit.from_commands is not None:
+        return _describe_fit(motion, fit.from_commands, reasons, notes)
+
+    reasons["prediction"] = fit.missing
+    if fit.held is None:
+        reasons["servoj"] = "; ".join(reversed(fit.failures))
         return None, None
-    reasons["servoj.phase_s"] = missing
-    return _servoj_result(held), None
+    reasons["servoj.phase_s"] = fit.missing
+    return servoj_result(fit.held), None
 
 
-def fit_commands(
+def _fit_commands(
     motion: TargetMotion, commands: Array, *, start: Tuning | None, held: Tuning | None
 ) -> CommandFit:
     """Fit the calls of servoj to the commands, and predict the recording.
@@ -211,12 +248,8 @@ def _describe_fit(
         last = fit.motion.times[-1] - motion.times[0]
         notes.append(f"servoj ran from {first:.2f} to {last:.2f} s; the rest is ignored")
 
-    # The phase is the remainder of the calls' beginning after whole cycles, up to rounding.
     law = fit.calls.law
-    begin_cycles = law.begin / motion.cycle
-    whole_cycles = np.floor(begin_cycles + BEGIN_ROUNDING)
-    phase = max(float(motion.cycle * (begin_cycles - whole_cycles)), 0.0)
-    servoj = _servoj_result(fit.tuning, phase=phase, duration=float(law.duration))
+    servoj = servoj_result(fit.tuning, phase=fit.phase, duration=float(law.duration))
 
     # A prediction needs the commands of all calls, including those between recorded rows.
     size = np.abs(fit.errors)
@@ -240,7 +273,7 @@ def _describe_fit(
     return servoj, prediction
 
 
-def _servoj_result(
+def servoj_result(
     tuning: Tuning, *, phase: float | None = None, duration: float | None = None
 ) -> ServojResult:
     """Return the result of a tuning and of the timing of its calls.
