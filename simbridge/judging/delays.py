@@ -47,13 +47,11 @@ class Lag:
     Attributes:
         lag_s: The lag, s; negative if the other motion trails.
         uncertainty_s: One standard deviation of the lag, s.
-        rms_rad: RMS difference of the two motions, over all joints, rad.
-        remaining_rms_rad: RMS difference once the lag is removed, rad.
+        remaining_rms_rad: RMS difference over all joints once the lag is removed, rad.
     """
 
     lag_s: float
     uncertainty_s: float
-    rms_rad: float
     remaining_rms_rad: float
 
 
@@ -99,8 +97,7 @@ def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | N
     if not deviation < MAX_DEVIATION_S or not -MAX_LEAD_S <= lag <= MAX_LAG_S:
         return None
 
-    difference = _at(times, leading, rows_at) - rows
-    return Lag(lag, deviation, _rms(difference), _rms(remaining))
+    return Lag(lag, deviation, _rms(remaining))
 
 
 def _moves(times: Array, positions: Array) -> bool:

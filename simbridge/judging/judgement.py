@@ -23,12 +23,13 @@ from simbridge.judging.kinds import MotionKind, find_kind
 from simbridge.judging.limits import Peaks, find_peaks
 from simbridge.judging.log import ControllerLog, Missing
 from simbridge.judging.motions import Motion, find_motions, joint_velocities
+from simbridge.judging.predictions import Prediction, predict_errors
+from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants
 from simbridge.judging.tracking_errors import TrackingErrors, split_error
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.law import JointMotion
-from simbridge.servo.observation import observe_setpoints
+from simbridge.servo.plant import JOINT_LAG
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class JudgedMotion:
         travel_rad: Largest range of a joint's positions, rad.
         kind: How the controller made it.
         errors: The tracking error and its parts; None if the log has only one signal of the joints.
+        predictions: What the servo law predicts for this motion; empty unless servoj made it.
         peaks: The largest speed and acceleration, with the shares of the arm's limits.
         slowdowns: Spans at less than full speed.
         stop: What ended it, if not the motion itself; None if the log shows nothing of that kind.
@@ -49,6 +51,7 @@ class JudgedMotion:
     travel_rad: float
     kind: MotionKind
     errors: TrackingErrors | None
+    predictions: tuple[Prediction, ...]
     peaks: Peaks
     slowdowns: tuple[Slowdown, ...]
     stop: Stop | None
@@ -94,7 +97,9 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
             them.
     """
     model = find_arm(log, robots)
-    motions = tuple(_judge_motion(log, motion, model) for motion in find_motions(log))
+    judged = [_judge_motion(log, motion, model) for motion in find_motions(log)]
+    motions = tuple(motion for motion, _ in judged)
+    tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
     jumps = () if log.position_commands is None else find_jumps(log.position_commands)
     return Judgement(
         name=log.name,
@@ -103,7 +108,7 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
         duration_s=log.duration,
         arm=model.arm,
         motions=motions,
-        whole=_whole_error(log, motions, model),
+        whole=_whole_error(log, tracked, model),
         gaps=find_gaps(log),
         jumps=jumps,
         missing=log.missing,
@@ -111,25 +116,49 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
     )
 
 
-def _judge_motion(log: ControllerLog, motion: Motion, model: ArmModel) -> JudgedMotion:
-    """Return a motion with everything that the log shows of it."""
-    kind = find_kind(log, motion, model.robot)
-    signals = motion_signals(log, motion, kind, model.arm)
+def _judge_motion(
+    log: ControllerLog, motion: Motion, model: ArmModel
+) -> tuple[JudgedMotion, Signals]:
+    """Return a motion with everything that the log shows of it, and its signals."""
+    kind, revealed = find_kind(log, motion, model.robot)
+    signals = motion_signals(log, motion, revealed, model.arm.cycle_s)
     velocity = joint_velocities(log)[motion.rows]
 
     stop = find_stop(log, motion)
     if kind.name == "movej" and stop is not None and "program" in stop.cause:
         # A movej that came to its end did so before its program.
         stop = None
-    return JudgedMotion(
+    errors = split_error(signals, velocity, model.robot) if _is_tracked(kind) else None
+    judged = JudgedMotion(
         motion=motion,
         travel_rad=float(np.ptp(log.q[motion.rows], axis=0).max()),
         kind=kind,
-        errors=split_error(signals, velocity, model.robot) if _is_tracked(kind) else None,
+        errors=errors,
+        predictions=_predictions(signals, kind, errors, model),
         peaks=find_peaks(log, motion, model.robot),
         slowdowns=find_slowdowns(log, motion),
         stop=stop,
     )
+    return judged, signals
+
+
+def _predictions(
+    signals: Signals, kind: MotionKind, errors: TrackingErrors | None, model: ArmModel
+) -> tuple[Prediction, ...]:
+    """Return what the servo law predicts for a motion; nothing unless servoj made it.
+
+    Args:
+        signals: The signals of the motion.
+        kind: How the controller made it.
+        errors: The tracking error, with the lag of the joints.
+        model: The arm.
+    """
+    cycle = model.arm.cycle_s
+    if kind.servoj is None or cycle is None or errors is None:
+        return ()
+    lags = [part.lag.lag_s for part in errors.parts if part.source == "arm" and part.lag]
+    lag = min(max(lags[0], 0.0), cycle) if lags else JOINT_LAG
+    return predict_errors(signals, kind.servoj, cycle=cycle, lag=lag, robot=model.robot)
 
 
 def _is_tracked(kind: MotionKind) -> bool:
@@ -137,14 +166,16 @@ def _is_tracked(kind: MotionKind) -> bool:
     return kind.name != "freedrive"
 
 
-def motion_signals(log: ControllerLog, motion: Motion, kind: MotionKind, arm: Arm) -> Signals:
+def motion_signals(
+    log: ControllerLog, motion: Motion, revealed: ServojSignals | None, cycle: float | None
+) -> Signals:
     """Return the signals of a motion that the log has or reveals.
 
     Args:
         log: The log.
         motion: The motion.
-        kind: How the controller made it.
-        arm: The arm.
+        revealed: What servoj's targets reveal of the commands; None for other motions.
+        cycle: The controller's cycle, s; None if it is not known.
     """
     rows = motion.rows
     times = log.times[rows]
@@ -153,12 +184,16 @@ def motion_signals(log: ControllerLog, motion: Motion, kind: MotionKind, arm: Ar
         positions["reference"] = at_instants(log.reference.times, log.reference.q, times)
     elif log.goals:
         positions["reference"] = goal_positions(log.goals, times)
+
     commands = log.position_commands
     if commands is not None and commands.times is not None:
-        positions["command sent"] = at_instants(commands.times, commands.values, times)
-    setpoints = _setpoints(log, motion, kind, arm)
-    if setpoints is not None:
-        positions["setpoint"] = setpoints
+        # A command is meant for the end of the cycle that begins when it is sent.
+        meant_for = commands.times + (cycle or 0.0)
+        positions["command sent"] = at_instants(meant_for, commands.values, times)
+    if revealed is not None:
+        if revealed.taken is not None:
+            positions["command taken"] = _on_rows(revealed.times, revealed.taken, times)
+        positions["setpoint"] = _on_rows(revealed.times, revealed.setpoints, times)
     if log.target_q is not None:
         positions["target"] = log.target_q[rows]
     if log.actual_q is not None:
@@ -166,42 +201,41 @@ def motion_signals(log: ControllerLog, motion: Motion, kind: MotionKind, arm: Ar
     return Signals(times, {name: positions[name] for name in SIGNALS if name in positions})
 
 
-def _setpoints(log: ControllerLog, motion: Motion, kind: MotionKind, arm: Arm) -> Array | None:
-    """Return the setpoints (T, n), rad, that the joint targets of servoj reveal; None if unknown.
+def _on_rows(times: Array, values: Array, instants: Array) -> Array:
+    """Return the values (T, n) of rows at instants (T,); NaN for rows without a value.
 
     Args:
-        log: The log.
-        motion: The motion.
-        kind: How the controller made it.
-        arm: The arm, with the controller's cycle.
+        times: Instants of the rows with values (K,), s: some of the instants.
+        values: The values (K, n).
+        instants: Instants of all rows (T,), s.
     """
-    q, qd, qdd = log.target_q, log.target_qd, log.target_qdd
-    if kind.servoj is None or arm.cycle_s is None or q is None or qd is None or qdd is None:
-        return None
-    rows = motion.rows
-    targets = JointMotion(q[rows], qd[rows], qdd[rows])
-    whole_cycles = np.full(len(targets.q), arm.cycle_s)
-    gain, lookahead = kind.servoj.gain, kind.servoj.lookahead_s
-    setpoints, _ = observe_setpoints(targets, arm.cycle_s, gain, lookahead, whole_cycles)
-    return setpoints
+    on_rows = np.full((len(instants), values.shape[1]), np.nan)
+    on_rows[np.searchsorted(instants, times)] = values
+    return on_rows
 
 
 def _whole_error(
-    log: ControllerLog, motions: Sequence[JudgedMotion], model: ArmModel
+    log: ControllerLog, tracked: Sequence[tuple[JudgedMotion, Signals]], model: ArmModel
 ) -> TrackingErrors | None:
     """Return the tracking error over all motions that were tracked; None without any.
 
     Only signals that every motion has are compared.
+
+    Args:
+        log: The log.
+        tracked: The motions, with their signals.
+        model: The arm.
     """
-    tracked = [judged for judged in motions if _is_tracked(judged.kind)]
     if not tracked:
         return None
-    signals = [motion_signals(log, item.motion, item.kind, model.arm) for item in tracked]
-    names = [name for name in SIGNALS if all(name in item.positions for item in signals)]
-    positions = {name: np.concatenate([item.positions[name] for item in signals]) for name in names}
-    times = np.concatenate([item.times for item in signals])
+    names = [name for name in SIGNALS if all(name in item.positions for _, item in tracked)]
+    positions = {
+        name: np.concatenate([signals.positions[name] for _, signals in tracked]) for name in names
+    }
+    times = np.concatenate([signals.times for _, signals in tracked])
     velocities = joint_velocities(log)
-    velocity = np.concatenate([velocities[item.motion.rows] for item in tracked])
+    velocity = np.concatenate([velocities[judged.motion.rows] for judged, _ in tracked])
+
     # Successive motions may share the row between them.
     is_new = np.concatenate([[True], np.diff(times) > 0.0])
     kept = {name: values[is_new] for name, values in positions.items()}

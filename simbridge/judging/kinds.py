@@ -11,7 +11,7 @@ from simbridge.judging.freedrive_evidence import FreedriveEvidence, find_freedri
 from simbridge.judging.log import ControllerLog
 from simbridge.judging.motions import Motion, joint_velocities
 from simbridge.judging.movej_evidence import MovejEvidence, find_movej
-from simbridge.judging.servoj_evidence import ServojEvidence, find_servoj
+from simbridge.judging.servoj_evidence import ServojEvidence, ServojSignals, find_servoj
 from simbridge.judging.speedj_evidence import SpeedjEvidence, find_speedj
 from simbridge.robot.robot import Robot
 
@@ -39,13 +39,35 @@ class MotionKind:
     reason: str = ""
 
 
-def find_kind(log: ControllerLog, motion: Motion, robot: Robot | None) -> MotionKind:
-    """Return the kind of a motion.
+def find_kind(
+    log: ControllerLog, motion: Motion, robot: Robot | None
+) -> tuple[MotionKind, ServojSignals | None]:
+    """Return the kind of a motion, and what servoj's targets reveal of the commands.
 
     Args:
         log: The log.
         motion: The motion.
         robot: The arm; None if it is not known.
+
+    Returns:
+        The kind, and the revealed signals; None for other kinds than servoj.
+    """
+    kind = _find_other_kind(log, motion)
+    if kind is not None:
+        return kind, None
+    servoj, reason = find_servoj(log.samples(motion.rows), log.position_commands, robot)
+    if servoj is None:
+        return MotionKind("unknown", reason=reason), None
+    name: KindName = "servoj" if servoj.evidence.has_commands else "servoj or servoL"
+    return MotionKind(name, servoj=servoj.evidence), servoj.signals
+
+
+def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
+    """Return the kind of a motion that servoj did not make; None if servoj may have made it.
+
+    Args:
+        log: The log.
+        motion: The motion.
     """
     rows = motion.rows
     times = log.times[rows]
@@ -78,8 +100,4 @@ def find_kind(log: ControllerLog, motion: Motion, robot: Robot | None) -> Motion
         if speedj is not None:
             return MotionKind("speedj", speedj=speedj)
 
-    servoj, reason = find_servoj(log.samples(rows), robot)
-    if servoj is not None:
-        has_commands = servoj.has_commands
-        return MotionKind("servoj" if has_commands else "servoj or servoL", servoj=servoj)
-    return MotionKind("unknown", reason=reason)
+    return None

@@ -1,4 +1,4 @@
-"""Whether a motion obeys servoj's law, and with which tuning.
+"""Whether a motion obeys servoj's law, with which tuning, and which commands its calls took.
 
 The law shows itself where the commands are known, or where a command was held while the arm still
 moved (`simbridge.identification`). servoL obeys the same law; only joint commands tell them apart.
@@ -10,11 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simbridge.errors import InvalidParameter
 from simbridge.identification.data import Samples, ServojResult
 from simbridge.identification.read_motion import read_motion
-from simbridge.identification.servoj_results import identify_servoj
-from simbridge.identification.target_motion import NotIdentified
+from simbridge.identification.servo_law import LawNotFound, find_servo_law
+from simbridge.identification.servoj_results import CommandFit, fit_servoj, servoj_result
+from simbridge.identification.target_motion import NotIdentified, TargetMotion
+from simbridge.judging.log import Commands
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.law import ServojLaw
+
+# Largest difference of the spans between rows from the cycle, as a fraction of it, in a log with a
+# row for nearly every cycle.
+CYCLE_TOLERANCE = 0.05
+# Fraction of a cycle by which the time of a command may be late in its cycle.
+COMMAND_TOLERANCE = 0.25
+# Fraction of a cycle up to which calls begin with it.
+PHASE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,10 @@ class ServojEvidence:
         call_s: Duration of a call, s; None if the commands do not show it.
         phase_s: How long after the beginning of a cycle calls begin, s; None if the commands do
             not show it.
+        delay_s: Mean time from a command to the cycle that takes it, s; None if the commands have
+            no times.
+        held_calls: Number of calls that had no new command, and held the one before; None if the
+            commands do not show it.
         residual_rad: Median distance of the setpoints from the commands, or from the held command,
             over all joints, rad.
         has_commands: Whether the joint commands were recorded and explain the motion.
@@ -40,34 +57,158 @@ class ServojEvidence:
     lookahead_uncertainty_s: float
     call_s: float | None
     phase_s: float | None
+    delay_s: float | None
+    held_calls: int | None
     residual_rad: float
     has_commands: bool
 
 
-def find_servoj(samples: Samples, robot: Robot | None) -> tuple[ServojEvidence | None, str]:
-    """Return the tuning of servoj in a motion, and why it is not known where it is not.
+@dataclass(frozen=True, eq=False)
+class ServojSignals:
+    """What servoj's targets reveal of the commands.
+
+    Attributes:
+        times: Instants of K rows, s from the log's beginning.
+        setpoints: Positions that the law moves towards (K, n), rad.
+        taken: The newest command that the controller had taken (K, n), rad; None if the commands do
+            not show it.
+    """
+
+    times: Array
+    setpoints: Array
+    taken: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class ServojMotion:
+    """A motion that obeys servoj's law.
+
+    Attributes:
+        evidence: Its tuning.
+        signals: What it reveals of the commands.
+    """
+
+    evidence: ServojEvidence
+    signals: ServojSignals
+
+
+def find_servoj(
+    samples: Samples, commands: Commands | None, robot: Robot | None
+) -> tuple[ServojMotion | None, str]:
+    """Return the tuning of servoj in a motion, or why it is not known.
 
     Args:
-        samples: The rows of the motion, and the commands of the log.
+        samples: The rows of the motion, with times from the log's beginning, s.
+        commands: Joint commands of the log; None if they were not recorded.
         robot: The arm; None if it is not known.
 
     Returns:
-        The tuning and ""; or None and the reason, as a clause.
+        The motion and ""; or None and the reason, as a clause.
     """
-    reasons: dict[str, str] = {}
     try:
         motion = read_motion(samples, robot)
     except NotIdentified as reason:
         return None, str(reason)
-    result, _ = identify_servoj(motion, samples.commands, reasons=reasons, notes=[])
-    if result is None:
-        return None, reasons["servoj"]
-    return _evidence(result), ""
+
+    in_cycles = _fit_command_each_cycle(motion, commands)
+    if in_cycles is not None:
+        return in_cycles, ""
+
+    fit = fit_servoj(motion, None if commands is None else commands.values)
+    if fit.from_commands is not None:
+        assert commands is not None
+        return _decoded(fit.from_commands, commands), ""
+    if fit.held is not None:
+        evidence = _evidence(servoj_result(fit.held), has_commands=False)
+        setpoints = motion.setpoints(fit.held.gain, fit.held.lookahead)
+        return ServojMotion(evidence, ServojSignals(motion.times, setpoints, None)), ""
+    return None, "; ".join(reversed(fit.failures))
 
 
-def _evidence(result: ServojResult) -> ServojEvidence:
-    """Return the result of an identification as evidence."""
-    has_commands = result["call_s"] is not None
+def _fit_command_each_cycle(motion: TargetMotion, commands: Commands | None) -> ServojMotion | None:
+    """Fit the law to rows and commands that follow each other cycle by cycle; None if they do not.
+
+    Args:
+        motion: Joint targets.
+        commands: Joint commands; None if they were not recorded.
+    """
+    cycle = motion.cycle
+    spans = np.diff(motion.times)
+    if commands is None or commands.times is None or len(commands.values) < 2:
+        return None
+    usual_spans = (float(np.median(spans)), float(np.median(np.diff(commands.times))))
+    if any(abs(span - cycle) > CYCLE_TOLERANCE * cycle for span in usual_spans):
+        return None
+
+    # The newest command that was sent when the cycle of a row began.
+    begins = motion.times - cycle + COMMAND_TOLERANCE * cycle
+    newest = np.maximum(np.searchsorted(commands.times, begins, side="right") - 1, 0)
+    sent = commands.values[newest]
+    try:
+        law = find_servo_law(
+            ServojLaw(cycle), motion.cycles, sent, q=motion.q, qd=motion.qd, qdd=motion.qdd
+        )
+    except (LawNotFound, InvalidParameter):
+        return None
+
+    evidence = ServojEvidence(
+        gain=law.gain,
+        gain_uncertainty=law.deviations[0],
+        lookahead_s=law.lookahead,
+        lookahead_uncertainty_s=law.deviations[1],
+        call_s=cycle,
+        phase_s=law.phase,
+        delay_s=law.delay,
+        held_calls=None,
+        residual_rad=float(np.median(law.residuals)),
+        has_commands=True,
+    )
+    setpoints = motion.setpoints(law.gain, law.lookahead)
+    # A call that begins with the cycle moves its setpoint to its command within that cycle.
+    begins_with_cycle = law.phase < PHASE_TOLERANCE * cycle
+    taken = setpoints if begins_with_cycle else None
+    return ServojMotion(evidence, ServojSignals(motion.times, setpoints, taken))
+
+
+def _decoded(fit: CommandFit, commands: Commands) -> ServojMotion:
+    """Return a motion whose calls and their commands are known.
+
+    Args:
+        fit: The tuning and the calls.
+        commands: The commands that the calls took.
+    """
+    calls = fit.calls
+    result = servoj_result(fit.tuning, phase=fit.phase, duration=float(calls.law.duration))
+    used = calls.command[calls.call.min() : calls.call.max() + 2]
+    times = fit.motion.times
+
+    delay: float | None = None
+    if commands.times is not None:
+        # Each call begins some time after the newest command that it took was sent.
+        begins = times[0] + calls.law.begin + calls.call * calls.law.duration
+        delay = float(np.mean(begins - commands.times[calls.command[calls.call + 1]]))
+    evidence = _evidence(
+        result, has_commands=True, delay=delay, held=int(np.sum(np.diff(used) == 0))
+    )
+    taken = commands.values[calls.command[calls.call + 1]]
+    return ServojMotion(evidence, ServojSignals(times, calls.setpoints, taken))
+
+
+def _evidence(
+    result: ServojResult,
+    *,
+    has_commands: bool,
+    delay: float | None = None,
+    held: int | None = None,
+) -> ServojEvidence:
+    """Return the result of an identification as evidence.
+
+    Args:
+        result: The tuning.
+        has_commands: Whether the joint commands explain the motion.
+        delay: Mean time from a command to the call that takes it, s; None if it is not known.
+        held: Number of calls without a new command; None if it is not known.
+    """
     return ServojEvidence(
         gain=result["gain"],
         gain_uncertainty=result["uncertainty"]["gain"],
@@ -75,6 +216,8 @@ def _evidence(result: ServojResult) -> ServojEvidence:
         lookahead_uncertainty_s=result["uncertainty"]["lookahead_s"],
         call_s=result["call_s"],
         phase_s=result["phase_s"],
-        residual_rad=float(np.float64(result["residual_rad"]["median"])),
+        delay_s=delay,
+        held_calls=held,
+        residual_rad=result["residual_rad"]["median"],
         has_commands=has_commands,
     )

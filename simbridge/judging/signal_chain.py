@@ -4,9 +4,10 @@ A log has some of these signals, in this order; each one follows the one before,
 difference is the part of the tracking error that one source makes:
 
     reference                           what was planned
-    command sent     <- interpolation   what was sent to the controller, and when
-    command taken    <- link            what the controller's calls of servoj used
-    setpoint         <- ramp            what the servo law moves towards, as its targets reveal it
+    command sent     <- sending         what was sent to the controller, and when
+    command taken    <- network         the newest command that a call of servoj has taken
+    setpoint         <- interpolation   what the servo law moves towards, on the way from one
+                                        call's command to the next
     target           <- servo law       target_q
     actual           <- arm             actual_q
 """
@@ -23,7 +24,7 @@ from simbridge.robot.pose import Array
 # The signals from first to last, by the names that output uses.
 SIGNALS = ("reference", "command sent", "command taken", "setpoint", "target", "actual")
 # The source of the difference of each signal from the one before it.
-SOURCES = ("interpolation", "link", "ramp", "servo law", "arm")
+SOURCES = ("sending", "network", "interpolation", "servo law", "arm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +71,3 @@ def at_instants(times: Array, values: Array, instants: Array) -> Array:
     """
     columns = [np.interp(instants, times, joint, np.nan, np.nan) for joint in values.T]
     return np.stack(columns, axis=1)
-
-
-def newest_at(times: Array, values: Array, instants: Array) -> Array:
-    """Return the newest positions (T, n) at instants (T,); NaN before the first.
-
-    Args:
-        times: Instants of the recorded positions (K,), s, not decreasing.
-        values: The recorded positions (K, n), rad.
-        instants: The instants (T,), s.
-    """
-    index = np.searchsorted(times, instants, side="right") - 1
-    newest = values[np.maximum(index, 0)]
-    return np.where((index >= 0)[:, np.newaxis], newest, np.nan)

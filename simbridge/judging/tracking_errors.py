@@ -144,11 +144,9 @@ def _lag(
             servo = fit_joint_servo(first, target_velocity, second)
         except NotIdentified:
             return None
-        difference = first - second
         return Lag(
             lag_s=servo["lag_s"],
             uncertainty_s=servo["uncertainty"]["lag_s"],
-            rms_rad=float(np.sqrt(np.mean(difference**2))),
             remaining_rms_rad=servo["residual_rad"]["rms"],
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from simbridge.judging.arm import Arm
 from simbridge.judging.judgement import JudgedMotion, Judgement
 from simbridge.judging.kinds import MotionKind
+from simbridge.judging.predictions import Prediction
 from simbridge.judging.tracking_errors import ErrorPart, ErrorSize, TrackingErrors
 from simbridge.text import (
     NO_BREAK,
@@ -42,13 +43,16 @@ LEAST_UNCERTAINTY_S = 1e-6
 # Shortest time at less than full speed that is worth a remark, s: each stop has a moment of it.
 LEAST_SLOWDOWN_S = 0.05
 
+# Smallest part of an error that is not rounding, rad.
+ROUNDING = 1e-9
+
 # What a signal is called in a sentence in which the joints trail it.
 SIGNAL_NAMES = {
-    "reference": "reference",
-    "command sent": "commands",
-    "command taken": "commands that the controller used",
-    "setpoint": "setpoints",
-    "target": "targets",
+    "reference": "the reference",
+    "command sent": "the commands",
+    "command taken": "the commands that the controller took",
+    "setpoint": "servoj's setpoints",
+    "target": "their targets",
 }
 
 
@@ -117,17 +121,18 @@ def error_phrase(errors: TrackingErrors, arm: Arm) -> str:
     whole = errors.whole
     leading = SIGNAL_NAMES[whole.leading]
     if whole.size.max_rad == 0.0:
-        return f"the joints were exactly at their {leading}"
+        return f"the joints were exactly at {leading}"
 
     trailing = "joints" if whole.trailing == "actual" else "joint targets"
     lag = lag_text(whole)
-    trail = f"the {trailing} trailed their {leading}"
-    clause = f"{trail} by {lag}, " if lag else f"the {trailing} missed their {leading} by "
+    trail = f"the {trailing} trailed {leading}"
+    clause = f"{trail} by {lag}, " if lag else f"the {trailing} missed {leading} by "
     clause += f"{size_text(whole.size)}"
     if len(errors.parts) > 1:
         parts = [
             f"{part.source} {milliradians(part.size.rms_rad)}{NO_BREAK}mrad"
             for part in sorted(errors.parts, key=lambda part: -part.size.rms_rad)
+            if part.size.rms_rad > ROUNDING
         ]
         clause += f": {join_words(parts)}"
     return clause
@@ -224,55 +229,104 @@ def shown_motions(judgement: Judgement, *, verbose: bool = False) -> list[Judged
     motions = list(judgement.motions)
     if verbose or len(motions) <= MAX_SHOWN_MOTIONS:
         return motions
-
-    def size(judged: JudgedMotion) -> float:
-        """Return the RMS error of a motion, rad."""
-        return judged.errors.whole.size.rms_rad if judged.errors is not None else 0.0
-
-    largest = sorted(motions, key=size, reverse=True)[:MAX_SHOWN_MOTIONS]
+    largest = sorted(motions, key=_error_size, reverse=True)[:MAX_SHOWN_MOTIONS]
     return sorted(largest, key=lambda judged: judged.motion.number)
+
+
+def _error_size(judged: JudgedMotion) -> float:
+    """Return the RMS tracking error of a motion, rad; 0 if it is not known."""
+    return judged.errors.whole.size.rms_rad if judged.errors is not None else 0.0
+
+
+def prediction_sentence(judged: JudgedMotion) -> str:
+    """Return what the servo law predicts for a motion that is otherwise tuned, or fed forward."""
+    clauses = []
+    for prediction in judged.predictions:
+        size = f"{milliradians(prediction.rms_rad)}{NO_BREAK}mrad"
+        if prediction.tool_rms_m is not None:
+            size += f" ({millimetres(prediction.tool_rms_m)}{NO_BREAK}mm at the tool)"
+        if prediction.variant == "other tuning":
+            tuning = (
+                f"a gain of {prediction.gain:g} and a lookahead of {prediction.lookahead_s:g}"
+                f"{NO_BREAK}s"
+            )
+            clauses.append(f"{tuning} would leave {size}{_caveat(prediction)}")
+        elif prediction.variant == "feedforward":
+            limits = "" if prediction.keeps_limits else ", but would exceed its limits"
+            clauses.append(f"feedforward would leave {size}{_caveat(prediction)}{limits}")
+        elif prediction.off_rms_rad is not None:
+            off = milliradians(prediction.off_rms_rad)
+            clauses.append(f"as it was sent, {size}, {off}{NO_BREAK}mrad off the measured motion")
+    return f"Predicted for motion {judged.motion.number}: {'; '.join(clauses)}."
+
+
+def _caveat(prediction: Prediction) -> str:
+    """Return what must be known of a prediction, as an insertion; "" for nothing."""
+    if prediction.is_extrapolated:
+        return " (extrapolated: the law was compared with real arms at gains of 100 and 300)"
+    return ""
 
 
 def remarks(judgement: Judgement) -> list[str]:
     """Return sentences on what else the log shows, the most important first."""
-    sentences = []
-    lost = sum(gap.lost for gap in judgement.gaps)
-    if lost:
-        longest = max(judgement.gaps, key=lambda gap: gap.duration_s)
-        sentences.append(
-            f"{counted(len(judgement.gaps), 'hole')} in the log ({counted(lost, 'row')} lost); the "
-            f"longest lasts {fixed(1e3 * longest.duration_s, 0)}{NO_BREAK}ms, from "
-            f"{fixed(longest.at_s, 2)}{NO_BREAK}s."
-        )
-    elif judgement.gaps:
-        longest = max(judgement.gaps, key=lambda gap: gap.duration_s)
-        sentences.append(
-            f"{counted(len(judgement.gaps), 'row')} came late, at most by "
-            f"{fixed(1e3 * longest.duration_s, 0)}{NO_BREAK}ms, after {fixed(longest.at_s, 2)}"
-            f"{NO_BREAK}s."
-        )
-    if judgement.jumps:
-        jump = max(judgement.jumps, key=lambda item: item.size_rad)
-        where = f"command {jump.index}"
-        if jump.at_s is not None:
-            where = f"{fixed(jump.at_s, 2)}{NO_BREAK}s"
-        sentences.append(
-            f"The commands jump {counted(len(judgement.jumps), 'time')}, at most by "
-            f"{milliradians(jump.size_rad)}{NO_BREAK}mrad (joint {jump.joint + 1}, {where})."
-        )
-    slow = [item for judged in judgement.motions for item in judged.slowdowns]
-    duration = sum(item.end_s - item.begin_s for item in slow)
-    if duration > LEAST_SLOWDOWN_S:
-        least = min(slow, key=lambda item: item.least)
-        sentences.append(
-            f"The controller moved more slowly than planned for {fixed(duration, 2)}{NO_BREAK}s; "
-            f"its speed scaling fell to {fixed(100.0 * least.least, 0)}{NO_BREAK}% at "
-            f"{fixed(least.begin_s, 2)}{NO_BREAK}s."
-        )
+    sentences = [
+        _gap_remark(judgement),
+        _jump_remark(judgement),
+        _slowdown_remark(judgement),
+    ]
+    predicted = [judged for judged in judgement.motions if judged.predictions]
+    if predicted:
+        sentences.append(prediction_sentence(max(predicted, key=_error_size)))
     if judgement.missing:
         names = join_words([item.quantity for item in judgement.missing])
         sentences.append(f"Not recorded: {names}.")
-    return sentences
+    return [sentence for sentence in sentences if sentence]
+
+
+def _gap_remark(judgement: Judgement) -> str:
+    """Return how many rows were lost, or came late; "" for none."""
+    if not judgement.gaps:
+        return ""
+    lost = sum(gap.lost for gap in judgement.gaps)
+    longest = max(judgement.gaps, key=lambda gap: gap.duration_s)
+    duration = f"{fixed(1e3 * longest.duration_s, 0)}{NO_BREAK}ms"
+    at_s = f"{fixed(longest.at_s, 2)}{NO_BREAK}s"
+    if lost:
+        holes = counted(len(judgement.gaps), "hole")
+        return (
+            f"{holes} in the log ({counted(lost, 'row')} lost); the longest lasts {duration}, "
+            f"from {at_s}."
+        )
+    rows = counted(len(judgement.gaps), "row")
+    return f"{rows} came late; the longest wait was {duration}, from {at_s}."
+
+
+def _jump_remark(judgement: Judgement) -> str:
+    """Return how often the commands jump, and how far; "" if they do not."""
+    if not judgement.jumps:
+        return ""
+    jump = max(judgement.jumps, key=lambda item: item.size_rad)
+    where = f"command {jump.index}"
+    if jump.at_s is not None:
+        where = f"at {fixed(jump.at_s, 2)}{NO_BREAK}s"
+    return (
+        f"The commands jump {counted(len(judgement.jumps), 'time')}, at most by "
+        f"{milliradians(jump.size_rad)}{NO_BREAK}mrad (joint {jump.joint + 1}, {where})."
+    )
+
+
+def _slowdown_remark(judgement: Judgement) -> str:
+    """Return how long the controller moved at less than full speed; "" if it did not."""
+    slow = [item for judged in judgement.motions for item in judged.slowdowns]
+    duration = sum(item.end_s - item.begin_s for item in slow)
+    if duration <= LEAST_SLOWDOWN_S:
+        return ""
+    least = min(slow, key=lambda item: item.least)
+    return (
+        f"The controller moved more slowly than planned for {fixed(duration, 2)}{NO_BREAK}s; its "
+        f"speed scaling fell to {fixed(100.0 * least.least, 0)}{NO_BREAK}% at "
+        f"{fixed(least.begin_s, 2)}{NO_BREAK}s."
+    )
 
 
 def evidence(judged: JudgedMotion) -> str:

@@ -1,0 +1,234 @@
+"""What the servo law predicts for the same motion: as it was sent, otherwise tuned, fed forward.
+
+A prediction takes the path that the commands describe, sends it through the law as a simulation
+does, and lets the joints trail their targets by the lag that the log shows. The first prediction
+repeats what was sent: its difference from the measured motion shows how far the others can be
+trusted. The law was compared with real arms at a gain of 300 and of 100 only (docs/validation.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simbridge.errors import InvalidParameter
+from simbridge.judging.servoj_evidence import ServojEvidence
+from simbridge.judging.signal_chain import Signals
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.servo.feedforward import advance_setpoints, smooth_motion
+from simbridge.servo.integration import round_to_single
+from simbridge.servo.law import GAIN, LOOKAHEAD, ServojLaw
+
+# Gains between which the law has been compared with real arms, 1/s^2.
+COMPARED_GAINS = (100.0, 300.0)
+# Relative difference up to which a gain is one that was compared.
+GAIN_TOLERANCE = 0.05
+# Longest motion that is predicted, cycles: the rest of a longer one would show the same.
+MAX_CYCLES = 100_000
+# Rest before the motion, in which feedforward begins, s.
+REST_S = 0.2
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The tracking error that the servo law predicts for a motion.
+
+    Attributes:
+        variant: What is predicted: "as sent", "other tuning" or "feedforward".
+        gain: Gain of servoj, 1/s^2.
+        lookahead_s: Lookahead of servoj, s.
+        rms_rad: RMS of the predicted tracking error over all rows and joints, rad.
+        max_rad: Largest predicted tracking error of a joint, rad.
+        tool_rms_m: RMS of the predicted tracking error at the tool, m; None if the arm is not
+            known.
+        is_extrapolated: Whether the law has never been compared with a real arm at this gain.
+        keeps_limits: Whether feedforward keeps the limits of acceleration and of the lead of the
+            commands; True for the others.
+        off_rms_rad: RMS difference of the predicted motion from the measured one, rad, if it was
+            sent like this; None for the others.
+    """
+
+    variant: str
+    gain: float
+    lookahead_s: float
+    rms_rad: float
+    max_rad: float
+    tool_rms_m: float | None
+    is_extrapolated: bool
+    keeps_limits: bool
+    off_rms_rad: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class DesiredPath:
+    """The path that commands describe, one position a cycle.
+
+    Attributes:
+        times: Instants (N,), s from the log's beginning.
+        q: Positions (N, n), rad.
+        cycle: The controller's cycle, s.
+        lag: How long the joints trail their targets, s.
+    """
+
+    times: Array
+    q: Array
+    cycle: float
+    lag: float
+
+    def measured(self, targets: Array) -> Array:
+        """Return where the joints are (N, n), rad, that follow targets (N, n), rad."""
+        columns = [np.interp(self.times - self.lag, self.times, joint) for joint in targets.T]
+        return np.stack(columns, axis=1)
+
+
+def predict_errors(
+    signals: Signals,
+    servoj: ServojEvidence,
+    *,
+    cycle: float,
+    lag: float,
+    robot: Robot | None,
+) -> tuple[Prediction, ...]:
+    """Predict the tracking error of a motion of servoj, as it was sent and otherwise.
+
+    Args:
+        signals: The signals of the motion.
+        servoj: Tuning of servoj.
+        cycle: The controller's cycle, s.
+        lag: How long the joints trail their targets, s.
+        robot: The arm, for the error at the tool; None if it is not known.
+    """
+    path = _desired_path(signals, cycle, lag)
+    if path is None:
+        return ()
+
+    # The law as it was, and with the tuning of UR's own ROS driver.
+    tunings = [("as sent", servoj.gain, servoj.lookahead_s)]
+    if not is_tuning_of_driver(servoj):
+        tunings.append(("other tuning", GAIN, LOOKAHEAD))
+
+    predictions = []
+    for variant, gain, lookahead in tunings:
+        law = _law(cycle, gain, lookahead)
+        if law is not None:
+            targets = _follow(path, law, servoj.call_s or cycle)
+            prediction = _compare(path, targets, law, variant=variant, robot=robot)
+            if variant == "as sent":
+                off = _distance_from_measured(path, targets, signals)
+                prediction = replace(prediction, off_rms_rad=off)
+            predictions.append(prediction)
+
+    law = _law(cycle, servoj.gain, servoj.lookahead_s)
+    if law is not None:
+        targets, excess = smooth_motion(law, advance_setpoints(path.q, cycle, lag))
+        predictions.append(
+            _compare(
+                path, targets, law, variant="feedforward", robot=robot, keeps_limits=excess is None
+            )
+        )
+    return tuple(predictions)
+
+
+def is_extrapolated(gain: float) -> bool:
+    """Return whether the law has never been compared with a real arm at a gain."""
+    low, high = COMPARED_GAINS
+    return not (1.0 - GAIN_TOLERANCE) * low <= gain <= (1.0 + GAIN_TOLERANCE) * high
+
+
+def is_tuning_of_driver(servoj: ServojEvidence) -> bool:
+    """Return whether servoj has the tuning that UR's own ROS driver sends by default."""
+    is_same_gain = abs(servoj.gain / GAIN - 1.0) < GAIN_TOLERANCE
+    return is_same_gain and abs(servoj.lookahead_s / LOOKAHEAD - 1.0) < GAIN_TOLERANCE
+
+
+def _desired_path(signals: Signals, cycle: float, lag: float) -> DesiredPath | None:
+    """Return the path that the first known signal describes; None if it has too few rows."""
+    positions = signals.positions[signals.first]
+    known = np.isfinite(positions).all(axis=1)
+    if known.sum() < 2 or signals.first in ("target", "actual"):
+        return None
+    known_times = signals.times[known]
+    begin = known_times[0] - REST_S
+    count = min(int((known_times[-1] - begin) / cycle) + 1, MAX_CYCLES)
+    times = begin + cycle * np.arange(count)
+    columns = [np.interp(times, known_times, joint) for joint in positions[known].T]
+    return DesiredPath(times, round_to_single(np.stack(columns, axis=1)), cycle, lag)
+
+
+def _law(cycle: float, gain: float, lookahead: float) -> ServojLaw | None:
+    """Return the servo law of a tuning; None if servoj does not accept it."""
+    try:
+        return ServojLaw(cycle, gain, lookahead)
+    except InvalidParameter:
+        return None
+
+
+def _follow(path: DesiredPath, law: ServojLaw, call: float) -> Array:
+    """Return the joint targets (N, n), rad, that calls of one duration make of a path.
+
+    Args:
+        path: The path.
+        law: The servo law.
+        call: Duration of a call, s.
+    """
+    duration = path.times[-1] - path.times[0]
+    begins = path.times[0] + call * np.arange(int(duration / call) + 1)
+    columns = [np.interp(begins, path.times, joint) for joint in path.q.T]
+    return law.follow(np.stack(columns, axis=1), call=call, cycles=len(path.times)).q
+
+
+def _compare(
+    path: DesiredPath,
+    targets: Array,
+    law: ServojLaw,
+    *,
+    variant: str,
+    robot: Robot | None,
+    keeps_limits: bool = True,
+) -> Prediction:
+    """Return the tracking error of predicted joint targets.
+
+    Args:
+        path: Where the joints should be.
+        targets: Predicted joint targets (N, n), rad.
+        law: The servo law.
+        variant: What is predicted.
+        robot: The arm; None if it is not known.
+        keeps_limits: Whether feedforward keeps its limits.
+    """
+    is_motion = path.times >= path.times[0] + REST_S
+    desired = path.q[is_motion]
+    measured = path.measured(targets)[is_motion]
+    error = np.abs(desired - measured)
+
+    tool_rms: float | None = None
+    if robot is not None and robot.n == desired.shape[1]:
+        difference = tool_path(robot, desired)[:, :3] - tool_path(robot, measured)[:, :3]
+        tool_rms = float(np.sqrt(np.mean(np.sum(difference**2, axis=1))))
+    return Prediction(
+        variant=variant,
+        gain=law.gain,
+        lookahead_s=law.lookahead,
+        rms_rad=float(np.sqrt(np.mean(error**2))),
+        max_rad=float(error.max()),
+        tool_rms_m=tool_rms,
+        is_extrapolated=is_extrapolated(law.gain),
+        keeps_limits=keeps_limits,
+        off_rms_rad=None,
+    )
+
+
+def _distance_from_measured(path: DesiredPath, targets: Array, signals: Signals) -> float | None:
+    """Return the RMS difference of predicted joints from the last known signal, rad."""
+    actual = signals.positions[signals.last]
+    known = np.isfinite(actual).all(axis=1)
+    known &= (signals.times >= path.times[0]) & (signals.times <= path.times[-1])
+    if not known.any():
+        return None
+    predicted = path.measured(targets)
+    columns = [np.interp(signals.times[known], path.times, joint) for joint in predicted.T]
+    difference = np.stack(columns, axis=1) - actual[known]
+    return float(np.sqrt(np.mean(difference**2)))
