@@ -16,6 +16,10 @@ from simbridge.ur.ursim_image import ursim_image
 # A tag as docker accepts it, and a version at its beginning.
 TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
+# The first and the last loopback address. Those before and after, 127.0.0.0 and 127.255.255.255,
+# are the network's own and its broadcast address.
+FIRST_LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
+LAST_LOOPBACK = ipaddress.IPv4Address("127.255.255.254")
 
 
 @dataclass(frozen=True)
@@ -83,20 +87,20 @@ def _check_tag(arm: ArmModel, tag: str) -> None:
 
 
 def _read_host(host: str) -> str:
-    """Return a loopback address in numbers.
+    """Return a loopback address as a dotted IPv4 address.
 
     Raises:
         InvalidParameter: It is another address: whoever reaches the ports can move the arm.
     """
     text = "127.0.0.1" if host == "localhost" else host
     try:
-        is_local = ipaddress.IPv4Address(text).is_loopback
+        is_usable = FIRST_LOOPBACK <= ipaddress.IPv4Address(text) <= LAST_LOOPBACK
     except ValueError:
-        is_local = False
-    if not is_local:
+        is_usable = False
+    if not is_usable:
         needed = (
-            "an address from 127.0.0.1 to 127.255.255.254: whoever reaches the ports can move the "
-            "arm. docs/hardware.md has a command for another computer"
+            f"an address from {FIRST_LOOPBACK} to {LAST_LOOPBACK}: whoever reaches the ports can "
+            "move the arm. docs/hardware.md has a command for another computer"
         )
         raise InvalidParameter("host", host, needed)
     return text

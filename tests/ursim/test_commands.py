@@ -264,6 +264,8 @@ def test_a_container_of_another_is_left_alone(cli, docker):
         (("ur15", "--polyscope", "5.12.6"), "5.x from 5.22 on"),
         (("ur10e", "--polyscope", "5.12.6;reboot"), "a tag of UR's image"),
         (("ur10e", "--host", "192.168.1.10"), "127.0.0.1"),
+        (("ur10e", "--host", "127.0.0.0"), "from 127.0.0.1 to"),
+        (("ur10e", "--host", "127.255.255.255"), "to 127.255.255.254"),
         (("planar2r",), "an arm of Universal Robots"),
         (("ur11",), "no robot"),
     ],
