@@ -130,19 +130,14 @@ class ContainerEngine:
         )
 
     def log(self, container: UrsimContainer) -> str:
-        """Return the last lines that a container has printed, on either of its outputs."""
-        command = [self._program, "logs", "--tail", str(SHOWN_LOG_LINES), container.number]
-        ended = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
-        )
-        return "\n".join(ended.stdout.strip().splitlines()[-SHOWN_LOG_LINES:])
+        """Return the last lines that a container has printed, on either of its outputs.
+
+        Raises:
+            ContainerCommandFailed: They cannot be read.
+        """
+        arguments = ("logs", "--tail", str(SHOWN_LOG_LINES), container.number)
+        printed = self._run(*arguments, stderr=subprocess.STDOUT)
+        return "\n".join(printed.strip().splitlines()[-SHOWN_LOG_LINES:])
 
     def remove(self, container: UrsimContainer) -> None:
         """End a container, if it runs, and remove it with its anonymous volumes.
@@ -152,11 +147,15 @@ class ContainerEngine:
         """
         self._run("rm", "--force", "--volumes", container.number)
 
-    def _run(self, *arguments: str) -> str:
+    def _run(self, *arguments: str, stderr: int = subprocess.PIPE) -> str:
         """Run a command of the engine, and return its standard output.
 
-        It is in a session of its own: Ctrl-C reaches simbridge alone, which decides what becomes of
-        a container.
+        The command runs in a session of its own: Ctrl-C reaches simbridge alone, which decides what
+        becomes of a container.
+
+        Args:
+            arguments: The command and its arguments.
+            stderr: Where the standard error goes; `subprocess.STDOUT` to return it with the output.
 
         Raises:
             ContainerCommandFailed: It failed, or took longer than `COMMAND_TIMEOUT_S`.
@@ -166,7 +165,8 @@ class ContainerEngine:
             ended = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
                 text=True,
                 errors="replace",
                 timeout=COMMAND_TIMEOUT_S,
@@ -179,7 +179,8 @@ class ContainerEngine:
             reason = f"no answer within {COMMAND_TIMEOUT_S:.0f} s"
             raise ContainerCommandFailed(shlex.join(command), reason) from None
         if ended.returncode != 0:
-            answer = " ".join(ended.stderr.split()).rstrip(".")
+            printed = ended.stdout if stderr == subprocess.STDOUT else ended.stderr
+            answer = " ".join(printed.split()).rstrip(".")
             raise ContainerCommandFailed(shlex.join(command), answer)
         return ended.stdout
 

@@ -103,12 +103,16 @@ class UrsimEnded(SimbridgeError, RuntimeError):
     """The container of URSim ended before its controller answered.
 
     Attributes:
-        log: The last lines that it printed.
+        log: The last lines that it printed; "" if there are none, or they cannot be read.
+        log_error: Why they cannot be read; None if they were.
     """
 
-    def __init__(self, log: str) -> None:
+    def __init__(self, log: str, *, log_error: ContainerCommandFailed | None = None) -> None:
         self.log = log
+        self.log_error = log_error
         printed = f"Its last lines were:\n{log}" if log else "It printed nothing."
+        if log_error is not None:
+            printed = f"What it printed cannot be read: {log_error}"
         super().__init__(f"URSim ended before its controller answered. {printed}")
 
 

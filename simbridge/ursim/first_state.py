@@ -12,7 +12,7 @@ from simbridge.console import Terminal
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.rtde import RtdeReader
 from simbridge.ursim.container_engine import ContainerEngine, UrsimContainer
-from simbridge.ursim.errors import UrsimEnded, UrsimSilent
+from simbridge.ursim.errors import ContainerCommandFailed, UrsimEnded, UrsimSilent
 
 # URSim takes about a minute; a slow computer longer, s.
 START_TIMEOUT_S = 300.0
@@ -48,11 +48,19 @@ def await_first_state(
 
             waited = time.monotonic() - begin
             if not engine.is_running(container):
-                raise UrsimEnded(engine.log(container))
+                raise _ended(engine, container)
             if waited > START_TIMEOUT_S:
                 raise UrsimSilent(container.host, waited, reason)
             line.update(f"{title}: {waited:.0f} s (about a minute)")
             time.sleep(ATTEMPT_PAUSE_S)
+
+
+def _ended(engine: ContainerEngine, container: UrsimContainer) -> UrsimEnded:
+    """Return the error of a container that has ended, with its log if the engine can read it."""
+    try:
+        return UrsimEnded(engine.log(container))
+    except ContainerCommandFailed as error:
+        return UrsimEnded("", log_error=error)
 
 
 def _try_state(host: str) -> str | None:
