@@ -38,14 +38,14 @@ class UrsimContainer:
     """A container that simbridge has started.
 
     Attributes:
-        number: The engine's identification of it, in hexadecimal digits.
+        container_id: The engine's ID of it, in hexadecimal digits.
         arm: Model of the arm, such as "UR10e".
         image: Name of the image with its tag.
         host: Loopback address at which its ports are published.
         is_running: False once it has ended.
     """
 
-    number: str
+    container_id: str
     arm: str
     image: str
     host: str
@@ -77,10 +77,11 @@ class ContainerEngine:
             ContainerCommandFailed: They cannot be listed.
         """
         listed = self._run("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={ARM_LABEL}")
-        numbers = listed.split()
-        if not numbers:
+        container_ids = listed.split()
+        if not container_ids:
             return []
-        return [_read_container(facts) for facts in json.loads(self._run("inspect", *numbers))]
+        inspected = json.loads(self._run("inspect", *container_ids))
+        return [_read_container(facts) for facts in inspected]
 
     def has_image(self, image: str) -> bool:
         """Return whether an image is on this computer."""
@@ -120,13 +121,16 @@ class ContainerEngine:
             options += ["--label", f"{name}={value}"]
         options += container_options(arm, host)
 
-        number = self._run("run", *options, image).strip()
-        return UrsimContainer(number=number, arm=arm, image=image, host=host, is_running=True)
+        container_id = self._run("run", *options, image).strip()
+        return UrsimContainer(
+            container_id=container_id, arm=arm, image=image, host=host, is_running=True
+        )
 
     def is_running(self, container: UrsimContainer) -> bool:
-        """Return whether a container runs still."""
+        """Return whether a container is still running."""
         return any(
-            listed.number == container.number and listed.is_running for listed in self.containers()
+            listed.container_id == container.container_id and listed.is_running
+            for listed in self.containers()
         )
 
     def log(self, container: UrsimContainer) -> str:
@@ -135,7 +139,7 @@ class ContainerEngine:
         Raises:
             ContainerCommandFailed: They cannot be read.
         """
-        arguments = ("logs", "--tail", str(SHOWN_LOG_LINES), container.number)
+        arguments = ("logs", "--tail", str(SHOWN_LOG_LINES), container.container_id)
         printed = self._run(*arguments, stderr=subprocess.STDOUT)
         return "\n".join(printed.strip().splitlines()[-SHOWN_LOG_LINES:])
 
@@ -145,7 +149,7 @@ class ContainerEngine:
         Raises:
             ContainerCommandFailed: It cannot be removed.
         """
-        self._run("rm", "--force", "--volumes", container.number)
+        self._run("rm", "--force", "--volumes", container.container_id)
 
     def _run(self, *arguments: str, stderr: int = subprocess.PIPE) -> str:
         """Run a command of the engine, and return its standard output.
@@ -210,7 +214,7 @@ def _read_container(facts: Mapping[str, Any]) -> UrsimContainer:
     """Return a container as `docker inspect` and `podman inspect` describe it."""
     labels = facts["Config"]["Labels"]
     return UrsimContainer(
-        number=facts["Id"],
+        container_id=facts["Id"],
         arm=labels[ARM_LABEL],
         image=labels.get(IMAGE_LABEL, ""),
         host=labels.get(HOST_LABEL, ""),

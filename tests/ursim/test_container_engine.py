@@ -12,7 +12,11 @@ from simbridge.ursim.first_state import await_first_state
 from tests.controllers import loopback
 
 CONTAINER = UrsimContainer(
-    number="12ab", arm="UR10e", image="ursim:5.12.6", host=loopback(122), is_running=True
+    container_id="12ab",
+    arm="UR10e",
+    image="ursim:5.12.6",
+    host=loopback(122),
+    is_running=True,
 )
 
 
