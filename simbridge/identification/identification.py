@@ -28,6 +28,7 @@ from simbridge.identification.friction import fit_friction
 from simbridge.identification.joint_lag import fit_joint_servo
 from simbridge.identification.kinematics import (
     OTHER_ARM,
+    Kinematics,
     OtherArm,
     fit_kinematics,
     nominal_residual,
@@ -239,19 +240,34 @@ def _kinematics(
     deviation = [float(value) for value in kinematics.tcp_deviation]
     is_known = max(deviation[:3]) <= MAX_TOOL_DEVIATION
     if not is_known:
-        position = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
-        reasons["kinematics.tcp"] = (
-            f"the tool is only determined to within {millimetres(max(deviation[:3]))} mm, but "
-            f"{1e3 * MAX_TOOL_DEVIATION:g} mm is required (the estimate is ({position}) mm): this "
-            "motion cannot separate it from the calibration of the arm and its flange; give the "
-            "arm's own kinematics (--kinematics)"
-        )
+        reasons["kinematics.tcp"] = _why_tool_unknown(kinematics)
     return {
         "residual_m": {"rms": kinematics.residual},
         "tcp": tcp if is_known else None,
         "source": kinematics.source,
         "uncertainty": {"tcp": deviation if is_known else None},
     }
+
+
+def _why_tool_unknown(kinematics: Kinematics) -> str:
+    """Return why the tool is not determined accurately enough, and what would help, as a clause."""
+    deviation = float(kinematics.tcp_deviation[:3].max())
+    position = ", ".join(fixed(1e3 * float(value), 2) for value in kinematics.tcp[:3])
+    explanation = (
+        "this motion cannot separate it from the calibration of the arm and its flange; give the "
+        "arm's own kinematics (--kinematics)"
+    )
+    if kinematics.source == "given":
+        explanation = (
+            "with the given kinematics the recorded poses do not agree on one tool; check that the "
+            "kinematics are those of this very arm, and that its TCP was not changed while "
+            "recording"
+        )
+    return (
+        f"the tool is only determined to within {millimetres(deviation)} mm, but "
+        f"{1e3 * MAX_TOOL_DEVIATION:g} mm is required (the estimate is ({position}) mm): "
+        f"{explanation}"
+    )
 
 
 def _payload(

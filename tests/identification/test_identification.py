@@ -103,10 +103,10 @@ def test_noise_has_no_lag():
         fit_joint_servo(q, qd, q + random.normal(scale=0.1, size=q.shape))
 
 
-def own_arm(robot: Robot) -> Robot:
+def calibrated_arm(robot: Robot, seed: int = 4) -> Robot:
     """The arm with deviations like those of a real one."""
     nominal = nominal_dh(robot)
-    random = np.random.default_rng(4)
+    random = np.random.default_rng(seed)
     changed = {
         row: tuple(np.array(getattr(nominal, row)) + random.normal(scale=size, size=6))
         for row, size in (("theta", 2e-3), ("a", 3e-4), ("d", 3e-4), ("alpha", 1e-3))
@@ -126,7 +126,7 @@ def test_kinematics_nominal_given_and_estimated():
         np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)]), abs=1e-9
     )
 
-    calibrated = own_arm(robot)
+    calibrated = calibrated_arm(robot)
     poses = poses_in_pendant_base(calibrated.with_tcp(TOOL), q)
 
     estimated = fit_kinematics(robot, q, poses)
@@ -217,6 +217,21 @@ def test_a_short_motion_shows_no_tool():
 
     assert kinematics["kinematics"]["tcp"] is None
     assert "the tool is only determined to" in kinematics["not_identified"]["kinematics.tcp"]
+
+
+def test_a_tool_is_not_blamed_on_given_kinematics():
+    times, q, _, _ = moving(60)
+    recorded_arm = calibrated_arm(arm("ur5e"), seed=4)
+    given_arm = calibrated_arm(arm("ur5e"), seed=5)
+    poses = poses_in_pendant_base(recorded_arm.with_tcp(TOOL), q)
+    samples = Samples(times, {"actual_q": q, "actual_TCP_pose": poses})
+
+    result = identify(samples, robot=given_arm, is_calibrated=True)
+
+    reason = result["not_identified"]["kinematics.tcp"]
+    assert result["kinematics"]["source"] == "given"
+    assert "those of this very arm" in reason
+    assert "--kinematics" not in reason
 
 
 def test_foreign_kinematics_are_refused():
