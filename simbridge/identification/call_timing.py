@@ -99,14 +99,22 @@ def find_calls(
     Raises:
         NotIdentified: The setpoints do not follow the commands, or no timing explains them.
     """
-    # The residual of exactly explained setpoints, by the digits of recording and commands, rad.
-    digits = motion.digits(1.0 / tuning.gain, tuning.lookahead) + resolution(commands)
-    exact = MAX_DIGITS * digits + ROUNDING
+    # Residual up to which setpoints are explained exactly, given the last digits of the recording
+    # and of the commands, rad.
+    recorded_resolution = motion.setpoint_resolution(1.0 / tuning.gain, tuning.lookahead)
+    setpoint_resolution = recorded_resolution + resolution(commands)
+    max_exact_residual = MAX_DIGITS * setpoint_resolution + ROUNDING
 
     # Find the timing in the busiest part, and fit it to the whole recording.
     part = _busiest_part(motion)
     part_motion = motion[part]
-    start = _search_timing(part_motion, commands, tuning, index=index[part], exact=exact)
+    start = _search_timing(
+        part_motion,
+        commands,
+        tuning,
+        index=index[part],
+        max_exact_residual=max_exact_residual,
+    )
     law, is_rounded = _round_duration(start)
     begin = law.begin + part_motion.times[0] - motion.times[0]
     law = replace(law, begin=wrap_begin(begin, law.duration))
@@ -116,7 +124,7 @@ def find_calls(
     residuals = fit.residuals[motion.moving]
     residual = float(np.median(residuals))
     deviation = fit.deviation[:2]
-    if residual > exact:
+    if residual > max_exact_residual:
         if residual > MAX_RESIDUAL_RATIO * float(np.median(tuning.residuals)):
             raise NotIdentified(
                 "no timing of the servoj calls explains the motion: a setpoint residual of "
@@ -140,7 +148,12 @@ def _busiest_part(motion: TargetMotion) -> slice:
 
 
 def _search_timing(
-    motion: TargetMotion, commands: Array, tuning: Tuning, *, index: Array, exact: float
+    motion: TargetMotion,
+    commands: Array,
+    tuning: Tuning,
+    *,
+    index: Array,
+    max_exact_residual: float,
 ) -> CallFit:
     """Return the best fit among the likely durations of a call and several beginnings.
 
@@ -149,7 +162,7 @@ def _search_timing(
         commands: Commands (K, n), rad.
         tuning: Gain and lookahead that the search starts from.
         index: Rough position of each row along the commands (T,), as a fractional index.
-        exact: Median residual below which a fit ends the search, rad.
+        max_exact_residual: Median residual below which a fit ends the search, rad.
     """
     best: CallFit | None = None
     for duration in _likely_durations(motion, index):
@@ -166,7 +179,7 @@ def _search_timing(
         fit = _fit_calls(motion, commands, index, law=law, rounds=4, with_duration=True)
         if fit.cost < best.cost:
             best = fit
-        if np.median(best.residuals[motion.moving]) < exact:
+        if np.median(best.residuals[motion.moving]) < max_exact_residual:
             break
     assert best is not None
     return best

@@ -93,9 +93,20 @@ def reveal_calls(motion: TargetMotion, law: TimedLaw) -> Calls:
 
     targets = JointMotion(motion.q, motion.qd, motion.qdd)
     last_step = np.minimum(since_edge, cycle)
-    setpoints, weight = observe_setpoints(targets, cycle, law.gain, law.lookahead, last_step)
+    setpoints, last_step_weight = observe_setpoints(
+        targets, cycle, law.gain, law.lookahead, last_step
+    )
+
+    # The last step's setpoint has gone `progress` of the way from the previous command to the
+    # current one.
     progress = np.minimum(since_edge / law.duration, 1.0)
-    return Calls(law, call, weight * progress, setpoints, np.zeros(0, dtype=np.int64))
+    return Calls(
+        law=law,
+        call=call,
+        weight=last_step_weight * progress,
+        setpoints=setpoints,
+        command=np.zeros(0, dtype=np.int64),
+    )
 
 
 def wrap_begin(begin: float, duration: float) -> float:

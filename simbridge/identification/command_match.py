@@ -104,6 +104,9 @@ def search_sequence(
             # Usual jumps, and one more choice: from the cheapest column however far back.
             for jump in range(MAX_JUMP + 2):
                 is_long_jump = jump > MAX_JUMP
+
+                # Column of the previous row that stands for the command `command - jump`. After a
+                # gap, the cheapest column up to it.
                 column = j + shift - (0 if is_long_jump else jump)
                 if column < 0 or (is_long_jump and follows_gap):
                     break
@@ -122,6 +125,7 @@ def search_sequence(
                 # serves all jumps.
                 if weight < 1.0 or residual_cost < 0.0:
                     square = _squared_residual(sent, setpoints, k, previous, command, weight)
+                    # NaN: the command was not recorded.
                     is_known = square == square
                     residual_cost = np.log(1.0 + square / ROUNDING**2) if is_known else unknown_cost
 

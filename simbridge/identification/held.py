@@ -51,9 +51,9 @@ ROUGH_ROUNDS = 5
 
 # Ratio of a window's residual to the smallest one up to which the window is exact.
 EXACT_RATIO = 3.0
-# Residual that is rounding, rad.
+# Residual that rounding alone may leave, rad.
 ROUNDING = 1e-13
-# Smallest residual that something is divided by, rad.
+# Smallest residual that is used as a divisor, rad.
 LEAST_RESIDUAL = 1e-15
 # Percentile of the residuals that scales the weights: a low one singles out the rows that obey the
 # law exactly.
@@ -84,7 +84,7 @@ MIN_VISIBLE_SPLIT = 3e-3
 MAX_UNSPLIT = 0.1 * MIN_VISIBLE_SPLIT
 # Relative difference of a span between rows from the cycle up to which it is one cycle.
 MAX_CYCLE_DIFFERENCE = 0.1
-# Smallest step h^2 qdd that something is divided by, rad.
+# Smallest step h^2 qdd that is used as a divisor, rad.
 LEAST_STEP = 1e-12
 
 
@@ -169,7 +169,7 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
 def _visibly_split(motion: TargetMotion) -> Flags:
     """Return which rows (T,) show that their cycle was split: their step in position is not h qd.
 
-    None does if the recording is not exact enough, or if no two rows are one cycle apart.
+    No row is flagged if the recording is not exact enough, or if no two rows are one cycle apart.
     """
     step_is_cycle = (
         np.abs(np.diff(motion.times) - motion.cycle) < MAX_CYCLE_DIFFERENCE * motion.cycle
@@ -267,8 +267,9 @@ def _is_constant(motion: TargetMotion, windows: Counts, fits: WindowFits) -> Fla
     duration = motion.times[windows[:, -1]] - motion.times[windows[:, 0]]
     is_short = duration < SHORT_WINDOW_S
     max_variation = np.where(is_short, MAX_VARIATION_IF_SHORT, MAX_VARIATION)
-    digits = MAX_DIGITS * motion.digits(fits.pair[:, 0], fits.pair[:, 1])
-    is_constant = fits.residual < np.minimum(max_variation * fits.movement, digits)
+    resolution = motion.setpoint_resolution(fits.pair[:, 0], fits.pair[:, 1])
+    max_residual = np.minimum(max_variation * fits.movement, MAX_DIGITS * resolution)
+    is_constant = fits.residual < max_residual
     return fits.is_solvable & is_accepted & is_constant
 
 
@@ -276,12 +277,12 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
     """Fit one tuning to the rows of all windows.
 
     Args:
-        motion: The recorded joint targets.
+        motion: Joint targets without the visibly split rows; `rows` indexes these.
         rows: Indices of the rows of the windows (R,), increasing.
         start: X and Y to start from (2,).
 
     Raises:
-        NotIdentified: The tuning depends on whether setpoints may creep.
+        NotIdentified: The tuning depends on whether setpoints may creep (drift at a constant rate).
     """
     # Overlapping and adjacent windows form a group, whose rows share a setpoint.
     group = np.concatenate([[0], np.cumsum(np.diff(rows) > 1)])
@@ -304,8 +305,8 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
     # ... and from the resolution of the digits: rounding errors of neighbouring rows are alike, so
     # leaving out blocks does not show them.
     xx, xy, yy, _, _ = fit.products @ fit.weights
-    digits = motion.digits(*fit.pair)
-    rounding = digits * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
+    resolution = motion.setpoint_resolution(*fit.pair)
+    rounding = resolution * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
     deviation = np.hypot(deviation, rounding)
 
     # Refuse a tuning that changes if setpoints may creep.

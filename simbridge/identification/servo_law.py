@@ -117,9 +117,9 @@ def find_servo_law(
     judged = select_rows(MAX_JUDGED_ROWS)
 
     # Fit the expected law, and other tunings if it is not exact.
-    exact = _exact_residual(searched)
-    expected = _fit_expected(searched, law, exact)
-    fits = _search_fits(searched, expected, exact)
+    max_exact_residual = _max_exact_residual(searched)
+    expected = _fit_expected(searched, law, max_exact_residual)
+    fits = _search_fits(searched, expected, max_exact_residual)
 
     # Prefer a tuning that servoj accepts, unless one that it does not accept fits much better.
     best = min(fits, key=lambda fit: fit.cost)
@@ -134,7 +134,9 @@ def find_servo_law(
         raise LawNotFound(f"the commands of only {len(residuals)} cycles were recorded")
     relative_deviations = judged.estimate_deviations(final, residuals) / best.tuning
 
-    is_explained = bool(best.residual <= exact or np.percentile(residuals, 99.0) < MAX_RESIDUAL)
+    is_explained = bool(
+        best.residual <= max_exact_residual or np.percentile(residuals, 99.0) < MAX_RESIDUAL
+    )
     reason = _reason_for_doubt(best, rivals, is_explained, relative_deviations)
     if reason is not None:
         refit = judged.fit(expected.tuning, expected.phase, expected.window)
@@ -171,39 +173,39 @@ def _select_blocks(rows: Counts, count: int) -> Counts:
     return selected
 
 
-def _exact_residual(rows: LawRows) -> float:
+def _max_exact_residual(rows: LawRows) -> float:
     """Return the residual up to which a law counts as exact for these rows, rad."""
     steps = np.linalg.norm(np.diff(rows.sent, axis=0)[rows.number - 1], axis=1)
     return min(EXACT_RESIDUAL, EXACT_STEP_FRACTION * float(np.nanmedian(steps)))
 
 
-def _fit_expected(rows: LawRows, law: ServojLaw, exact: float) -> LawFit:
+def _fit_expected(rows: LawRows, law: ServojLaw, max_exact_residual: float) -> LawFit:
     """Fit the phase of the expected law: from a few phases, then from many, until it is exact."""
     tuning = np.array([1.0 / law.gain, float(np.float32(law.lookahead))])
     window = (round(MAX_DELAY_S / law.cycle), 1)
     best = rows.improve(rows.fit_phase(tuning, window), with_tuning=False)
-    if best.residual <= exact:
+    if best.residual <= max_exact_residual:
         return best
 
     for candidate in rows.sweep_phases(best):
         best = min(best, candidate, key=lambda fit: fit.cost)
-        if best.residual <= exact:
+        if best.residual <= max_exact_residual:
             break
     return best
 
 
-def _search_fits(rows: LawRows, expected: LawFit, exact: float) -> list[LawFit]:
+def _search_fits(rows: LawRows, expected: LawFit, max_exact_residual: float) -> list[LawFit]:
     """Return fits with any tuning, up to the first one that is exact.
 
     The first fit is the expected law, improved.
     """
     fits = [rows.improve(expected)]
-    if fits[0].residual <= exact:
+    if fits[0].residual <= max_exact_residual:
         return fits
 
     for candidate in chain(rows.search_tunings(), rows.search_phases(fits)):
         fits.append(candidate)
-        if candidate.residual <= exact:
+        if candidate.residual <= max_exact_residual:
             break
     return fits
 

@@ -115,13 +115,13 @@ class Interval:
     Attributes:
         cycle: Length of a cycle, s.
         count: Number of cycles.
-        speed_unit: Unit of the velocities in states, 1/s, with which positions and velocities have
-            about the same size.
+        velocity_scale: What velocities are divided by in states, 1/s; it gives them about the size
+            of the positions.
     """
 
     cycle: float
     count: int
-    speed_unit: float
+    velocity_scale: float
 
     def matrix(
         self, gain: float, lookahead: float, *, split: Counts | None = None, last_step: float = 0.0
@@ -152,8 +152,8 @@ class Interval:
     def _step(self, *, duration: float, gain: float, lookahead: float) -> Array:
         """Return the matrix (2, 2) of one step of the servo law, of a duration, s."""
         damping = 1.0 - duration * gain * lookahead
-        velocity_row = np.array([-duration * gain / self.speed_unit, damping])
-        position_row = np.array([1.0, 0.0]) + duration * self.speed_unit * velocity_row
+        velocity_row = np.array([-duration * gain / self.velocity_scale, damping])
+        position_row = np.array([1.0, 0.0]) + duration * self.velocity_scale * velocity_row
         return np.array([position_row, velocity_row])
 
 
@@ -173,13 +173,16 @@ def confirm_tuning(
     Raises:
         NotIdentified: Every cycle was split, and the recording is not exact enough to correct that.
     """
-    speed_unit = float(np.sqrt(tuning.gain))
+    # 1/s; gives qd about the size of q.
+    velocity_scale = float(np.sqrt(tuning.gain))
     residual = float(np.median(tuning.residuals))
     max_misfit = min(max(MISFIT_PER_RESIDUAL * residual, EXACT_MISFIT), MAX_MISFIT)
 
     # The states (R, n, 2) of each span, and the numbers of its rows' cycles (R,).
     states = [
-        np.stack([motion.q[span.rows] - span.command, motion.qd[span.rows] / speed_unit], axis=2)
+        np.stack(
+            [motion.q[span.rows] - span.command, motion.qd[span.rows] / velocity_scale], axis=2
+        )
         for span in spans
     ]
     time = motion.times - motion.times[0]
@@ -195,7 +198,7 @@ def confirm_tuning(
         if transition.misfit > max_misfit:
             continue
 
-        interval = Interval(motion.cycle, count, speed_unit)
+        interval = Interval(motion.cycle, count, velocity_scale)
         confirmed = _explain_transition(transition, tuning, interval)
         if confirmed is not None:
             return confirmed

@@ -66,7 +66,7 @@ class TargetMotion:
         """Flags (T,) that are true for rows in which some joint moves."""
         return np.abs(self.qd).max(axis=1) > MIN_SPEED
 
-    def digits(self, x: Any, y: Any) -> Any:
+    def setpoint_resolution(self, x: Any, y: Any) -> Any:
         """Return the resolution of the setpoints that these rows reveal, by their digits, rad.
 
         Args:
