@@ -51,7 +51,7 @@ MIN_MASS_DEVIATION = 0.002
 MIN_CENTRED_MASS = 0.01
 # Largest distance of a payload's centre of gravity from the last joint's frame, m.
 MAX_CENTRE_DISTANCE = 1.0
-# Smallest squared size of an unknown's column that something is divided by.
+# Smallest squared size of an unknown's column that is used as a divisor.
 LEAST_SQUARED_SIZE = 1e-18
 # Eigenvalue below which its direction is not determined, relative to the largest one.
 MIN_EIGENVALUE = 1e-11

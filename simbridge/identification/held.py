@@ -88,6 +88,10 @@ MAX_CYCLE_DIFFERENCE = 0.1
 LEAST_STEP = 1e-12
 
 
+class NoHeldCommand(NotIdentified):
+    """No command was held while the arm moved."""
+
+
 class WindowFits(NamedTuple):
     """The tuning with which the setpoint varies least, for each of W windows.
 
@@ -125,7 +129,8 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     """Fit the tuning with which the setpoint is constant in some windows of the recording.
 
     Raises:
-        NotIdentified: No command was held while the arm moved, or too many cycles were split.
+        NoHeldCommand: No command was held while the arm moved.
+        NotIdentified: The arm does not move, or too many cycles were split.
     """
     unsplit = motion[~_visibly_split(motion)]
 
@@ -148,10 +153,7 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     if not windows:
         if not unsplit.moving.any():
             raise NotIdentified("the arm does not move")
-        raise NotIdentified(
-            "no command was held while the arm moved, which is required if the "
-            "commands are not recorded"
-        )
+        raise NoHeldCommand("no command was held while the arm moved")
 
     # The best windows show how exact the recording is. In windows that are less exact the setpoint
     # may have crept.

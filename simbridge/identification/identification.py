@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -33,7 +33,7 @@ from simbridge.identification.kinematics import (
     fit_kinematics,
     nominal_residual,
 )
-from simbridge.identification.read_motion import read_motion
+from simbridge.identification.read_motion import NotProgrammedMotion, read_motion
 from simbridge.identification.servoj_results import identify_servoj
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.robot.robot import Robot
@@ -73,6 +73,8 @@ def identify(
             not the robot's.
     """
     samples.check_joints(robot)
+    # Why a property was not identified, by the key of the result: as errors, and as sentences.
+    failures: dict[str, NotIdentified] = {}
     reasons: dict[str, str] = {}
     notes = list(samples.notes)
 
@@ -80,8 +82,9 @@ def identify(
         """Return the result of an identification; None if it fails, with the reason kept."""
         try:
             return identification()
-        except NotIdentified as reason:
-            reasons[name] = str(reason)
+        except NotIdentified as failure:
+            failures[name] = failure
+            reasons[name] = str(failure)
             return None
 
     # Identify the arm, and read its joint targets.
@@ -91,29 +94,31 @@ def identify(
         if arm is not None:
             notes.append(f"robot not named: the {title_of_body(arm, others)} fits best")
     motion = attempt("motion", lambda: read_motion(samples, arm))
-    # Why there are no joint targets of servoj, if there are none.
-    missing = reasons.pop("motion", None)
+    # The motion is not a result of its own: why it is missing is the reason of what needs it.
+    no_motion = failures.get("motion")
+    reasons.pop("motion", None)
 
     # Identify servoj.
     servoj: ServojResult | None = None
     prediction: PredictionResult | None = None
     if motion is None:
-        reasons["servoj"] = missing or ""
+        reasons["servoj"] = str(no_motion)
     else:
         servoj, prediction = identify_servoj(motion, samples.commands, reasons=reasons, notes=notes)
     if servoj is None:
         reasons.setdefault("prediction", "it needs the tuning of servoj")
 
     # Identify the arm's joints, geometry and forces.
-    joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
+    joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, no_motion))
     kinematics = attempt(
         "kinematics",
         lambda: _kinematics(samples, arm, others, is_calibrated=is_calibrated, reasons=reasons),
     )
     # If the kinematics fit, the arm is certain, and other arms' torques need not be compared.
     rivals = others if kinematics is None else ()
-    payload = attempt("payload_kg", lambda: _payload(samples, arm, rivals, reasons=reasons))
-    friction = attempt("friction", lambda: _friction(samples, missing))
+    no_kinematics = failures.get("kinematics")
+    payload = attempt("payload_kg", lambda: _payload(samples, arm, rivals, no_kinematics))
+    friction = attempt("friction", lambda: _friction(samples, no_motion))
 
     return Identification(
         robot=None if arm is None else arm.name,
@@ -168,32 +173,33 @@ def title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
 
 
 def _joint_servo(
-    samples: Samples, motion: TargetMotion | None, missing: str | None
+    samples: Samples, motion: TargetMotion | None, no_motion: NotIdentified | None
 ) -> JointServoResult:
     """Identify the lag of the joints behind their targets.
 
     Args:
         samples: The recording.
         motion: The controller's joint targets; None if there are none.
-        missing: Why there are none, if so.
+        no_motion: Why there are none; None if there are some.
     """
     target, actual = samples.need("target_q", "actual_q")
     if motion is None:
-        raise NotIdentified(missing or "")
+        assert no_motion is not None
+        raise no_motion
     rows = np.searchsorted(samples.times, motion.times)
     return fit_joint_servo(target[rows], motion.qd, actual[rows])
 
 
-def _friction(samples: Samples, missing: str | None) -> FrictionResult:
+def _friction(samples: Samples, no_motion: NotIdentified | None) -> FrictionResult:
     """Identify the friction of the joints.
 
     Args:
         samples: The recording.
-        missing: Why the recording has no joint targets of servoj, if it has none.
+        no_motion: Why the recording has no joint targets of servoj; None if it has some.
     """
     # In a motion by hand the currents do not match torque and friction, nor do they in noise.
-    if missing is not None and ("freedrive" in missing or "noise" in missing):
-        raise NotIdentified(missing)
+    if isinstance(no_motion, NotProgrammedMotion):
+        raise no_motion
 
     (moment,) = samples.need("target_moment")
     columns = samples.columns
@@ -274,8 +280,7 @@ def _payload(
     samples: Samples,
     robot: Robot | None,
     rivals: Sequence[Robot],
-    *,
-    reasons: Mapping[str, str],
+    no_kinematics: NotIdentified | None,
 ) -> Measured:
     """Identify the payload that the controller calculates with.
 
@@ -283,13 +288,13 @@ def _payload(
         samples: The recording.
         robot: The arm; None if it is not known.
         rivals: Arms whose torques must not fit better than the arm's.
-        reasons: Reasons for what was not identified, by the key of the result.
+        no_kinematics: Why the kinematics were not identified; None if they were.
     """
     q, qd, qdd, moment = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
     if robot is None:
         raise NotIdentified("the arm is not known")
-    if "another arm" in reasons.get("kinematics", ""):
-        raise NotIdentified(reasons["kinematics"])
+    if isinstance(no_kinematics, OtherArm):
+        raise no_kinematics
 
     still = np.abs(qd).max(axis=1) < MAX_STILL_SPEED
     accelerometer = samples.columns.get("actual_tool_accelerometer")

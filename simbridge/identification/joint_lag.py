@@ -19,7 +19,7 @@ BLOCKS = 10
 MAX_ROUNDS = 30
 # Change of the lag below which the rounds end, s.
 CONVERGED_S = 1e-9
-# Smallest sum of squared velocities that something is divided by, rad^2/s^2.
+# Smallest sum of squared velocities that is used as a divisor, rad^2/s^2.
 LEAST_SQUARE_SUM = 1e-30
 # Smallest residual that scales weights, rad.
 LEAST_RESIDUAL = 1e-12

@@ -27,7 +27,7 @@ MIN_JERK_ROWS = 10
 MAX_CB3_MISFIT = 1e-4
 # Smallest fraction of the change of velocity that is left unexplained if the cycle is not a CB3's.
 MIN_OTHER_MISFIT = 1e-2
-# Smallest change of velocity that something is divided by, rad/s.
+# Smallest change of velocity that is used as a divisor, rad/s.
 LEAST_CHANGE = 1e-12
 
 # Smallest number of rows in which the arm moves.
@@ -40,6 +40,13 @@ MAX_CYCLE_SPAN = 1.01
 MAX_INCONSISTENCY = 0.3
 
 
+class NotProgrammedMotion(NotIdentified):
+    """The joint targets are not those of a program: the arm was moved by hand, or they are noise.
+
+    Their motor currents do not match torque and friction either.
+    """
+
+
 def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
     """Return the joint targets of a recording, after checking that servoj can have made them.
 
@@ -48,7 +55,8 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
         robot: The arm, if it is known.
 
     Raises:
-        NotIdentified: The joint targets were not recorded, do not move, or were not made by servoj.
+        NotProgrammedMotion: The joint targets cannot be those of a program.
+        NotIdentified: The joint targets were not recorded, or do not move.
     """
     times = samples.times
     (q,) = samples.need("target_q")
@@ -122,7 +130,7 @@ def _check_motion(motion: TargetMotion) -> None:
     if moving.sum() < MIN_MOVING_ROWS:
         raise NotIdentified("the arm does not move")
     if not motion.qdd[moving].any():
-        raise NotIdentified(
+        raise NotProgrammedMotion(
             "target_qdd is zero while the arm moves: it was moved by hand (freedrive), "
             "not by servoj"
         )
@@ -135,6 +143,6 @@ def _check_motion(motion: TargetMotion) -> None:
     difference = step - (mean_velocity * span[:, None])[used]
     median_difference = np.median(np.linalg.norm(difference, axis=1))
     if median_difference > MAX_INCONSISTENCY * np.median(np.linalg.norm(step, axis=1)):
-        raise NotIdentified(
+        raise NotProgrammedMotion(
             "target_qd is not the rate of target_q: the recording is noise, or in other units"
         )

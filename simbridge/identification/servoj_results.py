@@ -10,7 +10,7 @@ import numpy as np
 from simbridge.identification.call_timing import find_calls
 from simbridge.identification.calls import Calls
 from simbridge.identification.data import PredictionResult, ServojResult
-from simbridge.identification.held import fit_to_held_commands
+from simbridge.identification.held import NoHeldCommand, fit_to_held_commands
 from simbridge.identification.prediction import predict
 from simbridge.identification.servoj import fit_to_path, locate_setpoints
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
@@ -102,14 +102,16 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
     # Without the commands: from moments in which a command was held.
     try:
         held = fit_to_held_commands(motion).round_and_check()
+    except NoHeldCommand as reason:
+        is_only_way = commands is None
+        need = ", which is required if the commands are not recorded" if is_only_way else ""
+        failures.append(f"{reason}{need}")
     except NotIdentified as reason:
         failures.append(str(reason))
 
     # With the commands. A tuning from held commands is the better start, since split cycles and
     # skipped commands mislead the fit to the path. Without one, or if it fails, the path is tried.
     if commands is not None:
-        needless = ", which is required if the commands are not recorded"
-        failures = [reason.replace(needless, "") for reason in failures]
         single_commands = commands.astype(np.float32).astype(float)
         for start in (None,) if held is None else (held, None):
             try:

@@ -28,7 +28,7 @@ MIN_PAIRS = 4
 REST_FRACTION = 1e-3
 # Rounds of reweighting in the fit of a transition.
 ROUNDS = 10
-# Smallest size of a state or of a residual that something is divided by.
+# Smallest size of a state or of a residual that is used as a divisor.
 LEAST_SIZE = 1e-15
 
 # Relative misfit of a transition below which the recording is exact: only rounding remains.

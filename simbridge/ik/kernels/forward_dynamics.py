@@ -37,7 +37,7 @@ BALLAST_SHRINKAGE = 0.5
 MAX_BALLAST = 1e6
 # Squared error (1e-7 m and rad) below which only rounding decides whether the error decreases.
 ROUNDING_SQUARE = 1e-14
-# Smallest decrease of a potential that something is divided by.
+# Smallest decrease of a potential that is used as a divisor.
 LEAST_DECREASE = 1e-300
 
 # Fraction of the velocity that is kept in an iteration of velocity accumulation.

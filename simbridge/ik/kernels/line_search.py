@@ -21,7 +21,7 @@ ARMIJO_FRACTION = 0.1
 ROUNDING_COST = 1e-18
 # Fraction of the size of its terms up to which a sum is rounding.
 CANCELLED = 1e-9
-# Smallest squared length that something is divided by.
+# Smallest squared length that is used as a divisor.
 LEAST_SQUARE = 1e-290
 
 
