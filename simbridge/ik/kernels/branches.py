@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.dense import aim
+from simbridge.ik.kernels.dense import write_target
 from simbridge.ik.kernels.plane import FOLD, FREE, elbow, in_plane, wrist_3_angle
 from simbridge.ik.kernels.rounding import (
     pan_within_rounding,
@@ -393,7 +393,7 @@ def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
         unit[i] = target[i]
     for i in range(3, 7):
         unit[i] = target[i] / math.sqrt(square)
-    aim(unit, transform)
+    write_target(unit, transform)
 
     # The target pose of the last joint's frame: its rotation, then its position. The target's
     # rotation matrix begins at index 3 of `transform`, row by row.

@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-60
 MIN_EXPONENT = -1000
 
 
-def aim(pose: Array, target: Array) -> None:
+def write_target(pose: Array, target: Array) -> None:
     """Write a pose as a target: position (3) and rotation matrix (9, row by row).
 
     Args:

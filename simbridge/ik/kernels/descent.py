@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any
 
 from simbridge.ik.kernels import null_space
-from simbridge.ik.kernels.dense import aim, copy, norm
+from simbridge.ik.kernels.dense import copy, norm, write_target
 from simbridge.ik.kernels.generation import Structure, generate_linearize
 from simbridge.ik.kernels.line_search import (
     adopt_candidate,
@@ -96,7 +96,7 @@ def track(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     copy(q, descent.iterate.q)
 
     for t in range(poses.shape[0]):
-        aim(poses[t], descent.search.target)
+        write_target(poses[t], descent.search.target)
         linearize_cost(descent)
 
         done = 0

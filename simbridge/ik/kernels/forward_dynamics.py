@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.dense import aim, copy, largest, norm
+from simbridge.ik.kernels.dense import copy, largest, norm, write_target
 from simbridge.ik.kernels.generation import Structure, generate_move
 from simbridge.ik.kernels.stand_ins import move
 from simbridge.kernels.compile import Kernel, kernel
@@ -191,7 +191,7 @@ def track(
         damping[i] = kd[i] / dt
 
     for t in range(poses.shape[0]):
-        aim(poses[t], target)
+        write_target(poses[t], target)
         potential_before = 0.0
         predicted = 0.0
         # Whether there is a motion that may be undone.
@@ -293,7 +293,7 @@ def accumulate(
     acceleration = np.zeros(n + 1)
 
     for t in range(poses.shape[0]):
-        aim(poses[t], target)
+        write_target(poses[t], target)
         for _ in range(iterations):
             # The first error has no derivative. The ballast is zero.
             has_pull = memory[pull_flag] > 0.0
@@ -375,7 +375,7 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     copy(q0, previous_solution)
 
     for t in range(poses.shape[0]):
-        aim(poses[t], target)
+        write_target(poses[t], target)
         # The smallest error so far, in units of the tolerance.
         best = np.inf
         used[t] = 0
