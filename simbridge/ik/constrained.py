@@ -157,6 +157,7 @@ class Constrained(IterativeSolver):
         return self.robot.home
 
     def compiled_step(self) -> CompiledStep:
+        """Return the step with the soft rows and any custom strict rows, as at the robot's home."""
         weights = self.for_each_joint("weights", self.settings.weights)
         hessian = np.diag(2.0 * weights / weights.max())
         pull = self.settings.pull
@@ -226,7 +227,7 @@ class Constrained(IterativeSolver):
             pose: The target (7,).
 
         Returns:
-            Joint positions (n,), rad, after the iterations of a step.
+            Joint positions (n,), rad, after `self.iterations` iterations.
         """
         soft = self._soft_at_home
         strict = self._strict_at_home
@@ -240,7 +241,7 @@ class Constrained(IterativeSolver):
             if self._strict is not None:
                 strict = self._evaluate_strict_again(self._strict, q)
             settings = tuple(soft) if strict is None else (*strict, *soft)
-            self._iterate(settings, 1, pose[None], q=q, out=path)
+            self._iterate(settings, iterations=1, poses=pose[None], q=q, out=path)
         return q
 
     def _evaluate_strict_again(self, strict: Rows, q: Array) -> StrictSettings:

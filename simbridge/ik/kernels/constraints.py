@@ -204,7 +204,7 @@ def solve_constraints(
         rank: Number of independent rows, as `independent_rows` returned it.
         hessian: 2 A^T W A (n, n), scaled so that its largest entry is about one and the strict rows
             are not lost in rounding.
-        gradient: 2 A^T W b (n,), on the same scale.
+        gradient: 2 A^T W b (n,), scaled by the same factor as `hessian`.
         descent: The descent; its motions and its scratch are filled in.
     """
     if rank == hessian.shape[0]:
@@ -224,7 +224,8 @@ def solve_determined(rows: int, rank: int, descent: Descent) -> None:
         descent: The descent; its motions are filled in.
     """
     iterate = descent.iterate
-    joints = descent.scratch.joints
+    # V^T: orthonormal rows that are equivalent to the independent strict rows.
+    directions = descent.scratch.joints
     n = rank
 
     for j in range(n):
@@ -235,8 +236,8 @@ def solve_determined(rows: int, rank: int, descent: Descent) -> None:
         error_motion = motion_along(i, ERROR_PART, rows, descent)
         held_motion = motion_along(i, HELD_PART, rows, descent)
         for j in range(n):
-            iterate.dq[j] += error_motion * joints[i, j]
-            iterate.held[j] += held_motion * joints[i, j]
+            iterate.dq[j] += error_motion * directions[i, j]
+            iterate.held[j] += held_motion * directions[i, j]
 
 
 def solve_redundant(
@@ -251,18 +252,19 @@ def solve_redundant(
         rows: Number of strict rows.
         rank: Number of independent rows, fewer than the joints.
         hessian: 2 A^T W A (n, n); see `solve_constraints`.
-        gradient: 2 A^T W b (n,), on the same scale.
+        gradient: 2 A^T W b (n,), scaled by the same factor as `hessian`.
         descent: The descent; its motions and its scratch are filled in.
     """
     iterate = descent.iterate
-    joints = descent.scratch.joints
+    # V^T: orthonormal rows that are equivalent to the independent strict rows.
+    directions = descent.scratch.joints
     matrix = descent.scratch.matrix
     # The right-hand sides for `dq`, `drift` and `held`.
     sides = descent.scratch.sides
     n = hessian.shape[0]
     size = n + rank
 
-    # The matrix [[hessian, V], [V^T, 0]], with the independent rows V^T.
+    # The matrix [[hessian, V], [V^T, 0]].
     for a in range(size):
         for b in range(size):
             matrix[a, b] = hessian[a, b] if a < n and b < n else 0.0
@@ -275,8 +277,8 @@ def solve_redundant(
         sides[1, n + i] = 0.0
         sides[2, n + i] = motion_along(i, HELD_PART, rows, descent)
         for j in range(n):
-            matrix[n + i, j] = joints[i, j]
-            matrix[j, n + i] = joints[i, j]
+            matrix[n + i, j] = directions[i, j]
+            matrix[j, n + i] = directions[i, j]
 
     solve_rank_revealing(matrix, sides, size, descent.scratch.order)
     for j in range(n):
