@@ -91,10 +91,11 @@ class DampedLeastSquares(IterativeSolver):
         return self.robot.home
 
     def compiled_step(self) -> CompiledStep:
+        """Return the damped step, or with stiffness the step that also drifts in the null space."""
         damping = self.settings.damping
         no_stiffness = np.zeros(self.robot.n)
         stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
-        # A bias that does not fit is refused without stiffness, too.
+        # Validate the bias even if the stiffness is zero.
         bias = np.array(self._bias)
         if not stiffness.any():
             return CompiledStep(damped_step, (damping, no_stiffness))
@@ -104,7 +105,8 @@ class DampedLeastSquares(IterativeSolver):
             stiffness=stiffness,
             bias=bias,
             is_printed=self.settings.bias_term == "printed",
-            is_exact=bool(np.isfinite(self.settings.step_clamp)),
+            # With a step clamp, the stiffness acts in the true null space (lambda = 0).
+            uses_true_null_space=bool(np.isfinite(self.settings.step_clamp)),
             no_stiffness=no_stiffness,
             no_error=np.zeros(6),
         )
@@ -120,7 +122,8 @@ class StiffSettings(NamedTuple):
         bias: Bias angles (n,), rad.
         is_printed: Whether the pull z is beta (q - bias)^2, as Haynes prints it, and not its
             gradient.
-        is_exact: Whether the stiffness acts in the true null space.
+        uses_true_null_space: Whether the stiffness acts in the true null space, not in the damped
+            one.
         no_stiffness: Zeros (n,).
         no_error: Zeros (6,).
     """
@@ -129,7 +132,7 @@ class StiffSettings(NamedTuple):
     stiffness: Array
     bias: Array
     is_printed: bool
-    is_exact: bool
+    uses_true_null_space: bool
     no_stiffness: Array
     no_error: Array
 
@@ -154,10 +157,10 @@ def stiff_step(settings: StiffSettings, descent: Descent) -> None:
         settings: The settings, in the order of `StiffSettings`.
         descent: The descent; its motions `iterate.dq` and `iterate.drift` are filled in.
     """
-    damping, stiffness, bias, is_printed, is_exact, no_stiffness, no_error = settings
+    damping, stiffness, bias, is_printed, uses_true_null_space, no_stiffness, no_error = settings
     iterate = descent.iterate
     damped_motion(descent, iterate.error, damping, no_stiffness, bias, False, iterate.dq)
-    if is_exact:
+    if uses_true_null_space:
         null_space_pull(descent, stiffness, bias, is_printed)
     else:
         damped_motion(descent, no_error, damping, stiffness, bias, is_printed, iterate.drift)
