@@ -323,8 +323,8 @@ class UnstableSolver(Refusal, ValueError):
         damping: dt kd/m of the worst axis.
         needed: Virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are stable;
             None if unknown.
-        bare: Whether the virtual model has no mass or no inertia at the tool, so that only its last
-            link resists.
+        lacks_tool_mass: Whether the virtual model has no mass or no inertia at the tool, so that
+            only its last link resists.
     """
 
     def __init__(
@@ -334,12 +334,12 @@ class UnstableSolver(Refusal, ValueError):
         *,
         accumulating: bool = False,
         needed: tuple[float, float] | None = None,
-        bare: bool = False,
+        lacks_tool_mass: bool = False,
     ) -> None:
         self.kappa = kappa
         self.damping = damping
         self.needed = needed
-        self.bare = bare
+        self.lacks_tool_mass = lacks_tool_mass
         # The bound, and what is past it.
         bound = "kappa = dt^2 kp/m must stay below 8"
         value = f"it is {kappa:.4g}"
@@ -351,7 +351,7 @@ class UnstableSolver(Refusal, ValueError):
         elif damping > 0.0:
             bound = "kappa + 2 dt kd/m must stay below 8 and dt kd/m below 4 (kappa = dt^2 kp/m)"
             value = f"they are {kappa + 2.0 * damping:.4g} and {damping:.4g}"
-        if bare:
+        if lacks_tool_mass:
             value += (
                 " because with a tool_mass or tool_inertia of 0 only the virtual last link resists "
                 "the pull"

@@ -34,7 +34,7 @@ def test_a_refusal_names_the_least_masses(gains):
 
     mass, inertia = refusal.value.needed
 
-    assert not refusal.value.bare
+    assert not refusal.value.lacks_tool_mass
 
     with warnings.catch_warnings():
         # So near the bound it warns that iterations overshoot.
