@@ -27,16 +27,16 @@ def complete_arm(
     facts: ControllerFacts,
     *,
     chooses_kinematics: bool,
-    replaces_calibration: bool,
+    warns_of_nominal: bool,
 ) -> Robot:
     """Return the arm with its controller's joint limits, and mostly with its kinematics.
 
     Args:
         robot: The arm as it was chosen.
-        facts: The controller's.
+        facts: What the controller reports.
         chooses_kinematics: Whether the user chose the arm's kinematics; they are kept.
-        replaces_calibration: Whether nominal kinematics may replace a cell's calibration, about
-            which the options warn themselves.
+        warns_of_nominal: Whether to warn if the user chose nominal kinematics although the arm is
+            calibrated.
 
     Raises:
         ModelMismatch: The given calibration belongs to another arm than the one behind the
@@ -51,7 +51,7 @@ def complete_arm(
         # URSim stands for any arm.
         if not facts.ursim:
             _check_calibration(robot.calibration, facts)
-    elif not replaces_calibration and calibrate(robot, facts.arm.kinematics) is not robot:
+    elif warns_of_nominal and calibrate(robot, facts.arm.kinematics) is not robot:
         # The controller's kinematics are not nominal: they would have changed the arm.
         warnings.warn(
             "The plan uses nominal kinematics, but the arm is calibrated: the tool will be off by "

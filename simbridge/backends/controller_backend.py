@@ -86,13 +86,14 @@ class ControllerBackend(Backend):
             rest_port=options.rest_port or REST,
         )
 
-        # Kinematics that the user chose take the place of the controller's, and of a cell's.
+        # Kinematics that the user chose take the place of the controller's, and of a cell's. If
+        # nominal ones replace a cell's calibration, the options have already warned of it.
         cell_is_calibrated = cell is not None and cell.calibration is not None
         arm = complete_arm(
             robot,
             facts,
             chooses_kinematics=options.kinematics_source is not None,
-            replaces_calibration=cell_is_calibrated,
+            warns_of_nominal=not cell_is_calibrated,
         )
         resolved_options = resolve_options(facts, options, cls.tool_speed_limit)
         preflight.check_registers(servo_config(host, arm, resolved_options))

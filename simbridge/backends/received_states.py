@@ -166,11 +166,14 @@ class ReceivedStates:
         return self.stop or self.newest
 
     def _can_follow(self, state: Package, quiet: float) -> bool:
-        """Return whether a newer state is used; it raises as `receive` does.
+        """Return whether to accept a newer state.
 
         Args:
             state: The state.
             quiet: How long no newer state had come before it, s (host clock).
+
+        Raises:
+            ImplausibleState, StaleState: As in `receive`.
         """
         try:
             check_succession(self._host, self.newest, state, self._max_velocity)
@@ -179,7 +182,8 @@ class ReceivedStates:
             if self.is_braking or self.stop is not None:
                 return False
 
-            # Both computers may have stood still, as when one is a virtual machine on the other.
+            # The gap matches our own silence: both computers may have been suspended. Report
+            # missing states, not a corrupt clock.
             step = state["timestamp"] - self.newest["timestamp"]
             if quiet > STALE_S and MAX_STEP_S < step < quiet + STALE_S:
                 raise StaleState(self._host, self.newest["timestamp"], quiet) from None

@@ -23,7 +23,7 @@ def ros_arm(tmp_path):
 
 
 def complete(arm, facts):
-    return complete_arm(arm, facts, chooses_kinematics=True, replaces_calibration=False)
+    return complete_arm(arm, facts, chooses_kinematics=True, warns_of_nominal=True)
 
 
 def test_a_file_of_ros_may_be_that_of_the_real_arm(ros_arm):

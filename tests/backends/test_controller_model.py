@@ -41,7 +41,7 @@ def test_a_run_says_which_file_was_taken():
     facts = replace(FACTS, state=replace(FACTS.state, version=NEW))
 
     with pytest.warns(UserWarning, match="taken for a UR10e, as chosen with --robot") as warned:
-        complete_arm(UR10E, facts, chooses_kinematics=False, replaces_calibration=False)
+        complete_arm(UR10E, facts, chooses_kinematics=False, warns_of_nominal=True)
 
     assert "UR12e" in str(warned[0].message)
 
@@ -50,4 +50,4 @@ def test_a_run_says_that_the_type_is_unknown():
     facts = facts_with_arm(robot_type=11)
 
     with pytest.warns(UserWarning, match="robot type 11, which simbridge does not know"):
-        complete_arm(UR10E, facts, chooses_kinematics=False, replaces_calibration=False)
+        complete_arm(UR10E, facts, chooses_kinematics=False, warns_of_nominal=True)
