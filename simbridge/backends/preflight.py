@@ -72,7 +72,9 @@ def identify_controller(
         if not ursim:
             raise
         advice = start_advice(robot, host)
-        raise errors.ConnectionLost(host, error.port, error.reason, advice) from None
+        raise errors.ConnectionLost(
+            host, error.port, error.reason, advice, was_connected=error.was_connected
+        ) from None
 
     check_identity(facts, robot, cell, ursim=ursim)
     check_period(facts, period)

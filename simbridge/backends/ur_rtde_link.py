@@ -81,8 +81,8 @@ class UrRtdeLink(ControllerLink):
         try:
             self._control = RTDEControlInterface(config.host, frequency, flags)
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
-            reason = f"ur_rtde could not connect: {str(error).strip()}"
-            raise errors.ConnectionLost(config.host, RTDE, reason) from None
+            reason = f"ur_rtde reports: {str(error).strip()}"
+            raise errors.ConnectionLost(config.host, RTDE, reason, was_connected=False) from None
         send_without_delay(RTDE)
 
         # From here on ur_rtde cannot reconnect.

@@ -49,7 +49,8 @@ class DashboardClient:
         try:
             self._socket = socket.create_connection((host, DASHBOARD), timeout=timeout)
         except OSError as error:
-            raise self._lost(f"no connection ({error.strerror or error})") from None
+            reason = str(error.strerror or error)
+            raise self._lost(reason, was_connected=False) from None
         try:
             self.greeting = self._read_line(deadline, "greeting")
         except ConnectionLost:
@@ -62,9 +63,9 @@ class DashboardClient:
     def __exit__(self, *_exception: object) -> None:
         self._socket.close()
 
-    def _lost(self, reason: str) -> ConnectionLost:
-        """Return the error about this connection."""
-        return ConnectionLost(self.host, DASHBOARD, reason)
+    def _lost(self, reason: str, *, was_connected: bool = True) -> ConnectionLost:
+        """Return the error about this connection; see `ConnectionLost`."""
+        return ConnectionLost(self.host, DASHBOARD, reason, was_connected=was_connected)
 
     def ask(self, command: str) -> str:
         """Send a command and return its answer, one line.

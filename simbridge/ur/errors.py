@@ -33,27 +33,31 @@ class ConnectionLost(ControllerError, ConnectionError):
     """The controller, or one of its ports, does not answer, or no longer does.
 
     Attributes:
-        port: None if unknown.
-        reason: Half a sentence: "no connection (Connection refused)".
+        port: The port; None if unknown.
+        reason: What happened, as a clause: "it closed the connection", or "Connection refused".
+        was_connected: False if no connection was made in the first place.
     """
 
     cause = "connection_lost"
 
-    def __init__(self, host: str, port: int | None, reason: str, hint: str = "") -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int | None,
+        reason: str,
+        hint: str = "",
+        *,
+        was_connected: bool = True,
+    ) -> None:
         self.port = port
         self.reason = reason
+        self.was_connected = was_connected
 
         address = host
         if port is not None:
             address = f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
-
-        # A connection that was never there was not lost: "no connection (Connection refused)".
-        event = "Lost"
-        why = reason
-        if reason.startswith("no connection ("):
-            event = "No connection to"
-            why = reason.removeprefix("no connection (").removesuffix(")")
-        message = f"{event} the controller at {address}: {why}. {hint or CONNECTION_HINT}"
+        event = "Lost" if was_connected else "No connection to"
+        message = f"{event} the controller at {address}: {reason}. {hint or CONNECTION_HINT}"
         super().__init__(host, message)
 
 

@@ -175,10 +175,19 @@ def _listen(reader: DescriptionReader, host: str, *, port: int, timeout: float) 
 
     Returns:
         Why the listening ended, as a clause.
+
+    Raises:
+        ConnectionLost: No connection was made.
     """
     deadline = time.monotonic() + timeout
     try:
-        with socket.create_connection((host, port), timeout=timeout) as connection:
+        connection = socket.create_connection((host, port), timeout=timeout)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConnectionLost(host, port, reason, was_connected=False) from None
+
+    try:
+        with connection:
             while not reader.complete:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0.0:
@@ -190,10 +199,8 @@ def _listen(reader: DescriptionReader, host: str, *, port: int, timeout: float) 
                 reader.receive(data)
     except TimeoutError:
         return f"within {timeout:g} s it sent no {' and no '.join(reader.missing)}"
-    except ConnectionRefusedError:
-        return "no connection (Connection refused)"
-    except (OSError, UnicodeError) as error:
-        return getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        return error.strerror or str(error)
     return "it described its arm"
 
 

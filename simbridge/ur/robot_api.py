@@ -251,14 +251,14 @@ class RobotApiClient:
             reason = f"no answer to {path} was received within {self._timeout:g} s"
             raise self._lost(reason) from None
         except ConnectionRefusedError as error:
-            raise self._lost(f"no connection ({error.strerror})") from None
+            raise self._lost(str(error.strerror), was_connected=False) from None
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise self._lost(f"{path}: {str(error) or type(error).__name__}") from None
         return response.status, response.getheader("Location", ""), body
 
-    def _lost(self, reason: str) -> ConnectionLost:
-        """Return the error about this connection."""
-        return ConnectionLost(self._host, self._port, reason)
+    def _lost(self, reason: str, *, was_connected: bool = True) -> ConnectionLost:
+        """Return the error about this connection; see `ConnectionLost`."""
+        return ConnectionLost(self._host, self._port, reason, was_connected=was_connected)
 
 
 def _read_body(response: http.client.HTTPResponse, deadline: float) -> bytes:

@@ -143,7 +143,8 @@ class RtdeClient:
         try:
             self._socket = socket.create_connection((host, RTDE), timeout=timeout)
         except OSError as error:
-            raise self._lost(f"no connection ({error.strerror or error})") from None
+            reason = str(error.strerror or error)
+            raise self._lost(reason, was_connected=False) from None
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._set_up()
@@ -161,9 +162,9 @@ class RtdeClient:
         """End the connection and release its inputs."""
         self._socket.close()
 
-    def _lost(self, reason: str) -> ConnectionLost:
-        """Return the error about this connection."""
-        return ConnectionLost(self.host, RTDE, reason)
+    def _lost(self, reason: str, *, was_connected: bool = True) -> ConnectionLost:
+        """Return the error about this connection; see `ConnectionLost`."""
+        return ConnectionLost(self.host, RTDE, reason, was_connected=was_connected)
 
     def _set_up(self) -> None:
         """Agree on the protocol, and ask for the version of the software."""

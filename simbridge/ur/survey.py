@@ -133,8 +133,7 @@ def _read_ports(host: str, timeout: float, readers: Mapping[int, Reader]) -> _Re
         except ControllerError as error:
             lost[port] = error
         except UnicodeError:  # from looking up an invalid name
-            reason = "no connection (host not found)"
-            lost[port] = ConnectionLost(host, port, reason)
+            lost[port] = ConnectionLost(host, port, "host not found", was_connected=False)
 
     if readers:
         with ThreadPoolExecutor(len(readers)) as pool:
@@ -236,15 +235,20 @@ def _await_realtime(host: str, timeout: float) -> None:
     """
     deadline = time.monotonic() + timeout
     try:
-        with socket.create_connection((host, REALTIME), timeout=timeout) as connection:
-            # Not 0, with which it would not wait at all.
-            connection.settimeout(max(deadline - time.monotonic(), 1e-3))
-            if not connection.recv(1):
-                raise ConnectionLost(host, REALTIME, "the controller closed the connection")
-    except TimeoutError:
-        raise ConnectionLost(host, REALTIME, f"nothing was received within {timeout:g} s") from None
-    except ConnectionLost:
-        raise
+        connection = socket.create_connection((host, REALTIME), timeout=timeout)
     except OSError as error:
-        reason = f"no connection ({error.strerror or error})"
-        raise ConnectionLost(host, REALTIME, reason) from None
+        reason = str(error.strerror or error)
+        raise ConnectionLost(host, REALTIME, reason, was_connected=False) from None
+
+    with connection:
+        # Not 0, with which it would not wait at all.
+        connection.settimeout(max(deadline - time.monotonic(), 1e-3))
+        try:
+            received = connection.recv(1)
+        except TimeoutError:
+            reason = f"nothing was received within {timeout:g} s"
+            raise ConnectionLost(host, REALTIME, reason) from None
+        except OSError as error:
+            raise ConnectionLost(host, REALTIME, str(error.strerror or error)) from None
+    if not received:
+        raise ConnectionLost(host, REALTIME, "the controller closed the connection")

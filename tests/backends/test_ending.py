@@ -265,7 +265,7 @@ def test_a_program_that_has_just_replaced_ours_is_left_alone(controller, dashboa
 
 def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashboard, monkeypatch):
     controller(**PAUSED_OURS)
-    failures = iter([ConnectionLost(HOST, 29999, "no connection (Connection refused)")])
+    failures = iter([ConnectionLost(HOST, 29999, "Connection refused", was_connected=False)])
 
     def fail_once():
         failure = next(failures, None)

@@ -15,7 +15,7 @@ from tests.backends.controller_facts import facts_with_state
 E_SERIES = facts_with_state(version=(5, 12, 6))
 CB3 = facts_with_state(version=(3, 15, 8))
 POLYSCOPE_X = facts_with_state(version=(10, 12, 0))
-CLOSED = ConnectionLost(E_SERIES.host, 30003, "no connection (Connection refused)")
+CLOSED = ConnectionLost(E_SERIES.host, 30003, "Connection refused", was_connected=False)
 WITHOUT_REALTIME = replace(E_SERIES, realtime_error=CLOSED)
 
 

@@ -20,7 +20,7 @@ from tests.doctor.surveys import ARM, READ, STATE, UR10E, assert_verdict
 
 HOST = "192.0.2.7"
 SERIAL_NUMBER = "2026350123"
-CLOSED = {80: ConnectionLost(HOST, 80, "no connection (Connection refused)")}
+CLOSED = {80: ConnectionLost(HOST, 80, "Connection refused", was_connected=False)}
 
 
 def polyscope_x(minor, *, remote_control=None, serial_number=None, lost=None):
@@ -40,7 +40,7 @@ def test_its_software_is_named():
 
 @pytest.mark.parametrize(("port", "service"), [(30001, "Primary"), (30004, "RTDE")])
 def test_a_closed_port_names_the_service(port, service):
-    lost = {port: ConnectionLost(HOST, port, "no connection (Connection refused)")}
+    lost = {port: ConnectionLost(HOST, port, "Connection refused", was_connected=False)}
 
     finding = check_port(polyscope_x(10, lost=lost), port, UR10E, ursim=False)
 

@@ -321,14 +321,15 @@ def test_a_port_where_nothing_listens_is_named() -> None:
     with pytest.raises(ConnectionLost, match=re.escape(message)) as caught:
         read_arm_description(HOST)
 
-    assert caught.value.reason == "no connection (Connection refused)"
+    assert caught.value.reason == "Connection refused"
+    assert not caught.value.was_connected
     assert caught.value.host == HOST
     assert caught.value.port == 30001
 
 
 @pytest.mark.parametrize("host", ["no such host", "x" * 80])
 def test_an_unknown_host_is_lost(host: str) -> None:
-    with pytest.raises(ConnectionLost):
+    with pytest.raises(ConnectionLost, match="No connection to the controller"):
         read_arm_description(host)
 
 

@@ -239,7 +239,7 @@ def ended(line, tmp_path, monkeypatch, without_pages):
     return [
         *(kind(HOST, 7, 3, 1) for kind in STOPS),
         errors.ConnectionLost(HOST, 30004, "the connection has ended"),
-        errors.ConnectionLost(HOST, 30004, "no connection (Connection refused)"),
+        errors.ConnectionLost(HOST, 30004, "Connection refused", was_connected=False),
         errors.StaleState(HOST, 12.0, 0.1),
         errors.LateStates(HOST, 0.8, 2.0, 0.05, 0.06, 0.002),
         errors.ImplausibleState(
