@@ -454,7 +454,7 @@ class ControllerBackend(Backend):
                 self.host,
                 timestamp,
                 silence,
-                said_by="the process on this computer that sends setpoints",
+                source="the process on this computer that sends setpoints",
             )
 
     # The end of a session

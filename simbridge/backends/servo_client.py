@@ -141,7 +141,7 @@ class ServoProcess(LoopProcess):
         # ur_rtde does not report which of its connections failed. Our own link does not need the
         # real-time port.
         ports = survey(host, rest_port=self._config.rest_port)
-        for port in ports.ports:
+        for port in ports.needed_ports:
             is_needed = port != REALTIME or self._config.link == "ur_rtde"
             if port in ports.lost and is_needed:
                 return ports.lost[port]

@@ -220,7 +220,7 @@ def _check_ports(
 ) -> list[Finding]:
     """Check the ports that a run needs, and the real-time port by its link."""
     results = []
-    for port in survey.ports:
+    for port in survey.needed_ports:
         if port == REALTIME:
             finding = controller_checks.check_realtime_port(survey, robot, link, ursim=ursim)
         else:

@@ -113,10 +113,10 @@ class LiveDriver(ABC):
         if self.channel is None or not self.channel.solving[0]:
             return error
         process = (
-            f"{error.said_by}, in a step of the solver {self.setup.solver_name} that has not "
+            f"{error.source}, in a step of the solver {self.setup.solver_name} that has not "
             "returned,"
         )
-        return StaleState(error.host, error.timestamp, error.waited, said_by=process)
+        return StaleState(error.host, error.timestamp, error.waited, source=process)
 
     @property
     def ending(self) -> Ending | None:
@@ -293,7 +293,7 @@ class SimulationDriver(LiveDriver):
                     # The process would not answer a request to stop.
                     process.kill()
                     raise StaleState(
-                        "", 0.0, START_TIMEOUT_S, said_by="the process of the simulation"
+                        "", 0.0, START_TIMEOUT_S, source="the process of the simulation"
                     )
         except BaseException:
             self.end()
@@ -315,7 +315,7 @@ class SimulationDriver(LiveDriver):
                 # The process would not answer a request to stop.
                 self._process.kill()
                 raise self._silence_error(
-                    StaleState("", self._newest, silent, said_by="the process of the simulation")
+                    StaleState("", self._newest, silent, source="the process of the simulation")
                 )
             for event in self._process.events():
                 if event["event"] == "refused":

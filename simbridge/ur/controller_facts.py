@@ -108,9 +108,9 @@ class ControllerFacts:
 
     Attributes:
         host: Its address.
-        state: From RTDE.
-        pendant: From the dashboard, or from the Robot API.
-        arm: From the primary interface.
+        state: The state from RTDE.
+        pendant: Facts from the dashboard, or from the Robot API.
+        arm: The arm by the primary interface.
         realtime_error: The error of the real-time port, which only ur_rtde needs; None if it
             answers, and on PolyScope X, where it is not asked.
     """
@@ -148,11 +148,11 @@ class Survey:
 
     Attributes:
         host: Its address.
-        lost: The error of each port that was lost.
-        state: From RTDE; None where it could not be read.
-        pendant: From the dashboard, or from the Robot API; None where the dashboard could not be
+        lost: The error of each port that could not be read.
+        state: The state from RTDE; None if it could not be read.
+        pendant: Facts from the dashboard or from the Robot API; None if the dashboard could not be
             read. PolyScope X always has them, with what kept the Robot API from being read.
-        arm: From the primary interface; None where it could not be read.
+        arm: The arm by the primary interface; None if it could not be read.
         has_robot_api: Whether a Robot API answered; only PolyScope X has one.
     """
 
@@ -182,8 +182,8 @@ class Survey:
         return self.has_robot_api if version is None else is_polyscope_x(version)
 
     @property
-    def ports(self) -> tuple[int, ...]:
-        """The ports that simbridge needs: those of CB3 and e-Series where nothing is known."""
+    def needed_ports(self) -> tuple[int, ...]:
+        """The ports that simbridge needs; those of CB3 and e-Series if the software is unknown."""
         return polyscope_x.NEEDED_PORTS if self.is_polyscope_x else BRIDGE_PORTS
 
     @property
@@ -204,7 +204,7 @@ class Survey:
         return None if self.state is None else why_unsupported(self.host, self.state.version)
 
     def complete(self) -> ControllerFacts:
-        """Return all of it, or raise the error of what is missing.
+        """Return everything that a run needs, or raise the error of what is missing.
 
         Raises:
             UnsupportedController: The software cannot be driven.
@@ -214,7 +214,7 @@ class Survey:
         if self.unsupported is not None:
             raise self.unsupported
         for port in (RTDE, DASHBOARD, PRIMARY):
-            if port in self.lost and port in self.ports:
+            if port in self.lost and port in self.needed_ports:
                 raise self.lost[port]
         assert self.state is not None
         assert self.arm is not None

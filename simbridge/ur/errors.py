@@ -67,23 +67,24 @@ class StaleState(ControllerError, TimeoutError):
     Attributes:
         timestamp: Stamp of the last state, s (the controller's clock).
         waited: How long no newer state came, s.
-        said_by: Who should have reported the state; empty for the controller itself.
+        source: What should have reported the state; "" for the controller itself.
     """
 
     cause = "stale_state"
 
-    def __init__(self, host: str, timestamp: float, waited: float, said_by: str = "") -> None:
+    def __init__(self, host: str, timestamp: float, waited: float, source: str = "") -> None:
         self.timestamp = timestamp
         self.waited = waited
-        self.said_by = said_by
+        self.source = source
 
-        source = said_by or f"the controller at {host}"
+        reporter = source or f"the controller at {host}"
+        subject = f"{reporter[0].upper()}{reporter[1:]}"
         suspect = "the CPU load of this computer"
-        if not said_by:
+        if not source:
             suspect = "the network (cable, not Wi-Fi) and the CPU load of both computers"
         super().__init__(
             host,
-            f"{source[0].upper()}{source[1:]} has reported no state newer than {timestamp:.3f} s "
+            f"{subject} has reported no state newer than {timestamp:.3f} s "
             f"(the controller's clock) for {waited * 1e3:.0f} ms, so nothing more was sent. Check "
             f"{suspect} before starting again.",
         )

@@ -28,7 +28,7 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
 # Reads a port of a controller, within a timeout, s.
 Reader: TypeAlias = Callable[[str, float], Any]
 
-# Variables of a state without which a controller cannot be driven, and those that others have.
+# Variables of a state without which a controller cannot be driven.
 NEEDED_VARIABLES = (
     "timestamp",
     "robot_mode",
@@ -38,6 +38,7 @@ NEEDED_VARIABLES = (
     "speed_scaling",
     "actual_q",
 )
+# Variables that only some versions have.
 OPTIONAL_VARIABLES = ("payload", "payload_cog", "safety_status_bits")
 
 
@@ -50,8 +51,8 @@ def read_controller(host: str, timeout: float = 2.0, rest_port: int = REST) -> C
         rest_port: The port of its Robot API, if it has PolyScope X.
 
     Raises:
-        ConnectionLost: A port that is needed, on which nothing listens, or no valid answer comes.
-        UnsupportedController: A version of PolyScope that is too old.
+        ConnectionLost: Nothing listens on a needed port, or no valid answer comes.
+        UnsupportedController: The version of PolyScope is too old.
     """
     return survey(host, timeout, rest_port).complete()
 
@@ -59,7 +60,7 @@ def read_controller(host: str, timeout: float = 2.0, rest_port: int = REST) -> C
 def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
     """Read what a controller reports; a port that fails is recorded, and the others are still read.
 
-    The ports that every controller has come first: they tell which other ones this one has.
+    The ports that every controller has are read first: they tell which further ones this one has.
 
     Args:
         host: Its address.
@@ -81,7 +82,7 @@ def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
     answers |= further.answers
     lost |= further.lost
 
-    # Where no port tells the version, only PolyScope X has a Robot API, and only others have a
+    # If no port tells the version: only PolyScope X has a Robot API, and only other software has a
     # dashboard.
     if version is None:
         absent_ports = (DASHBOARD, REALTIME) if REST in answers else (REST,)
@@ -165,13 +166,18 @@ def claimed_registers(host: str, inputs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refused_registers(host: str, inputs: Sequence[str]) -> tuple[str, ...]:
-    """Try to claim inputs; return those that another client has."""
+    """Try to claim inputs; return those that another client has.
+
+    Raises:
+        ConnectionLost: Port 30004 does not answer.
+        UnsupportedController: The controller does not have some of the registers.
+    """
     with RtdeClient(host) as connection:
         types = connection.input_types(inputs)
         version = ".".join(map(str, connection.version[:3]))
     types_by_name = dict(zip(inputs, types, strict=False))
 
-    # Of the other inputs that ur_rtde claims, it does without those that a version does not have.
+    # Only missing registers matter: ur_rtde does without any other input that this version lacks.
     missing = [
         name
         for name, kind in types_by_name.items()

@@ -19,7 +19,12 @@ TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 FACTS = ControllerFacts(
     "192.0.2.7",
     StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05)),
-    PendantFacts("5.12.6.1102099", SERIAL_NUMBER, True, "lift.urp"),
+    PendantFacts(
+        version="5.12.6.1102099",
+        serial_number=SERIAL_NUMBER,
+        remote_control=True,
+        program="lift.urp",
+    ),
     ArmDescription(
         kinematics=nominal_dh(UR10E),
         checksum=(1, 2, 3, 4, 5, 6),
@@ -33,7 +38,7 @@ URSIM = replace(FACTS, arm=replace(FACTS.arm, checksum=(0xFFFFFFFF,) * 6))
 POLYSCOPE_X = replace(
     FACTS,
     state=replace(FACTS.state, version=(10, 14, 0)),
-    pendant=PendantFacts("", SERIAL_NUMBER, True, ""),
+    pendant=PendantFacts(version="", serial_number=SERIAL_NUMBER, remote_control=True, program=""),
 )
 
 

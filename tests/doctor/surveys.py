@@ -19,7 +19,9 @@ URSIM = (0xFFFFFFFF,) * 6
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 STATE = StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05))
-DASHBOARD = PendantFacts("5.12.6.1102099", "20261234567", True, "")
+DASHBOARD = PendantFacts(
+    version="5.12.6.1102099", serial_number="20261234567", remote_control=True, program=""
+)
 ARM = ArmDescription(
     kinematics=nominal_dh(UR10E),
     checksum=URSIM,
