@@ -108,11 +108,12 @@ class UnknownNode(SimbridgeError, ValueError):
     """A program of the pendant with a node that the emulated controller does not know.
 
     Attributes:
+        node: The node's tag or label, or what is wrong with the file.
         file: Name of the program's file; "" while unknown.
-        node: Its tag or its label, or what is wrong with the file.
     """
 
-    def __init__(self, file: str, node: str) -> None:
-        self.file = file
+    def __init__(self, node: str, *, file: str = "") -> None:
         self.node = node
-        super().__init__(f"{file} cannot be run: the emulator does not know the node {node}.")
+        self.file = file
+        subject = file or "The program"
+        super().__init__(f"{subject} cannot be run: the emulator does not know the node {node}.")

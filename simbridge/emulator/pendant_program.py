@@ -124,9 +124,9 @@ def translate(path: Path) -> str:
         for node in root.findall("children/*"):
             lines += [f"  {line}" for line in _translate_node(node)]
     except UnknownNode as error:
-        raise UnknownNode(path.name, error.node) from None
+        raise UnknownNode(error.node, file=path.name) from None
     except (gzip.BadGzipFile, EOFError, zlib.error, ParseError, ValueError) as error:
-        raise UnknownNode(path.name, f"the file itself ({error})") from None
+        raise UnknownNode(f"the file itself ({error})", file=path.name) from None
     return "\n".join([*lines, "end", ""])
 
 
@@ -160,7 +160,7 @@ def _translate_node(node: Element) -> Lines:
 
     label = node.get("strategyProgramNodeType") or node.tag
     urcap = node.get("strategyURCapName")
-    raise UnknownNode("", f"{label}, of the URCap {urcap}" if urcap else node.tag)
+    raise UnknownNode(f"{label}, of the URCap {urcap}" if urcap else node.tag)
 
 
 def _translate_children(node: Element) -> Lines:
@@ -185,7 +185,7 @@ def _translate_variables(node: Element) -> Lines:
     """
     for part in node:
         if part.tag != "children":
-            raise UnknownNode("", f"{node.tag} with {part.tag}")
+            raise UnknownNode(f"{node.tag} with {part.tag}")
     return _translate_children(node)
 
 
@@ -208,7 +208,7 @@ def _pin_number(node: Element) -> int:
     name = "" if pin is None else pin.get("referencedName", "")
     match = DIGITAL_PIN.fullmatch(name)
     if match is None:
-        raise UnknownNode("", f"{node.tag} of another pin than a digital one")
+        raise UnknownNode(f"{node.tag} of another pin than a digital one")
     return int(match[1])
 
 
@@ -229,7 +229,7 @@ def _translate_wait(node: Element) -> Lines:
     elif kind == "Condition":
         yield from _while_loop(f"not ({_expression(node)})")
     elif kind != "NoWait":
-        raise UnknownNode("", f"Wait of the type {kind}")
+        raise UnknownNode(f"Wait of the type {kind}")
 
 
 def _translate_script(node: Element) -> Lines:
@@ -246,7 +246,7 @@ def _translate_set(node: Element) -> Lines:
     if kind == "DigitalOutput":
         yield f"set_standard_digital_out({_pin_number(node)}, {_is_high(node)})"
     elif kind != "NoAction":
-        raise UnknownNode("", f"Set of the type {kind}")
+        raise UnknownNode(f"Set of the type {kind}")
 
 
 def _translate_assignment(node: Element) -> Lines:
@@ -269,7 +269,7 @@ def _translate_loop(node: Element) -> Lines:
     count = node.get("count") or node.findtext("count")
     variable = node.find("variable")
     if count is None or variable is None:
-        raise UnknownNode("", f"Loop of the type {kind}")
+        raise UnknownNode(f"Loop of the type {kind}")
     name = variable.get("name")
     yield f"global {name} = 0"
     body = [*_translate_children(node), f"{name} = {name} + 1"]
@@ -280,7 +280,7 @@ def _translate_move(node: Element) -> Lines:
     """Yield the moves to a node's waypoints, and the lines of what is between them."""
     kind = node.get("motionType", "")
     if kind not in MOVE_TYPES:
-        raise UnknownNode("", f"Move of the type {kind}")
+        raise UnknownNode(f"Move of the type {kind}")
 
     for child in node.findall("children/*"):
         joints = _fixed_joints(child)
@@ -328,7 +328,7 @@ def _translate_popup(node: Element) -> Lines:
     message = node.get("message", "")
     if '"' in message or "\n" in message:
         reason = "a quotation mark or several lines, which no text of URScript has"
-        raise UnknownNode("", f"Popup with {reason}")
+        raise UnknownNode(f"Popup with {reason}")
     yield f'popup("{message}", blocking=True)'
     if node.get("haltProgram") == "true":
         yield "halt"

@@ -293,7 +293,10 @@ class SimulationDriver(LiveDriver):
                     # The process would not answer a request to stop.
                     process.kill()
                     raise StaleState(
-                        "", 0.0, START_TIMEOUT_S, source="the process of the simulation"
+                        host="",
+                        timestamp=0.0,
+                        waited=START_TIMEOUT_S,
+                        source="the process of the simulation",
                     )
         except BaseException:
             self.end()
@@ -314,9 +317,13 @@ class SimulationDriver(LiveDriver):
             if silent:
                 # The process would not answer a request to stop.
                 self._process.kill()
-                raise self._silence_error(
-                    StaleState("", self._newest, silent, source="the process of the simulation")
+                silence = StaleState(
+                    host="",
+                    timestamp=self._newest,
+                    waited=silent,
+                    source="the process of the simulation",
                 )
+                raise self._silence_error(silence)
             for event in self._process.events():
                 if event["event"] == "refused":
                     refusal = reconstruct_error(event)

@@ -170,7 +170,7 @@ class RtdeClient:
         """Agree on the protocol, and ask for the version of the software."""
         if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != ACCEPTED:
             reason = "It does not support RTDE protocol version 2; update PolyScope."
-            raise UnsupportedController(self.host, "", reason)
+            raise UnsupportedController(self.host, version="", reason=reason)
 
         answer = self.request(RtdePackage.CONTROLLER_VERSION)
         try:
