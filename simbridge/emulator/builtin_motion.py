@@ -98,8 +98,8 @@ class MotionFunctions(ControllerFunctions):
         """Run a motion to its end, or to where the next one may take over.
 
         Args:
-            motion: It replaces the present one.
-            blend: Whether the next one may take over before its end.
+            motion: The motion, which replaces the present one.
+            blend: Whether the next motion may take over before its end.
         """
         drive = self._drive
         drive.motion = motion
@@ -127,9 +127,9 @@ class MotionFunctions(ControllerFunctions):
         """Run a move.
 
         Args:
-            thread: It is charged for a move that is skipped.
-            make_move: Called with the joints (n,), rad, where the path starts, and the move to
-                blend with.
+            thread: The thread that runs the move; it pays for a skipped one.
+            make_move: Makes the move, from the joints (n,), rad, at which its path starts, and the
+                previous move to blend with; None without one.
         """
         previous = self._previous_move()
         if previous is None:
@@ -149,7 +149,7 @@ class MotionFunctions(ControllerFunctions):
             return
 
         if previous is not None and move.blend is None:
-            # The move has no length: the one before it goes to its own end.
+            # A move of zero length cannot blend, so let the previous move run to its end.
             yield from self._until_done(previous, blend=False)
         yield from self._until_done(move)
 
@@ -312,10 +312,12 @@ class MotionFunctions(ControllerFunctions):
         self, _thread: Any, xd: Any, a: float, t: float | None = None, aRot: float = 0.0
     ) -> Wait:
         acceleration = positive("a", a)
-        angular = positive("aRot", aRot) if aRot else acceleration
+        angular_acceleration = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
         arm = self._controller.arm
-        ramp = ToolSpeed(arm, speed, acceleration=acceleration, angular=angular)
+        ramp = ToolSpeed(
+            arm, speed, acceleration=acceleration, angular_acceleration=angular_acceleration
+        )
         yield from self._run_ramp(ramp, t)
 
     def _run_ramp(self, ramp: Ramp, duration: Any) -> Wait:
@@ -402,12 +404,12 @@ class MotionFunctions(ControllerFunctions):
     @exclusive
     def stopl(self, _thread: Any, a: float, aRot: float = 0.0) -> Wait:
         deceleration = positive("a", a)
-        angular = positive("aRot", aRot) if aRot else deceleration
+        angular_acceleration = positive("aRot", aRot) if aRot else deceleration
         stop = ToolSpeed(
             self._controller.arm,
             np.zeros(6),
             acceleration=deceleration,
-            angular=angular,
+            angular_acceleration=angular_acceleration,
             stops=True,
         )
         yield from self._until_done(stop)

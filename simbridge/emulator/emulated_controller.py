@@ -305,12 +305,14 @@ class EmulatedController:
         program = self.program
         is_beginning = program is not None and program.running and not self._is_announced
         if is_beginning and self._has_dropped_program:
-            # Of a stream that is faster than the compiler, no program would ever begin otherwise.
+            # Let this one begin: if scripts arrive faster than they compile, replacing each would
+            # mean that none ever starts.
             self._next_script = source
             return
 
         self._end_program(replaced=True)
         self._has_dropped_program = is_beginning
+        # No program starts unless the robot is running, but this request is still honoured.
         is_running = state.robot_mode == RobotMode.RUNNING
         if not is_running and source.strip() == "protective_stop()":
             self.protective_stop("a client asked for it")

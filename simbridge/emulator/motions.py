@@ -114,15 +114,16 @@ class Ramp(ArmMotion):
         """Return the commanded speed so far.
 
         Args:
-            speed: The present one (6,): at first the command is that of which it is the scaled one.
+            speed: The present speed (6,). In the first tick the command is this speed before
+                scaling.
             scaling: Speed factor, 0..1.
         """
         if self._commanded is not None:
             return self._commanded
         return speed / scaling if scaling > 0.0 else np.zeros_like(speed)
 
-    def _command(self, speed: Array) -> None:
-        """Command a speed (6,), and end where the ramp stops at it."""
+    def _command_speed(self, speed: Array) -> None:
+        """Command a speed (6,); end the ramp if it stops at this speed."""
         self._commanded = speed
         self.done = self._stops and self.is_attained
 
@@ -146,7 +147,7 @@ class JointSpeed(Ramp):
         displacement, after = step_speedj(
             before, self._target_speeds, acceleration=self._acceleration, duration=dt
         )
-        self._command(after)
+        self._command_speed(after)
         self.speed = scaling * after
         return q + scaling * displacement
 
@@ -154,16 +155,17 @@ class JointSpeed(Ramp):
 class ToolSpeed(Ramp):
     """speedl, and stopl, which ends at rest.
 
-    The tool's orientation is the exponential of its angular velocity's integral, from the call on:
-    where the axis changes, that is not the integral of the rotation, by 9 mrad in a second of the
-    recordings. They were made by calls every half second, so what a longer call does is not known;
-    here it begins anew after half a second.
+    From the call on, the tool's orientation is the exponential of the integral of its angular
+    velocity. If the axis changes, that differs from the integral of the rotation, by 9 mrad after a
+    second in the recordings. These have a call every half second, so what a longer call does is not
+    known; here the integration begins anew after half a second.
 
     Args:
         arm: The arm, whose present TCP is moved.
         speed: Target speed of the tool (6,), m/s and rad/s, in the pendant's base.
         acceleration: Acceleration of the linear velocity, m/s^2.
-        angular: Acceleration of the angular velocity, rad/s^2; both velocities change in step.
+        angular_acceleration: Acceleration of the angular velocity, rad/s^2; both velocities change
+            in step.
         stops: Whether it ends once it has attained the speed.
     """
 
@@ -173,13 +175,13 @@ class ToolSpeed(Ramp):
         speed: Array,
         *,
         acceleration: float,
-        angular: float,
+        angular_acceleration: float,
         stops: bool = False,
     ) -> None:
         super().__init__(speed, stops)
         self._arm = arm.snapshot()
         self._acceleration = acceleration
-        self._angular = angular
+        self._angular_acceleration = angular_acceleration
         # Time until the orientation is integrated anew, s.
         self._renewal_in = 0.0
         # The TCP where the integration began, and the integral of the twist (6,) since, m and rad.
@@ -204,10 +206,10 @@ class ToolSpeed(Ramp):
         # The speeds at the end of this tick, with both velocities changing in step.
         change = self._target_speeds - before
         linear_time = np.linalg.norm(change[:3]) / self._acceleration
-        angular_time = np.linalg.norm(change[3:]) / self._angular
+        angular_time = np.linalg.norm(change[3:]) / self._angular_acceleration
         ticks = max(linear_time, angular_time) / dt
         after = self._target_speeds if ticks <= 1.0 else before + change / ticks
-        self._command(after)
+        self._command_speed(after)
 
         # The tool's pose and the joints at that time.
         self._integral = self._integral + 0.5 * dt * scaling * (before + after)

@@ -321,10 +321,11 @@ class ToolMove(ToolPath):
         rotation_length = LENGTH_OF_ROTATION * float(np.linalg.norm(self._rotation))
         length = max(float(np.linalg.norm(self._travel)), rotation_length)
 
+        # Only timed moves and OptiMove slow down for joint limits; other moves may exceed them.
         self._limits = limits if pace.duration > 0.0 or kind == "optimovel" else None
         if self._limits is not None and pace.duration > 0.0 and length > 0.0:
-            # A first estimate of how long it takes, from the joint speeds at the start; a
-            # triangle's peak is 2 / t.
+            # A first estimate of how long the move takes, from the joint speeds at the start: a
+            # triangular speed profile peaks at twice its mean.
             twist = np.concatenate([self._travel, self._rotation])
             joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=SINGULAR_FRACTION)[0]
             shortest = 2.0 * float((np.abs(joints) / self._limits).max())
@@ -332,7 +333,7 @@ class ToolMove(ToolPath):
         self._plan(length, pace, previous=previous)
 
     def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
-        """See `ArmMotion`. Where the joints are too slow, the move takes longer."""
+        """See `ArmMotion`. If the joints are too slow, the move takes longer."""
         target = super().step(q, qd, dt=dt, scaling=scaling)
         if self._limits is None:
             return target

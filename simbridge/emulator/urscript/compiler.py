@@ -231,7 +231,7 @@ class _ProgramWriter:
     def python_name(self, node: Node) -> str:
         """Return a definition's name in Python.
 
-        That of the main program differs from the one of a function in it with its name.
+        The main program and a function of the same name in it have different Python names.
         """
         name = definition_of(node).name
         return f"u_{name}" if self._functions.get(name) is node else f"m_{name}"
@@ -266,7 +266,7 @@ class _ProgramWriter:
                         self._write_chunk([], self._cost(default))
                         self._put(f"{name} = {self._expressions.expression(default)}")
 
-            # The statements outside of all definitions are called by nobody.
+            # Statements outside of all definitions do not count as a call.
             if not definition.name:
                 self._write_statements(definition.body)
                 return
@@ -281,7 +281,7 @@ class _ProgramWriter:
         """Write the statements of a block, and charge them in chunks.
 
         Args:
-            body: The statements; definitions among them are written by themselves.
+            body: The statements; definitions among them are skipped here and written separately.
             cost: Cost that is charged on top of the statements.
         """
         chunk: list[Node] = []
@@ -317,7 +317,7 @@ class _ProgramWriter:
         if statement.data == "while_loop":
             return 0
         if statement.data == "if_statement":
-            # Only the conditions: between them are the blocks.
+            # Children: `if`, then condition and block per branch, then `else`.
             nodes = statement.children[1:-1:2]
 
         cost = 0
