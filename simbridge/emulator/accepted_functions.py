@@ -1,6 +1,6 @@
 """Built-in functions that the emulator accepts without effect.
 
-A program that calls one of them runs on; the log says so once for each.
+A program that calls one of them continues; the log mentions each function once.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from simbridge.robot.robot import Robot
 # base_link is the pendant's base turned by half a turn about z.
 BASE_TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
 
-# Inverse kinematics by damped least squares (Levenberg and Marquardt, damped by the error as
-# Sugihara has it).
-# Largest error that is left, m and rad together.
+# Inverse kinematics by damped least squares (Levenberg-Marquardt, damped by the error as Sugihara
+# proposes).
+# Largest remaining error of a solution, m and rad together.
 TOLERANCE = 1e-9
 DAMPING = 1e-9
 # Damping for each unit of the squared error.
@@ -34,7 +34,7 @@ LARGEST_STEP = 0.5
 MAX_ITERATIONS = 60
 # Iterations in which the squared error must at least halve.
 PROGRESS_ITERATIONS = 10
-# Further postures from which joints are searched for a target anywhere.
+# Number of further postures from which a target is searched for.
 RESTARTS = 60
 
 # Damping of the joint speeds for a twist: they are finite at singularities.
@@ -167,7 +167,7 @@ class EmulatedArm:
         return placement.q
 
     def _search(self, target: pin.SE3, near: Array) -> Placement:
-        """Search joint positions for a target in the pendant's base, from others (n,), rad."""
+        """Search for joint positions that attain a target, from others (n,), rad."""
         flange_target = BASE_TURN.actInv(target) * self._tcp.inverse()
         q = np.array(near, dtype=float)
 
@@ -194,15 +194,15 @@ class EmulatedArm:
         return Placement(q, distance, angle)
 
     def any_joints(self, target: pin.SE3, near: Array) -> Iterator[Array | None]:
-        """Search joint positions for a target anywhere, where nothing near fits.
+        """Search for joint positions that attain a target, starting from several postures.
 
         Args:
             target: Pose of the TCP in the pendant's base.
             near: Joint positions (n,), rad, from which the search begins.
 
         Yields:
-            None after each attempt without success, which takes about half a millisecond; at last
-            the joint positions (n,), rad, of the first that attains the target.
+            None after each failed attempt, which takes about half a millisecond; finally the joint
+            positions (n,), rad, of the first success.
 
         Raises:
             Unreachable: None were found within the joint limits.

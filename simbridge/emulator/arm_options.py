@@ -98,7 +98,7 @@ def speed_limits(arm: Robot, text: str) -> tuple[float, ...]:
     """Return the joint speed limits (n,), rad/s, that a text gives.
 
     Args:
-        arm: It has n joints.
+        arm: The arm, with n joints.
         text: A number for all joints, or one for each, separated by commas.
 
     Raises:
@@ -121,8 +121,8 @@ def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
     those of its joints.
 
     Raises:
-        InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of
-            another model.
+        InputFileError: The file is not a calibration, its checksum is that of URSim, or it is a ROS
+            calibration of another model.
     """
     if is_ros_calibration(path):
         # Refuse the calibration of another model.

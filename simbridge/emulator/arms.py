@@ -47,8 +47,7 @@ def emulate(*, check: tuple[str, ...], as_json: bool, **flags: Any) -> int:
     if as_json and not check:
         raise InvalidParameter("--json", "no --check", "used with --check FILE")
 
-    # A process that only watches others needs nothing of what an arm consists of: a quarter of a
-    # second to import.
+    # A process that only watches others does not import the arm, which takes a quarter of a second.
     if check:
         from simbridge.emulator.program import known_functions  # noqa: PLC0415
         from simbridge.emulator.script_check import check_files  # noqa: PLC0415
@@ -80,7 +79,7 @@ def _run_arms(options: EmulatorOptions) -> int:
 
 
 def _successive_addresses(host: str, count: int) -> list[str]:
-    """Return `count` addresses from `host` on."""
+    """Return `count` successive addresses, beginning with `host`."""
     try:
         first = ipaddress.ip_address(host)
         return [str(first + i) for i in range(count)]
@@ -102,7 +101,7 @@ def _start_arm(options: EmulatorOptions, address: str) -> subprocess.Popen[bytes
 
 
 def _watch_arms(arms: dict[str, subprocess.Popen[bytes]], stop: threading.Event) -> int:
-    """Wait until the event, or until a process ends; return the exit status."""
+    """Wait for the event, or until a process ends; return the exit status."""
     while not stop.wait(STATUS_POLL_S):
         for address, process in arms.items():
             status = process.poll()
@@ -111,13 +110,13 @@ def _watch_arms(arms: dict[str, subprocess.Popen[bytes]], stop: threading.Event)
 
             text = f"The arm on {address} exited with status {status}, so the others were stopped."
             print(text, file=sys.stderr)
-            # A process that a signal has ended has minus its number.
+            # The exit code of a process that a signal ended is minus the number of the signal.
             return 128 - status if status < 0 else status
     return 0
 
 
 def _end_arms(arms: dict[str, subprocess.Popen[bytes]]) -> None:
-    """End all processes: those that do not end by themselves in time are killed."""
+    """End all processes; kill those that do not end in time."""
     for process in arms.values():
         process.terminate()
 

@@ -12,7 +12,7 @@ import re
 
 from simbridge.emulator.errors import ProtocolViolation
 
-# Longer beginnings that may still become a request line are not waited for, bytes.
+# Longest beginning, bytes, that may still become a request line.
 MAX_REQUEST_LINE = 8192
 
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
@@ -28,15 +28,14 @@ def is_browser_request(beginning: bytes) -> bool | None:
         beginning: All bytes of the connection so far, however many.
 
     Returns:
-        None while more bytes are needed to say so; there is no complete line among them then,
-        except empty ones.
+        None while more bytes are needed to tell; they then contain no complete line but empty ones.
     """
     if beginning.startswith(_TLS):
         return True
     if _TLS.startswith(beginning):
         return None
 
-    # Servers of HTTP skip empty lines in front of a request, and some clients send them.
+    # HTTP servers skip empty lines before a request, and some clients send them.
     line, newline, _ = beginning.lstrip(b"\r\n").partition(b"\n")
     if not line:
         return None

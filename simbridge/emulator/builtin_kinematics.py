@@ -19,10 +19,10 @@ from simbridge.robot.pose import Array
 
 # Cost of an attempt of inverse kinematics, in units of a tick's budget.
 ATTEMPT_COST = 4000
-# Time between the two Jacobians of a derivative, s, is twice this.
+# Half of the time between the two Jacobians of a derivative, s.
 DERIVATIVE_STEP_S = 1e-5
 
-# Values of a parameter `tcp` that mean the one that is set.
+# Values of a parameter `tcp` that stand for the present TCP.
 _ACTIVE_TCP = (None, "active_tcp")
 
 
@@ -44,9 +44,9 @@ class KinematicsFunctions(FunctionGroup):
         """Return joint positions (6,), rad, of a target.
 
         Args:
-            thread: Is charged.
+            thread: The calling thread, which is charged for the search.
             target: Joint positions; or a pose, for which those that are found first are returned.
-            near: Joint positions (6,), rad, from which they are sought.
+            near: Joint positions (6,), rad, from which the search begins.
         """
         if isinstance(target, Pose):
             return (yield from self._inverse(thread, self._frame("pose", target), near))

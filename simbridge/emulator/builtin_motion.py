@@ -47,7 +47,7 @@ COST_PER_TICK = 20
 
 # Shortest call of servoj, s: the law takes a step for each call.
 SHORTEST_SERVOJ = 1e-4
-# Longest time that is waited for, s. Nobody sees its end; but its number of ticks is finite.
+# Longest wait, s. In practice it never ends, but its number of ticks is finite.
 LONGEST_WAIT = 1e12
 
 # Deceleration of an arm that is still moving when a move begins, rad/s^2.
@@ -109,7 +109,7 @@ class MotionFunctions(ControllerFunctions):
                     return
                 yield
         finally:
-            # The motion of a killed thread ends with it; one that is done stands at its target.
+            # A killed thread takes its motion with it; a completed motion holds its target.
             if drive.motion is motion and not (motion.done or motion.blending):
                 drive.motion = HoldMotion()
 
@@ -323,7 +323,7 @@ class MotionFunctions(ControllerFunctions):
     def _run_ramp(self, ramp: Ramp, duration: Any) -> Wait:
         """Begin a ramp and block for a time, s.
 
-        Without a time, as UR's manual says, block until it has attained its speed.
+        Without a time, block until the ramp has attained its speed, as UR's manual says.
         """
         self._drive.motion = ramp
         if duration is not None:
@@ -381,10 +381,10 @@ class MotionFunctions(ControllerFunctions):
             yield
 
     def _pass_motion_time(self, duration: float) -> Wait:
-        """Block for a time of the motion, s, which passes as slowly as the arm moves.
+        """Block for a time of the motion, s, which slows down with the arm.
 
         At a quarter of its speed, a call lasts four times as long. UR's manual does not say so;
-        UR's own script reckons with it (docs/emulator_fidelity.md).
+        UR's own script relies on it (docs/emulator_fidelity.md).
         """
         period = self._controller.period
         remaining = number("time", duration) + self._carried_time
@@ -414,7 +414,7 @@ class MotionFunctions(ControllerFunctions):
         )
         yield from self._until_done(stop)
 
-    # Here too, so that it is among the functions that a secondary program may not call.
+    # Repeated here, so that it is among the functions that a secondary program may not call.
     sync = Library.sync
 
     @script_function

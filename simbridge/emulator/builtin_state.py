@@ -27,8 +27,8 @@ from simbridge.emulator.urscript.functions import Wait, script_function
 from simbridge.emulator.urscript.values import Pose, Struct, short, wrap
 from simbridge.errors import InvalidParameter
 
-# Digital inputs and outputs: all 18 of them, the configurable ones and the tool's, by the first bit
-# and their number. The standard ones are the first of all.
+# Digital inputs and outputs, by number: the standard ones, then the configurable ones, then those
+# of the tool.
 DIGITAL_COUNT = 18
 FIRST_CONFIGURABLE = 8
 CONFIGURABLE_COUNT = 8
@@ -47,7 +47,7 @@ def _check_number(value: Any, count: int) -> int:
     """Return the number of a register, an input or an output, 0 to count - 1.
 
     Raises:
-        InvalidParameter: It is another one.
+        InvalidParameter: There is no such number.
     """
     if not isinstance(value, int) or not 0 <= value < count:
         raise InvalidParameter("register", short(value), f"a whole number from 0 to {count - 1}")
@@ -139,7 +139,7 @@ def _ask(answer: Any) -> Callable[..., Wait]:
     """Return a function that shows a question and waits until it is closed.
 
     Args:
-        answer: Value that the function returns, as nobody can type one here.
+        answer: The value that the function returns, since nobody can type one here.
     """
 
     @script_function
@@ -216,7 +216,7 @@ class ControllerFunctions(KinematicsFunctions):
 
     @script_function
     def set_payload(self, _thread: Any, m: float, cog: Any = None) -> None:
-        # Without a centre of gravity the TCP is taken, the present one and every later one.
+        # Without a centre of gravity, it is at the TCP, and stays there if the TCP changes later.
         state = self._state
         mass = not_negative("payload", m)
         centre = state.tcp_offset[:3] if cog is None else numbers("centre of gravity", cog, 3)

@@ -1,7 +1,6 @@
 """Freedrive and force mode: the tool gives way to forces.
 
-Both are admittances, and simple ones: of the real controller's, only the meaning of the arguments
-is known.
+Both are simple admittances: of the real controller's only the meaning of the arguments is known.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from simbridge.robot.pose import Array
 FREEDRIVE_MASS = np.array([10.0] * 3 + [0.3] * 3)
 # Virtual damping of the tool in freedrive (6,), N s/m and N m s/rad.
 FREEDRIVE_DAMPING = np.array([40.0] * 3 + [1.0] * 3)
-# Below this speed the tool rests, m/s or rad/s.
+# Speed below which the tool is at rest, m/s or rad/s.
 SLOWEST_FREEDRIVE = 1e-6
 # Damping of the least squares that turns the tool's twist into joint speeds.
 FREEDRIVE_TWIST_DAMPING = 1e-4
@@ -88,7 +87,7 @@ class ForceTask:
 
 
 class ForceMode:
-    """force_mode: along the compliant axes the tool moves until it presses with the wanted force.
+    """force_mode: along the compliant axes the tool moves until it exerts the requested force.
 
     Along the others it goes where the program's motion takes it.
 
@@ -98,7 +97,7 @@ class ForceMode:
         qd: Their velocities (n,), rad/s.
 
     Attributes:
-        q: Joint positions (n,), rad, to which the program's motion leads by itself.
+        q: Joint positions (n,), rad, to which the program's motion alone would lead.
         qd: Joint velocities (n,), rad/s, of that motion.
         held: True while the compliant axes stay where they are.
     """
@@ -139,7 +138,7 @@ class ForceMode:
             self._coordinates = self._task_coordinates(task.frame, self._start)
             self._velocity = np.zeros(6)
         elif self._task is not None:
-            # The frame stays to the last bit.
+            # Keep the very same frame, without differences by rounding.
             task = replace(task, frame=self._task.frame)
         self._task = task
 
@@ -152,7 +151,7 @@ class ForceMode:
         """Return the joints' next target (n,), rad.
 
         Args:
-            q: The present one (n,), rad; the program's motion has been to `self.q`.
+            q: The present target (n,), rad; the program's motion has reached `self.q`.
             force: Force and torque that the sensor measures (6,), N and N m.
             dt: Control period, s; 0 while the arm is halted.
 
@@ -163,7 +162,7 @@ class ForceMode:
         frame = self._task.frame
         rotation = frame.rotation
 
-        # The velocity along the compliant axes, by the force that is missing.
+        # The velocity along the compliant axes, in proportion to the missing force.
         measured = np.concatenate([rotation.T @ force[:3], rotation.T @ force[3:]])
         limits = np.abs(self._task.limits)
         missing = self._task.wrench + measured
@@ -173,7 +172,7 @@ class ForceMode:
         self._velocity += min(dt / FORCE_MODE_LAG, 1.0) * (desired_velocity - self._velocity)
         self._coordinates = self._coordinates + dt * self._velocity
 
-        # Along the other axes, where the program's motion has the tool.
+        # Along the other axes, the tool is where the program's motion would put it.
         of_motion = self._task_coordinates(frame, self._arm.tool(self.q))
         coordinates = np.where(self._compliant, self._coordinates, of_motion)
         orientation = pin.exp3(rotation @ coordinates[3:]) @ self._start.rotation

@@ -67,7 +67,7 @@ class Client:
         port: Port to which it is connected.
         session: Answers what it sends.
         number: Number of the client, counted from 1 in the order of connecting, whatever the port.
-        guard: Looks at what it sends before the session does; None where requests of HTTP are
+        guard: Checks what the client sends before the session gets it; None where HTTP requests are
             answered.
         active: The time at which it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
@@ -155,7 +155,7 @@ class Client:
             self._write(data)
             return
 
-        # The order is kept, also where the jitter would change it.
+        # The order is kept even where the jitter would change it.
         if self._queue:
             due = max(due, self._queue[-1][0])
         self._queue.append((due, data))
@@ -163,7 +163,7 @@ class Client:
         self._wake()
 
     def _write(self, data: bytes) -> None:
-        """Give data to the system; what it does not accept stays the first in the queue."""
+        """Give data to the system; what it does not accept stays first in the queue."""
         try:
             sent = self.sock.send(data)
             data = data[sent:]
@@ -171,8 +171,8 @@ class Client:
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
-            # It has gone, maybe right after it sent something, which is still to be read; then its
-            # end is found.
+            # The client has gone, perhaps right after it sent something. That is read first; then
+            # its end is noticed.
             self._queue.clear()
             self.waiting = 0
             return

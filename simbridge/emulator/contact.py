@@ -22,7 +22,7 @@ STIFFNESS = 20e3
 CONTACT_FORCE = 5.0
 # Force at which a contact counts as begun, N.
 TOUCH_FORCE = 0.1
-# Forces that are kept for tool_contact.
+# Number of forces that are kept for tool_contact.
 HISTORY_TICKS = 2000
 
 
@@ -49,11 +49,11 @@ class Contact:
         self._push_remaining = 0.0
         # Force and torque at which the sensor was zeroed (6,).
         self._zero = np.zeros(6)
-        # Measured forces (3,), N, the latest last.
+        # Measured forces (3,), N, the latest one last.
         self._history: deque[Array] = deque(maxlen=HISTORY_TICKS)
 
     def push(self, wrench: Sequence[float], seconds: float) -> None:
-        """Push the tool for some seconds, in place of the push before.
+        """Push the tool for some seconds, replacing any previous push.
 
         Args:
             wrench: Force and torque at the TCP (6,), N and N m.
@@ -73,7 +73,7 @@ class Contact:
         self._push_remaining = float(seconds)
 
     def zero(self) -> None:
-        """Count what is measured now as none, as zero_ftsensor does."""
+        """Take the present measurement as zero, as zero_ftsensor does."""
         self._zero = self._measured().copy()
         self._state.tcp_force = np.zeros(6)
 

@@ -27,7 +27,7 @@ MAX_FAULT_S = 3600.0
 MAX_SHOWN_CHARACTERS = 100
 DIGITAL_PINS = 18
 
-# Exceptions of a command that its arguments or the state of the controller cause.
+# Exceptions of a command that are due to its arguments or to the controller's state.
 REFUSALS = (
     SimbridgeError,
     ValueError,
@@ -114,7 +114,7 @@ class Control:
                 text = f"there is no command {name!r}; known: {', '.join(names)}"
                 return {"ok": False, "error": text}
 
-            # Nothing is done before all of it is known to be in order.
+            # Check everything before doing anything.
             command = self._commands[name]
             arguments = convert_arguments(command, request)
             return {"ok": True, "value": command(**arguments)}
@@ -267,12 +267,12 @@ def convert_arguments(command: Callable[..., Any], arguments: dict[str, Any]) ->
 
 
 def check_range(name: str, value: float, largest: float) -> float:
-    """Return a value that is from 0 to the largest; else raise ValueError."""
+    """Return a value from 0 to the largest; raise ValueError for any other."""
     if not 0.0 <= value <= largest:
         raise ValueError(f"{name} must be a number from 0 to {largest:g}; got {value}")
     return value
 
 
 def _bits(number: int) -> list[bool]:
-    """Return the levels of the digital pins, of which bit i of the number is pin i."""
+    """Return the levels of the digital pins from a number whose bit i is pin i."""
     return [bool(number >> i & 1) for i in range(DIGITAL_PINS)]

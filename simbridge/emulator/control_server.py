@@ -24,7 +24,7 @@ SHUTDOWN_POLL_S = 0.05
 class ControlServer(socketserver.ThreadingTCPServer):
     """Serves the control socket in its own threads.
 
-    It takes commands also while the controller is frozen.
+    It takes commands even while the controller is frozen.
 
     Args:
         running: The controller that the commands are for.
@@ -56,9 +56,9 @@ class ControlServer(socketserver.ThreadingTCPServer):
         return self
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a new client in a thread; where there are too many, the oldest leaves.
+        """Serve a new client in a thread; if there are too many, disconnect the oldest.
 
-        Those that stay connected without a word cannot keep others out.
+        So clients that stay connected in silence cannot keep others out.
         """
         self._connected = [client for client in self._connected if client.fileno() >= 0]
         if len(self._connected) >= MAX_CLIENTS:

@@ -225,7 +225,7 @@ def _lines(buffer: bytearray, data: bytes) -> list[str]:
 
 
 def _describe_program(script: str) -> str:
-    """Return the sentence for a program; a single line is its own."""
+    """Return the sentence for a program; a program of one line is quoted as it is."""
     count = len(script.splitlines())
     if count > 1:
         return f"program {program_name(script)} of {count} lines"

@@ -37,7 +37,7 @@ class Command:
     """A command of the dashboard.
 
     Attributes:
-        answer: Carries it out; gets what follows its name, and returns the answer.
+        answer: Carries out the command; it gets the text after the name, and returns the answer.
         since: The first e-Series and the first CB3 version that has it.
         acts: Whether it changes something, which an e-Series controller allows in remote control
             only.
@@ -355,7 +355,7 @@ class DashboardConnection:
 
     Attributes:
         may_start: Whether `play` may start the program: once for each piece that a client sends,
-            for it takes a millisecond with the lock held.
+            because it takes a millisecond with the lock held.
         mode_was_cleared: Whether it has set and then cleared the operational mode.
         finished: The client has sent `quit`: send what `receive` returned, then close.
     """

@@ -21,13 +21,13 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 # Change per second of the rate of a motion (1 is its full speed), which falls while it is halted
 # and rises when it is resumed.
-# A paused motion comes to rest along its path within a quarter second.
+# A paused motion comes to rest along its path within a quarter of a second.
 PAUSE_RATE = 4.0
 # A motion whose program is stopped slows down as in URSim, by 0.0125 in each cycle.
 STOPPING_RATE = 6.25
 # A motion that a safeguard or an emergency stops comes to rest within a tenth of a second.
 STOP_RATE = 10.0
-# A protective stop is nearly at once: a recording of URSim has 1, 0.232, 0 in successive cycles.
+# A protective stop is nearly immediate: a recording of URSim has 1, 0.232, 0 in successive cycles.
 PROTECTIVE_STOP_RATE = 384.0
 # Decimals to which rates are rounded, so that eighty steps of an eightieth end at zero.
 RATE_DECIMALS = 9
@@ -137,7 +137,7 @@ class Drive:
             limits: Joint speed limits (n,), rad/s.
 
         Returns:
-            Why the arm has to stop; it brakes already.
+            Why the arm has to stop, for which it is already braking; None if it need not stop.
         """
         state = self._state
         self._update_rate()
@@ -164,7 +164,7 @@ class Drive:
         return stop or self._excessive_force(settings.tool_force_limit)
 
     def _update_rate(self) -> None:
-        """Let the rate fall while motions may not go on, else rise."""
+        """Lower the rate while motions may not go on; otherwise raise it."""
         state = self._state
         if state.safety_stop:
             is_protective = state.safety_mode == SafetyMode.PROTECTIVE_STOP
@@ -197,7 +197,7 @@ class Drive:
         if force_mode is None:
             return self._advance(state.target_q, state.target_qd)
 
-        # The program's motion goes on from where it would have the joints.
+        # The program's motion continues from the joints to which it alone would have led.
         before = force_mode.q
         force_mode.q, speed = self._advance(before, force_mode.qd)
         force_mode.qd = (force_mode.q - before) / self._period if speed is None else speed
@@ -251,8 +251,8 @@ class Drive:
     def _excessive_force(self, limit: float) -> StopReason | None:
         """Return the reason why a pushed arm must stop; None if it need not.
 
-        It must where the force on the tool exceeds a limit, N, or where a joint is too weak to keep
-        to its path.
+        It must if the force on the tool exceeds a limit, N, or if a joint is too weak to keep to
+        its path.
         """
         wrench = self.contact.wrench
         if not wrench.any() or isinstance(self.motion, Freedrive) or self._state.safety_stop:

@@ -37,7 +37,7 @@ def run_controller(options: EmulatorOptions) -> int:
     """Run an emulated controller until SIGINT or SIGTERM.
 
     Args:
-        options: All but the count.
+        options: The options; the number of arms is not used.
 
     Returns:
         The exit status, 0. A server has no other end than being stopped, so that is not a failure
@@ -47,7 +47,7 @@ def run_controller(options: EmulatorOptions) -> int:
     Raises:
         CannotListen: A port is in use.
         EmulatorBroken: It has ended because of a bug.
-        UnknownName, InputFileError: A name or file that cannot be used.
+        UnknownName, InputFileError: A name or a file cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
     # Started by a test, or as one of several arms: it then ends as by SIGTERM when its parent has

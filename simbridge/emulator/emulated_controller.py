@@ -160,26 +160,30 @@ class EmulatedController:
         # Functions without an effect that have been logged, which happens once.
         self._logged: set[str] = set()
 
-        # Power: until the next robot mode, s; and whether that is to be running.
+        # Power: time until the next robot mode, s.
         self._booted_in = 0.0
+        # Whether the brakes are to be released once the arm has booted.
         self._release_requested = False
 
-        # The program: whether its start was announced, and whether the last one was stopped.
+        # The program.
         self.program: EmulatedProgram | None = None
         self.program_name = ""
         self._make_program = make_program
+        # Whether its start was announced.
         self._is_announced = False
+        # Whether the last program was stopped; otherwise it ended by itself.
         self._was_stopped = False
         # Whether the arm, while it is stopping, may be taken over at its speed by the next program.
         self._may_take_over = False
-        # Whether the last program was replaced before it had begun; the next one is not. The newest
-        # script that waits for that one to begin, or "".
+        # Whether the last program was replaced before it had begun; the next one is not.
         self._has_dropped_program = False
+        # The newest script that waits for the program to begin; "" if none does.
         self._next_script = ""
         self._secondary = SecondaryPrograms(self._start, self._fault, self.period)
 
-        # The safety system: when it stopped the arm, and when it is to be released, s of its clock.
+        # When the safety system stopped the arm, s of the controller's clock.
         self._stopped_at = -math.inf
+        # When its stop is to be released, s of the controller's clock.
         self._released_at = math.inf
 
         start = robot.home if q is None else q
@@ -191,7 +195,7 @@ class EmulatedController:
 
     @property
     def joint_speed_limits(self) -> Array:
-        """The safety system's (n,), rad/s: those set, else the arm's speeds with UR's margin."""
+        """Speed limits of the safety system (n,), rad/s; by default the arm's plus UR's margin."""
         limits = self.settings.joint_speed_limit
         return self._speed_limits if limits is None else np.array(limits)
 
@@ -267,8 +271,8 @@ class EmulatedController:
         state = self.state
         drive = self.drive
 
-        # The scaling of the limiter: of a program that was stopped it falls tick by tick, of one
-        # that has ended by itself at once.
+        # The limiter's scaling falls tick by tick after a program was stopped, and at once after
+        # one has ended by itself.
         if state.runtime_state == RuntimeState.PLAYING:
             state.limiter_scaling = 1.0
         elif state.runtime_state == RuntimeState.STOPPED:
@@ -447,7 +451,7 @@ class EmulatedController:
             self._safety_stop(SafetyMode.SAFEGUARD_STOP)
 
     def _set_safety_mode(self, mode: SafetyMode) -> None:
-        """Enter a safety mode, and announce it if it is another one."""
+        """Enter a safety mode, and announce it if it has changed."""
         self._released_at = math.inf
         if self.state.safety_mode == mode:
             return
@@ -491,7 +495,7 @@ class EmulatedController:
         return "Protective stop releasing"
 
     def release_protective_stop(self) -> None:
-        """Unlock it by command of the primary interface: at any time, and it takes a moment."""
+        """Unlock a protective stop as the primary interface does: at any time, after a moment."""
         is_stopped = self.state.safety_mode == SafetyMode.PROTECTIVE_STOP
         if is_stopped and self._released_at == math.inf:
             self._released_at = self.state.timestamp + RELEASE_TIME
@@ -576,7 +580,7 @@ class EmulatedController:
                 self.state.cog_follows_tcp = False
 
     def set_speed_slider(self, fraction: float) -> None:
-        """Move the speed slider to a fraction, which is brought within 0..1."""
+        """Move the speed slider to a fraction, which is clamped to 0..1."""
         self.state.speed_slider = min(max(float(fraction), 0.0), 1.0)
 
     def without_effect(self, subject: str) -> None:

@@ -72,7 +72,7 @@ class Assembly:
             RuntimeFault: There is no such method, or no such label; or there are too many labels.
             InvalidParameter: The length of an array is not possible.
         """
-        # A generator, as the calls of other handles, which yields nothing.
+        # A generator like the calls of other handles, but one that yields nothing.
         yield from ()
 
         verb, _, label_type = name.partition("_")

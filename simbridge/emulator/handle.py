@@ -51,7 +51,7 @@ class Emulator:
         polyscope: "3.15", "5.9", "5.12", "5.25"; "10.7", "10.12" or "10.14" (PolyScope X).
         host: The address. Several controllers can run on different addresses of 127.0.0.0/8.
         calibration: Kinematic calibration file of an individual arm.
-        joint_speed_limit: The safety system's (6,), rad/s; UR's own by default.
+        joint_speed_limit: The safety system's limits (6,), rad/s; UR's own by default.
         running: Power on and release the brakes on entering.
         start_pose: Joint positions at the start: "home", "ursim", or six numbers, rad.
         traffic: A new file for all traffic with its clients (`record()` is something else: what the
@@ -155,8 +155,8 @@ class Emulator:
                 raise EmulatorError(f"The emulator did not start within {START_TIMEOUT_S:g} s.")
 
             time.sleep(POLL_S)
-            # Asked before its output is read once more: it may report that it is ready and then
-            # end.
+            # Check this before reading the output once more: the process may report that it is
+            # ready and then end.
             has_ended = self._process.poll() is not None
 
     @property
@@ -278,10 +278,10 @@ class Emulator:
 
 
 def _path_text(path: str | Path | None) -> str | None:
-    """Return a path as a flag has it; None for none."""
+    """Return a path as the value of a flag; None if there is none."""
     return None if path is None else str(path)
 
 
 def _list_text(numbers: Sequence[float]) -> str:
-    """Return numbers as a flag has them, separated by commas."""
+    """Return numbers as the value of a flag, separated by commas."""
     return ",".join(map(str, numbers))

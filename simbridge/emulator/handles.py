@@ -1,6 +1,6 @@
 """URScript's functions that make handles, whose methods programs call.
 
-They are of remote procedures, and of EtherNet/IP data.
+A handle stands for a server of remote procedures, or for EtherNet/IP data.
 """
 
 from __future__ import annotations

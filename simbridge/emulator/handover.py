@@ -40,7 +40,7 @@ class Handover:
         self._motion = None
 
     def tick(self) -> None:
-        """Count a tick, after the program has had its part of it."""
+        """Count a tick, after the program has run in it."""
         if self._motion is None:
             return
         if self._drive.motion is not self._motion:

@@ -23,7 +23,7 @@ _REQUEST_LINE = re.compile(r"([A-Z]{1,16}) (/[^ ]*) HTTP/1\.([01])")
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request.
+    """An HTTP request.
 
     Attributes:
         method: "GET", "PUT", "POST", "DELETE" or another.
@@ -108,7 +108,7 @@ def _violation(reason: str) -> ProtocolViolation:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An answer.
+    """An HTTP answer.
 
     Attributes:
         status: Its status.

@@ -43,7 +43,7 @@ SLOWEST_ARC = 1e-9
 ARC_SPEED_TOLERANCE = 1e-3
 # Smallest turn of an arc, and the least by which it falls short of half a turn, rad.
 SMALLEST_TURN = 1e-3
-# Shortest time of a movej without a distance, s: a division by it, not by zero, gives no infinity.
+# Shortest time of a movej of zero length, s: dividing by it, not by zero, gives no infinity.
 SHORTEST_TIME = 1e-300
 
 
@@ -88,7 +88,7 @@ class PathMove(ArmMotion):
         self.blend: Blend | None = None
         self.skipped = False
 
-        # Time since the start, s; it passes slower where the move is scaled.
+        # Time since the start, s; it passes more slowly while the move is scaled down.
         self._time = 0.0
         # Fraction of the path at which the blend with the move before ends.
         self._begin = 0.0
@@ -211,15 +211,15 @@ class PathMove(ArmMotion):
 
     @abstractmethod
     def speeds(self, fraction: float, q: Array, rate: float) -> Array:
-        """Return the joints' speeds (n,), rad/s, there, at q, for a rate of the fraction, 1/s."""
+        """Return the speeds (n,), rad/s, of joints q at a fraction that changes at a rate, 1/s."""
 
     @abstractmethod
     def position(self, fraction: float) -> Array:
-        """Return the TCP's position (3,), m, there."""
+        """Return the TCP's position (3,), m, at a fraction of the path."""
 
 
 class JointMove(PathMove):
-    """movej: straight in joint space; the joint that turns farthest has the pace.
+    """movej: straight in joint space; the joint that turns farthest sets the pace.
 
     Args:
         arm: The arm, whose present TCP is moved.
@@ -421,7 +421,7 @@ class CircleMove(ToolPath):
         else:
             self._rotation = pin.log3(goal.rotation @ self._start.rotation.T)
 
-        # The tool's acceleration also bends its path: v^2 / r of it.
+        # A part of the tool's acceleration, v^2 / r, bends its path.
         length = self._angle * float(np.linalg.norm(to_centre))
         fastest = math.sqrt(pace.acceleration * length / self._angle)
         self._plan(length, replace(pace, speed=min(pace.speed, fastest)), previous=previous)
@@ -461,7 +461,7 @@ class Arc(NamedTuple):
 
 
 class Blend:
-    """The way from one move into the next: a cubic through positions and velocities at both ends.
+    """The transition between two moves: a cubic through positions and velocities at both ends.
 
     Between straight lines that is UR's parabola; between two movep with equal legs it is an arc at
     constant speed. Moves of the tool are blended in its space, others in the joints'.
@@ -478,7 +478,8 @@ class Blend:
     """
 
     def __init__(self, before: PathMove, after: PathMove, max_rate: float) -> None:
-        # The blend begins where the first move is now, and ends as far behind the corner.
+        # The blend begins where the first move is now, and ends at the same distance after the
+        # corner.
         fraction, rate = before.progress
         leg = float(np.linalg.norm(before.position(fraction) - before.position(1.0)))
         # The first path slows down evenly, to rest at the corner: at half of its rate on average.
@@ -551,7 +552,7 @@ class Blend:
             radius = leg / math.tan(0.5 * angle)
             inward = (last - math.cos(angle) * first) / math.sin(angle)
             self._arc = Arc(self._first[:3], radius * first, radius * inward, angle)
-            # The arc is as long as the speed takes.
+            # The blend lasts as long as its arc takes at this speed.
             longer = radius * angle / speed / self.duration
             self.duration *= longer
 

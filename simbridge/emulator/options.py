@@ -22,7 +22,7 @@ def optional_flag(metavar: str, unset: str) -> Any:
 class EmulatorOptions:
     """The options of one emulated controller, or of several on successive addresses.
 
-    The help of its flag is the text below a field, or where a line is too short for it, next to it.
+    The help of a flag is the text below its field, or next to it if it is too long for a line.
     """
 
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"

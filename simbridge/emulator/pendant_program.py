@@ -84,9 +84,9 @@ Lines = Iterator[str]
 
 
 class LimitedTreeBuilder(TreeBuilder):
-    """Builds the tree of a program, and refuses what can grow without limit.
+    """Builds the tree of a program, and refuses what could grow without limit.
 
-    That are entities, which a document type declares, and depth.
+    These are document types, which can declare entities, and deep nesting.
     """
 
     def __init__(self) -> None:
@@ -306,7 +306,7 @@ def _move_line(move_type: MoveType, move: Element, *, waypoint: Element, joints:
 
     Args:
         move_type: The function, and the names of its parameters.
-        move: The node that has the parameters which the waypoint has not.
+        move: The Move node, whose parameters apply where the waypoint has none.
         waypoint: The node of the goal.
         joints: Its joint positions, rad, separated by commas.
     """
@@ -324,7 +324,7 @@ def _move_line(move_type: MoveType, move: Element, *, waypoint: Element, joints:
 
 
 def _translate_popup(node: Element) -> Lines:
-    """Yield a message that is waited for, and a halt after it where one is wanted."""
+    """Yield a popup that blocks, and a halt after it if the node asks for one."""
     message = node.get("message", "")
     if '"' in message or "\n" in message:
         reason = "a quotation mark or several lines, which no text of URScript has"

@@ -182,7 +182,7 @@ def _cartesian(controller: EmulatedController) -> bytes:
 def kinematics_info(controller: EmulatedController) -> bytes:
     """Return checksum and full DH table of this individual arm.
 
-    The table does not hold differences to the nominal one.
+    The table holds the parameters themselves, not their differences from the nominal ones.
     """
     theta, a, d, alpha = controller.dh
     is_nominal = controller.kinematics_checksum == URSIM_CHECKSUM

@@ -29,8 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def simbridge_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     """An emulated UR10e on an address of its own, powered on.
 
-    @pytest.mark.simbridge_emulator(...) has other arguments.
-    Its log is printed at the end: pytest shows it for a test that fails.
+    @pytest.mark.simbridge_emulator(...) passes other arguments. Its log is printed at the end:
+    pytest shows it for a test that fails.
     """
     # Imported here, since it imports NumPy: tests without an emulator should not wait for that.
     from simbridge.emulator.handle import Emulator  # noqa: PLC0415

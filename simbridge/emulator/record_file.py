@@ -16,7 +16,7 @@ from simbridge.robot.pose import Array
 # A package of RTDE inputs: the tick in which it arrived, names, values.
 InputPackage = tuple[int, tuple[str, ...], tuple[object, ...]]
 
-# Packages that are converted at once: they hold Python's lock for a millisecond.
+# Number of packages that are converted at a time, which holds Python's lock for a millisecond.
 PACKAGES_PER_PIECE = 250
 # The pause after a piece, s.
 PIECE_PAUSE_S = 0.001
@@ -44,7 +44,7 @@ class Recorded:
 
 
 def new_record_path(path: str) -> Path:
-    """Return the path of a record where one may be written.
+    """Return a path as that of a record, if a record may be written there.
 
     Raises:
         ValueError: It is not an npz file under the temporary directory or the working directory.

@@ -132,18 +132,18 @@ class RemoteServer:
 
 
 class AbortableTransport(Transport):
-    """A connection that can be given up, and takes answers of limited size."""
+    """A connection that can be aborted, and that limits the size of answers."""
 
     accept_gzip_encoding = False
 
     def __init__(self) -> None:
         super().__init__()
-        # Once there is a connection.
+        # The socket of the connection; None before there is one.
         self._socket: socket.socket | None = None
         self._is_aborted = False
 
     def abort(self) -> None:
-        """End it, also while another thread waits for it."""
+        """End the connection, even while another thread waits for it."""
         self._is_aborted = True
         if self._socket is not None:
             with contextlib.suppress(OSError):

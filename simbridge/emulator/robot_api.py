@@ -69,7 +69,7 @@ class RobotApi:
         }
 
     def _endpoints(self) -> list[tuple[tuple[int, ...], str, str, Respond]]:
-        """Return the endpoints: since which version of the API, path, method, and what answers."""
+        """Return the endpoints: first version of the API, path, method, answering function."""
         ten_twelve = OF_POLYSCOPE_10_12
         ten_fourteen = OF_POLYSCOPE_10_14
         return [
@@ -200,7 +200,7 @@ class RobotApi:
         if self._controller.state.safety_mode != SafetyMode.PROTECTIVE_STOP:
             return False
         self._controller.unlock_protective_stop()
-        # In the first seconds it stays.
+        # A protective stop cannot be unlocked in its first seconds.
         return self._controller.state.safety_mode != SafetyMode.PROTECTIVE_STOP
 
     def _restart_safety(self) -> bool:

@@ -20,11 +20,11 @@ from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
-# A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and
-# the controller's clock with it. Else its clients, which stood still as well, would seem to have
-# been silent, s.
+# Longest delay that is caught up, s. After a longer one, this computer or its virtual machine was
+# suspended; the controller's clock then counts as suspended, too. Otherwise its clients, which were
+# also suspended, would seem to have been silent.
 MAX_DELAY_S = 0.02
-# Longest time that a tick under way is waited for at the end, s: it should take milliseconds.
+# Longest wait for the tick under way at the end, s: it should take milliseconds.
 TICK_TIMEOUT_S = 2.0
 # Longest time until the clock's thread takes up a freeze, s.
 FREEZE_TIMEOUT_S = 0.1
@@ -33,8 +33,8 @@ FREEZE_TIMEOUT_S = 0.1
 SWITCH_INTERVAL_S = 0.00005
 # Ticks whose times are kept.
 TIMED_TICKS = 200_000
-# Controller time that runs faster is made up of several ticks at once, after which packages are
-# sent, s.
+# Shortest interval between packages, s: if the controller's clock runs faster than real time,
+# several ticks are made at once.
 SHORTEST_INTERVAL_S = 0.002
 # Shortest pause between the ticks of a controller that is faster than real time, s: it is for the
 # clients.
@@ -42,7 +42,7 @@ SHORTEST_PAUSE_S = 1e-4
 # Time over which the attained speed is measured, s.
 SPEED_WINDOW_S = 1.0
 
-# Lines that wait to be printed, and different ones about requests that are not supported.
+# Largest number of lines that wait to be printed, and of lines about unsupported requests.
 MAX_LINES = 1000
 # Bytes that a line shows of a request, and characters of the text about it.
 MAX_SHOWN_BYTES = 200
@@ -217,7 +217,7 @@ class RunningController:
         return self.controller.state.timestamp, time.monotonic()
 
     def _log_program_speed(self) -> None:
-        """Log how fast a program ran, where that is not in real time."""
+        """Log how fast a program ran, if not in real time."""
         if self._max_speed == 1.0:
             return
         timestamp, now = self._now()

@@ -1,8 +1,8 @@
 """Checks scripts without running them: `simbridge emulate --check`.
 
 A script that cannot be compiled is not started by a controller, nor is one that calls a function
-that nobody defines. What else is found would end the program where it comes to it: calls that do
-not fit their function, and variables that nothing sets, also in branches that never run.
+that nobody defines. Everything else that is found would end the program when it is reached: calls
+that do not fit their function, and variables that nothing sets, also in branches that never run.
 """
 
 from __future__ import annotations

@@ -415,7 +415,7 @@ class Servers:
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _accept(self, port: Port) -> None:
-        """Accept a client, if the port is not full of others that talk."""
+        """Accept a client, unless the port is full of active ones."""
         listener = port.listener
         if listener is None:
             return
@@ -454,7 +454,7 @@ class Servers:
             self._serve(client)
 
     def _make_room(self, port: Port) -> bool:
-        """Close the most silent client of a full port; return whether there is room."""
+        """Close the client of a full port that was silent longest; return whether there is room."""
         if len(port.clients) < MAX_CLIENTS:
             return True
         silent = min(port.clients, key=lambda client: client.active)

@@ -13,8 +13,8 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE, SECOND
 
 # The ports on CB3 and e-Series.
 STANDARD_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
-# The ports on PolyScope X. Whether it has the secondary and the real-time interface, UR's
-# documents contradict each other or are silent, so nothing may rely on them.
+# The ports on PolyScope X. UR's documents contradict each other, or are silent, on whether it has
+# the secondary and the real-time interface, so nothing may rely on these.
 POLYSCOPE_X_PORTS = (PRIMARY, RTDE)
 
 

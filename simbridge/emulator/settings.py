@@ -74,8 +74,8 @@ class Settings:
             client library expects, or nothing, as a third party reports of URSim 10.13.
 
     Raises:
-        InvalidParameter: A limit is not a positive number, the table's height not one within 1e6,
-            or a delay negative.
+        InvalidParameter: A limit is not positive, the table's height is not within 1e6, or a delay
+            is negative.
     """
 
     on_protective_stop: Literal["pause", "stop"] = "pause"

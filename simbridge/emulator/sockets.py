@@ -34,7 +34,7 @@ MAX_SOCKETS = 16
 MAX_BUFFER = 1 << 17
 # Bytes that are read at once.
 CHUNK = 65536
-# URScript reads no more numbers at once.
+# Largest count of numbers that URScript reads at once.
 MAX_NUMBERS = 30
 
 _CONNECTING = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK)
@@ -77,7 +77,7 @@ class ProgramSocket:
             self.received += data
 
     def take(self, count: int) -> bytes:
-        """Return the first received bytes, as many as `count`, and drop them."""
+        """Remove and return the first `count` received bytes."""
         data = bytes(self.received[:count])
         del self.received[:count]
         return data

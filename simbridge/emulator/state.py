@@ -24,7 +24,7 @@ JOINT_MODE_RUNNING = 253
 JOINT_MODE_IDLE = 255
 JOINT_MODE_POWER_OFF = 239
 
-# The largest of any quantity that a controller takes, in its SI unit: with 1e300 not even a
+# Largest value that a controller takes for any quantity, in its SI unit: with 1e300 not even a
 # distance can be computed.
 MAX_QUANTITY = 1e6
 
@@ -69,7 +69,7 @@ class Profile:
     def at_least(
         self, five: tuple[int, int], three: tuple[int, int], x: tuple[int, int] = OLDEST_DRIVEN
     ) -> bool:
-        """Return whether this version is a certain one or later.
+        """Return whether this version is at least a given one.
 
         Args:
             five: Major and minor version of PolyScope 5.
@@ -166,9 +166,9 @@ class ControllerState:
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say
             (0 current).
         input_int: General-purpose registers; so are the others named input_* and output_*.
-        enabling_input: Whether the three-position enabling input is reported as active: so it is
-            without such a device, in versions that report it.
-        flags: URScript's, which outlive a program.
+        enabling_input: Whether the three-position enabling input is reported as active: in versions
+            that report it, also without such a device.
+        flags: URScript's flags, which outlive a program.
         tool_voltage: Voltage of the tool connector, V.
     """
 

@@ -1,8 +1,8 @@
 """All that clients and controller send each other: `--record` keeps it, `--verbose` shows it.
 
 Whoever sends or receives only puts it into a queue; another thread writes: no tick waits for a disk
-or a terminal. The file does not wait for the terminal either. Of what a controller sends
-periodically, only the first package of each kind is shown.
+or a terminal. The file does not wait for the terminal either. Of the packages that a controller
+sends periodically, only the first of each kind is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from simbridge.ur.tables import PORT_NAMES
 
 # Exchanges that wait for the disk; further ones are lost, and counted.
 MAX_QUEUED = 50_000
-# How long a terminal or pipe that takes nothing is waited for before it misses lines, s.
+# How long to wait for a terminal or pipe that takes nothing before it misses lines, s.
 PATIENCE_S = 1.0
 # How long the last exchanges may take to be written, when the context ends, s.
 END_TIMEOUT_S = 10.0
@@ -101,7 +101,7 @@ class Traffic:
     def __enter__(self) -> Traffic:
         try:
             if self._path is not None:
-                # Each line is written when it is complete, whatever ends us.
+                # Each line is written when it is complete, however this process ends.
                 self._file = self._path.open("x", encoding="ascii", buffering=1)
         except OSError as error:
             raise OutputError(str(self._path), error.strerror or "", error.errno) from None

@@ -22,7 +22,7 @@ class Watchdog:
         self._updates: dict[str, float] = {}
 
     def set(self, variable: str, frequency: float, *, action: str, now: float) -> None:
-        """Arm it.
+        """Arm the watchdog.
 
         Args:
             variable: Name of the input.
@@ -41,7 +41,7 @@ class Watchdog:
         self._updates = {variable: now}
 
     def disarm(self) -> None:
-        """Demand nothing any more."""
+        """Disarm the watchdog."""
         self._variable = ""
 
     def note_updates(self, names: Iterable[str], now: float) -> None:

@@ -68,7 +68,7 @@ class SpeedProfile:
 
         # The speed between the ramps, and where braking begins.
         if through <= 0.0:
-            # It must be able to brake, and from the start if it began too fast.
+            # The move must be able to brake, right from the start if it began too fast.
             attainable = math.sqrt(length * acceleration + 0.5 * begin**2)
             peak = max(min(speed, attainable), 0.0)
             braking = max(acceleration, 0.5 * max(peak, begin) ** 2 / length)

@@ -121,7 +121,8 @@ def text_of(thread: Any, value: Any) -> str:
     """Return a value as text.
 
     Args:
-        thread: Is charged for a long text; a short one is part of what the call costs.
+        thread: The calling thread. It is charged for a long text; a short one is part of what the
+            call costs.
         value: Any value.
     """
     text = to_text(value)

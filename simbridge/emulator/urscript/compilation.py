@@ -1,8 +1,8 @@
 """Compiles scripts one at a time in a separate process, so that none takes the controller's time.
 
-Otherwise Python's lock would be held from the controller's ticks while a long script is compiled.
-The process (`compiling_process.py`) has limits of time and memory, so that a hostile script can
-only end this process.
+Otherwise compiling a long script would keep Python's lock from the controller's ticks. The process
+(`compiling_process.py`) has limits of time and memory, so that a hostile script can only end this
+process.
 """
 
 from __future__ import annotations

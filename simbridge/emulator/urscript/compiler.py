@@ -1,6 +1,6 @@
 """Translates a syntax tree to Python: every function of the program becomes a generator.
 
-A program runs a tick at a time beside the other threads, and must be left and continued in the
+A program runs a tick at a time beside the other threads, and must be suspended and resumed in the
 middle of a statement, deep inside its calls. A Python generator can be: so each function of the
 script is written as one, and a call of it as `yield from`. A generator yields
 
@@ -55,7 +55,7 @@ written program keeps track of the script's lines: `Code` has the script's line 
 Python, which tracebacks and frames name.
 
 Statements are charged in chunks, by their number of operations (`_cost`): every loop's body and
-every stretch of code without a loop, so that no thread runs for long without a look at its budget.
+every stretch of code without a loop, so that no thread runs for long without checking its budget.
 """
 
 from __future__ import annotations
@@ -387,10 +387,10 @@ class _ProgramWriter:
                 self._write_statements(otherwise.children)
 
     def _write_keyed(self, word: str, value: str) -> None:
-        """Write a statement of a keyword and maybe a value.
+        """Write a statement that consists of a keyword and possibly a value.
 
         Args:
-            word: The keyword; one that is not treated here means the same in Python.
+            word: The keyword; one without a branch of its own means the same in Python.
             value: The value in Python, or "".
         """
         if word == "join":

@@ -89,7 +89,7 @@ class ExpressionWriter:
         python = self.expression(expression)
         is_boolean = expression.data == "boolean"
         if expression.data in ("operation", "unary"):
-            # A unary operator is the first child, another one the second.
+            # A unary operator is the first child, a binary one the second.
             is_boolean = any(operator in _BOOLEAN for operator in expression.children[:2])
         return python if is_boolean else f"_truth({python})"
 
@@ -284,7 +284,7 @@ class ExpressionWriter:
         return self._fault(call, f"{name}: {error}.") if error else ""
 
     def _fault(self, node: Node, reason: str) -> str:
-        """Note that a program ends where it comes to this node, and return the reason."""
+        """Note that a program ends when it reaches this node, and return the reason."""
         word = first_word(node)
         self.faults.append(ScriptFault(word.line, word.column, reason))
         return reason

@@ -61,9 +61,9 @@ def parse(source: str) -> Node:
 
 
 def _blank_text_commands(source: str) -> str:
-    """Return the source with spaces for the text commands before its first statement.
+    """Return the source with the text commands before its first statement blanked out.
 
-    So lines and columns stay.
+    Spaces take their place, so that lines and columns stay the same.
     """
     lines = source.split("\n")
     for i, line in enumerate(lines):
@@ -129,7 +129,7 @@ _BEFORE_VALUE = {
 
 
 class _SoftKeywords:
-    """A step between lexer and parser that decides by the neighbours what a keyword is.
+    """A step between lexer and parser that decides what a keyword is, by its neighbours.
 
     It makes names of the keywords that stand where only a name can: `local sec = 2`, `x = sec + 1`,
     `t.sec`. A `return` whose next line begins with a name returns nothing: nothing else tells where

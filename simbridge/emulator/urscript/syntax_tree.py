@@ -1,4 +1,4 @@
-"""Questions to a script's syntax tree, which the parser makes and the compiler reads."""
+"""Queries of a script's syntax tree, which the parser makes and the compiler reads."""
 
 from __future__ import annotations
 
