@@ -85,7 +85,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Describe to readers of a backend's states what the states mean.
+    """Says what the states of a backend mean.
 
     Attributes:
         simulated_time: Whether the clock is simulated, rather than real time.
@@ -155,8 +155,8 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
 class Backend(ABC):
     """An arm that executes setpoints. A context manager: leaving it stops the arm.
 
-    The constructor is where the options of a run end: a backend takes of them what it needs, and
-    keeps that.
+    The options of a run go no further than the constructor, which keeps what the backend needs of
+    them.
 
     Args:
         robot: The arm.
@@ -256,10 +256,7 @@ class Backend(ABC):
         """
 
     def unread(self) -> Iterable[ArmState]:
-        """Return the states of a replay that was left early which had arrived by then.
-
-        They were not yielded.
-        """
+        """Return the states of a replay left early that had arrived but were not yielded."""
         return ()
 
     @abstractmethod

@@ -152,7 +152,7 @@ class ControllerBackend(Backend):
 
     @abstractmethod
     def _confirm(self, facts: ControllerFacts, more_facts: Facts, *, cell_confirms: bool) -> None:
-        """Have it confirmed that the arm may move, if somebody has to confirm that.
+        """Have someone confirm that the arm may move, if that is required.
 
         Args:
             facts: The controller's.

@@ -1,7 +1,7 @@
 """The part of a connection to a controller that does not depend on who sends the commands.
 
 States come through our own RTDE reader, and the control script is the same. A subclass says how the
-script is sent, and how its commands are.
+script and its commands are sent.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def robot_remedy(models: Sequence[str]) -> str:
 
 
 def wrong_model_remedy(robot: Robot, models: Sequence[str]) -> str:
-    """Return what to do where a controller's arm is not of the model of the chosen one.
+    """Return what to do if a controller's arm is not of the chosen arm's model.
 
     Args:
         robot: The chosen arm.

@@ -32,7 +32,7 @@ EMPTY_PROGRAM = b"def simbridge_end():\n  sync()\nend\n"
 # How long our script may take to end by itself, s: its watchdog takes 0.1 s. After that the
 # dashboard is asked to stop it, and is asked again at this interval.
 WATCHDOG_TIME_S = 0.3
-# How long the arm may take to rest, and our script to have ended, s.
+# How long the arm may take to come to rest, and our script to end, s.
 VERIFY_TIMEOUT_S = 3.0
 # How long to wait for a connection, or for its answers, s.
 CONNECT_TIMEOUT_S = 1.0
@@ -167,8 +167,8 @@ class _Watcher:
         failure: ControllerError | None = None
         while time.monotonic() - begin < VERIFY_TIMEOUT_S:
             try:
-                # Begin to follow the program with the states from now on: those until now the
-                # servo process has followed itself.
+                # Begin to follow the program with the states from now on: the servo process has
+                # followed the earlier ones itself.
                 if self._watch is None:
                     self._follow(0.0)
                     self._watch = self._watch_program()

@@ -17,7 +17,7 @@ MAX_FIELD_BYTES = 65_536
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:
-    """Return an error as an event, from which `reconstruct_error` makes it again."""
+    """Return an error as an event, from which `reconstruct_error` rebuilds it."""
     trace = "".join(traceback.format_exception(error))
     facts = {
         "event": "error",
@@ -35,7 +35,7 @@ def reconstruct_error(event: dict[str, Any]) -> Exception:
     """Return the error that an event of `error_facts` describes.
 
     Returns:
-        The error; an `InternalError` if it was not raised on purpose, or cannot be made again.
+        The error; an `InternalError` if it was not raised on purpose, or cannot be rebuilt.
     """
     try:
         error = pickle.loads(base64.b64decode(event["pickled"]))

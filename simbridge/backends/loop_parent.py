@@ -14,7 +14,7 @@ from typing import Any
 
 from simbridge.ur.errors import ParentLost
 
-# How long nothing may come from the parent until it counts as halted, s. It sends a heartbeat every
+# Silence of the parent after which it counts as halted, s. It sends a heartbeat every
 # `loop_process.HEARTBEAT_S`.
 HEARTBEAT_TIMEOUT_S = 1.0
 # How much is read from the pipe at once.
@@ -40,7 +40,7 @@ class Parent:
 
         # The start of a line that was read before its end had arrived.
         self._incomplete = b""
-        # When something came from the parent last, s (host clock).
+        # When something last came from the parent, s (host clock).
         self._last_heard = time.monotonic()
         self.gone = False
 

@@ -86,7 +86,7 @@ class LoopProcess:
         return self._process.pid
 
     def keep_alive(self) -> None:
-        """Let the process hear, as long as this program runs, that it does."""
+        """Let the process know that this program is running, for as long as it is."""
         threading.Thread(target=self._beat, name="simbridge-heartbeat", daemon=True).start()
 
     def _beat(self) -> None:
@@ -201,7 +201,7 @@ class LoopProcess:
             os.close(self._shared.pop())
 
     def kill(self) -> None:
-        """End a process that does nothing any more; `stop` cleans up after it."""
+        """End a process that no longer does anything; `stop` cleans up after it."""
         self._process.kill()
 
     def _take_remaining_events(self) -> None:
@@ -227,12 +227,12 @@ class LoopProcess:
 
 
 class SilenceWatch:
-    """Notices when nothing is heard from a loop any more."""
+    """Notices when a loop has gone silent."""
 
     def __init__(self) -> None:
-        # When something was heard last, s (host clock).
+        # When something was last heard, s (host clock).
         self._last_heard = time.monotonic()
-        # Whether it was silent for too long at the last look.
+        # Whether it was silent for too long at the last check.
         self._was_silent = False
 
     def hear(self) -> None:

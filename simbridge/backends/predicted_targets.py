@@ -7,15 +7,15 @@ import numpy as np
 from simbridge.robot.pose import Array
 from simbridge.servo.law import JointMotion, ServojLaw
 
-# Cycles without a command that are predicted at most: by then the arm is at rest, and the script
-# has ended. More would need a compiler, which the servo process may not load.
+# Largest number of cycles without a command that are predicted: by then the arm is at rest, and the
+# script has ended. More would need a compiler, which the servo process may not load.
 MAX_PREDICTED_CYCLES = 100
 
 
 class PredictedTargets:
     """The joint targets that servoj makes of the commands, cycle by cycle.
 
-    The link's delay is not in it: it shifts the whole motion, and bends none of it.
+    The link's delay is left out: it shifts the whole motion without deforming it.
 
     Args:
         law: The controller's servoj.

@@ -18,8 +18,7 @@ from simbridge.ur.tables import PROGRAM_RUNS, RuntimeState
 
 # The counter of a running script advances within this time.
 ADVANCE_TIME_S = 0.05
-# The last states before a script is paused may show no count, as it comes late, but no more states
-# than this.
+# Largest number of states before a pause that may show no count, which comes late.
 MAX_LATE_COUNTS = 2
 # A script that plays names itself in its second statement, within this time.
 NAMING_TIME_S = 0.1

@@ -44,8 +44,7 @@ class ReceivedStates:
     Attributes:
         newest: The newest state.
         arrival: When it arrived, s (host clock).
-        stop: The state that shows a stop; None while none has. The next state may not show it any
-            more.
+        stop: The state that shows a stop; None if none has. The next state may no longer show it.
         samples: Matches the states with the setpoints of the motion.
         supply: Measures whether states come often enough.
         is_braking: Whether the arm is being braked: states that cannot be used are then skipped,
@@ -153,7 +152,7 @@ class ReceivedStates:
             raise StaleState(self._host, self.newest["timestamp"], quiet)
 
     def await_cause(self) -> Package:
-        """Return the state that shows a stop, at best its cause.
+        """Return the state that shows a stop, if possible its cause.
 
         The cause may become visible a little later than its effects.
         """

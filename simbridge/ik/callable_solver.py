@@ -53,7 +53,7 @@ class CallableSolver(Solver):
             default.
 
     Raises:
-        InvalidParameter: The function cannot be called; later, it returns something else than n
+        InvalidParameter: The function cannot be called; later, it returns anything other than n
             finite numbers of at most 1e6.
         ForeignSolverError: Later: it failed; what it raised is the cause.
     """
@@ -153,7 +153,7 @@ def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -
             returns keeps its own.
 
     Raises:
-        InvalidParameter: It is neither, or the factory returns something else than a step or a
+        InvalidParameter: It is neither, or the factory returns anything other than a step or a
             solver for this arm.
         ForeignSolverError: The factory failed.
     """
@@ -184,11 +184,11 @@ def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -
 
 
 def name_of(function: object) -> str:
-    """Return the name of a function or class; the class's of another object."""
+    """Return the name of a function or class; for any other object, that of its class."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-# Name that stands in place of a solver's for a plan of recorded joint positions.
+# Name in the place of a solver's name for a plan of recorded joint positions.
 RECORDED_JOINTS = "recorded joints"
 
 

@@ -65,7 +65,7 @@ def as_number(name: str, value: Any) -> float:
 
 
 def as_numbers(name: str, value: Any) -> tuple[float, ...]:
-    """Return the numbers of a sequence or an array, or a single number as the only one.
+    """Return the numbers of a sequence or an array; a single number makes a sequence of one.
 
     Raises:
         InvalidParameter: Something else was given.
@@ -85,7 +85,7 @@ def expand_gain(name: str, value: Numbers) -> tuple[float, ...]:
 
     Args:
         name: The setting.
-        value: Six numbers; or one, of which the rotation gets a tenth (equation 18).
+        value: Six numbers; or one, a tenth of which applies to the rotation (equation 18).
 
     Raises:
         InvalidParameter: It is neither, or a number is negative or too large.

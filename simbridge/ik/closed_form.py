@@ -54,8 +54,8 @@ class ClosedForm(Solver):
     and wrist 3 turn within what rounding leaves open, and one branch is given
     (`kernels/rounding.py`).
 
-    Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit
-    or at the boundary of what its shoulder reaches) and another does not, the joints jump.
+    Steps go to the nearest solution, even if it is far away: where the present branch ends (at a
+    limit or at the boundary of what its shoulder reaches) and another does not, the joints jump.
 
     Args:
         robot: The arm. Its structure is found in its chain: a URDF of a UR arm will do.
@@ -126,8 +126,8 @@ class ClosedForm(Solver):
 
         Args:
             target: The pose.
-            near: Joint positions (n,), rad, from which nearness counts; the solver's present ones
-                by default, which are the robot's home before the first step.
+            near: Joint positions (n,), rad, from which distances are measured; the solver's present
+                ones by default, which are the robot's home before the first step.
 
         Raises:
             InvalidParameter: The target is not a pose, or `near` not one finite number per joint.

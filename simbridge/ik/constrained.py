@@ -8,7 +8,7 @@ multipliers,
     [     J        0  ] [ lambda ] = [     e     ]
 
 Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left
-out; `Solver.last.dependent_rows` says how many. An arm without redundant joints moves as by its
+out; `Solver.last.dependent_rows` says how many. An arm without redundant joints moves as with its
 inverse Jacobian. The lecture has the weights W of the soft rows for joints only.
 """
 
@@ -55,7 +55,7 @@ class SoftSettings(NamedTuple):
     Attributes:
         hessian: 2 A^T W A (n, n).
         gradient: 2 A^T W b (n,), at q = 0.
-        pull: Factor of the fall of b with A q: b = pull (posture - q) for the natural posture,
+        pull: Factor by which b falls with A q: b = pull (posture - q) for the natural posture,
             whose A = I; 0 for custom rows, whose b does not fall between evaluations.
         cutoff: Strict rows whose singular value is up to this fraction of the largest count as
             dependent.
@@ -97,12 +97,12 @@ class Constrained(IterativeSolver):
         settings: The defaults if left out.
         soft: Custom soft rows, which replace the natural posture.
         strict: Custom strict rows, at most six, in addition to those of the task. Where not all can
-            be satisfied, they come first, and dependent rows are solved in least squares.
+            be satisfied, they take precedence, and dependent rows are solved by least squares.
         changes: Single settings by name.
 
     Raises:
-        InvalidParameter: Rows do not fit the arm, or soft rows are given and settings of the
-            natural posture, too.
+        InvalidParameter: Rows do not fit the arm, or soft rows are given together with settings of
+            the natural posture.
     """
 
     name = "constrained"
@@ -192,7 +192,7 @@ class Constrained(IterativeSolver):
         )
 
     def lag(self, period: float) -> float | None:
-        """Return next to no lag, s: an iteration removes the whole error."""
+        """Return a lag of nearly 0 s: an iteration removes the whole error."""
         return self._lag_of(0.0, period)
 
     def _strict_rows(self) -> Array | None:

@@ -69,7 +69,7 @@ class DampedLeastSquares(IterativeSolver):
 
     The damped null space is not exact: as printed, the pull keeps the tool off its target by
     lambda^2 z / sigma. With a step clamp it acts in the true null space (lambda = 0) instead, costs
-    no accuracy, and does nothing on an arm without joints to spare; with `step_clamp` infinite it
+    no accuracy, and does nothing on an arm without redundant joints; with `step_clamp` infinite it
     is as printed. Haynes clips each joint by itself; here the whole step is shortened, which keeps
     its direction, and so still reduces the error.
     """

@@ -46,9 +46,9 @@ class Diagnosis:
     def dependent_rows(self) -> int:
         """The number of rows that no motion satisfies by itself, since others determine it.
 
-        Counted are the rows of `strict` and those of the task; the strict rows come first, and take
-        from the task the motions that they determine. Above 0 the arm is singular, or has too few
-        joints. Directions in which the arm never moves are not counted.
+        The rows of `strict` and those of the task are counted. The strict rows come first: the
+        motions that they determine are no longer available to the task. Above 0 the arm is
+        singular, or has too few joints. Directions in which the arm never moves are not counted.
         """
         singular = self._singular_values
         count = len(singular)

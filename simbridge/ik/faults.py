@@ -86,7 +86,7 @@ def check_path(solver: NamedSolver, joints: Array) -> None:
 def is_custom(solver: NamedSolver) -> bool:
     """Return whether the class of a solver is not one of simbridge's.
 
-    An exception in it is then no bug of ours.
+    An exception in it is then not a bug of simbridge.
     """
     return not type(solver).__module__.startswith("simbridge.")
 

@@ -71,7 +71,7 @@ def feedback_step(settings: tuple[Array], descent: Descent) -> None:
 
     Args:
         settings: The diagonal of Q (6,), not negative: 1/m^2 for the translation (each joint's
-            motion being in rad), 1 for the rotation; a component of zero has no part in it.
+            motion being in rad), 1 for the rotation; a component whose gain is zero is left out.
         descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     (gain,) = settings

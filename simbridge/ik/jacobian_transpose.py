@@ -81,7 +81,7 @@ class JacobianTranspose(IterativeSolver):
 
     @property
     def alpha(self) -> float:
-        """The constant that is in use; of no effect with the length of Buss and Kim."""
+        """The constant that is in use; it has no effect with the step length of Buss and Kim."""
         return self.settings.alpha or paper_alpha(self.robot)
 
     @property

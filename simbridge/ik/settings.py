@@ -17,8 +17,9 @@ from simbridge.text import join_words
 
 _Settings = TypeVar("_Settings", bound=SolverParameters)
 
-# The class of each solver's settings, beside which its own stands. By their names, since the
-# solvers load NumPy and pinocchio, and the command line often needs only the solvers' names.
+# The class of each solver's settings, which is in the same file as the solver. Classes are given by
+# name: the solvers load NumPy and pinocchio, but the command line often needs only the solvers'
+# names.
 SETTINGS = {
     "forward-dynamics": "simbridge.ik.forward_dynamics:ForwardDynamicsParameters",
     "jacobian-transpose": "simbridge.ik.jacobian_transpose:JacobianTransposeParameters",
@@ -81,7 +82,7 @@ def change_settings(
 ) -> _Settings:
     """Return settings with changes.
 
-    A preset among the changes applies to the settings that are not among them. It takes back what
+    A preset among the changes applies to the settings that are not among them. It undoes what
     another preset had set.
 
     Args:

@@ -72,8 +72,8 @@ class Solver(ABC):
         self._q: Array = robot.home.copy()
         # The memory of `_advance` between targets; None before the first step.
         self._memory: Array | None = None
-        # The last step's joint positions and target, from which `last` is made on demand: in each
-        # step it would double the time.
+        # The last step's joint positions and target, from which `last` is computed on demand: doing
+        # so in each step would double the time.
         self._stepped: tuple[Array, Array] | None = None
         # The diagnosis of the last step, once `last` has been read.
         self._last: Diagnosis | None = None

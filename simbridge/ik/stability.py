@@ -1,4 +1,4 @@
-"""Stability of forward dynamics: which gains the twin's masses bear."""
+"""Stability of forward dynamics: the gains that the twin's masses allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listen to what a controller tells on its primary interface during a session."""
+"""Listen to what a controller reports on its primary interface during a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONNECT_TIMEOUT_S = 1.0
 RECEIVED_BYTES = 1 << 16
 # The most that is read in search of the answer to a script, bytes.
 MAX_ANSWER_BYTES = 1 << 20
-# How often the thread looks whether it is to end, s.
+# Interval at which the thread checks whether it is to end, s.
 POLL_S = 0.05
 
 
@@ -112,7 +112,7 @@ class ControllerMessages:
         self._thread.start()
 
     def _run(self) -> None:
-        # Without this interface a run can do, and whether it is lost others say.
+        # A run can do without this interface; other connections notice if the controller is lost.
         with contextlib.suppress(OSError, MalformedPackage):
             self._listen()
 

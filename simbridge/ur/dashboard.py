@@ -17,7 +17,7 @@ from simbridge.ur.tables import DASHBOARD
 RECEIVED_BYTES = 4096
 # Longest answer, bytes.
 MAX_LINE_BYTES = 65536
-# By these words in an answer the server refuses a command.
+# Words in an answer by which the server refuses a command.
 NOT_UNDERSTOOD = "could not understand"
 NOT_ALLOWED = "not allowed due to safety"
 LOCAL_CONTROL = "Remote Control"
@@ -42,7 +42,7 @@ class DashboardClient:
     def __init__(self, host: str, timeout: float = 2.0) -> None:
         self.host = host
         self._timeout = timeout
-        # What came behind the last whole line.
+        # Bytes that came after the last whole line.
         self._received = bytearray()
 
         deadline = time.monotonic() + timeout
@@ -120,7 +120,7 @@ class DashboardClient:
         return version.group() if version else ""
 
     def serial_number(self) -> str | None:
-        """Return that of the arm; None if the version does not report it (before 3.12 and 5.6)."""
+        """Return the serial number of the arm; None if it is not reported (before 3.12 and 5.6)."""
         return self._answer("get serial number") or None
 
     def is_in_remote_control(self) -> bool | None:
@@ -152,7 +152,7 @@ class DashboardClient:
         return "" if NOT_UNDERSTOOD in answer.lower() else answer
 
     def _after_colon(self, question: str) -> str:
-        """Return what the answer to a question has behind its name; "" without one."""
+        """Return what follows the name in the answer to a question; "" without an answer."""
         return self._answer(question).partition(":")[2].strip()
 
     # The buttons; a controller that does not do it raises RemoteControlDisabled or CommandRefused

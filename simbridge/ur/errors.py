@@ -1,6 +1,6 @@
 """Errors of a controller, an arm, or the connection to them.
 
-Each tells what was seen and what to do, and has the same as fields.
+Each message says what was seen and what to do; the fields hold the same.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class LateStates(ControllerError, TimeoutError):
 
     Attributes:
         fraction: Fraction of the control periods in which nothing could be sent, 0 to 1.
-        window: Over how much time that was measured, s.
+        window: Time over which that was measured, s.
         interval: Mean time between two arrivals of states, s; states that arrive together count
             once.
         longest: Longest time between two arrivals, s.
@@ -204,7 +204,7 @@ class ServoProcessLost(ControllerError):
     """The process that sends setpoints has ended by itself.
 
     Attributes:
-        how: "was killed by SIGKILL".
+        how: How it ended, as a clause: "was killed by SIGKILL".
         last: Its last output.
     """
 
@@ -371,8 +371,8 @@ class StartNotReached(ControllerError):
     """The approach has ended, but the arm is not at the plan's start.
 
     Attributes:
-        joint: The farthest one.
-        off: How far it is from there, rad.
+        joint: The joint that is farthest from it.
+        off: Distance of the joint from the start, rad.
     """
 
     def __init__(self, host: str, joint: str, off: float) -> None:
@@ -394,8 +394,8 @@ class FullTurn(Refusal, ControllerError, ValueError):
 
     Attributes:
         joint: Its name.
-        angle: From the plan's start to the joint, rad.
-        turns: Full turns of it, to the nearest.
+        angle: Angle from the plan's start to the joint, rad.
+        turns: That angle in full turns, rounded to the nearest.
     """
 
     def __init__(self, host: str, joint: str, angle: float) -> None:

@@ -20,7 +20,7 @@ class MalformedPackage(SimbridgeError, ValueError):
 
 
 class MalformedNumber(MalformedPackage):
-    """A variable that is no number or larger than any quantity of an arm.
+    """A variable that is not a number, or is larger than any quantity of an arm.
 
     Attributes:
         field: Its name.

@@ -61,7 +61,7 @@ class ArmDescription:
 
     Attributes:
         kinematics: The full DH table of this individual arm; the nominal one on URSim.
-        checksum: Six 32-bit numbers over it; all ones on URSim.
+        checksum: The checksum of that table, six 32-bit numbers; all ones on URSim.
         limits: None if the controller sends no configuration.
         robot_type: 1 UR5, 2 UR10, 3 UR3, ... (the same for UR10 and UR10e); None without a
             configuration.

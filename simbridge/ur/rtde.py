@@ -99,7 +99,7 @@ class Recipe:
 
         Raises:
             struct.error: The payload has another length.
-            MalformedNumber: A number is none, or larger than any quantity of an arm.
+            MalformedNumber: A number is NaN, or larger than any quantity of an arm.
         """
         numbers = self._struct.unpack(payload)
         package = {}

@@ -109,7 +109,7 @@ class _Readings:
     """Answers of some ports.
 
     Attributes:
-        answers: What each port reported that answered.
+        answers: The report of each port that answered.
         lost: The error of each port that did not.
     """
 

@@ -59,7 +59,7 @@ def read_choice(model: str, tag: str, host: str) -> UrsimChoice:
 
 
 def _check_tag(arm: ArmModel, tag: str) -> None:
-    """Refuse a tag that is not one, or of a version that does not drive the arm."""
+    """Refuse a text that is not a tag, or a tag of a version that does not drive the arm."""
     if not TAG.fullmatch(tag):
         raise InvalidParameter("polyscope", tag, "a tag of UR's image, such as 5.12.6")
     if arm.oldest_polyscope is None:

@@ -121,7 +121,7 @@ class UrsimSilent(SimbridgeError, TimeoutError):
 
     Attributes:
         host: The address.
-        waited: How long it was waited for, s.
+        waited: How long its answer was awaited, s.
         reason: Why the last attempt failed.
     """
 
