@@ -125,14 +125,14 @@ class ReceivedStates:
 
         # How long no newer state had come until now, s.
         arrival = self._clock.monotonic()
-        quiet = arrival - self.arrival
+        silence = arrival - self.arrival
 
         is_newer = False
         for state in states:
             # Ignore older states; this comparison is false for nan, too.
             if not state["timestamp"] > self.newest["timestamp"]:
                 continue
-            if not self._can_follow(state, quiet):
+            if not self._can_follow(state, silence):
                 continue
 
             # Keep the state, and complete the sample of the setpoint that was due at its tick.
@@ -147,9 +147,9 @@ class ReceivedStates:
 
     def check_fresh(self) -> None:
         """Raise `StaleState` if no newer state has come for too long."""
-        quiet = self._clock.monotonic() - self.arrival
-        if quiet > STALE_S:
-            raise StaleState(self._host, self.newest["timestamp"], quiet)
+        silence = self._clock.monotonic() - self.arrival
+        if silence > STALE_S:
+            raise StaleState(self._host, self.newest["timestamp"], silence)
 
     def await_cause(self) -> Package:
         """Return the state that shows a stop, if possible its cause.
@@ -164,12 +164,12 @@ class ReceivedStates:
             self.receive(remaining)
         return self.stop or self.newest
 
-    def _can_follow(self, state: Package, quiet: float) -> bool:
+    def _can_follow(self, state: Package, silence: float) -> bool:
         """Return whether to accept a newer state.
 
         Args:
             state: The state.
-            quiet: How long no newer state had come before it, s (host clock).
+            silence: How long no newer state had come before it, s (host clock).
 
         Raises:
             ImplausibleState, StaleState: As in `receive`.
@@ -184,8 +184,8 @@ class ReceivedStates:
             # The gap matches our own silence: both computers may have been suspended. Report
             # missing states, not a corrupt clock.
             step = state["timestamp"] - self.newest["timestamp"]
-            if quiet > STALE_S and MAX_STEP_S < step < quiet + STALE_S:
-                raise StaleState(self._host, self.newest["timestamp"], quiet) from None
+            if silence > STALE_S and MAX_STEP_S < step < silence + STALE_S:
+                raise StaleState(self._host, self.newest["timestamp"], silence) from None
             raise
         return True
 

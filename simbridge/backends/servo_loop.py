@@ -313,9 +313,9 @@ class ServoLoop:
 
         # If this process was so late itself that the next deadline has passed, too, skip deadlines
         # up to now.
-        late = self._clock.monotonic() - self._deadline
-        if late > 0.0:
-            skipped = int(late / self._period) + 1
+        lateness = self._clock.monotonic() - self._deadline
+        if lateness > 0.0:
+            skipped = int(lateness / self._period) + 1
             # Before the first setpoint of a motion none is due.
             if self._motion is not None and self._sequence:
                 self.missed_deadlines += skipped
@@ -342,16 +342,16 @@ class ServoLoop:
         has_shifted = self._ahead_periods > self._max_ahead
         return is_answered and (is_close or has_shifted)
 
-    def _go_on_after_gap(self, longer: float) -> None:
+    def _go_on_after_gap(self, growth: float) -> None:
         """Let the motion go on at the speed that a gap between setpoints has left the arm.
 
         The arm is braked by a fraction of the speed that it has. A replay keeps its rate through a
         short gap, which then only extends it; with feedforward it keeps the time.
 
         Args:
-            longer: By how much the gap has become longer, s.
+            growth: By how much the gap has become longer, s.
         """
-        self._gap += longer
+        self._gap += growth
         if self._motion is None or self._feedforward:
             return
 

@@ -243,7 +243,7 @@ class SimulationBackend(Backend):
     def _advance(self, command: Array) -> None:
         """Simulate one control period, from the last command to this one (n,), rad."""
         limit = self.robot.max_effort
-        largest = np.zeros(self.robot.n)
+        largest_effort = np.zeros(self.robot.n)
         reference = self._reference_motion(command)
         for q, qd, qdd in zip(reference.q, reference.qd, reference.qdd, strict=True):
             # Computed torque: that of the nominal model, for the acceleration of the reference with
@@ -251,14 +251,16 @@ class SimulationBackend(Backend):
             acceleration = qdd + self._stiffness * (q - self._q) + self._damping * (qd - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, acceleration)
             effort = np.minimum(np.maximum(torque, -limit), limit)
-            largest = np.where(np.abs(effort) > np.abs(largest), effort, largest)
+            largest_effort = np.where(
+                np.abs(effort) > np.abs(largest_effort), effort, largest_effort
+            )
 
             self._step_engine(effort)
             self._q, self._qd = self._measure()
 
         # The largest of the period's physics steps, so that a saturation between two samples is
         # recorded.
-        self._effort = largest
+        self._effort = largest_effort
         self._command = command.copy()
         self._count += 1
         if self._settings.is_paced:

@@ -91,6 +91,6 @@ class StateSupply:
             unsent_fraction,
             window=WINDOW_S,
             interval=mean_gap,
-            longest=longest_gap,
+            longest_interval=longest_gap,
             period=self._period,
         )

@@ -207,10 +207,10 @@ class EmulatedArm:
         Raises:
             Unreachable: None were found within the joint limits.
         """
-        nearest = np.inf
+        nearest_distance = np.inf
         for start in (near, *restart_postures(self._robot, RESTARTS)):
             placement = self._search(target, start)
-            nearest = min(nearest, placement.distance)
+            nearest_distance = min(nearest_distance, placement.distance)
             q = placement.q
             if placement.is_at_target and wrap_into_limits(self._robot, near, q):
                 yield q
@@ -218,5 +218,6 @@ class EmulatedArm:
             yield None
 
         raise Unreachable(
-            f"no joint positions put the tool there; the closest are {nearest * 1e3:.1f} mm away"
+            "no joint positions put the tool there; the closest are "
+            f"{nearest_distance * 1e3:.1f} mm away"
         )

@@ -266,10 +266,10 @@ def convert_arguments(command: Callable[..., Any], arguments: dict[str, Any]) ->
     return converted
 
 
-def check_range(name: str, value: float, largest: float) -> float:
-    """Return a value from 0 to the largest; raise ValueError for any other."""
-    if not 0.0 <= value <= largest:
-        raise ValueError(f"{name} must be a number from 0 to {largest:g}; got {value}")
+def check_range(name: str, value: float, maximum: float) -> float:
+    """Return a value from 0 to the maximum; raise ValueError for any other."""
+    if not 0.0 <= value <= maximum:
+        raise ValueError(f"{name} must be a number from 0 to {maximum:g}; got {value}")
     return value
 
 

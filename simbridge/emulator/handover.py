@@ -24,7 +24,7 @@ class Handover:
 
     def __init__(self, drive: Drive, period: float) -> None:
         self._drive = drive
-        self._longest = round(LONGEST_HANDOVER_S / period)
+        self._max_ticks = round(LONGEST_HANDOVER_S / period)
         # The motion that waits to be taken over; None without one.
         self._motion: ArmMotion | None = None
         # Ticks until the arm brakes.
@@ -33,7 +33,7 @@ class Handover:
     def begin(self) -> None:
         """Keep the present motion for the next program."""
         self._motion = self._drive.motion
-        self._remaining = self._longest
+        self._remaining = self._max_ticks
 
     def end(self) -> None:
         """Leave the present motion to the program that has taken over, or to the end of one."""

@@ -328,8 +328,8 @@ class ToolMove(ToolPath):
             # triangular speed profile peaks at twice its mean.
             twist = np.concatenate([self._travel, self._rotation])
             joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=SINGULAR_FRACTION)[0]
-            shortest = 2.0 * float((np.abs(joints) / self._limits).max())
-            pace = replace(pace, duration=max(pace.duration, shortest))
+            shortest_duration = 2.0 * float((np.abs(joints) / self._limits).max())
+            pace = replace(pace, duration=max(pace.duration, shortest_duration))
         self._plan(length, pace, previous=previous)
 
     def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
@@ -495,7 +495,7 @@ class Blend:
         self._origin = pin.SE3.Identity()
         # The joints at the corner (n,), rad: the seed for the inverse kinematics of a tool path
         # that is blended in joint space.
-        self._near = after.corner
+        self._seed = after.corner
         if isinstance(before, ToolPath) and isinstance(after, ToolPath):
             self._arm = before.arm
             self._origin = before.frame(fraction)
@@ -519,7 +519,7 @@ class Blend:
         base.
         """
         if self._arm is None:
-            return move.joints(fraction, self._near)
+            return move.joints(fraction, self._seed)
 
         assert isinstance(move, ToolPath)
         frame = move.frame(fraction)
@@ -553,8 +553,8 @@ class Blend:
             inward = (last - math.cos(angle) * first) / math.sin(angle)
             self._arc = Arc(self._first[:3], radius * first, radius * inward, angle)
             # The blend lasts as long as its arc takes at this speed.
-            longer = radius * angle / speed / self.duration
-            self.duration *= longer
+            stretch = radius * angle / speed / self.duration
+            self.duration *= stretch
 
     def joints(self, time: float, q: Array) -> Array:
         """Return the joints (n,), rad, at a time since the start of the blend.

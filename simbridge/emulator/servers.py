@@ -457,10 +457,10 @@ class Servers:
         """Close the client of a full port that was silent longest; return whether there is room."""
         if len(port.clients) < MAX_CLIENTS:
             return True
-        silent = min(port.clients, key=lambda client: client.active)
-        if time.monotonic() - silent.active < IDLE_S:
+        client = min(port.clients, key=lambda other: other.active)
+        if time.monotonic() - client.active < IDLE_S:
             return False
-        self._close(silent)
+        self._close(client)
         return True
 
     def _read(self, client: Client) -> None:

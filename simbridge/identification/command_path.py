@@ -170,9 +170,9 @@ class CommandPath:
         for row, distance in enumerate(distances):
             # Smallest cost among segments 0 to s, for each s; its segment is the last that lowered
             # it.
-            least = np.minimum.accumulate(cost)
-            origin[row] = np.maximum.accumulate(np.where(cost <= least, numbers, 0))
-            cost = least + np.log1p((distance / scale) ** 2)
+            least_cost = np.minimum.accumulate(cost)
+            origin[row] = np.maximum.accumulate(np.where(cost <= least_cost, numbers, 0))
+            cost = least_cost + np.log1p((distance / scale) ** 2)
 
         # Trace the cheapest sequence back from the last point.
         segments = np.empty(len(points), dtype=np.int64)

@@ -98,12 +98,12 @@ def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
     # The last joint of some arms turns without limit, so it is not checked.
     if joints == 1:
         return
-    largest = float(np.abs(q[:, :-1]).max(initial=0.0))
-    if largest > MAX_POSITION:
+    largest_position = float(np.abs(q[:, :-1]).max(initial=0.0))
+    if largest_position > MAX_POSITION:
         raise UnusableSamples(
             f"joint positions of the {source}",
-            f"joint positions reach {largest:.4g}, which would be more than a full turn in "
-            "radians; they seem to be in degrees. Convert them to radians.",
+            f"joint positions reach {largest_position:.4g}, which would be more than a full turn "
+            "in radians; they seem to be in degrees. Convert them to radians.",
         )
 
 

@@ -158,13 +158,13 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     # The best windows show how exact the recording is. In windows that are less exact the setpoint
     # may have crept.
     is_exact = np.array(residuals) < EXACT_RATIO * min(residuals) + ROUNDING
-    middle = np.median(np.array(pairs)[is_exact], axis=0)
-    difference = np.abs(np.array(pairs) / middle - 1.0).max(axis=1)
+    middle_pair = np.median(np.array(pairs)[is_exact], axis=0)
+    difference = np.abs(np.array(pairs) / middle_pair - 1.0).max(axis=1)
     agrees = difference < MAX_TUNING_DIFFERENCE
 
     kept = [windows[i] for i in np.flatnonzero(is_exact & agrees)]
     rows = np.unique(np.concatenate(kept))
-    tuning = _fit_jointly(unsplit, rows, middle)
+    tuning = _fit_jointly(unsplit, rows, middle_pair)
     return _confirm(motion, tuning, unsplit.times[rows])
 
 
@@ -412,9 +412,9 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
         ]
         command = setpoints[rows[int(np.argmax(near_counts))]]
 
-        near = rows[np.linalg.norm(setpoints[rows] - command, axis=1) < bound]
-        if len(near) >= MIN_SPAN_ROWS:
-            span = slice(int(near[0]), int(near[-1]) + 1)
+        near_rows = rows[np.linalg.norm(setpoints[rows] - command, axis=1) < bound]
+        if len(near_rows) >= MIN_SPAN_ROWS:
+            span = slice(int(near_rows[0]), int(near_rows[-1]) + 1)
             spans.append(HeldSpan(span, command))
             obeying.append(np.linalg.norm(setpoints[span] - command, axis=1) < bound)
 

@@ -315,10 +315,12 @@ def _calibrate(
 
 def _prior_deviations(count: int) -> Array:
     """Return the standard deviations of the displacements of frames (6 count,), m and rad."""
-    usual = np.repeat([OFFSET_DEVIATION, ROTATION_DEVIATION], 3)
-    fixed = np.repeat(FIXED_DEVIATIONS, 3)
+    usual_deviations = np.repeat([OFFSET_DEVIATION, ROTATION_DEVIATION], 3)
+    fixed_deviations = np.repeat(FIXED_DEVIATIONS, 3)
     frames = [
-        np.where(np.isin(DIRECTIONS, DISPLACED[min(i, 5)].split()), usual, fixed)
+        np.where(
+            np.isin(DIRECTIONS, DISPLACED[min(i, 5)].split()), usual_deviations, fixed_deviations
+        )
         for i in range(count)
     ]
     prior = np.concatenate(frames)

@@ -255,8 +255,8 @@ class LawRows:
         x = np.array([*fit.tuning, fit.phase])
         residuals = self._residuals(fit.tuning, fit.phase, fit.matched)
         # Leave out rows whose residuals are far beyond the median.
-        largest = MAX_KEPT_RESIDUAL * float(np.median(distances))
-        kept = np.linalg.norm(residuals, axis=1) <= largest
+        max_residual = MAX_KEPT_RESIDUAL * float(np.median(distances))
+        kept = np.linalg.norm(residuals, axis=1) <= max_residual
 
         unknowns = _free_unknowns(fit, with_tuning=True)
         slopes = self._slopes(x, residuals, unknowns, fit.matched)

@@ -39,9 +39,9 @@ def resolution(values: Array) -> float:
         if rounding < DECIMAL_TOLERANCE * 10.0**-decimals:
             return float(10.0**-decimals)
 
-    largest = max(float(np.abs(sample).max()), LEAST_MAGNITUDE)
+    magnitude = max(float(np.abs(sample).max()), LEAST_MAGNITUDE)
     is_single = np.array_equal(sample, sample.astype(np.float32))
-    return largest * (SINGLE_RESOLUTION if is_single else DOUBLE_RESOLUTION)
+    return magnitude * (SINGLE_RESOLUTION if is_single else DOUBLE_RESOLUTION)
 
 
 def cauchy_weights(distance: Array, scale: Any) -> Array:

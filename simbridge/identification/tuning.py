@@ -98,6 +98,6 @@ def tuning_of_pair(pair: tuple[float, float], deviation: Array, residuals: Array
 def _move_to_edge(value: float, accepted: tuple[float, float], deviation: float) -> float:
     """Return a value, or the edge of its range if it exceeds that by uncertainty or rounding."""
     low, high = accepted
-    nearest = min(max(value, low), high)
+    clipped = min(max(value, low), high)
     tolerance = max(EDGE_DEVIATIONS * deviation, EDGE_ROUNDING * value)
-    return float(nearest if abs(value - nearest) < tolerance else value)
+    return float(clipped if abs(value - clipped) < tolerance else value)

@@ -313,14 +313,14 @@ class SimulationDriver(LiveDriver):
 
         stopped: SimbridgeError | None = None
         try:
-            silent = self._silence.excess()
-            if silent:
+            silence_s = self._silence.excess()
+            if silence_s:
                 # The process would not answer a request to stop.
                 self._process.kill()
                 silence = StaleState(
                     host="",
                     timestamp=self._newest,
-                    waited=silent,
+                    waited=silence_s,
                     source="the process of the simulation",
                 )
                 raise self._silence_error(silence)

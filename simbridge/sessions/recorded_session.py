@@ -136,7 +136,7 @@ class RecordedSession:
             options = replace(options, cell=load_cell(cell_file))
 
         # The servo is the session's: options always name one, so that it cannot be seen whether
-        # the user did. Of the other options, the session completes those that are not set.
+        # the user did. The session completes the other options that are not set.
         recorded = self._recorded_options(options, backend)
         servo = recorded.pop("servo", options.servo)
         missing = {}

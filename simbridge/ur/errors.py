@@ -98,7 +98,7 @@ class LateStates(ControllerError, TimeoutError):
         window: Time over which that was measured, s.
         interval: Mean time between two arrivals of states, s; states that arrive together count
             once.
-        longest: Longest time between two arrivals, s.
+        longest_interval: Longest time between two arrivals, s.
         period: The control period, s, at which states are sent.
     """
 
@@ -110,13 +110,13 @@ class LateStates(ControllerError, TimeoutError):
         fraction: float,
         window: float,
         interval: float,
-        longest: float,
+        longest_interval: float,
         period: float,
     ) -> None:
         self.fraction = fraction
         self.window = window
         self.interval = interval
-        self.longest = longest
+        self.longest_interval = longest_interval
         self.period = period
 
         super().__init__(
@@ -124,10 +124,10 @@ class LateStates(ControllerError, TimeoutError):
             f"In {100.0 * fraction:.0f} % of the control periods of the last {window:g} s nothing "
             f"could be sent to the controller at {host}, because setpoints are sent at most 8 ms "
             "ahead of its newest state. New states arrived every "
-            f"{1e3 * interval:.1f} ms on average and up to {1e3 * longest:.1f} ms apart, instead "
-            f"of every {1e3 * period:g} ms, so the arm was stopped. Connect this computer to the "
-            "controller by a cable (no Wi-Fi, VPN or tunnel); `simbridge doctor` measures how "
-            "states arrive.",
+            f"{1e3 * interval:.1f} ms on average and up to {1e3 * longest_interval:.1f} ms apart, "
+            f"instead of every {1e3 * period:g} ms, so the arm was stopped. Connect this computer "
+            "to the controller by a cable (no Wi-Fi, VPN or tunnel); `simbridge doctor` measures "
+            "how states arrive.",
         )
 
 
@@ -372,17 +372,17 @@ class StartNotReached(ControllerError):
 
     Attributes:
         joint: The joint that is farthest from it.
-        off: Distance of the joint from the start, rad.
+        distance: Distance of the joint from the start, rad.
     """
 
-    def __init__(self, host: str, joint: str, off: float) -> None:
+    def __init__(self, host: str, joint: str, distance: float) -> None:
         self.joint = joint
-        self.off = off
+        self.distance = distance
 
         super().__init__(
             host,
             f"The arm at {host} did not reach the plan's start: {joint} is "
-            f"{math.degrees(off):.2f} degrees off; at most 1 degree is allowed. Check for "
+            f"{math.degrees(distance):.2f} degrees off; at most 1 degree is allowed. Check for "
             "contact, a wrong payload, or a speed slider near zero.",
         )
 

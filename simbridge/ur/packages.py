@@ -38,15 +38,15 @@ class PackageBuffer:
 
     Args:
         header: Size, in bytes and with the header itself, and type.
-        largest: Size that no package exceeds, bytes.
+        max_size: Size that no package exceeds, bytes.
 
     Attributes:
         pending: The beginning of a package that is not complete.
     """
 
-    def __init__(self, header: struct.Struct, largest: int) -> None:
+    def __init__(self, header: struct.Struct, max_size: int) -> None:
         self._header = header
-        self._largest = largest
+        self._max_size = max_size
         self.pending = b""
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
@@ -62,7 +62,7 @@ class PackageBuffer:
         begin = 0
         while len(self.pending) - begin >= self._header.size:
             size, kind = self._header.unpack_from(self.pending, begin)
-            if not self._header.size <= size <= self._largest:
+            if not self._header.size <= size <= self._max_size:
                 raise MalformedPackage(f"a package claims to have {size} bytes")
             if len(self.pending) - begin < size:
                 break
