@@ -36,7 +36,7 @@ class WaitingTime:
     """For how long the thread that made it was ready to run and had no core.
 
     Linux counts it in `/proc/PID/task/TID/schedstat`. A descriptor stays open: it can be read where
-    no file can be opened any more.
+    files can no longer be opened.
     """
 
     def __init__(self) -> None:

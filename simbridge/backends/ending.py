@@ -154,7 +154,7 @@ class _Watcher:
             reader.close()
 
     def await_rest(self) -> None:
-        """Wait until the arm is at rest and no program of ours is there any more.
+        """Wait until the arm is at rest and our program has gone.
 
         The dashboard is asked to stop our program if it stays.
 

@@ -77,7 +77,7 @@ class LoopProcess:
             start_new_session=True,
             bufsize=0,
         )
-        # Set when the process was asked to stop: no heartbeat is due any more.
+        # Set when the process was asked to stop: no further heartbeat is due.
         self._is_stopping = threading.Event()
 
     @property

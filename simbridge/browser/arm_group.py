@@ -173,7 +173,7 @@ class ArmGroup:
         self._members.append(member)
 
     def remove_rival(self) -> None:
-        """Let no second arm follow the goal any more."""
+        """Make second arms stop following the goal."""
         for member in self._members[1:]:
             member.arm.end()
             member.drawing.remove()

@@ -151,7 +151,7 @@ class ControlledArm(StudioArm):
             self._session.pose(self.goal)
 
     def release(self) -> None:
-        """Brake and hold, as nobody holds the goal any more.
+        """Brake and hold, as nobody holds the goal any longer.
 
         The goal is then where the arm is: a drag begins there.
         """

@@ -102,7 +102,7 @@ def controls_of(
 ) -> tuple[list[PanelControl], list[PanelControl], list[PanelControl]]:
     """Return the controls of a setup's solver, of the arm, and of iterations.
 
-    On a controller some are locked, and there are none of iterations.
+    On a controller some are locked, and there are none for iterations.
 
     Args:
         setup: The settings that the page shows.

@@ -67,7 +67,7 @@ class Engagement:
             self._arm.drive()
 
     def release(self) -> None:
-        """Brake and hold: nobody holds the goal any more."""
+        """Brake and hold: nobody holds the goal any longer."""
         if self._arm is not None:
             self._arm.release()
 
@@ -76,7 +76,7 @@ class Engagement:
         self._view.question = html_texts.question(facts, question)
 
     def end_question(self) -> None:
-        """Show no question any more: it was answered, or nobody did."""
+        """Stop showing the question: it was answered, or nobody answered in time."""
         self._view.question = Markup()
 
     def answer(self, confirmed: bool) -> None:

@@ -91,7 +91,7 @@ class PanelInputs:
         self.note_offer(handle)
 
         async def send_change(event: viser.GuiEvent[Any]) -> None:
-            # A handle that has no offer any more was removed while the event was on its way.
+            # A handle that no longer has an offer was removed while the event was on its way.
             if event.client_id is None or id(handle) not in self._offers:
                 return
             try:

@@ -100,7 +100,7 @@ def iterate(
     q = np.asarray(start, dtype=float)
     duration = 0.0
 
-    # What is compiled at the first step is no time of an iteration.
+    # Compiling at the first step does not count as the time of an iteration.
     solver.reset(q)
     solver.step(target)
     solver.reset(q)

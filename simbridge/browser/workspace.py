@@ -141,7 +141,7 @@ class StudioWorkspace:
         self.arms.close()
 
     def fail(self, error: Exception) -> None:
-        """Raise an error of what was done in the background, which is not waited for any more."""
+        """Raise an error of the work in the background, which is no longer awaited."""
         self.view.busy = ""
         self.view.playing = ""
         self.view.iterations = ""
@@ -363,7 +363,7 @@ class StudioWorkspace:
             raise
 
     def _replace_arms(self, setup: StudioSetup, q: Array) -> None:
-        """Begin anew at joint positions q (n,), rad; an iteration is then not played any more."""
+        """Begin anew at joint positions q (n,), rad; an iteration is then no longer played."""
         self.arms.replace(setup, q)
         player = self.playback.player
         if player is not None and player.run is None:

@@ -74,7 +74,7 @@ def _set_error_handler(stream: TextIO, errors: str) -> None:
 
 
 def discard_output() -> None:
-    """Let what is still to be printed go nowhere: nobody reads it any more."""
+    """Discard what is still to be printed: nobody is reading it any longer."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

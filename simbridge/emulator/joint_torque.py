@@ -16,7 +16,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.speedj import approach_velocity
 
-# Deceleration once no torque is commanded any more, rad/s^2.
+# Deceleration once torques are no longer commanded, rad/s^2.
 BRAKING = 20.0
 # Time in which viscous friction slows a rotor to a third, s, without compensation and with full
 # compensation.

@@ -1,7 +1,7 @@
 """Finds the command that each call of servoj took, by dynamic programming (Viterbi) over the calls.
 
-A late sender holds a command or skips some. Of all sequences of commands, the one is found that
-fits the recorded setpoints best with few commands held or skipped.
+A late sender holds a command or skips some. The search finds the sequence of commands that fits the
+recorded setpoints best with few commands held or skipped.
 """
 
 from __future__ import annotations

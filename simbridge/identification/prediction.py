@@ -10,8 +10,8 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, ServojLaw
 
-# Largest number of cycles between rows that is no gap. The commands taken within a gap cannot be
-# known, so the prediction restarts after it.
+# Largest number of cycles between rows that does not count as a gap. The commands taken within a
+# gap cannot be known, so the prediction restarts after it.
 MAX_GAP_CYCLES = 8
 # The same limit as a multiple of the usual span between rows; a gap exceeds both.
 MAX_GAP_SPANS = 1.5

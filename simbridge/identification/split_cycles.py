@@ -1,7 +1,7 @@
 """Tells from successive rows whether the end of a call split the recorded cycles.
 
-If every recorded cycle is split in the same way, single rows fit a wrong tuning exactly. The way in
-which rows follow one another shows it. While a command c is held, the state (q - c, qd) of a joint
+If every recorded cycle is split in the same way, single rows fit a wrong tuning exactly. How rows
+follow one another reveals the splits. While a command c is held, the state (q - c, qd) of a joint
 in a row is a 2 x 2 matrix times its state in an earlier row. This matrix, the transition, is a
 product of one matrix for each step of the servo law in between. It is fitted to the recorded rows
 and compared with that of whole cycles and with those of split ones.
@@ -160,7 +160,7 @@ class Interval:
 def confirm_tuning(
     motion: TargetMotion, tuning: Tuning, spans: Sequence[HeldSpan]
 ) -> Tuning | None:
-    """Confirm or correct a tuning by the way in which rows follow one another.
+    """Confirm or correct a tuning by how rows follow one another.
 
     Args:
         motion: The recorded joint targets.

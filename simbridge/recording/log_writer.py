@@ -40,7 +40,7 @@ class _LogFile:
 
     Attributes:
         path: The file.
-        failure: The first failure; after it the file is not written any more.
+        failure: The first failure; after it the file is no longer written.
 
     Raises:
         LogWriteError: The file cannot be opened, written or closed. After a failure `close` is

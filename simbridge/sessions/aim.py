@@ -35,7 +35,7 @@ class Aim:
 
     @property
     def final_solution(self) -> Array | None:
-        """The solution (n,), rad, nearest to a target that the solver need not try any more."""
+        """The solution (n,), rad, nearest to a target that the solver need no longer try."""
         return None
 
     def begin(self, q: Array, pose: Array) -> None:

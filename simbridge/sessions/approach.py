@@ -31,8 +31,8 @@ SLIDING_FRACTION = 0.02
 # Lower than this above the floor, m or units of the singular value, a step may lower it by less, in
 # proportion to the height.
 SLIDING_HEIGHT = 1e-3
-# A danger that shortens the step below this factor is named, until it does not shorten it any more:
-# the name must not flicker.
+# A danger that shortens the step below this factor is named, until it no longer shortens it: the
+# name must not flicker.
 NAMED_FACTOR = 0.9999
 # A number changes by up to this through rounding alone: an arm at a floor is free to move along it.
 ROUNDING = 1e-9

@@ -149,7 +149,7 @@ class LiveRecorder:
         self.event(now, "began", causes=list(KINDS), subjects=list(subjects))
         self._subjects = index_subjects(subjects)
 
-        # The states of the last loop's periods will not come any more.
+        # The states of the last loop's periods will no longer come.
         self._waiting.clear()
         for record in self._used.values():
             _forget_period(record)

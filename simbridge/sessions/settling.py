@@ -30,8 +30,8 @@ class SolutionWatch:
     """Watches the solutions for one target.
 
     Attributes:
-        final: The nearest solution (n,), rad, to a target that the solver need not try any more;
-            None otherwise.
+        final: The nearest solution (n,), rad, to a target that the solver need no longer try; None
+            otherwise.
     """
 
     def __init__(self) -> None:

@@ -257,7 +257,7 @@ class Cluster:
         return executor
 
     def check(self) -> None:
-        """Raise `lost()` where no result can come any more."""
+        """Raise `lost()` if no further result can come."""
         if self._client.status != "running":
             raise self.lost()
 

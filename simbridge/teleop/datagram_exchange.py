@@ -299,7 +299,7 @@ class DatagramExchange:
         reply.engages = True
 
     def _end_engagement(self) -> None:
-        """End the engagement now: nothing that was received before moves the arm any more."""
+        """End the engagement now: what was received before no longer moves the arm."""
         self._forget_driver()
         self._commands.clear()
         self._buttons = frozenset()

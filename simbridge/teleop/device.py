@@ -107,7 +107,7 @@ class Device:
         """Return the newest reading, at once.
 
         Raises:
-            OSError: The device was unplugged, or cannot be read any more.
+            OSError: The device was unplugged, or can no longer be read.
         """
         raise NotImplementedError
 

@@ -39,7 +39,7 @@ MAX_READ_BYTES = 4096
 class KeyTerminal:
     """A terminal that gives each key at once, without showing it. A context manager.
 
-    Ctrl-C and the like stay signals, and output is as before, so lines can be printed as ever.
+    Ctrl-C and the like stay signals, and output is unchanged, so lines can be printed as usual.
 
     Args:
         source: File descriptor of its input.

@@ -64,7 +64,7 @@ class Compilation:
         source: URScript; "" when it was cancelled.
         builtins: The built-in functions that it may call.
         on_compiled: Called as described above.
-        cancelled: Whether nobody needs the result any more.
+        cancelled: Whether the result is no longer needed.
         fault: A bug in the compiler itself.
         finished: Set when the result was handed over, or dropped.
     """
@@ -80,7 +80,7 @@ class Compilation:
         self.finished = threading.Event()
 
     def cancel(self) -> None:
-        """Drop the result, which nobody needs any more."""
+        """Drop the result, which is no longer needed."""
         self.cancelled = True
         self.source = ""
 
