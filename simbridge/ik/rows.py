@@ -55,10 +55,11 @@ class Rows:
             raise InvalidParameter("shape of a solver's rows", shapes, needed)
 
         magnitudes = np.concatenate([np.abs(matrix).ravel(), np.abs(values)])
-        largest = magnitudes.max(initial=0.0)
-        if not largest <= MAX_COEFFICIENT:
+        largest_magnitude = magnitudes.max(initial=0.0)
+        # The comparison is false for NaN, too.
+        if not largest_magnitude <= MAX_COEFFICIENT:
             needed = f"finite, and at most {MAX_COEFFICIENT:g}"
-            raise InvalidParameter("largest number in a solver's rows", largest, needed)
+            raise InvalidParameter("largest number in a solver's rows", largest_magnitude, needed)
         return matrix, values
 
 

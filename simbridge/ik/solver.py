@@ -255,7 +255,7 @@ class Solver(ABC):
         """
         best: Solution | None = None
         # The error of the best try in tolerances, at least one.
-        least = math.inf
+        least_miss = math.inf
         iterations = 0
         tries = 0
         for posture in [start, *self._restarts]:
@@ -266,9 +266,9 @@ class Solver(ABC):
             is_inside = wrap_into_limits(self.robot, start, q)
             miss = max(distance / tolerance[0], angle / tolerance[1])
             converged = is_inside and miss <= 1.0
-            if best is None or converged or max(miss, 1.0) < least:
+            if best is None or converged or max(miss, 1.0) < least_miss:
                 best = Solution(q, converged, distance, angle=angle, iterations=0, restarts=0)
-                least = max(miss, 1.0)
+                least_miss = max(miss, 1.0)
             if converged:
                 break
         assert best is not None

@@ -79,5 +79,5 @@ def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
         [1.0 / mass + distance**2 / inertia, distance / inertia],
         [distance / inertia, 1.0 / inertia],
     ]
-    least = 1.0 / float(np.linalg.eigvalsh(compliance)[-1])
-    return max(least, twin.tool_mass), max(least, twin.tool_inertia)
+    least_resistance = 1.0 / float(np.linalg.eigvalsh(compliance)[-1])
+    return max(least_resistance, twin.tool_mass), max(least_resistance, twin.tool_inertia)
