@@ -52,6 +52,7 @@ class FeedbackIK(IterativeSolver):
     reliable = False
 
     def compiled_step(self) -> CompiledStep:
+        """Return the step to which the feedback loop converges, with its gains."""
         return CompiledStep(feedback_step, (self._six_gains(),))
 
     def rotation_weight(self) -> float:

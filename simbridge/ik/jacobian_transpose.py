@@ -92,6 +92,7 @@ class JacobianTranspose(IterativeSolver):
         return parameters
 
     def compiled_step(self) -> CompiledStep:
+        """Return the step with a constant gain, or with the length of Buss and Kim."""
         if self.settings.step_length == "buss-kim":
             return CompiledStep(best_length_step, (0.0,))
         gain = np.array(expand_gain("kp", self.settings.kp))

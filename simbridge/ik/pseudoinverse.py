@@ -46,6 +46,7 @@ class Pseudoinverse(IterativeSolver):
     settings: PseudoinverseParameters
 
     def compiled_step(self) -> CompiledStep:
+        """Return the step, with its gain and the cutoff of singular values."""
         return CompiledStep(pseudoinverse_step, (self.settings.alpha, self.settings.cutoff))
 
     @property

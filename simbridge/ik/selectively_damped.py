@@ -49,6 +49,7 @@ class SelectivelyDamped(IterativeSolver):
         return f"{super().description} (it also finds the start for other solvers)"
 
     def compiled_step(self) -> CompiledStep:
+        """Return the step, with the largest motion along a singular vector."""
         return CompiledStep(selectively_damped_step, (self.settings.largest_angle,))
 
 
