@@ -173,7 +173,7 @@ class ArmGroup:
         self._members.append(member)
 
     def remove_rival(self) -> None:
-        """Make second arms stop following the goal."""
+        """Remove the second arms, which follow the goal."""
         for member in self._members[1:]:
             member.arm.end()
             member.drawing.remove()
