@@ -1,9 +1,9 @@
 """Finds the timing of servoj's calls, and refines gain and lookahead with it.
 
-The setpoint advances along the commands by one command per call. So its index over time has a slope
-of one per duration of a call, and a call ends wherever the index is a whole number. That gives a
-first timing. Then the commands of the calls are searched for under the law, and the law and its
-timing are fitted to these commands, in turns.
+The setpoint advances along the commands by one command per call. Over time its index therefore has
+a slope of one per duration of a call, and a call ends wherever the index is a whole number. This
+gives a first timing. Then the commands of the calls are searched for under the law, and the law and
+its timing are fitted to these commands, in turns.
 """
 
 from __future__ import annotations
@@ -130,15 +130,15 @@ def find_calls(
                 "no timing of the servoj calls explains the motion: a setpoint residual of "
                 f"{residual:.2g} rad remains"
             )
-        # The calls do not explain the setpoints to the last digit, so the tuning is no more certain
-        # than the two ways to identify it agree.
+        # The calls do not explain the setpoints to the last digit, so the tuning is only as certain
+        # as the agreement of the two ways to identify it.
         difference = np.array([refined.gain - tuning.gain, refined.lookahead - tuning.lookahead])
         deviation = np.hypot(deviation, np.abs(difference))
     return fit.calls, Tuning(refined.gain, refined.lookahead, deviation, residuals)
 
 
 def _busiest_part(motion: TargetMotion) -> slice:
-    """Return the MAX_SEARCHED_ROWS successive rows of which the most move."""
+    """Return the MAX_SEARCHED_ROWS successive rows among which the most move."""
     if len(motion) <= MAX_SEARCHED_ROWS:
         return slice(0, len(motion))
     moving_before = np.concatenate([[0], np.cumsum(motion.moving)])

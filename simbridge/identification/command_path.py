@@ -10,7 +10,7 @@ from simbridge.identification.robust import spread_rows
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.robot.pose import Array, Counts
 
-# Squared length from which on a segment counts, rad^2: shorter ones join equal commands.
+# Squared length above which a segment counts, rad^2: shorter ones join equal commands.
 MIN_SQUARED_LENGTH = 1e-20
 # Number of segments that are searched to either side of the last nearest one.
 SEARCH_REACH = 12

@@ -29,9 +29,9 @@ DOWN = np.array([0.0, 0.0, -1.0])
 
 # Largest RMS difference of target_moment from the right model while the arm moves, N m; the right
 # model leaves 0.02.
-MISFIT = 0.05
+MAX_MISFIT = 0.05
 # Largest RMS difference at rest, N m; the right model leaves 0.003.
-MISFIT_AT_REST = 0.008
+MAX_MISFIT_AT_REST = 0.008
 # Speed that no joint exceeds in a recording at rest, rad/s.
 MAX_REST_SPEED = 0.01
 # Largest number of rows that a fit uses.
@@ -45,7 +45,7 @@ ROUNDS = 4
 
 # Largest standard deviation of a mass that is reported, kg.
 MAX_MASS_DEVIATION = 0.2
-# Smallest standard deviation of a mass: none is known better, kg.
+# Smallest standard deviation of a mass, kg: no mass is known better.
 MIN_MASS_DEVIATION = 0.002
 # Smallest mass of a payload whose centre of gravity is determined, kg.
 MIN_CENTRED_MASS = 0.01
@@ -69,7 +69,7 @@ MIN_TILT = 0.15
 
 
 class PayloadFit(NamedTuple):
-    """The payload that fits a model of an arm best. Fits are ordered by their misfit.
+    """The payload that fits a model of an arm best; fits are compared by their misfit first.
 
     Attributes:
         misfit: RMS difference of target_moment from the model, N m.
@@ -126,7 +126,7 @@ def fit_payload(
     best = min(fits)
 
     is_moving = np.abs(qd).max() > MAX_REST_SPEED
-    if best.misfit > (MISFIT if is_moving else MISFIT_AT_REST):
+    if best.misfit > (MAX_MISFIT if is_moving else MAX_MISFIT_AT_REST):
         raise NotIdentified(
             f"target_moment differs by {best.misfit:.2g} N m RMS from the model of a "
             f"{robot.title or robot.name} with any payload: this is another arm, or its base is "

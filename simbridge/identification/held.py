@@ -35,10 +35,10 @@ MIN_FIRST_SPEED = 1e-3
 
 # Largest variation of the setpoint in a window, relative to the movement of the arm in it.
 MAX_VARIATION = 1e-3
-# The same for a short window, in which any smooth motion comes close to a constant setpoint:
+# The same limit for a short window, in which any smooth motion comes close to a constant setpoint:
 # motions of real arms that servoj did not make came to within 0.02 in 80 ms.
 MAX_VARIATION_IF_SHORT = 3e-6
-# The same after few rounds of reweighting.
+# The same limit after the first few rounds of reweighting.
 MAX_ROUGH_VARIATION = 0.05
 # Duration below which a window is short, s.
 SHORT_WINDOW_S = 0.05

@@ -19,7 +19,7 @@ from simbridge.identification.data import (
     ServojResult,
 )
 from simbridge.identification.dynamics import (
-    MISFIT,
+    MAX_MISFIT,
     fit_payload,
     gravity_direction,
     moment_misfit,
@@ -27,7 +27,7 @@ from simbridge.identification.dynamics import (
 from simbridge.identification.friction import fit_friction
 from simbridge.identification.joint_lag import fit_joint_servo
 from simbridge.identification.kinematics import (
-    OTHER_ARM,
+    OTHER_ARM_RESIDUAL,
     Kinematics,
     OtherArm,
     fit_kinematics,
@@ -145,12 +145,12 @@ def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
     try:
         q, poses = samples.need("actual_q", "actual_TCP_pose")
         fits = [(nominal_residual(robot, q, poses), robot) for robot in robots]
-        max_misfit = OTHER_ARM
+        max_misfit = OTHER_ARM_RESIDUAL
     except NotIdentified:
         with contextlib.suppress(NotIdentified):
             targets = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
             fits = [(moment_misfit(robot, *targets), robot) for robot in robots]
-            max_misfit = MISFIT
+            max_misfit = MAX_MISFIT
 
     if fits:
         misfit, best = min(fits, key=lambda fit: fit[0])
@@ -235,8 +235,8 @@ def _kinematics(
     except OtherArm as reason:
         # Add which arm fits to the reason, if one does.
         fits = [(nominal_residual(other, q, poses), other.title) for other in others]
-        residual, title = min(fits, key=lambda fit: fit[0], default=(OTHER_ARM, ""))
-        if residual < OTHER_ARM:
+        residual, title = min(fits, key=lambda fit: fit[0], default=(OTHER_ARM_RESIDUAL, ""))
+        if residual < OTHER_ARM_RESIDUAL:
             raise OtherArm(
                 f"{reason}; a {title} fits to within {millimetres(residual)} mm"
             ) from None

@@ -26,8 +26,8 @@ MIN_MOTION = 0.1
 # RMS distance of the TCP up to which the nominal chain is the controller's, m. Under a nominal
 # chain the calibrations of UR arms leave 0.1 to 5 mm.
 MAX_NOMINAL_RESIDUAL = 2e-5
-# RMS distance of the TCP that no calibration leaves: the recording is of another arm, m.
-OTHER_ARM = 0.005
+# RMS distance of the TCP, m, above which the recording is of another arm: calibrations leave less.
+OTHER_ARM_RESIDUAL = 0.005
 # Largest residual of an estimated chain, as a fraction of the nominal chain's.
 MAX_RESIDUAL_FRACTION = 0.5
 # Largest number of rows that are compared.
@@ -62,7 +62,7 @@ LEAST_NOISE = (3e-7, 1e-6)
 # Standard deviation of the distance from joint 5 to the flange, which a recording cannot separate
 # from the length of the tool, m.
 FLANGE_DEVIATION = 6e-4
-# The same of arms that are made more accurately, m.
+# Standard deviation of that distance for arms that are made more accurately, m.
 FLANGE_DEVIATIONS = {"ur3e": 9e-5, "ur5e": 9e-5}
 # The pose (7,) of the pendant's base in base_link: half a turn about z. Controllers give poses in
 # the pendant's base.
@@ -119,7 +119,7 @@ def fit_kinematics(
     chain = _chain(robot)
     tool = _fit_tool(chain, robot, q, measured)
     residual = _rms_distance(chain, robot, q, measured=measured, tool=tool)
-    if residual > OTHER_ARM:
+    if residual > OTHER_ARM_RESIDUAL:
         raise OtherArm(
             f"the tool is off by {1e3 * residual:.0f} mm RMS with the kinematics of a "
             f"{robot.title or robot.name}: this is a recording of another arm"
