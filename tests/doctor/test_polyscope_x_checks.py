@@ -78,7 +78,7 @@ def test_other_controllers_have_no_robot_api():
         (polyscope_x(12, remote_control=True), "pass", "Remote"),
         (polyscope_x(12, remote_control=False), "fail", "Safety Overview > Mode Selection"),
         (polyscope_x(7), "warn", "from 10.12 on"),
-        (polyscope_x(12, lost=CLOSED), "warn", "could not be read: no connection"),
+        (polyscope_x(12, lost=CLOSED), "warn", "could not be read: Connection refused"),
         (polyscope_x(14, lost=CLOSED), "warn", "the service HTTP"),
     ],
 )

@@ -14,7 +14,7 @@ PORT = 8080
 BASE = "/universal-robots/robot-api"
 MODE = f"{BASE}/system/v1/controlmode"
 INFORMATION = f"{BASE}/system/v1/information"
-CLOSED = ConnectionLost(HOST, PORT, "no connection (Connection refused)")
+CLOSED = ConnectionLost(HOST, PORT, "Connection refused", was_connected=False)
 
 
 def read(version, answers, timeout=2.0):
@@ -84,8 +84,8 @@ def test_an_older_robot_api_is_named():
     [
         ((10, 7, 0), None, "from 10.12 on"),
         ((10, 11, 0), CLOSED, "from 10.12 on"),
-        ((10, 12, 0), CLOSED, "the Robot API reports it, but could not be read: no connection"),
-        ((10, 13), CLOSED, "the Robot API reports it, but could not be read: no connection"),
+        ((10, 12, 0), CLOSED, "the Robot API reports it, but could not be read: Connection refused"),
+        ((10, 13), CLOSED, "the Robot API reports it, but could not be read: Connection refused"),
         ((10, 14, 0), CLOSED, "the Robot API (the service HTTP) reports it"),
     ],
 )

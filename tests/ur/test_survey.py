@@ -300,7 +300,7 @@ def test_polyscope_x_is_known_by_any_of_its_ports(port):
         read = survey(FAKE)
 
     assert read.is_polyscope_x
-    assert read.ports == (30001, 30004)
+    assert read.needed_ports == (30001, 30004)
     assert list(read.lost) == [port]
     with pytest.raises(ConnectionLost, match=f"port {port}"):
         read.complete()
