@@ -84,8 +84,8 @@ def test_an_older_robot_api_is_named():
     [
         ((10, 7, 0), None, "from 10.12 on"),
         ((10, 11, 0), CLOSED, "from 10.12 on"),
-        ((10, 12, 0), CLOSED, "the Robot API reports it, but could not be read: Connection refused"),
-        ((10, 13), CLOSED, "the Robot API reports it, but could not be read: Connection refused"),
+        ((10, 12, 0), CLOSED, "reports it, but could not be read: Connection refused"),
+        ((10, 13), CLOSED, "reports it, but could not be read: Connection refused"),
         ((10, 14, 0), CLOSED, "the Robot API (the service HTTP) reports it"),
     ],
 )
