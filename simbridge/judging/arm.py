@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simbridge.identification.identification import choose_robot, title_of_body
-from simbridge.identification.kinematics import OTHER_ARM, estimate_tool, nominal_residual
+from simbridge.identification.kinematics import OTHER_ARM_RESIDUAL, estimate_tool, nominal_residual
 from simbridge.identification.read_motion import E_SERIES_CYCLE, find_cycle
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.judging.log import Clock, ControllerLog
@@ -117,7 +117,7 @@ def _fitting_robot(
     except NotIdentified:
         evidence.append("its torques at these joint positions fit")
         return robot
-    if residual < OTHER_ARM:
+    if residual < OTHER_ARM_RESIDUAL:
         evidence.append(f"its kinematics fit the TCP poses to {millimetres(residual)} mm RMS")
     return robot
 
