@@ -61,6 +61,8 @@ class LoopProcess:
         self._shared: list[int] = []
         self.failures: list[str] = []
         self.counts: dict[str, Any] = {}
+        # What the process reported between the last call of `events` and its end.
+        self.last_events: list[dict[str, Any]] = []
 
         # The process's standard error: a file, which it never has to wait for.
         self._errors: IO[bytes] = tempfile.TemporaryFile()
@@ -214,7 +216,7 @@ class LoopProcess:
                 return
             # An error among them is the one that ended the motion, and is known.
             with contextlib.suppress(Exception):
-                self._take(data)
+                self.last_events += self._take(data)
 
     def _wait(self, timeout: float) -> int:
         """Return the exit status; kill the process when the time, s, is over."""

@@ -217,9 +217,7 @@ class ControllerDriver(LiveDriver):
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
-            for event in self._backend.follow_session(states):
-                if event["event"] == "payload":
-                    self.payload_changes.append({"mass": event["mass"], "cog": event["cog"]})
+            self._note_payloads(self._backend.follow_session(states))
         except StaleState as error:
             self._ended = True
             raise self._silence_error(error) from None
@@ -231,6 +229,15 @@ class ControllerDriver(LiveDriver):
     def end(self) -> None:
         self._ended = True
         self._backend.stop()
+        if self._process is not None:
+            self._note_payloads(self._process.last_events)
+            self._process.last_events.clear()
+
+    def _note_payloads(self, events: list[dict[str, Any]]) -> None:
+        """Keep the payloads that events of the servo process tell of."""
+        for event in events:
+            if event["event"] == "payload":
+                self.payload_changes.append({"mass": event["mass"], "cog": event["cog"]})
 
     @property
     def ending(self) -> Ending | None:

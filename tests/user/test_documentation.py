@@ -11,6 +11,7 @@ import re
 import shlex
 import signal
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, get_args
@@ -45,6 +46,7 @@ from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
 from simbridge.ur import errors
 from tests.backends.controller_facts import FACTS
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +136,8 @@ def assumed_names(robot):
 @pytest.mark.parametrize("name", PYTHON_PAGES)
 def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
     monkeypatch.chdir(workplace)
+    # The studio's usual port may be in use on this computer.
+    monkeypatch.setattr(simbridge, "studio", partial(simbridge.studio, port=free_port()))
     robot = simbridge.load_robot("ur10")
     names = assumed_names(robot)
     for code in blocks(PYTHON_PAGES[name], "python"):

@@ -16,6 +16,7 @@ from simbridge.browser.studio import Studio
 from simbridge.errors import InvalidParameter, PlanRefused
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
+from tests.ports import free_port
 
 ROBOT = simbridge.load_robot("ur10e")
 PERIOD = 0.02
@@ -226,7 +227,7 @@ def test_a_sweep_varies_the_speed(cli, table, tmp_path):
 
 def test_the_studio_refuses_recorded_joints(table):
     with pytest.raises(InvalidParameter) as refusal:
-        Studio(StudioSetup(robot="ur10e"), scenario=str(table))
+        Studio(StudioSetup(robot="ur10e"), port=free_port(), scenario=str(table))
 
     assert refusal.value.name == "scenario"
 

@@ -200,6 +200,20 @@ def test_a_grippers_payload_is_event_and_cause(e_series, tmp_path):
     assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
 
 
+def test_what_the_loop_reported_last_is_recorded(e_series, tmp_path, monkeypatch):
+    # As on a busy machine: the events are not read before the session ends.
+    monkeypatch.setattr("simbridge.sessions.session.RECORD_INTERVAL_S", 60.0)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
+        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+
+    payloads = [event["mass"] for event in read_events(tmp_path / "run") if "mass" in event]
+
+    assert payloads == [1.5]
+
+
 def test_the_grippers_payload_holds_after_a_stop(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
