@@ -8,10 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simbridge.identification.identification import choose_robot, title_of_body
-from simbridge.identification.kinematics import OTHER_ARM_RESIDUAL, estimate_tool, nominal_residual
+from simbridge.identification.kinematics import (
+    OTHER_ARM_RESIDUAL,
+    PENDANT_BASE,
+    estimate_tool,
+    nominal_residual,
+)
 from simbridge.identification.read_motion import E_SERIES_CYCLE, find_cycle
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.judging.log import Clock, ControllerLog
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres
 
@@ -103,12 +110,15 @@ def _fitting_robot(
         evidence: Clauses, to which one is added.
     """
     candidates = [robot for robot in robots if robot.n == log.q.shape[1]]
+    samples = log.samples()
+    poses = _controller_poses(log)
+    if poses is not None:
+        samples = replace(samples, columns={**samples.columns, "actual_TCP_pose": poses})
     try:
-        robot = choose_robot(log.samples(), candidates)
+        robot = choose_robot(samples, candidates)
     except NotIdentified:
         return None
 
-    poses = log.columns.get("actual_TCP_pose")
     if poses is None or log.actual_q is None:
         evidence.append("its torques at these joint positions fit")
         return robot
@@ -120,6 +130,19 @@ def _fitting_robot(
     if residual < OTHER_ARM_RESIDUAL:
         evidence.append(f"its kinematics fit the TCP poses to {millimetres(residual)} mm RMS")
     return robot
+
+
+def _controller_poses(log: ControllerLog) -> Array | None:
+    """Return the poses of the TCP (T, 6) at the rows, in the pendant's base, as UR writes them.
+
+    They are None if they were not recorded at the rows.
+    """
+    poses = log.columns.get("actual_TCP_pose")
+    attained = log.attained_poses
+    if poses is not None or attained is None or not np.array_equal(attained.times, log.times):
+        return poses
+    in_base = pose.compose(PENDANT_BASE, attained.values)
+    return np.concatenate([in_base[:, :3], pose.rotation_vectors(in_base[:, 3:])], axis=1)
 
 
 def _find_cycle(log: ControllerLog, robot: Robot | None, evidence: list[str]) -> float | None:
@@ -163,7 +186,7 @@ def _is_simulated(log: ControllerLog) -> bool | None:
 
 def _with_tool(log: ControllerLog, robot: Robot | None) -> Robot | None:
     """Return a robot with the tool that the poses of a log show; as it is without poses."""
-    poses = log.columns.get("actual_TCP_pose")
+    poses = _controller_poses(log)
     if robot is None or poses is None or log.actual_q is None:
         return robot
     return replace(robot, tcp=estimate_tool(robot, log.actual_q, poses))

@@ -26,10 +26,14 @@ from simbridge.judging.motions import Motion, find_motions, joint_velocities
 from simbridge.judging.predictions import Prediction, predict_errors
 from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants
+from simbridge.judging.tool_tracking import ToolTracking, measure_tool_tracking
 from simbridge.judging.tracking_errors import TrackingErrors, split_error
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import JOINT_LAG
+
+# Difference up to which two positions are the same, rad.
+SAME_POSITION = 1e-9
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ class Judgement:
         arm: The arm.
         motions: The motions, in order.
         whole: The tracking error over all motions and its parts; None without any.
+        tool: The tracking error at the tool over the whole log, as a run's report has it; None if
+            the log does not have the poses on the reference and as attained.
         gaps: Spans without rows.
         jumps: Jumps of the joint commands.
         missing: What the log does not have.
@@ -82,10 +88,28 @@ class Judgement:
     arm: Arm
     motions: tuple[JudgedMotion, ...]
     whole: TrackingErrors | None
+    tool: ToolTracking | None
     gaps: tuple[Gap, ...]
     jumps: tuple[Jump, ...]
     missing: tuple[Missing, ...]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """A judged log with the signals that its figures were computed from, for plots.
+
+    Attributes:
+        log: The log.
+        judgement: The judgement.
+        signals: The signals of each motion, in order.
+        robot: The arm; None if it is not known.
+    """
+
+    log: ControllerLog
+    judgement: Judgement
+    signals: tuple[Signals, ...]
+    robot: Robot | None
 
 
 def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
@@ -96,24 +120,30 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
         robots: Arms that it may be of; the one that `log.robot` names is taken, if it is among
             them.
     """
+    return examine(log, robots).judgement
+
+
+def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
+    """Judge a log, and keep the signals; see `judge`."""
     model = find_arm(log, robots)
     judged = [_judge_motion(log, motion, model) for motion in find_motions(log)]
-    motions = tuple(motion for motion, _ in judged)
     tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
     jumps = () if log.position_commands is None else find_jumps(log.position_commands)
-    return Judgement(
+    judgement = Judgement(
         name=log.name,
         source=log.source.value,
         samples=len(log.times),
         duration_s=log.duration,
         arm=model.arm,
-        motions=motions,
+        motions=tuple(motion for motion, _ in judged),
         whole=_whole_error(log, tracked, model),
+        tool=measure_tool_tracking(log),
         gaps=find_gaps(log),
         jumps=jumps,
         missing=log.missing,
         notes=log.notes,
     )
+    return Examination(log, judgement, tuple(signals for _, signals in judged), model.robot)
 
 
 def _judge_motion(
@@ -180,16 +210,20 @@ def motion_signals(
     rows = motion.rows
     times = log.times[rows]
     positions: dict[str, Array] = {}
-    if log.reference is not None:
-        positions["reference"] = at_instants(log.reference.times, log.reference.q, times)
-    elif log.goals:
-        positions["reference"] = goal_positions(log.goals, times)
+    reference = _reference(log, times)
+    if reference is not None:
+        positions["reference"] = reference
 
     commands = log.position_commands
     if commands is not None and commands.times is not None:
         # A command is meant for the end of the cycle that begins when it is sent.
         meant_for = commands.times + (cycle or 0.0)
         positions["command sent"] = at_instants(meant_for, commands.values, times)
+        # Commands that are the reference are not a signal of their own.
+        if reference is not None and np.allclose(
+            positions["command sent"], reference, rtol=0.0, atol=SAME_POSITION, equal_nan=True
+        ):
+            del positions["reference"]
     if revealed is not None:
         if revealed.taken is not None:
             positions["command taken"] = _on_rows(revealed.times, revealed.taken, times)
@@ -199,6 +233,17 @@ def motion_signals(
     if log.actual_q is not None:
         positions["actual"] = log.actual_q[rows]
     return Signals(times, {name: positions[name] for name in SIGNALS if name in positions})
+
+
+def _reference(log: ControllerLog, instants: Array) -> Array | None:
+    """Return where the joints should be (T, n), rad, at instants (T,); None if it is not known."""
+    if log.setpoints is not None:
+        return at_instants(log.setpoints.times, log.setpoints.values, instants)
+    if log.reference is not None:
+        return at_instants(log.reference.times, log.reference.q, instants)
+    if log.goals:
+        return goal_positions(log.goals, instants)
+    return None
 
 
 def _on_rows(times: Array, values: Array, instants: Array) -> Array:

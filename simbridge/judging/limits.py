@@ -20,15 +20,16 @@ class Peak:
         value: The value, rad/s or rad/s^2.
         joint: Index of the joint, from 0.
         at_s: Time of its row, s from the log's beginning.
-        limit: The arm's limit of it; None if the arm is not known.
-        share: The value as a fraction of the limit; None if the arm is not known.
+        share: The largest value of any joint as a fraction of that joint's limit; None if the arm
+            is not known.
+        share_joint: Index of that joint, from 0; None if the arm is not known.
     """
 
     value: float
     joint: int
     at_s: float
-    limit: float | None
     share: float | None
+    share_joint: int | None
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Peaks:
     """The peaks of a motion.
 
     Attributes:
-        speed: The joint speed that is largest as a fraction of its limit, rad/s.
-        acceleration: The same of joint accelerations, rad/s^2. Their limit is the one that the
+        speed: The largest joint speed, rad/s.
+        acceleration: The largest joint acceleration, rad/s^2. Its limit is the one that the
             limiter of simbridge keeps, since UR publishes none.
     """
 
@@ -73,14 +74,19 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks
 
 
 def _peak(times: Array, values: Array, limits: Array | None) -> Peak:
-    """Return the peak of values (T, n) relative to limits (n,), or the largest value."""
+    """Return the peak of values (T, n), and its share of the limits (n,)."""
     size = np.abs(values)
-    compared = size if limits is None else size / limits
-    row, joint = np.unravel_index(int(np.argmax(compared)), size.shape)
+    row, joint = np.unravel_index(int(np.argmax(size)), size.shape)
+    share: float | None = None
+    share_joint: int | None = None
+    if limits is not None:
+        shares = size.max(axis=0) / limits
+        share_joint = int(np.argmax(shares))
+        share = float(shares[share_joint])
     return Peak(
         value=float(size[row, joint]),
         joint=int(joint),
         at_s=float(times[row]),
-        limit=None if limits is None else float(limits[joint]),
-        share=None if limits is None else float(compared[row, joint]),
+        share=share,
+        share_joint=share_joint,
     )

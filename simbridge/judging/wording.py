@@ -11,6 +11,7 @@ from simbridge.judging.arm import Arm
 from simbridge.judging.judgement import JudgedMotion, Judgement
 from simbridge.judging.kinds import MotionKind
 from simbridge.judging.predictions import Prediction
+from simbridge.judging.tool_tracking import ToolTracking
 from simbridge.judging.tracking_errors import ErrorPart, ErrorSize, TrackingErrors
 from simbridge.text import (
     NO_BREAK,
@@ -19,6 +20,7 @@ from simbridge.text import (
     join_words,
     millimetres,
     milliradians,
+    milliseconds,
     plain,
     significant,
 )
@@ -44,7 +46,10 @@ LEAST_UNCERTAINTY_S = 1e-6
 LEAST_SLOWDOWN_S = 0.05
 
 # Smallest part of an error that is not rounding, rad.
-ROUNDING = 1e-9
+ROUNDING = 1e-7
+
+# Smallest delay of the tool that is worth a number, s.
+LEAST_DELAY_S = 1e-5
 
 # What a signal is called in a sentence in which the joints trail it.
 SIGNAL_NAMES = {
@@ -74,7 +79,22 @@ def headline(judgement: Judgement) -> str:
     stops = _stops_phrase(judgement.motions)
     if judgement.whole is None:
         return f"{subject}; {_without_error(judgement)}{stops}."
-    return f"{subject}; {error_phrase(judgement.whole, judgement.arm)}{stops}."
+    tool = judgement.tool
+    if tool is None:
+        return f"{subject}; {error_phrase(judgement.whole)}{stops}."
+    joints = error_phrase(judgement.whole, with_tool=False)
+    return f"{subject}; {tool_phrase(tool)}; {joints}{stops}."
+
+
+def tool_phrase(tool: ToolTracking) -> str:
+    """Return the tracking error at the tool as a clause, as a run's report has it."""
+    late = ""
+    if tool.delay_s is not None and tool.delay_s >= LEAST_DELAY_S:
+        late = f", {milliseconds(tool.delay_s)}{NO_BREAK}ms late"
+    return (
+        f"the tool was {millimetres(tool.rms_m)}{NO_BREAK}mm RMS off the reference (max "
+        f"{millimetres(tool.max_m)}{NO_BREAK}mm{late})"
+    )
 
 
 def arm_phrase(arm: Arm) -> str:
@@ -116,8 +136,13 @@ def kind_phrase(kind: MotionKind) -> str:
     return kind.name
 
 
-def error_phrase(errors: TrackingErrors, arm: Arm) -> str:
-    """Return the tracking error as a clause, with its largest part."""
+def error_phrase(errors: TrackingErrors, *, with_tool: bool = True) -> str:
+    """Return the tracking error as a clause, with its parts.
+
+    Args:
+        errors: The error.
+        with_tool: Whether its size at the tool is stated.
+    """
     whole = errors.whole
     leading = SIGNAL_NAMES[whole.leading]
     if whole.size.max_rad == 0.0:
@@ -127,7 +152,7 @@ def error_phrase(errors: TrackingErrors, arm: Arm) -> str:
     lag = lag_text(whole)
     trail = f"the {trailing} trailed {leading}"
     clause = f"{trail} by {lag}, " if lag else f"the {trailing} missed {leading} by "
-    clause += f"{size_text(whole.size)}"
+    clause += size_text(whole.size, with_tool=with_tool)
     if len(errors.parts) > 1:
         parts = [
             f"{part.source} {milliradians(part.size.rms_rad)}{NO_BREAK}mrad"
@@ -138,10 +163,10 @@ def error_phrase(errors: TrackingErrors, arm: Arm) -> str:
     return clause
 
 
-def size_text(size: ErrorSize) -> str:
+def size_text(size: ErrorSize, *, with_tool: bool = True) -> str:
     """Return the size of an error: "0.205 mrad RMS (0.0958 mm at the tool)"."""
     text = f"{milliradians(size.rms_rad)}{NO_BREAK}mrad RMS"
-    if size.tool_rms_m is not None:
+    if with_tool and size.tool_rms_m is not None:
         text += f" ({millimetres(size.tool_rms_m)}{NO_BREAK}mm at the tool)"
     return text
 
