@@ -210,7 +210,8 @@ def _flag(name: str, option: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     convert: type = str
     if "read" not in facts:
         choices = literal_choices(kind)
-        convert = float if float in _parts(kind) else str
+        parts = _parts(kind)
+        convert = next((number for number in (float, int) if number in parts), str)
     word_count = len((metavar or "").split()) or 1
     reading = optional_reading(word_count, convert, choices)
 

@@ -127,6 +127,18 @@ def test_a_run_is_confirmed_and_completed(controller, tmp_path, without_pages):
     assert controller.state()["runtime_state"] == "STOPPED"
 
 
+@pytest.mark.parametrize("running", ["10.14"], indirect=True)
+def test_a_command_line_names_the_port_of_the_robot_api(cli, controller, tmp_path):
+    controller.do("remote_control", on=False)
+    arm = ["--backend", "real", "--host", controller.host, "--rest-port", str(REST_PORT)]
+
+    answer = cli("run", write_line(tmp_path, 0.5), "--robot", "ur10e", *arm)
+
+    # Only the Robot API reports that it is in Local.
+    assert answer.status == 2
+    assert "Mode Selection" in answer.err
+
+
 def test_a_run_in_local_moves_nothing(controller, tmp_path, without_pages):
     prepared = plan(controller, tmp_path)
     begin = tick(controller)
