@@ -6,8 +6,9 @@ A datagram means exactly one thing, or is refused (table in docs/teleop.md).
 from __future__ import annotations
 
 import contextlib
+import json
 import math
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
 import msgspec
 
@@ -124,15 +125,22 @@ AnyMessage: TypeAlias = (
     | JogMessage
     | JointsMessage
 )
+MESSAGE_TYPES = tuple(str(message.__struct_config__.tag) for message in get_args(AnyMessage))
 DECODER: msgspec.json.Decoder[AnyMessage] = msgspec.json.Decoder(AnyMessage)
 
 
-# What is read of a datagram that is not a message.
-SENDER_DECODER: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(
-    dict[str, msgspec.Raw]
-)
-# The decoder's complaint about a field that is left out.
+# The decoder's complaint about a field that is left out, and what it puts before a field's name.
 MISSING_FIELD = "Object missing required field "
+FIELD_MARK = " - at `$."
+# What is expected of some fields, instead of the decoder's words.
+NAME_RULE = "expected 1 to 32 letters, digits, `_`, `.` or `-`"
+EXPECTATIONS = {
+    "client": NAME_RULE,
+    "button": NAME_RULE,
+    "seq": f"expected an integer from 0 to {2**53}",
+    "engagement": "expected the number in the reply to `engage`",
+    "frame": "expected `base_link`, `base` or `tool`",
+}
 
 
 class InvalidMessage(InvalidParameter):
@@ -165,19 +173,43 @@ def parse(data: bytes) -> AnyMessage:
         message = DECODER.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         client, seq = _read_sender(data)
-        raise InvalidMessage(_describe(error), client, seq) from None
+        raise InvalidMessage(_describe(error, data), client, seq) from None
 
     if isinstance(message, AnyMotion) and not all(map(math.isfinite, message.values)):
         raise InvalidMessage("a value is not finite", message.client, message.seq)
     return message
 
 
-def _describe(error: Exception) -> str:
-    """Return what a decoder complains about, as a clause."""
-    reason = str(error)[:MAX_REASON_CHARACTERS]
-    if reason.startswith(MISSING_FIELD):
-        return f"field {reason.removeprefix(MISSING_FIELD)} is missing"
-    return reason[:1].lower() + reason[1:] if reason.startswith("Object") else reason
+def _describe(error: Exception, data: bytes) -> str:
+    """Return what is wrong with a datagram, as a clause.
+
+    Args:
+        error: The decoder's complaint.
+        data: The datagram.
+    """
+    if _has_non_finite_number(data):
+        return "it has NaN or Infinity, which are not JSON"
+
+    complaint, _, place = str(error)[:MAX_REASON_CHARACTERS].partition(FIELD_MARK)
+    field_name = place.rstrip("`")
+    if complaint.startswith(MISSING_FIELD):
+        return f"field {complaint.removeprefix(MISSING_FIELD)} is missing"
+    if not complaint.startswith("JSON"):
+        complaint = complaint[:1].lower() + complaint[1:]
+    if not field_name:
+        return complaint
+    if field_name == "type":
+        complaint = f"{complaint}; known are {', '.join(MESSAGE_TYPES)}"
+    return f"field `{field_name}`: {EXPECTATIONS.get(field_name, complaint)}"
+
+
+def _has_non_finite_number(data: bytes) -> bool:
+    """Return whether a datagram is JSON but for NaN or Infinity, as Python's `json` writes them."""
+    names: list[str] = []
+    with contextlib.suppress(ValueError, RecursionError):
+        json.loads(data, parse_constant=names.append)
+        return bool(names)
+    return False
 
 
 def _read_sender(data: bytes) -> tuple[str, int]:
@@ -187,16 +219,19 @@ def _read_sender(data: bytes) -> tuple[str, int]:
         The client's name, or ""; and the number, or 0.
     """
     try:
-        fields = SENDER_DECODER.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        # Unlike msgspec, it reads NaN as well.
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        return "", 0
+    if not isinstance(content, dict):
         return "", 0
 
     client = ""
     seq = 0
-    with contextlib.suppress(KeyError, msgspec.MsgspecError, ValueError):
-        client = msgspec.json.decode(fields["client"], type=Name)
-    with contextlib.suppress(KeyError, msgspec.MsgspecError, ValueError):
-        seq = msgspec.json.decode(fields["seq"], type=Count)
+    with contextlib.suppress(msgspec.ValidationError):
+        client = msgspec.convert(content.get("client"), type=Name)
+    with contextlib.suppress(msgspec.ValidationError):
+        seq = msgspec.convert(content.get("seq"), type=Count)
     return client, seq
 
 

@@ -81,11 +81,31 @@ def test_a_refusal_names_its_sender(fields, client, seq):
     assert (error.client, error.seq) == (client, seq)
 
 
-def test_a_value_that_is_not_finite_has_its_sender():
-    values = "[1e999,0,0,0,0,0]"
+@pytest.mark.parametrize("number", ["NaN", "-Infinity"])
+def test_a_value_that_is_not_finite_has_its_sender(number):
+    values = f"[{number},0,0,0,0,0]"
     data = f'{{"type":"twist","client":"v","seq":3,"engagement":1,"values":{values}}}'.encode()
 
-    assert refusal(data).seq in (0, 3)
+    error = refusal(data)
+
+    assert (error.client, error.seq) == ("v", 3)
+    assert error.reason == "it has NaN or Infinity, which are not JSON"
+
+
+@pytest.mark.parametrize(("fields", "reason"), [
+    ('"type": "twist", "engagement": 1, "values": [0]',
+     "field `values`: expected `array` of length 6"),
+    ('"type": "twist", "engagement": 1, "values": [0,0,0,0,0,0], "frame": "world"',
+     "field `frame`: expected `base_link`, `base` or `tool`"),
+    ('"type": "button", "button": "a b"',
+     "field `button`: expected 1 to 32 letters, digits, `_`, `.` or `-`"),
+    ('"type": "move"', "field `type`: invalid value 'move'; known are halt, status, engage, "
+     "disengage, button, pose, twist, jog, joints"),
+])  # fmt: skip
+def test_a_reason_names_the_field_and_what_it_takes(fields, reason):
+    error = refusal(f'{{"client": "v", "seq": 3, {fields}}}'.encode())
+
+    assert error.reason == reason
 
 
 def test_half_a_datagram_has_no_sender():

@@ -5,13 +5,12 @@ It is a branched tree, with fingers off the chain, meshes and seven joints.
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-import pybullet
-import pybullet_data
 import pytest
 
 from simbridge import Scenario, load_robot, run
@@ -30,6 +29,8 @@ from simbridge.robot.mesh_files import read_mesh
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import MinimumJerk, move, paper_size
 
+# PyBullet's data have the arm.
+pybullet_data = pytest.importorskip("pybullet_data", reason="PyBullet has no wheel here")
 FILE = Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf")
 TIP = "panda_grasptarget"
 
@@ -194,6 +195,7 @@ def test_run_keeps_its_meshes(cli, panda, tmp_path, monkeypatch):
 def test_pybullets_window_shows_the_meshes(panda, monkeypatch):
     # Without a display, the window is opened as DIRECT.
     monkeypatch.setenv("DISPLAY", ":0")
+    pybullet = importlib.import_module("pybullet")
     backend = PyBulletBackend(panda, Options(gui=True))
     monkeypatch.setattr(pybullet, "GUI", pybullet.DIRECT)
 

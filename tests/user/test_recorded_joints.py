@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pybullet_data
 import pytest
 
 import simbridge
@@ -235,6 +234,7 @@ def test_the_studio_refuses_recorded_joints(table):
 @pytest.mark.filterwarnings("ignore:.*joints off it are fixed")
 def test_a_panda_follows_its_joints(cli, tmp_path):
     """A Panda's seven joints, beside the fingers that are no joints of the arm."""
+    pybullet_data = pytest.importorskip("pybullet_data", reason="PyBullet has no wheel here")
     urdf = Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf")
     arm = ["--robot", urdf, "--tip", "panda_grasptarget"]
     times = np.arange(0.0, 2.01, 0.01)
