@@ -164,6 +164,7 @@ class SimulationBackend(Backend):
         # The inverse of the servo law; None with the ideal servo.
         self._inverse: InverseServoj | None = None
         if plant is not None:
+            plant = plant.with_series(robot.series)
             self._law = SimulatedJoints(plant, robot.home, self.period, cycle, self.physics_step)
             self._inverse = InverseServoj(plant.law(cycle), robot.home)
         lookahead = LOOKAHEAD if plant is None else plant.lookahead

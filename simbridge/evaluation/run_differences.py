@@ -49,15 +49,27 @@ NOT_CHOSEN = (
 """Beginnings of the names of settings that nobody chose: they follow from others, or describe."""
 
 CONSEQUENCES = {
-    "robot.name": ("robot.", "kinematics.", "backend.period"),
-    "backend.name": ("backend.joint_lag", "backend.on_", "backend.phase", "backend.realtime"),
+    "robot.name": ("robot.", "kinematics.", "backend.acceleration_lag", "backend.period"),
+    "backend.name": (
+        "backend.acceleration_lag",
+        "backend.joint_lag",
+        "backend.on_",
+        "backend.phase",
+        "backend.realtime",
+    ),
     "solver.name": ("solver.task",),
     "backend.servo": (
+        "backend.acceleration_lag",
         "backend.joint_lag",
         "backend.phase",
         "backend.servo_",
     ),
-    "backend.plant_file": ("backend.joint_lag", "backend.phase", "backend.servo_"),
+    "backend.plant_file": (
+        "backend.acceleration_lag",
+        "backend.joint_lag",
+        "backend.phase",
+        "backend.servo_",
+    ),
 }
 """Beginnings of the names of settings that differ because the one before the colon does."""
 

@@ -123,13 +123,14 @@ def record_backend(
     if simulated_time and options.servo_of(robot) == "ideal":
         record.servo = "ideal"
     else:
-        plant = options.plant_model
+        plant = options.plant_model.with_series(robot.series)
         record.servo = "servoj"
         record.servo_lookahead = plant.lookahead
         record.servo_gain = plant.gain
         record.cycle = controller_cycle(robot.period, period)
         record.phase = plant.phase
         record.joint_lag = plant.joint_lag
+        record.acceleration_lag = plant.acceleration_lag
         if plant.source:
             record.plant_file = plant.source
             record.plant_robot = plant.robot or None

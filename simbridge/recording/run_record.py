@@ -268,6 +268,8 @@ class BackendRecord(Struct, kw_only=True):
         cycle: The controller's own cycle, s.
         phase: Time from the start of a cycle to the start of servoj's calls, s.
         joint_lag: Delay of the joints behind their targets, s.
+        acceleration_lag: How far the joints trail, besides, for each rad/s^2 of their targets'
+            acceleration, s^2.
         plant_file: The plant file that the tuning comes from.
         plant_robot: Name of the arm that the file was identified of.
         plant_not_simulated: Effects that the file reports of the arm and that are not simulated.
@@ -294,6 +296,7 @@ class BackendRecord(Struct, kw_only=True):
     cycle: Seconds | None = None
     phase: Number | None = None
     joint_lag: NotNegative | None = None
+    acceleration_lag: NotNegative | None = None
     plant_file: str | None = None
     plant_robot: str | None = None
     plant_not_simulated: str | None = None

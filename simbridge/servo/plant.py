@@ -12,8 +12,14 @@ from simbridge.servo.law import GAIN, LOOKAHEAD, ServojLaw
 # Delay of the joints of real e-Series arms behind their targets, s (docs/validation.md).
 JOINT_LAG = 0.0005
 
+# How far the joints of arms before the e-Series trail their targets for each rad/s^2 of their
+# acceleration, s^2: fits to two or three arms gave 1.4e-4 to 5.6e-4 (docs/validation.md).
+ACCELERATION_LAG_CB3 = 3.5e-4
+
 # The largest delay of the joints that a file may give, s.
 MAX_JOINT_LAG_S = 0.002
+# The largest acceleration lag that a file may give, s^2.
+MAX_ACCELERATION_LAG_S2 = 0.002
 # The largest phase that a file may give, s.
 MAX_PHASE_S = 0.01
 
@@ -33,6 +39,8 @@ class Plant(msgspec.Struct, frozen=True):
         lookahead: Lookahead of servoj, s.
         phase: Time from the start of a controller's cycle to that of its calls, s.
         joint_lag: Delay of the joints behind their targets, s.
+        acceleration_lag: How far the joints trail their targets, besides, for each rad/s^2 of the
+            targets' acceleration, s^2; None for that of the arm's series.
         gain_deviation: One standard deviation of the gain as identified, 1/s^2; 0 if not known.
         lookahead_deviation: One standard deviation of the lookahead, s; 0 if not known.
         source: The file of the numbers; "" for the defaults and the command line.
@@ -46,6 +54,7 @@ class Plant(msgspec.Struct, frozen=True):
     lookahead: float = LOOKAHEAD
     phase: float = 0.0
     joint_lag: float = JOINT_LAG
+    acceleration_lag: float | None = None
     gain_deviation: float = 0.0
     lookahead_deviation: float = 0.0
     source: str = ""
@@ -67,6 +76,16 @@ class Plant(msgspec.Struct, frozen=True):
             raise InvalidParameter("joint lag of the plant", f"{self.joint_lag:g} s", needed)
         return ServojLaw(cycle, self.gain, self.lookahead)
 
+    def with_series(self, series: str) -> Plant:
+        """Return this plant with the acceleration lag of an arm's series where it has none.
+
+        Args:
+            series: The controller's series, as `Robot.series`.
+        """
+        if self.acceleration_lag is not None:
+            return self
+        return msgspec.structs.replace(self, acceleration_lag=acceleration_lag_of(series))
+
     def phase_lag(self, cycle: float) -> float:
         """Return how much longer the joint targets trail a steady motion because of the phase, s.
 
@@ -76,6 +95,15 @@ class Plant(msgspec.Struct, frozen=True):
             cycle: h, s.
         """
         return 3.0 * self.phase - 2.0 * self.phase**2 / cycle
+
+
+def acceleration_lag_of(series: str) -> float:
+    """Return the acceleration lag of the joints of a series, s^2.
+
+    Args:
+        series: The controller's series, as `Robot.series`.
+    """
+    return ACCELERATION_LAG_CB3 if series == "CB3" else 0.0
 
 
 class ServojTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -90,6 +118,7 @@ class JointServoTable(msgspec.Struct, forbid_unknown_fields=True):
     """The table [joint_servo] of a plant's file."""
 
     lag_s: float = JOINT_LAG
+    acceleration_lag_s2: float | None = None
 
 
 class PayloadTable(msgspec.Struct):
@@ -144,6 +173,7 @@ def load_plant(path: AnyPath) -> Plant:
         lookahead=content.servoj.lookahead_s,
         phase=content.servoj.phase_s,
         joint_lag=content.joint_servo.lag_s,
+        acceleration_lag=content.joint_servo.acceleration_lag_s2,
         gain_deviation=content.uncertainty.gain,
         lookahead_deviation=content.uncertainty.lookahead_s,
         source=str(file.path),
@@ -164,6 +194,11 @@ def _check_plant_file(file: TomlFile, content: PlantFile) -> None:
     if not 0.0 <= lag <= MAX_JOINT_LAG_S:
         reason = f"must be from 0 to {MAX_JOINT_LAG_S} s; got {lag}"
         file.refuse("joint_servo.lag_s", reason)
+
+    acceleration_lag = content.joint_servo.acceleration_lag_s2
+    if acceleration_lag is not None and not 0.0 <= acceleration_lag <= MAX_ACCELERATION_LAG_S2:
+        reason = f"must be from 0 to {MAX_ACCELERATION_LAG_S2} s^2; got {acceleration_lag}"
+        file.refuse("joint_servo.acceleration_lag_s2", reason)
 
     if not 0.0 <= servoj.phase_s < MAX_PHASE_S:
         reason = f"must be from 0 to less than one cycle; got {servoj.phase_s}"

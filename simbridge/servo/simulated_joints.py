@@ -1,4 +1,8 @@
-"""The joints of a simulated arm under servoj: the servo law, then a fixed lag."""
+"""The joints of a simulated arm under servoj: the servo law, then the lag of the joints.
+
+The joints are where their targets were a fixed time before. Those of arms before the e-Series also
+trail the acceleration of their targets (`simbridge.servo.acceleration_lag`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simbridge.robot.pose import Array
+from simbridge.servo.acceleration_lag import AccelerationLag
 from simbridge.servo.joints import ServojJoints
 from simbridge.servo.law import JointMotion
 from simbridge.servo.plant import Plant
@@ -16,7 +21,7 @@ class SimulatedJoints:
     """The targets of a simulated arm's joints at each of its physics steps.
 
     Args:
-        plant: The servo law's tuning and the joints' lag.
+        plant: The servo law's tuning and the joints' lags; no acceleration lag if it has none.
         q: Joint positions of the resting arm (n,), rad.
         period: Duration of a command, s: a multiple of the cycle.
         cycle: Cycle of the controller, s: a multiple of the step.
@@ -39,6 +44,8 @@ class SimulatedJoints:
         steps = round(cycle / step)
         instants = [((i + 1) * step - plant.joint_lag) / cycle for i in range(steps)]
         self._weights = _hermite_weights(instants)
+        acceleration_lag = plant.acceleration_lag or 0.0
+        self._acceleration_lag = AccelerationLag(acceleration_lag, cycle, steps, len(q))
         self.reset(q)
 
     @property
@@ -56,6 +63,7 @@ class SimulatedJoints:
         self._joints.reset(q)
         # Position and slope (per cycle) at the ends of the last three cycles (6, n).
         self._nodes = np.stack([q, np.zeros_like(q)] * 3)
+        self._acceleration_lag.reset()
 
     def advance(self, command: Array) -> Array:
         """Move for one period towards a command.
@@ -82,7 +90,10 @@ class SimulatedJoints:
 
         # The oldest node leaves, and this one follows.
         self._nodes = np.concatenate([self._nodes[2:], q[np.newaxis], slope[np.newaxis]])
-        return self._weights @ self._nodes
+
+        acceleration = (mean_velocity - velocity_before) / self._cycle
+        deviation = self._acceleration_lag.advance(acceleration)
+        return self._weights @ self._nodes + deviation
 
 
 def _hermite_weights(instants: Sequence[float]) -> Array:
