@@ -295,6 +295,14 @@ class JudgeFlags:
     """The arm."""
     prefix: Annotated[str | None, optional_arg("TEXT", "the only one")] = None
     """What the joint names of the arm begin with, in a bag with several arms."""
+    path_tolerance: Annotated[
+        float | None, optional_reading(1, float), optional_arg("RAD", "the goals'")
+    ] = None
+    """Path tolerance of a trajectory controller: when would it have given up, and why?"""
+    goal_tolerance: Annotated[
+        float | None, optional_reading(1, float), optional_arg("RAD", "the goals'")
+    ] = None
+    """Goal tolerance of a trajectory controller, at the end of each trajectory."""
     goals: Annotated[
         str | None,
         optional_arg(
@@ -313,6 +321,7 @@ class JudgeFlags:
             "all its columns, `time`, `skip` or `skip*N`.",
         ),
     ] = None
+    as_json: AsJson = False
 
 
 @dataclass

@@ -16,6 +16,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from simbridge.cli.judge_command import JudgeOutput
 from simbridge.evaluation.iso_figures import IsoFigures
 from simbridge.evaluation.repeats_summary import RepeatsSummary
 from simbridge.evaluation.summary import Summary
@@ -278,6 +279,7 @@ OUTPUTS: dict[str, Any] = {
     "evaluate": EvaluateOutput,
     "evaluate_repeats": EvaluateRepeatsOutput,
     "identify": IdentifyOutput,
+    "judge": JudgeOutput,
     "sweep": SweepOutput,
     "doctor": DoctorOutput,
     "emulate_check": EmulateCheckOutput,

@@ -7,15 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
+from simbridge.errors import InputFileError
 from simbridge.judging.log import Clock, Commands, ControllerLog, LogSource, Signal, joint_names
 from simbridge.robot.pose import Array, compose, quaternions
+from simbridge.text import counted
 from simbridge.trajectory.rtde_recording import RtdeRecording, read_rtde
+from simbridge.trajectory.rtde_table import read_header
+from simbridge.trajectory.tables.text_lines import is_number
 from simbridge.trajectory.trajectory import PENDANT_BASE
 
 # A controller's clock counts from its start; a larger stamp, s, is a time since 1970.
 MAX_CONTROLLER_STAMP = 1e8
 # The column in which RTDE sends the controller's clock.
 CONTROLLER_TIME = "timestamp"
+# The column by which a file of goals is known.
+POINT_TIME = "time_from_start"
 
 
 def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
@@ -28,6 +34,8 @@ def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
     Raises:
         InputFileError: It cannot be read, or is not a recording.
     """
+    if not names:
+        _check_header(path)
     recording = read_rtde(path, names=names)
     start = float(recording.times[0])
     times = recording.times - start
@@ -52,6 +60,24 @@ def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
         program_state=states.get("runtime_state"),
         notes=recording.notes,
     )
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file without a header, and one of goals, with what to do instead."""
+    try:
+        header = read_header(path)
+    except OSError as problem:
+        raise InputFileError(path, f"it cannot be read: {problem.strerror}") from problem
+    cells = [cell for cell in header if cell]
+    if cells and all(map(is_number, cells)):
+        reason = (
+            f"it has no header; name its {counted(len(header), 'column')} with --columns, such as "
+            "--columns time,actual_q,actual_qd"
+        )
+        raise InputFileError(path, reason, line=1)
+    if POINT_TIME in header:
+        reason = "these are trajectories that were sent to an arm, not a log: add them with --goals"
+        raise InputFileError(path, reason, field=POINT_TIME)
 
 
 def _clock(recording: RtdeRecording) -> Clock:

@@ -174,7 +174,7 @@ def _read_goals(rows: _SentRows, start: float) -> tuple[TrajectoryGoal, ...]:
     since_start = rows.scalars[POINT_TIME]
     numbers = rows.scalars.get(GOAL, received)
     begins = np.flatnonzero((np.diff(numbers) != 0.0) | (np.diff(since_start) < 0.0)) + 1
-    goals = []
+    goals: list[TrajectoryGoal] = []
     for points in np.split(np.arange(len(since_start)), begins):
         goals.append(
             TrajectoryGoal(

@@ -101,6 +101,16 @@ def test_each_line_of_a_sweep_is_versioned(cli, line, tmp_path):
     assert check(last, "sweep")["points"] == 2
 
 
+def test_a_judged_log_follows_its_schema(cli, tmp_path):
+    recording = SCHEMAS.parents[1] / "tests" / "data" / "ur3e_moves" / "moves.csv.gz"
+
+    answer = cli("judge", recording, tmp_path / "none", "--path-tolerance", "0.0001", "--json")
+
+    value = check(answer.out, "judge")
+    assert len(value["logs"]) == len(value["failures"]) == 1
+    assert value["logs"][0]["tolerances"]["violations"]
+
+
 def test_a_comparison_follows_its_schema(cli, line, tmp_path):
     for name in ("one", "two"):
         cli("run", line, "--out", tmp_path / name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +40,52 @@ def test_a_log_that_fails_does_not_keep_the_others_back(cli, tmp_path):
     assert str(RECORDING) in answer.out
 
 
+def test_an_exceeded_tolerance_is_reported_and_fails(cli):
+    answer = cli("judge", RECORDING, "--path-tolerance", "0.0001")
+
+    assert answer.status == 1
+    assert "would have given up" in answer.out
+
+
+def test_a_tolerance_that_is_kept_passes(cli):
+    answer = cli("judge", RECORDING, "--path-tolerance", "0.2", "--goal-tolerance", "0.1")
+
+    assert answer.status == 0
+    assert "would not have given up" in answer.out
+
+
+def test_json_has_every_log_and_every_failure(cli, tmp_path):
+    answer = cli("judge", RECORDING, tmp_path / "missing.csv", "--json")
+
+    result = json.loads(answer.out)
+    assert answer.status == 2
+    assert [log["log"] for log in result["logs"]] == [str(RECORDING)]
+    assert result["logs"][0]["judgement"]["arm"]["robot"] == "ur3e"
+    assert [failure["log"] for failure in result["failures"]] == [str(tmp_path / "missing.csv")]
+
+
 def test_columns_name_those_of_a_file_without_a_header(cli, headless):
     answer = cli("judge", headless, "--columns", "t,q,qd")
 
     assert answer.status == 0
     assert "made 1 motion" in answer.out
+
+
+def test_a_file_without_a_header_asks_for_columns(cli, headless):
+    answer = cli("judge", headless)
+
+    assert answer.status == 2
+    assert "name its 13 columns with --columns" in answer.err
+
+
+def test_goals_are_not_taken_for_a_log(cli, tmp_path):
+    path = tmp_path / "goals.csv"
+    path.write_text("received,time_from_start," + ",".join(f"q_{i}" for i in range(6)) + "\n")
+
+    answer = cli("judge", path)
+
+    assert answer.status == 2
+    assert "--goals" in answer.err
 
 
 def test_a_wrong_number_of_columns_is_refused(cli, headless):

@@ -1,0 +1,55 @@
+"""A log with everything that is said of it: its judgement, its tolerances and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simbridge.judging import wording
+from simbridge.judging.judgement import Judgement, examine
+from simbridge.judging.log import ControllerLog, GoalResult
+from simbridge.judging.tolerance_wording import result_sentences, tolerance_sentences
+from simbridge.judging.tolerances import ToleranceReport, Tolerances, compare_tolerances
+from simbridge.robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class JudgedLog:
+    """A log, judged: an entry of `simbridge judge --json`.
+
+    Attributes:
+        log: The log as the user named it.
+        headline: The sentence that says what the log shows.
+        findings: Sentences on tolerances, and on goals that did not succeed.
+        judgement: Motions, delays, errors and events.
+        tolerances: Comparison with the tolerances of a joint trajectory controller.
+        results: How goals ended, as the controller reported it.
+    """
+
+    log: str
+    headline: str
+    findings: tuple[str, ...]
+    judgement: Judgement
+    tolerances: ToleranceReport
+    results: tuple[GoalResult, ...]
+
+
+def judge_log(log: ControllerLog, robots: Sequence[Robot], tolerances: Tolerances) -> JudgedLog:
+    """Judge a log.
+
+    Args:
+        log: The log.
+        robots: Arms that it may be of.
+        tolerances: Tolerances that the user named.
+    """
+    examination = examine(log, robots)
+    judgement = examination.judgement
+    report = compare_tolerances(log, tolerances, examination.signals)
+    return JudgedLog(
+        log=log.name,
+        headline=wording.headline(judgement),
+        findings=(*tolerance_sentences(report), *result_sentences(log.results)),
+        judgement=judgement,
+        tolerances=report,
+        results=log.results,
+    )

@@ -1,0 +1,119 @@
+"""A comparison with tolerances in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simbridge.judging.log import GoalResult
+from simbridge.judging.tolerances import ToleranceReport, Violation
+from simbridge.text import NO_BREAK, fixed, join_words, milliradians, plain, significant
+
+# Violations that have a sentence of their own.
+MAX_SHOWN_VIOLATIONS = 3
+
+
+def tolerance_sentences(report: ToleranceReport) -> list[str]:
+    """Return the sentences on tolerances: one for each violation, or that there was none.
+
+    Empty if the user named no tolerance and the log has no violation.
+    """
+    is_asked = has_tolerances(report)
+    if report.worst is None:
+        reason = "the log has no measured joints beside a reference, commands or targets"
+        return [f"No tolerance can be checked: {reason}."] if is_asked else []
+    if report.violations:
+        return _violation_sentences(report)
+    if not is_asked:
+        return []
+
+    worst = report.worst
+    return [
+        f"A trajectory controller with {_named_tolerances(report)} would not have given up: "
+        f"the largest error to {report.reference} was {milliradians(worst.error_rad)}{NO_BREAK}mrad"
+        f" ({worst.joint}, {fixed(worst.at_s, 2)}{NO_BREAK}s)."
+    ]
+
+
+def _violation_sentences(report: ToleranceReport) -> list[str]:
+    """Return a sentence for each of the first violations, and how many more there are."""
+    shown = report.violations[:MAX_SHOWN_VIOLATIONS]
+    sentences = [violation_sentence(violation, report.reference) for violation in shown]
+    more = report.violations[MAX_SHOWN_VIOLATIONS:]
+    if more:
+        instants = join_words([f"{fixed(violation.at_s, 2)}{NO_BREAK}s" for violation in more])
+        sentences.append(f"Likewise at {instants} (--json has their causes).")
+    return sentences
+
+
+def has_tolerances(report: ToleranceReport) -> bool:
+    """Return whether the user named a tolerance."""
+    return report.tolerances.path_rad is not None or report.tolerances.goal_rad is not None
+
+
+def _named_tolerances(report: ToleranceReport) -> str:
+    """Return the tolerances that the user named: "a path tolerance of 0.2 rad"."""
+    tolerances = report.tolerances
+    named = {"path": tolerances.path_rad, "goal": tolerances.goal_rad}
+    return " and ".join(
+        f"a {kind} tolerance of {plain(value)}{NO_BREAK}rad"
+        for kind, value in named.items()
+        if value is not None
+    )
+
+
+def violation_sentence(violation: Violation, reference: str) -> str:
+    """Return when and why a trajectory controller gave up, or would have.
+
+    Args:
+        violation: The violation.
+        reference: What the measured joints were compared with.
+    """
+    verb = "gave up" if violation.was_reported else "would have given up"
+    parts = [
+        f"A trajectory controller {verb} at {fixed(violation.at_s, 2)}{NO_BREAK}s "
+        f"({violation.kind} tolerance): {violation.joint} was {_error(violation, reference)}"
+    ]
+    if violation.warning_s is not None:
+        parts.append(_warning(violation, violation.warning_s))
+    cause = violation.cause
+    return f"{'; '.join(parts)}. Cause: {cause.name} ({cause.evidence})."
+
+
+def _error(violation: Violation, reference: str) -> str:
+    """Return the error, with the tolerance where it is known."""
+    error = f"{milliradians(violation.error_rad)}{NO_BREAK}mrad from {reference}"
+    if violation.tolerance_rad is None:
+        return f"{error} (the tolerance was not recorded)"
+    tolerance = f"{milliradians(violation.tolerance_rad)}{NO_BREAK}mrad"
+    return f"{error} (tolerance {tolerance})"
+
+
+def _warning(violation: Violation, warning_s: float) -> str:
+    """Return how long before it a violation could be seen coming.
+
+    Args:
+        violation: The violation.
+        warning_s: Time from half of the tolerance to the violation, s.
+    """
+    half = "half of the tolerance" if violation.tolerance_rad is not None else "half of that"
+    warning = f"{significant(warning_s)}{NO_BREAK}s"
+    if violation.growth_rad_s is None:
+        return f"it reached {half} in the same sample"
+    growth = f"{significant(violation.growth_rad_s)}{NO_BREAK}rad/s"
+    return f"it passed {half} {warning} before, growing by {growth}"
+
+
+def result_sentences(results: Sequence[GoalResult]) -> list[str]:
+    """Return a sentence for each goal that did not succeed."""
+    return [
+        f"A goal was {result.outcome} at {fixed(result.time, 2)}{NO_BREAK}s: "
+        f"{result.error or 'no error was recorded'}{_explanation(result)}."
+        for result in results
+        if result.outcome != "succeeded"
+    ]
+
+
+def _explanation(result: GoalResult) -> str:
+    """Return the controller's own explanation of a result; "" where it gave none."""
+    text = " ".join(result.text.split()).rstrip(".")
+    return f" ({text})" if text else ""
