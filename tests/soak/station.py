@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from ipaddress import ip_address
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Station:
     """An emulated controller; it is begun again when a trial has ended or changed it.
 
     Args:
-        host: Its address, of 127.0.0.0/24; its faulty network has the same in 127.0.1.0/24.
+        host: Its address; that of its faulty network is higher by 256 (127.0.0.5: 127.0.1.5).
         robot: Which arm.
         polyscope: The version of PolyScope X; "" for that of the arm in `POLYSCOPE`.
 
@@ -122,9 +123,8 @@ class Station:
         if network:
             # Below the emulator, above the servo process.
             priority = max(0, EMULATOR_PRIORITY - 1)
-            self._proxy = Proxy(
-                self._host.replace("127.0.0.", "127.0.1."), self._host, priority
-            ).__enter__()
+            proxy_host = str(ip_address(self._host) + 256)
+            self._proxy = Proxy(proxy_host, self._host, priority).__enter__()
 
     def leave(self) -> None:
         """After a trial."""
