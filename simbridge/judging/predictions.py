@@ -20,7 +20,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import advance_setpoints, smooth_motion
 from simbridge.servo.integration import round_to_single
-from simbridge.servo.law import GAIN, LOOKAHEAD, ServojLaw
+from simbridge.servo.law import GAIN, GAIN_RANGE, LOOKAHEAD, LOOKAHEAD_RANGE, ServojLaw
 
 # Gains between which the law has been compared with real arms, 1/s^2.
 COMPARED_GAINS = (100.0, 300.0)
@@ -28,6 +28,8 @@ COMPARED_GAINS = (100.0, 300.0)
 GAIN_TOLERANCE = 0.05
 # Longest motion that is predicted, cycles: the rest of a longer one would show the same.
 MAX_CYCLES = 100_000
+# Distance from the range of a value that is rounding, as a fraction of the value.
+RANGE_ROUNDING = 1e-5
 # Rest before the motion, in which feedforward begins, s.
 REST_S = 0.2
 
@@ -161,7 +163,9 @@ def _desired_path(signals: Signals, cycle: float, lag: float) -> DesiredPath | N
 def _law(cycle: float, gain: float, lookahead: float) -> ServojLaw | None:
     """Return the servo law of a tuning; None if servoj does not accept it."""
     try:
-        return ServojLaw(cycle, gain, lookahead)
+        # By rounding, an identified value may lie just beyond the range that servoj accepts.
+        near_gain = _near_range(gain, GAIN_RANGE)
+        return ServojLaw(cycle, near_gain, _near_range(lookahead, LOOKAHEAD_RANGE))
     except InvalidParameter:
         return None
 
@@ -178,6 +182,12 @@ def _follow(path: DesiredPath, law: ServojLaw, call: float) -> Array:
     begins = path.times[0] + call * np.arange(int(duration / call) + 1)
     columns = [np.interp(begins, path.times, joint) for joint in path.q.T]
     return law.follow(np.stack(columns, axis=1), call=call, cycles=len(path.times)).q
+
+
+def _near_range(value: float, accepted: tuple[float, float]) -> float:
+    """Return a value, or the end of its range if it is beyond that by rounding."""
+    nearest = min(max(value, accepted[0]), accepted[1])
+    return nearest if abs(value - nearest) < RANGE_ROUNDING * nearest else value
 
 
 def _compare(

@@ -37,6 +37,8 @@ COLUMNS = (
     "largest part",
     "peak speed, rad/s",
 )
+# Those of these columns that hold text.
+TEXT_COLUMNS = ("kind", "largest part")
 # Largest number of motions that are shown by default.
 MAX_SHOWN_MOTIONS = 5
 # Smallest uncertainty of a lag that is worth a number, s.
@@ -79,11 +81,32 @@ def headline(judgement: Judgement) -> str:
     stops = _stops_phrase(judgement.motions)
     if judgement.whole is None:
         return f"{subject}; {_without_error(judgement)}{stops}."
-    tool = judgement.tool
-    if tool is None:
-        return f"{subject}; {error_phrase(judgement.whole)}{stops}."
-    joints = error_phrase(judgement.whole, with_tool=False)
-    return f"{subject}; {tool_phrase(tool)}; {joints}{stops}."
+    clauses = [subject]
+    if judgement.tool is not None:
+        clauses.append(tool_phrase(judgement.tool))
+    clauses.append(error_phrase(judgement.whole, with_tool=judgement.tool is None))
+    clauses += _longer_chain(judgement)
+    return f"{'; '.join(clauses)}{stops}."
+
+
+def _longer_chain(judgement: Judgement) -> list[str]:
+    """Return the error of the motion that shows more sources than all motions together do.
+
+    It is a clause, or none if no motion shows more.
+    """
+    whole = judgement.whole
+    longer = [
+        judged
+        for judged in judgement.motions
+        if whole is not None
+        and judged.errors is not None
+        and len(judged.errors.parts) > len(whole.parts)
+    ]
+    if not longer:
+        return []
+    judged = max(longer, key=_error_size)
+    assert judged.errors is not None
+    return [f"in motion {judged.motion.number} {error_phrase(judged.errors)}"]
 
 
 def tool_phrase(tool: ToolTracking) -> str:
@@ -386,3 +409,84 @@ def evidence(judged: JudgedMotion) -> str:
         trail = fixed(1e3 * kind.freedrive.trail_s, 2)
         return f"Motion {number} was made by hand: targets trail the joints by {trail}{NO_BREAK}ms."
     return f"The kind of motion {number} is unknown: {kind.reason}."
+
+
+def variant_name(prediction: Prediction) -> str:
+    """Return what is predicted: "as sent: gain 300, lookahead 0.1 s"."""
+    tuning = f"gain {prediction.gain:.4g}, lookahead {prediction.lookahead_s:.3g}{NO_BREAK}s"
+    name = "feedforward" if prediction.variant == "feedforward" else prediction.variant
+    return f"{name}: {tuning}"
+
+
+def prediction_remark(prediction: Prediction) -> str:
+    """Return what must be known of a prediction, as sentences; "" for nothing."""
+    sentences = []
+    if prediction.off_rms_rad is not None:
+        off = milliradians(prediction.off_rms_rad)
+        sentences.append(f"It is {off}{NO_BREAK}mrad RMS off the measured motion.")
+    if prediction.is_extrapolated:
+        sentences.append(
+            "Extrapolated: the law was compared with real arms at gains of 100 and 300."
+        )
+    if not prediction.keeps_limits:
+        sentences.append("It would exceed the limits of acceleration or command lead.")
+    return " ".join(sentences)
+
+
+def limit_row(judged: JudgedMotion) -> tuple[str, ...]:
+    """Return the cells of a motion in the table of peaks."""
+    cells = [str(judged.motion.number)]
+    for peak in (judged.peaks.speed, judged.peaks.acceleration):
+        share = "–" if peak.share is None else f"{significant(100.0 * peak.share)}{NO_BREAK}%"
+        cells += [significant(peak.value), share]
+    return tuple(cells)
+
+
+def arm_facts(arm: Arm) -> list[tuple[str, str]]:
+    """Return what is known of an arm and its controller, as names and values."""
+    facts = [("Arm", arm.title or "unknown"), ("Controller", arm.series or "unknown")]
+    cycle = "unknown" if arm.cycle_s is None else f"{plain(1e3 * arm.cycle_s)}{NO_BREAK}ms"
+    facts.append(("Cycle", cycle))
+    if arm.is_simulated:
+        facts.append(("Simulated", "yes: the joints are exactly at their targets"))
+    if arm.evidence:
+        facts.append(("Evidence", "; ".join(arm.evidence)))
+    return facts
+
+
+def events(judgement: Judgement) -> list[tuple[str, str, str]]:
+    """Return what happened in a log in order: the time in s, what it was, and the details."""
+    entries = [*_log_events(judgement)]
+    for judged in judgement.motions:
+        entries += _motion_events(judged)
+    return [(fixed(at_s, 2), name, text) for at_s, name, text in sorted(entries)]
+
+
+def _log_events(judgement: Judgement) -> list[tuple[float, str, str]]:
+    """Return the holes of a log and the jumps of its commands, each with its time, s."""
+    entries = []
+    for gap in judgement.gaps:
+        duration = f"{fixed(1e3 * gap.duration_s, 0)}{NO_BREAK}ms without a row"
+        lost = f", {counted(gap.lost, 'row')} lost" if gap.lost else ""
+        entries.append((gap.at_s, "hole" if gap.lost else "late row", duration + lost))
+    for jump in judgement.jumps:
+        if jump.at_s is not None:
+            text = f"joint {jump.joint + 1} by {milliradians(jump.size_rad)}{NO_BREAK}mrad"
+            entries.append((jump.at_s, "jump of the commands", text))
+    return entries
+
+
+def _motion_events(judged: JudgedMotion) -> list[tuple[float, str, str]]:
+    """Return what happened in a motion, each event with its time, s."""
+    entries = []
+    for slow in judged.slowdowns:
+        least = f"{fixed(100.0 * slow.least, 0)}{NO_BREAK}%"
+        text = f"down to {least}, until {fixed(slow.end_s, 2)}{NO_BREAK}s"
+        entries.append((slow.begin_s, "slower than planned", text))
+    if judged.stop is not None:
+        text = f"ended motion {judged.motion.number}: {judged.stop.evidence}"
+        entries.append((judged.stop.at_s, judged.stop.cause, text))
+    if judged.kind.speedj is not None:
+        text = "the command before it held for a cycle"
+        entries += [(at_s, "late command", text) for at_s in judged.kind.speedj.late_s]
+    return entries

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from simbridge.judging.events import find_jumps
 from simbridge.judging.judgement import judge
 from simbridge.judging.log import Commands, Signal
 from simbridge.judging.wording import headline, remarks
@@ -186,16 +187,19 @@ def test_lost_rows_are_counted():
 
 
 def test_a_jump_of_the_commands_is_found():
-    log = servoj_log()
-    commands = log.position_commands
+    commands = servoj_log().position_commands
     values = commands.values.copy()
     values[1500:, 2] += 0.05
-    jumpy = replace(log, position_commands=Commands(values, commands.times))
 
-    judgement = judge(jumpy, [load_robot("ur5e")])
+    (jump,) = find_jumps(Commands(values, commands.times))
 
-    assert [(jump.index, jump.joint) for jump in judgement.jumps] == [(1500, 2)]
-    assert judgement.jumps[0].size_rad == pytest.approx(0.05, abs=1e-3)
+    assert (jump.index, jump.joint) == (1500, 2)
+    assert jump.size_rad == pytest.approx(0.05, abs=1e-3)
+    assert jump.at_s == pytest.approx(commands.times[1500])
+
+
+def test_smooth_commands_do_not_jump():
+    assert find_jumps(servoj_log().position_commands) == ()
 
 
 def test_a_slow_controller_is_named():
