@@ -26,7 +26,8 @@ def find_missing(log: ControllerLog) -> tuple[Missing, ...]:
     quantities = [
         ("target_q", log.target_q is not None, TARGETS),
         ("actual_q", log.actual_q is not None, MEASURED),
-        ("target_qd and target_qdd", _has_rates(log), RATES),
+        ("target_qd", log.target_qd is not None, RATES),
+        ("target_qdd", log.target_qdd is not None, RATES),
         ("commands", has_commands, COMMANDS),
         ("results of goals", bool(log.results) or not is_trajectory_controller, RESULTS),
         ("speed scaling", log.speed_scaling is not None, SPEED_SCALING),
@@ -34,7 +35,3 @@ def find_missing(log: ControllerLog) -> tuple[Missing, ...]:
         ("program state", log.program_state is not None, PROGRAM_STATE),
     ]
     return tuple(Missing(name, clause) for name, is_there, clause in quantities if not is_there)
-
-
-def _has_rates(log: ControllerLog) -> bool:
-    return log.target_qd is not None and log.target_qdd is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from simbridge.errors import InputFileError
 from simbridge.judging.bag_log import read_bag_log
+from simbridge.judging.export_log import is_exported_table, read_exported_table
 from simbridge.judging.log import ControllerLog
 from simbridge.judging.missing import find_missing
 from simbridge.judging.rtde_log import read_rtde_log
@@ -65,4 +66,6 @@ def _read(path: Path, options: LogOptions) -> ControllerLog:
         return read_bag_log(path, options.robot, options.prefix)
     if path.is_dir():
         return read_run_log(path)
+    if not options.columns and is_exported_table(path):
+        return read_exported_table(path)
     return read_rtde_log(path, options.columns)

@@ -15,7 +15,15 @@ from simbridge.robot.pose import Array
 POSE_PARTS = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
 AXES = ("x", "y", "z")
 
-JOINT_QUANTITIES = ("solution", "setpoint", "position", "velocity", "effort")
+JOINT_QUANTITIES = (
+    "solution",
+    "setpoint",
+    "command",
+    "controller_target",
+    "position",
+    "velocity",
+    "effort",
+)
 """The fields of a sample that the table has for each joint."""
 
 EXPORTED_POSES = ("reference", "target", "setpoint", "attained")

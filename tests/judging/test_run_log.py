@@ -20,7 +20,7 @@ pytestmark = pytest.mark.shares_setup
 def exported(line_run, tmp_path_factory):
     """A copy of a run with its bag and its MCAP file."""
     run = shutil.copytree(line_run, tmp_path_factory.mktemp("judged") / "run")
-    for kind in ("bag", "mcap"):
+    for kind in ("bag", "mcap", "csv", "parquet"):
         assert main(["export", str(run), "--to", kind]) == 0
     return run
 
@@ -50,7 +50,7 @@ def test_a_session_that_was_never_engaged_is_refused(never_engaged):
         read_log(never_engaged)
 
 
-@pytest.mark.parametrize("name", ["rosbag2", "samples.mcap"])
+@pytest.mark.parametrize("name", ["rosbag2", "samples.mcap", "samples.csv", "samples.parquet"])
 def test_an_exported_run_has_the_same_joints_and_poses(exported, name):
     run = read_log(exported)
 
