@@ -80,7 +80,7 @@ class ProgressLine:
         ]
         self.bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
         self._task = self.bar.add_task(
-            "Approaching",
+            "Starting",
             total=max(self._plan.duration, self._plan.period),
             error="0",
             history=" " * self._width,
@@ -145,6 +145,7 @@ class ProgressLine:
         try:
             return terminal.ask(facts, question)
         finally:
+            self.bar.update(self._task, description="Approaching")
             self.bar.start()
             self.bar.refresh()
 

@@ -119,7 +119,9 @@ def test_the_line_continues_after_the_operators_answer(
     # The line is hidden while the operator answers.
     assert after.startswith("yes\r\n")
     assert shows_the_error(after)
-    assert all("Approaching" in part for part in drawn(before))
+    # Nothing moves before the answer.
+    assert all("Starting" in part for part in drawn(before))
+    assert "Approaching" in drawn(after)[0]
 
 
 def test_a_narrow_terminal_cuts_nothing(line: Path) -> None:
