@@ -114,7 +114,7 @@ class CommandPath:
         """
         limit = max(MIN_FOLLOWED_POINTS, MAX_FOLLOWED_PAIRS // len(self.squared_length))
         rows = spread_rows(len(points), limit)
-        segments = self._advance(points[rows])
+        segments = self._match_in_order(points[rows])
         if len(rows) == len(points):
             return segments
 
@@ -126,7 +126,7 @@ class CommandPath:
             part = slice(first, first + PART_POINTS)
             low = max(int(guess[part][0]) - PART_MARGIN, 0)
             high = int(guess[part][-1]) + PART_MARGIN
-            parts.append(low + self._section(low, high)._advance(points[part]))
+            parts.append(low + self._section(low, high)._match_in_order(points[part]))
         return np.concatenate(parts)
 
     def project(self, points: Array, segments: Counts) -> tuple[Array, Array]:
@@ -153,25 +153,30 @@ class CommandPath:
             self.start[rows], self.step[rows], self.squared_length[rows], self.index[rows]
         )
 
-    def _advance(self, points: Array) -> Counts:
-        """Return the indices of segments (R,) nearest to points (R, n), rad, that never decrease.
+    def _match_in_order(self, points: Array) -> Counts:
+        """Return the index of the segment (R,) of each point, in a sequence that never goes back.
 
-        Dynamic programming over the points finds the sequence with the smallest cost, the sum of
+        Dynamic programming finds the cheapest such sequence. Its cost is the sum over the points of
         log(1 + (distance / scale)^2), in which a few outliers hardly count.
+
+        Args:
+            points: Points (R, n), rad, in their order in time.
         """
+        # Rounding may make the square of a distance negative.
         distances = np.sqrt(np.maximum(self._squared_distances(points), 0.0))
         scale = float(np.median(distances.min(axis=1))) + DISTANCE_ROUNDING
-        numbers = np.arange(distances.shape[1])
+        indices = np.arange(distances.shape[1])
 
         # Cost of the cheapest sequence that ends with each segment.
         cost = np.zeros(distances.shape[1])
         # The previous point's segment in the cheapest sequence to each segment.
-        origin = np.empty(distances.shape, dtype=np.int32)
+        previous_segment = np.empty(distances.shape, dtype=np.int32)
         for row, distance in enumerate(distances):
-            # Smallest cost among segments 0 to s, for each s; its segment is the last that lowered
-            # it.
+            # The sequence to a segment comes from the cheapest of the segments up to this one. A
+            # segment is the cheapest so far where its cost equals the running minimum.
             least_cost = np.minimum.accumulate(cost)
-            origin[row] = np.maximum.accumulate(np.where(cost <= least_cost, numbers, 0))
+            cheapest_so_far = np.where(cost <= least_cost, indices, 0)
+            previous_segment[row] = np.maximum.accumulate(cheapest_so_far)
             cost = least_cost + np.log1p((distance / scale) ** 2)
 
         # Trace the cheapest sequence back from the last point.
@@ -179,7 +184,7 @@ class CommandPath:
         segment = int(np.argmin(cost))
         for row in range(len(points) - 1, -1, -1):
             segments[row] = segment
-            segment = int(origin[row, segment])
+            segment = int(previous_segment[row, segment])
         return segments
 
     def _squared_distances(self, points: Array) -> Array:

@@ -129,7 +129,7 @@ def read_run_samples(path: str | Path) -> Samples:
     if len(log.stamp) < 2:
         raise NotARun(path, "log.mcap", "it contains fewer than two samples")
 
-    # Keep rows whose stamp is later than the last, and columns that were recorded in all rows.
+    # Keep rows with a later stamp than the row before, and columns that were recorded in all rows.
     is_new = np.concatenate([[True], np.diff(log.stamp) > 0.0])
     columns = {
         "target_q": log.controller_target,
@@ -138,10 +138,10 @@ def read_run_samples(path: str | Path) -> Samples:
         "actual_q": log.position,
         "actual_qd": log.velocity,
     }
-    complete = {
+    recorded_columns = {
         name: values[is_new] for name, values in columns.items() if np.isfinite(values).all()
     }
-    return Samples(log.stamp[is_new], complete, commands=sent_commands(path), cycle=cycle)
+    return Samples(log.stamp[is_new], recorded_columns, commands=sent_commands(path), cycle=cycle)
 
 
 def sent_commands(path: str | Path) -> Array:

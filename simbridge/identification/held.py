@@ -80,7 +80,9 @@ MIN_OBEYING = 0.7
 # Smallest difference between a row's step and h qd that shows a split cycle, relative to h^2 qdd.
 # A split cycle differs by a quarter at most.
 MIN_VISIBLE_SPLIT = 3e-3
-# Difference that a tenth of the rows must stay below for splits to be visible at all.
+# Percentile of these differences that tells how exactly whole cycles are recorded.
+UNSPLIT_PERCENTILE = 10.0
+# Largest value of that percentile with which split cycles are visible at all.
 MAX_UNSPLIT = 0.1 * MIN_VISIBLE_SPLIT
 # Relative difference of a span between rows from the cycle up to which it is one cycle.
 MAX_CYCLE_DIFFERENCE = 0.1
@@ -132,7 +134,7 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
         NoHeldCommand: No command was held while the arm moved.
         NotIdentified: The arm does not move, or too many cycles were split.
     """
-    unsplit = motion[~_visibly_split(motion)]
+    unsplit = motion[~_find_split_cycles(motion)]
 
     # Find the windows with a constant setpoint: their rows, X and Y, and median residuals.
     windows: list[Counts] = []
@@ -168,26 +170,28 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     return _confirm(motion, tuning, unsplit.times[rows])
 
 
-def _visibly_split(motion: TargetMotion) -> Flags:
-    """Return which rows (T,) show that their cycle was split: their step in position is not h qd.
+def _find_split_cycles(motion: TargetMotion) -> Flags:
+    """Return which rows (T,) end a cycle that was visibly split in two by the end of a call.
 
-    No row is flagged if the recording is not exact enough, or if no two rows are one cycle apart.
+    In a whole cycle of length h the position changes by h qd, in a split one by another amount. No
+    row is flagged if the recording is not exact enough, or if no two rows are one cycle apart.
     """
-    step_is_cycle = (
-        np.abs(np.diff(motion.times) - motion.cycle) < MAX_CYCLE_DIFFERENCE * motion.cycle
-    )
-    follows = np.concatenate([[False], step_is_cycle])
-
-    deviation = np.zeros(len(motion))
-    steps = np.diff(motion.q, axis=0)
-    deviation[1:] = np.abs(steps - motion.cycle * motion.qd[1:]).max(axis=1)
-    acceleration = np.abs(motion.qdd).max(axis=1)
-    relative = deviation / np.maximum(motion.cycle**2 * acceleration, LEAST_STEP)
-
-    known = follows & motion.moving
-    if not known.any() or np.percentile(relative[known], 10.0) > MAX_UNSPLIT:
+    spans = np.diff(motion.times)
+    is_one_cycle = np.abs(spans - motion.cycle) < MAX_CYCLE_DIFFERENCE * motion.cycle
+    is_comparable = np.concatenate([[False], is_one_cycle]) & motion.moving
+    if not is_comparable.any():
         return np.zeros(len(motion), dtype=bool)
-    return known & (relative > MIN_VISIBLE_SPLIT)
+
+    # How much each row's step differs from h qd, relative to h^2 qdd.
+    difference = np.zeros(len(motion))
+    steps = np.diff(motion.q, axis=0)
+    difference[1:] = np.abs(steps - motion.cycle * motion.qd[1:]).max(axis=1)
+    acceleration = np.abs(motion.qdd).max(axis=1)
+    relative = difference / np.maximum(motion.cycle**2 * acceleration, LEAST_STEP)
+
+    if np.percentile(relative[is_comparable], UNSPLIT_PERCENTILE) > MAX_UNSPLIT:
+        return np.zeros(len(motion), dtype=bool)
+    return is_comparable & (relative > MIN_VISIBLE_SPLIT)
 
 
 def _windows(motion: TargetMotion, size: int) -> Counts:

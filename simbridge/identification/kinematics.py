@@ -295,22 +295,33 @@ def _calibrate(
 
         # The normal equations, in which the prior pulls the displacements towards zero.
         normal = matrix.T @ matrix + np.diag(prior**-2.0)
-        gradient = matrix.T @ residuals - displacements.ravel() * prior**-2.0
-        step = np.linalg.solve(normal, gradient)
+        right_side = matrix.T @ residuals - displacements.ravel() * prior**-2.0
+        step = np.linalg.solve(normal, right_side)
         displacements += step.reshape(count, 6)
 
-        # The noise is what the step leaves, translation and rotation apart.
+        # The noise is the RMS of the residuals that remain after the step, of translation and of
+        # rotation.
         remainder = (residuals - matrix @ step).reshape(-1, 2, 3) * noise[:, None]
         noise = np.maximum(np.sqrt(np.mean(remainder**2, axis=(0, 2))), LEAST_NOISE)
 
-    # The covariance of the last frame, expressed in the flange's axes, gives the tool's deviations.
     calibrated = _displace(placements, displacements)
-    covariance = np.linalg.inv(normal)[-6:, -6:]
+    tool_covariance = np.linalg.inv(normal)[-6:, -6:]
     rotation_in_flange = np.linalg.inv(chain[-1])[:3, :3] @ calibrated[-1][:3, :3]
-    to_flange = np.zeros((6, 6))
-    to_flange[:3, :3] = rotation_in_flange
-    to_flange[3:, 3:] = pin.Jlog3(rotation_in_flange)
-    return calibrated, np.sqrt(np.diag(to_flange @ covariance @ to_flange.T))
+    return calibrated, _tool_deviations(tool_covariance, rotation_in_flange)
+
+
+def _tool_deviations(covariance: Array, rotation: Array) -> Array:
+    """Return one standard deviation (6,) of the tool in the flange: x y z, m, rotation vector, rad.
+
+    Args:
+        covariance: Covariance of the tool's displacement along and about its own axes (6, 6).
+        rotation: Rotation of the tool in the flange (3, 3).
+    """
+    # The derivatives of x y z and of the rotation vector with respect to that displacement.
+    derivatives = np.zeros((6, 6))
+    derivatives[:3, :3] = rotation
+    derivatives[3:, 3:] = pin.Jlog3(rotation)
+    return np.asarray(np.sqrt(np.diag(derivatives @ covariance @ derivatives.T)))
 
 
 def _prior_deviations(count: int) -> Array:

@@ -252,18 +252,21 @@ class LawRows:
             fit: The fitted law.
             distances: Distances (R,) of the setpoints from the commands, rad.
         """
-        x = np.array([*fit.tuning, fit.phase])
         residuals = self._residuals(fit.tuning, fit.phase, fit.matched)
         # Leave out rows whose residuals are far beyond the median.
         max_residual = MAX_KEPT_RESIDUAL * float(np.median(distances))
         kept = np.linalg.norm(residuals, axis=1) <= max_residual
+        variance = float(np.mean(residuals[kept] ** 2))
 
+        # The covariance of a least-squares fit of X, Y and a free phase: the variance of the
+        # residuals times the inverse of the normal matrix.
+        x_y_phase = np.array([*fit.tuning, fit.phase])
         unknowns = _free_unknowns(fit, with_tuning=True)
-        slopes = self._slopes(x, residuals, unknowns, fit.matched)
+        slopes = self._slopes(x_y_phase, residuals, unknowns, fit.matched)
         columns, scale = _scale_columns(slopes[kept])
         inverse = np.linalg.pinv(np.einsum("kni,knj->ij", columns, columns))
-        variance = float(np.mean(residuals[kept] ** 2))
-        return np.asarray(np.sqrt(variance * np.diag(inverse))[:2] / scale[:2])
+        scaled_deviations = np.sqrt(variance * np.diag(inverse))
+        return np.asarray(scaled_deviations[:2] / scale[:2])
 
     def _reveal_setpoints(self, tuning: Array, phase: float) -> tuple[Array, float]:
         """Return what the rows' cycles reveal under a law.

@@ -18,17 +18,17 @@ MIN_CB3_SPAN = 0.0079
 # Largest difference between a span and a CB3's cycle in rows that show the cycle, s.
 MAX_SPAN_DIFFERENCE = 1e-4
 # Smallest change of acceleration in rows that show the cycle, rad/s^2.
-MIN_JERK = 1e-6
+MIN_CHANGE = 1e-6
 # The same limit as a fraction of the acceleration; the larger one counts.
-MIN_RELATIVE_JERK = 1e-2
-# Number of rows that show the cycle above which they decide it.
-MIN_JERK_ROWS = 10
+MIN_RELATIVE_CHANGE = 1e-2
+# Smallest number of rows that show the cycle.
+MIN_CYCLE_ROWS = 11
 # Largest fraction of the change of velocity that a CB3's cycle leaves unexplained.
 MAX_CB3_MISFIT = 1e-4
 # Smallest fraction of the change of velocity that is left unexplained if the cycle is not a CB3's.
 MIN_OTHER_MISFIT = 1e-2
 # Smallest change of velocity that is used as a divisor, rad/s.
-LEAST_CHANGE = 1e-12
+LEAST_VELOCITY_CHANGE = 1e-12
 
 # Smallest number of rows in which the arm moves.
 MIN_MOVING_ROWS = 10
@@ -88,8 +88,8 @@ def find_cycle(times: Array, velocity: Array | None, acceleration: Array | None)
         velocity: target_qd (T, n), rad/s; None if it was not recorded.
         acceleration: target_qdd (T, n), rad/s^2; None if it was not recorded.
     """
-    span = np.diff(times)
-    if span.min() < MIN_CB3_SPAN:
+    spans = np.diff(times)
+    if spans.min() < MIN_CB3_SPAN:
         return E_SERIES_CYCLE
     if velocity is None or acceleration is None:
         return None
@@ -97,18 +97,21 @@ def find_cycle(times: Array, velocity: Array | None, acceleration: Array | None)
     # Only rows where the acceleration changes show the cycle: with a constant acceleration the
     # velocity changes in the same way for any cycle. Where a trapezoid of speed bends, movej may
     # report either acceleration: the acceleration must change in the row before as well.
-    jerk = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
-    size = np.abs(acceleration[1:]).max(axis=1)
-    has_span = np.abs(span - CB3_CYCLE) < MAX_SPAN_DIFFERENCE
-    changes = (jerk > MIN_RELATIVE_JERK * size) & (jerk > MIN_JERK)
-    rows = has_span & changes & np.concatenate([[False], changes[:-1]])
-    if rows.sum() <= MIN_JERK_ROWS:
+    change = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
+    magnitude = np.abs(acceleration[1:]).max(axis=1)
+    changes = (change > MIN_RELATIVE_CHANGE * magnitude) & (change > MIN_CHANGE)
+    changed_before = np.concatenate([[False], changes[:-1]])
+    is_cb3_span = np.abs(spans - CB3_CYCLE) < MAX_SPAN_DIFFERENCE
+    rows = is_cb3_span & changes & changed_before
+    if rows.sum() < MIN_CYCLE_ROWS:
         return None
 
-    change = np.diff(velocity, axis=0)[rows]
-    remainder = change - CB3_CYCLE * acceleration[1:][rows]
+    # The fraction of the change of velocity that a CB3's cycle does not explain.
+    velocity_change = np.diff(velocity, axis=0)[rows]
+    remainder = velocity_change - CB3_CYCLE * acceleration[1:][rows]
     misfit = float(np.median(np.linalg.norm(remainder, axis=1)))
-    misfit /= max(float(np.median(np.linalg.norm(change, axis=1))), LEAST_CHANGE)
+    usual_change = float(np.median(np.linalg.norm(velocity_change, axis=1)))
+    misfit /= max(usual_change, LEAST_VELOCITY_CHANGE)
     if misfit < MAX_CB3_MISFIT:
         return CB3_CYCLE
     return E_SERIES_CYCLE if misfit > MIN_OTHER_MISFIT else None

@@ -40,14 +40,25 @@ ROUNDING = 1e-9
 # Largest median residual, as a fraction of how far the setpoints lead the joint targets.
 MAX_RELATIVE_RESIDUAL = 0.02
 
-# Percentiles of the residuals that scale the weights of the rows, in the order in which they are
-# used: the median leads near the solution, and a low one then singles out the rows that obey the
-# law exactly.
-PERCENTILES = (50.0, 25.0)
+# Percentiles of the residuals that scale the weights of the rows. The median is used first, to come
+# near the solution; the lower quartile then singles out the rows that obey the law exactly.
+MEDIAN = 50.0
+LOWER_QUARTILE = 25.0
+# Ratio of the lower quartile after the fit by the median to that of the first tuning, above which
+# that fit has led away from the rows that obey.
+MAX_QUARTILE_RATIO = 10.0
 # Largest number of rounds of projecting and fitting.
 MAX_ROUNDS = 60
 # Relative change of X and Y below which the rounds end.
 CONVERGED = 1e-7
+# Smallest residual that scales the weights of the rows, rad.
+LEAST_RESIDUAL = 1e-15
+# Smallest determinant of the normal equations that separates X from Y, relative to the product of
+# their diagonal.
+MIN_DETERMINANT = 1e-12
+# Smallest component of the velocities normal to the path, as a fraction of the velocities, that
+# shows that the path is not one straight line.
+MIN_NORMAL_FRACTION = 1e-6
 # Bounds of X, s^2, and Y, s, in the search: a little beyond what servoj accepts.
 X_RANGE = (0.8 / GAIN_RANGE[1], 1.25 / GAIN_RANGE[0])
 Y_RANGE = (0.8 * LOOKAHEAD_RANGE[0], 1.25 * LOOKAHEAD_RANGE[1])
@@ -100,14 +111,16 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     coarse = CommandPath.of_commands(commands[:: 1 + len(commands) // COARSE_SEGMENTS])
     start = _search_start(rows[spread_rows(len(rows), MAX_SEARCHED_ROWS)], path, coarse)
 
-    # The final fit by the median, then by the lower quartile. If the median leads away from rows
-    # that obeyed, the quartile starts from the first tuning instead.
+    # Fit by the median, then by the lower quartile. If the median has led away from the rows that
+    # obey, the second fit starts from the first tuning instead.
     fitted_rows = rows[spread_rows(len(rows), MAX_FITTED_ROWS)]
-    pair, fit = _iterate(fitted_rows, path, start.pair, PERCENTILES[0])
-    if np.percentile(fit.residuals, 25.0) > start.quartile * 10.0 + ROUNDING:
+    pair, fit = _iterate(fitted_rows, path, start.pair, MEDIAN)
+    quartile = float(np.percentile(fit.residuals, LOWER_QUARTILE))
+    if quartile > MAX_QUARTILE_RATIO * start.quartile + ROUNDING:
         pair = start.pair
-    pair, fit = _iterate(fitted_rows, path, pair, PERCENTILES[1])
+    _, fit = _iterate(fitted_rows, path, pair, LOWER_QUARTILE)
 
+    # Refuse setpoints that are not on the path, measured by how far they lead the joint targets.
     lead = np.median(np.linalg.norm(rows.setpoints(fit.gain, fit.lookahead) - rows.q, axis=1))
     residual = np.median(fit.residuals)
     if residual > MAX_RELATIVE_RESIDUAL * lead:
@@ -115,7 +128,8 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
             f"the setpoints come no closer than {residual:.2g} rad to the path of the commands: "
             "the motion was not made by servoj, or not with these commands"
         )
-    # Its deviation is not judged here: split cycles mislead this fit, and `find_calls` refines it.
+    # The uncertainty of the tuning is not judged here: split cycles mislead this fit, and
+    # `find_calls` refines it.
     return fit
 
 
@@ -163,10 +177,10 @@ def _search_start(rows: TargetMotion, path: CommandPath, coarse: CommandPath) ->
     best: InitialTuning | None = None
     for grid_pair in grid[:MAX_STARTS]:
         pair = grid_pair
-        for percentile in PERCENTILES:
+        for percentile in (MEDIAN, LOWER_QUARTILE):
             pair, fit = _iterate(rows, path, pair, percentile)
 
-        quartile = float(np.percentile(fit.residuals, 25.0))
+        quartile = float(np.percentile(fit.residuals, LOWER_QUARTILE))
         if best is None or quartile < best.quartile:
             best = InitialTuning(quartile, pair)
         if quartile < ROUNDING:
@@ -201,7 +215,7 @@ def _iterate(
         x = _normal_component(rows.qdd, direction)
         y = _normal_component(rows.qd_before, direction)
         target = _normal_component(projection - rows.q_before, direction)
-        if np.abs(y).max() < 1e-6 * np.abs(rows.qd_before).max():
+        if np.abs(y).max() < MIN_NORMAL_FRACTION * np.abs(rows.qd_before).max():
             raise NotIdentified(
                 "the commands lie on one straight line, as when a single joint moves"
             )
@@ -245,19 +259,23 @@ def _improve_pair(
         NotIdentified: The motion does not separate X from Y.
     """
     residuals = np.linalg.norm(target - start[0] * x - start[1] * y, axis=1)
-    scale = max(float(np.percentile(residuals, percentile)), 1e-15)
+    scale = max(float(np.percentile(residuals, percentile)), LEAST_RESIDUAL)
     weights = cauchy_weights(residuals, scale)
 
+    # The normal equations of X x + Y y = r, with r the target.
     xx = (weights[:, None] * x * x).sum()
     xy = (weights[:, None] * x * y).sum()
     yy = (weights[:, None] * y * y).sum()
     xr = (weights[:, None] * x * target).sum()
     yr = (weights[:, None] * y * target).sum()
     determinant = xx * yy - xy * xy
-    if not determinant > 1e-12 * xx * yy:
+    # The comparison is false for NaN, too.
+    if not determinant > MIN_DETERMINANT * xx * yy:
         raise NotIdentified("acceleration and velocity are proportional in this motion")
 
     pair = solve_pair(xx, xy, yy, xr, yr)
+
+    # The deviations of X and Y follow from the variance of what remains.
     remainder = target - pair[0] * x - pair[1] * y
     degrees_of_freedom = max(weights.sum() * x.shape[1] - 2.0, 1.0)
     variance = (weights[:, None] * remainder * remainder).sum() / degrees_of_freedom

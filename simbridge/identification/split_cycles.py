@@ -173,8 +173,10 @@ def confirm_tuning(
     Raises:
         NotIdentified: Every cycle was split, and the recording is not exact enough to correct that.
     """
-    # 1/s; gives qd about the size of q.
+    # Velocities are divided by this scale, 1/s, which gives them about the size of the positions.
     velocity_scale = float(np.sqrt(tuning.gain))
+
+    # A transition is used if its misfit can come from the recorded digits, as the residual does.
     residual = float(np.median(tuning.residuals))
     max_misfit = min(max(MISFIT_PER_RESIDUAL * residual, EXACT_MISFIT), MAX_MISFIT)
 
@@ -188,8 +190,9 @@ def confirm_tuning(
     time = motion.times - motion.times[0]
     cycles = [np.round(time[span.rows] / motion.cycle).astype(int) for span in spans]
 
-    for count in range(1, MAX_CYCLES_APART + 1):
-        pairs = _related_rows(cycles, count)
+    # The first distance of rows whose transition can be explained decides.
+    for cycles_apart in range(1, MAX_CYCLES_APART + 1):
+        pairs = _pair_rows(cycles, cycles_apart)
         if len(pairs) < MIN_PAIRS:
             continue
         earlier = np.concatenate([states[pair.span][pair.earlier] for pair in pairs])
@@ -198,7 +201,7 @@ def confirm_tuning(
         if transition.misfit > max_misfit:
             continue
 
-        interval = Interval(motion.cycle, count, velocity_scale)
+        interval = Interval(motion.cycle, cycles_apart, velocity_scale)
         confirmed = _explain_transition(transition, tuning, interval)
         if confirmed is not None:
             return confirmed
@@ -212,30 +215,36 @@ class _RowPair(NamedTuple):
         span: Index of the span.
         earlier: Index of the earlier row in the span.
         later: Index of the later row in the span.
-        begin: Number of the earlier row's cycle, modulo the number of cycles between the rows.
+        place: Place of the earlier row's cycle in the repetition of calls: the number of the cycle
+            modulo the number of cycles between the rows.
     """
 
     span: int
     earlier: int
     later: int
-    begin: int
+    place: int
 
 
-def _related_rows(cycles: Sequence[Counts], count: int) -> list[_RowPair]:
-    """Return the pairs of rows that are `count` cycles apart and probably have one transition.
+def _pair_rows(cycles: Sequence[Counts], cycles_apart: int) -> list[_RowPair]:
+    """Return pairs of rows that are some cycles apart and probably have one transition.
 
-    The transition repeats with the calls. If `count` cycles are a multiple of a call, all pairs
-    with the same `begin` have the same transition. The pairs with the most frequent `begin` are
-    returned.
+    The transition repeats with the calls. If the cycles between the rows are a multiple of a call,
+    all pairs with the same place have the same transition. The pairs with the most frequent place
+    are returned.
+
+    Args:
+        cycles: Numbers of the cycles of each span's rows (R,).
+        cycles_apart: Number of cycles between the rows of a pair.
     """
     pairs = []
     for span, numbers in enumerate(cycles):
-        for earlier, later in enumerate(np.searchsorted(numbers, numbers + count)):
-            if later < len(numbers) and numbers[later] == numbers[earlier] + count:
-                pairs.append(_RowPair(span, earlier, int(later), int(numbers[earlier]) % count))
+        for earlier, later in enumerate(np.searchsorted(numbers, numbers + cycles_apart)):
+            if later < len(numbers) and numbers[later] == numbers[earlier] + cycles_apart:
+                place = int(numbers[earlier]) % cycles_apart
+                pairs.append(_RowPair(span, earlier, int(later), place))
 
-    usual_begin = np.bincount([pair.begin for pair in pairs], minlength=1).argmax()
-    return [pair for pair in pairs if pair.begin == usual_begin]
+    usual_place = np.bincount([pair.place for pair in pairs], minlength=1).argmax()
+    return [pair for pair in pairs if pair.place == usual_place]
 
 
 def _fit_transition(earlier: Array, later: Array) -> Transition:
