@@ -90,7 +90,8 @@ def _read_host(host: str) -> str:
     """Return a loopback address as a dotted IPv4 address.
 
     Raises:
-        InvalidParameter: It is another address: whoever reaches the ports can move the arm.
+        InvalidParameter: It is not a loopback address. At others, every computer that reaches the
+            ports could move the arm.
     """
     text = "127.0.0.1" if host == "localhost" else host
     try:

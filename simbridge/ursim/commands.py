@@ -59,7 +59,7 @@ def start(model: str, polyscope: str, host: str) -> int:
 
 
 def status() -> int:
-    """Print what runs, and whether its controller answers.
+    """Print which URSims run, and whether the controller of each answers.
 
     Returns:
         The exit status: 0 if a URSim that simbridge has started runs, else 1.
@@ -67,8 +67,9 @@ def status() -> int:
     Raises:
         NoContainerEngine, ContainerCommandFailed: Docker and podman are missing, or fail.
     """
-    running = [container for container in find_engine().containers() if container.is_running]
-    for container in running:
+    containers = find_engine().containers()
+    running_containers = [container for container in containers if container.is_running]
+    for container in running_containers:
         version = read_version(container.host)
         answer = f"it answers (PolyScope {version})" if version else "it does not answer yet"
         Terminal().print(
@@ -76,7 +77,7 @@ def status() -> int:
             f"{container.image}. Pendant: {pendant_page(container.host)}",
             markup=False,
         )
-    if not running:
+    if not running_containers:
         Terminal().print(NOTHING_STARTED, markup=False)
         return NOTHING_RUNS
     return 0

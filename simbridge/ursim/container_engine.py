@@ -154,8 +154,8 @@ class ContainerEngine:
     def _run(self, *arguments: str, stderr: int = subprocess.PIPE) -> str:
         """Run a command of the engine, and return its standard output.
 
-        The command runs in a session of its own: Ctrl-C reaches simbridge alone, which decides what
-        becomes of a container.
+        The command runs in a session of its own, so that Ctrl-C reaches only simbridge, which
+        decides whether a container is removed.
 
         Args:
             arguments: The command and its arguments.
@@ -166,7 +166,7 @@ class ContainerEngine:
         """
         command = [self._program, *arguments]
         try:
-            ended = subprocess.run(
+            completed = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -182,20 +182,21 @@ class ContainerEngine:
         except subprocess.TimeoutExpired:
             reason = f"no answer within {COMMAND_TIMEOUT_S:.0f} s"
             raise ContainerCommandFailed(shlex.join(command), reason) from None
-        if ended.returncode != 0:
-            printed = ended.stdout if stderr == subprocess.STDOUT else ended.stderr
-            answer = " ".join(printed.split()).rstrip(".")
+        if completed.returncode != 0:
+            # An engine explains a failure on its standard error.
+            explanation = completed.stdout if stderr == subprocess.STDOUT else completed.stderr
+            answer = " ".join(explanation.split()).rstrip(".")
             raise ContainerCommandFailed(shlex.join(command), answer)
-        return ended.stdout
+        return completed.stdout
 
 
 def find_engine() -> ContainerEngine:
     """Return the first of docker and podman that can list containers.
 
     Raises:
-        NoContainerEngine: Neither is installed and works.
+        NoContainerEngine: Neither is installed, or those that are installed cannot list containers.
     """
-    answers = []
+    failures = []
     for name in ENGINES:
         program = shutil.which(name)
         if program is None:
@@ -204,10 +205,10 @@ def find_engine() -> ContainerEngine:
         try:
             engine.check()
         except ContainerCommandFailed as error:
-            answers.append(f"{name} answers {quoted(error.answer, MAX_ANSWER)}")
+            failures.append(f"{name} answers {quoted(error.answer, MAX_ANSWER)}")
             continue
         return engine
-    raise NoContainerEngine(" and ".join(answers))
+    raise NoContainerEngine(" and ".join(failures))
 
 
 def _read_container(facts: Mapping[str, Any]) -> UrsimContainer:

@@ -24,33 +24,33 @@ ATTEMPT_PAUSE_S = 0.5
 def await_first_state(
     engine: ContainerEngine, container: UrsimContainer, progress: Terminal
 ) -> None:
-    """Wait until the controller in a container sends a state; show the time that passes.
+    """Wait until the controller in a container sends a state, and show how long that has taken.
 
     Args:
-        engine: What runs the container.
-        container: The container.
+        engine: The container engine that runs the container.
+        container: The container, which was started before.
         progress: A terminal on standard error.
 
     Raises:
         UrsimEnded: The container has ended.
         UrsimSilent: No state came within `START_TIMEOUT_S`.
     """
-    begin = time.monotonic()
+    start = time.monotonic()
     title = f"Waiting until the controller of the {container.arm} answers"
     if not progress.is_terminal:
         progress.print(f"{title} (about a minute) ...", markup=False)
 
     with progress.status(title) as line:
         while True:
-            reason = _try_state(container.host)
-            if reason is None:
+            failure = _try_reading_state(container.host)
+            if failure is None:
                 return
 
-            waited = time.monotonic() - begin
+            waited = time.monotonic() - start
             if not engine.is_running(container):
                 raise _ended(engine, container)
             if waited > START_TIMEOUT_S:
-                raise UrsimSilent(container.host, waited, reason)
+                raise UrsimSilent(container.host, waited, failure)
             line.update(f"{title}: {waited:.0f} s (about a minute)")
             time.sleep(ATTEMPT_PAUSE_S)
 
@@ -63,8 +63,8 @@ def _ended(engine: ContainerEngine, container: UrsimContainer) -> UrsimEnded:
         return UrsimEnded("", log_error=error)
 
 
-def _try_state(host: str) -> str | None:
-    """Read a state by RTDE; return why that failed, None if it did not."""
+def _try_reading_state(host: str) -> str | None:
+    """Read a state by RTDE; return why that failed as a clause, or None if it succeeded."""
     try:
         with RtdeReader(host, ("timestamp",), timeout=ATTEMPT_TIMEOUT_S) as reader:
             reader.first()

@@ -56,7 +56,14 @@ def describe_next_steps(robot: Robot, host: str) -> list[str]:
 
 
 def pendant_steps(controller: Survey, robot: Robot) -> list[str]:
-    """Return what has to be set at the pendant, as sentences; CB3 has neither setting."""
+    """Return what has to be set at the pendant, as sentences.
+
+    There are two settings, services and remote control; a CB3 has neither.
+
+    Args:
+        controller: What the controller has reported on its ports.
+        robot: The arm.
+    """
     if robot.series == "CB3":
         return []
 
@@ -66,9 +73,9 @@ def pendant_steps(controller: Survey, robot: Robot) -> list[str]:
         steps.append(SERVICES_STEP.format(join_words(names)))
 
     # Without the dashboard, or on older software, nothing tells Local from Remote.
-    remote = None if controller.pendant is None else controller.pendant.remote_control
-    if remote is None:
+    is_remote = None if controller.pendant is None else controller.pendant.remote_control
+    if is_remote is None:
         steps.append(UNKNOWN_REMOTE_STEP)
-    elif not remote:
+    elif not is_remote:
         steps.append(REMOTE_STEP)
     return steps
