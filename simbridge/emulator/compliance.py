@@ -120,25 +120,28 @@ class ForceMode:
     def aim(self, q: Array, task: ForceTask) -> None:
         """Set or change the task.
 
+        A task with another frame or other compliant axes starts at rest from where the tool is. One
+        that only changes wrench, limits or gain goes on with the motion under way.
+
         Args:
             q: Present joint targets (n,), rad.
-            task: The tool begins anew where it is if the frame or the axes are others than before.
+            task: The arguments of force_mode.
         """
         compliant = np.array(task.axes, dtype=bool)
         self.held = False
 
-        is_other = (
+        starts_anew = (
             self._task is None
             or not self._task.frame.isApprox(task.frame)
             or (compliant != self._compliant).any()
         )
-        if is_other:
+        if starts_anew:
             self._compliant = compliant
             self._start = self._arm.tool(q)
             self._coordinates = self._task_coordinates(task.frame, self._start)
             self._velocity = np.zeros(6)
         elif self._task is not None:
-            # Keep the very same frame, without differences by rounding.
+            # Keep the frame of before, from which this one differs by rounding only.
             task = replace(task, frame=self._task.frame)
         self._task = task
 

@@ -160,7 +160,7 @@ class Dashboard:
     # Programs
 
     def _load(self, name: str) -> str:
-        if self._file(name) is None:
+        if self._find_program(name) is None:
             return f"File not found: {name}"
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
@@ -177,7 +177,8 @@ class Dashboard:
             return "Starting program"
 
         is_stopped = controller.state.runtime_state == RuntimeState.STOPPED
-        path = self._file(self.loaded_program) if is_stopped and self.caller.may_start else None
+        may_start = is_stopped and self.caller.may_start
+        path = self._find_program(self.loaded_program) if may_start else None
         if path is None:
             return "Failed to execute: play"
 
@@ -225,11 +226,12 @@ class Dashboard:
         """Return the name of the loaded program's file."""
         return self.loaded_program.rpartition("/")[2] or "<unnamed>"
 
-    def _file(self, name: str) -> Path | None:
-        """Return the file of a program, or None if there is no such file in the folder.
+    def _find_program(self, name: str) -> Path | None:
+        """Return the file of a saved program, or None if the programs' folder has no such file.
 
         Args:
-            name: Its path: relative to the folder, or below /programs/ or /ursim/programs/.
+            name: The program's path: relative to the folder, or below /programs/ or
+                /ursim/programs/, which stand for the folder.
         """
         folder = self._controller.programs
         relative = name.removeprefix("/ursim").removeprefix("/programs/")
@@ -240,7 +242,7 @@ class Dashboard:
             path = (folder / relative).resolve()
             is_in_folder = path.is_file() and path.is_relative_to(folder.resolve())
         except (OSError, ValueError):
-            # A name that no file can have, or a folder that may not be read.
+            # No file can have this name, or the folder may not be read.
             return None
         return path if is_in_folder else None
 

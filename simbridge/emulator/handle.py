@@ -143,7 +143,13 @@ class Emulator:
         return self._process.pid
 
     def _await_ready(self) -> None:
-        """Wait for its own report that it is ready: another emulator might answer a port."""
+        """Wait until the process itself reports that it is ready.
+
+        That a port answers would not show it: another emulator might be there.
+
+        Raises:
+            EmulatorError: The process has ended, or did not report in time.
+        """
         assert self._process is not None
         deadline = time.monotonic() + START_TIMEOUT_S
 

@@ -195,28 +195,29 @@ class ToolSpeed(Ramp):
 
     def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
         """See `ArmMotion`."""
-        before = self._previous_command(self._arm.jacobian(q) @ qd, scaling)
-
+        # Begin the integration anew where the tool is, when that is due.
         if self._renewal_in < 0.5 * dt:
             self._renewal_in = ORIENTATION_RENEWAL_S
             self._start = self._arm.tool(q)
             self._integral = np.zeros(6)
         self._renewal_in -= dt
 
-        # The speeds at the end of this tick, with both velocities changing in step.
-        change = self._target_speeds - before
+        # The tool's speed at the start and at the end of this tick, before scaling: both velocities
+        # take the time that the slower one needs to reach the target.
+        start_speed = self._previous_command(self._arm.jacobian(q) @ qd, scaling)
+        change = self._target_speeds - start_speed
         linear_time = np.linalg.norm(change[:3]) / self._acceleration
         angular_time = np.linalg.norm(change[3:]) / self._angular_acceleration
         ticks = max(linear_time, angular_time) / dt
-        after = self._target_speeds if ticks <= 1.0 else before + change / ticks
-        self._command_speed(after)
+        end_speed = self._target_speeds if ticks <= 1.0 else start_speed + change / ticks
+        self._command_speed(end_speed)
 
-        # The tool's pose and the joints at that time.
-        self._integral = self._integral + 0.5 * dt * scaling * (before + after)
+        # The tool moves by the mean of both; the joints follow by inverse kinematics.
+        self._integral = self._integral + 0.5 * dt * scaling * (start_speed + end_speed)
         rotation = pin.exp3(self._integral[3:]) @ self._start.rotation
         translation = self._start.translation + self._integral[:3]
         target = self._arm.joints(pin.SE3(rotation, translation), q)
-        self.speed = self._arm.joint_speeds(target, scaling * after)
+        self.speed = self._arm.joint_speeds(target, scaling * end_speed)
         return target
 
 

@@ -191,21 +191,22 @@ def kinematics_info(controller: EmulatedController) -> bytes:
 
 
 def configuration_data(controller: EmulatedController) -> bytes:
-    """Return limits, defaults, DH table and robot type."""
+    """Return the configuration data: limits, defaults of programs, DH table and robot type."""
     robot = controller.robot
+    # The lower and the upper limit of each joint's position.
     ranges = [(joint.position_min, joint.position_max) for joint in robot.joints]
     limits = np.clip(ranges, -_ENDLESS, _ENDLESS).ravel().tolist()
 
-    # Speed and acceleration of each joint.
-    speeds: list[float] = []
+    # The largest speed and acceleration of each joint.
+    rates: list[float] = []
     for speed in controller.joint_speed_limits:
-        speeds += [float(speed), robot.max_acceleration]
+        rates += [float(speed), robot.max_acceleration]
 
     theta, a, d, alpha = controller.dh
     data = struct.pack(
         ">53d",
         *limits,
-        *speeds,
+        *rates,
         _DEFAULT_JOINT_SPEED,
         _DEFAULT_JOINT_ACCELERATION,
         _DEFAULT_TOOL_SPEED,
@@ -220,9 +221,9 @@ def configuration_data(controller: EmulatedController) -> bytes:
         ">4i", _MASTERBOARD_VERSION, _CONTROLLER_BOX_TYPE, controller.robot_type, _ROBOT_SUBTYPE
     )
 
-    # Later versions end with four bytes more.
-    has_more = controller.profile.at_least((5, 23), (4, 0), (10, 11))
-    return data + (bytes(4) if has_more else b"")
+    # From these versions on, four more bytes end the configuration data.
+    has_four_more = controller.profile.at_least((5, 23), (4, 0), (10, 11))
+    return data + (bytes(4) if has_four_more else b"")
 
 
 # Messages

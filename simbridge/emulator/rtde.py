@@ -105,14 +105,15 @@ class RtdeConnection:
             replies.append(self._handlers[kind](payload))
         return b"".join(replies)
 
-    def output(self, tick: int, passed: int = 1) -> bytes:
+    def output(self, tick: int, ticks_passed: int = 1) -> bytes:
         """Return the data package of this tick, if one is due; else nothing.
 
         Args:
             tick: Present tick of the controller.
-            passed: Ticks since the last call: a package is due if one was in any of them.
+            ticks_passed: Number of ticks since the last call. A package is due if it was due in any
+                of them.
         """
-        if not self._started or self._outputs is None or tick % self._divider >= passed:
+        if not self._started or self._outputs is None or tick % self._divider >= ticks_passed:
             return b""
         return self._outputs.package(self._controller, tick)
 

@@ -294,7 +294,7 @@ class RunningController:
             begin = time.monotonic()
             self.controller.tick()
             if i == count - 1:
-                self.servers.tick(self.controller.state.tick, count)
+                self.servers.send_due(self.controller.state.tick, count)
 
             slot = self._ticks % TIMED_TICKS
             self._started_at[slot] = begin

@@ -74,8 +74,11 @@ class ScriptSession:
     def _run(self, programs: list[str]) -> None:
         """Carry out commands and programs.
 
-        Of the main programs only the last one is loaded: one that is replaced or stopped at once
-        would never run a tick, and compiling it would cost time with the lock held.
+        Of several main programs only the last one is loaded. The earlier ones are replaced or
+        stopped before they could run a tick, and compiling them would cost time with the lock held.
+
+        Args:
+            programs: Programs, or words in their place, in the order in which they came.
         """
         main_program = ""
         for program in programs:

@@ -55,7 +55,7 @@ class Servers:
     """Dashboard, primary, secondary, real-time and RTDE server of one controller.
 
     A thread accepts, reads and answers; it holds the lock only while a message is handled. Periodic
-    packages are sent by `tick`, straight from the controller's own thread. The fault methods
+    packages are sent by `send_due`, straight from the controller's own thread. The fault methods
     (`drop`, `mute`, `refuse`, `delay`) take the standard number of a port, are called without the
     lock held, and have taken effect when they return.
 
@@ -186,15 +186,16 @@ class Servers:
 
     # What the controller's thread calls, with the lock held
 
-    def tick(self, tick: int, passed: int = 1) -> None:
-        """Send the periodic packages that are due. The lock is held.
+    def send_due(self, tick: int, ticks_passed: int = 1) -> None:
+        """Send the periodic packages that are due. The caller holds the lock.
 
         Args:
             tick: Present tick of the controller.
-            passed: Ticks since the last call: what was due in any of them is sent.
+            ticks_passed: Number of ticks since the last call. A package is sent if it was due in
+                any of them.
         """
         for client in self._clients(RTDE):
-            package = cast(RtdeConnection, client.session).output(tick, passed)
+            package = cast(RtdeConnection, client.session).output(tick, ticks_passed)
             if package:
                 client.offer(package)
 
@@ -202,7 +203,7 @@ class Servers:
             self._offer(REALTIME, realtime_package(self._controller))
 
         # The robot state is due every `_state_divider` ticks.
-        is_state_due = tick % self._state_divider < passed
+        is_state_due = tick % self._state_divider < ticks_passed
         if is_state_due and (self._clients(PRIMARY) or self._clients(SECONDARY)):
             state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)

@@ -27,7 +27,7 @@ from simbridge.emulator.urscript.values import short, to_text, wrap
 from simbridge.errors import InvalidParameter
 
 # Longest time to resolve a name, to connect, or to send, s.
-CONNECT_TIMEOUT = 2.0
+NETWORK_TIMEOUT = 2.0
 MAX_SOCKETS = 16
 # Received bytes that a connection holds. They are searched in every tick in which a program waits
 # for the end of a text.
@@ -151,7 +151,7 @@ class SocketFunctions(FunctionGroup):
             target = (numeric_address, port)
 
         code = errno.EINPROGRESS
-        for _ in self._ticks(CONNECT_TIMEOUT):
+        for _ in self._ticks(NETWORK_TIMEOUT):
             code = sock.connect_ex(target)
             if code not in _CONNECTING:
                 break
@@ -180,7 +180,7 @@ class SocketFunctions(FunctionGroup):
             results.append("")
 
         threading.Thread(target=resolve, name="simbridge-resolve", daemon=True).start()
-        for _ in self._ticks(CONNECT_TIMEOUT):
+        for _ in self._ticks(NETWORK_TIMEOUT):
             if results:
                 break
             yield
@@ -197,16 +197,22 @@ class SocketFunctions(FunctionGroup):
     # Sending
 
     def _send(self, socket_name: str, data: bytes) -> Wait:
-        """Send data; return whether all of it was sent in time."""
+        """Send data; return whether all of it was sent in time.
+
+        Args:
+            socket_name: The connection; without one nothing is sent.
+            data: The bytes to send.
+        """
         connection = self._open.get(socket_name)
         if connection is None:
             return False
 
+        # Send as much as the system takes in each tick.
         unsent = memoryview(data)
-        for _ in self._ticks(CONNECT_TIMEOUT):
+        for _ in self._ticks(NETWORK_TIMEOUT):
             try:
-                count = connection.sock.send(unsent)
-                unsent = unsent[count:]
+                sent_bytes = connection.sock.send(unsent)
+                unsent = unsent[sent_bytes:]
             except (BlockingIOError, InterruptedError):
                 pass
             except OSError:

@@ -153,7 +153,7 @@ class Stand:
         for _ in range(times):
             with self.lock:
                 self.controller.tick()
-                self.servers.tick(self.controller.state.tick)
+                self.servers.send_due(self.controller.state.tick)
 
     def run(self) -> None:
         self._running = True

@@ -145,7 +145,7 @@ def test_faster_time_sends_500_packages_a_second(
     controller = EmulatedController(robot, profile(polyscope), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS, speed=speed)
     passed: list[int] = []
-    monkeypatch.setattr(running.servers, "tick", lambda tick, count: passed.append(count))
+    monkeypatch.setattr(running.servers, "send_due", lambda tick, count: passed.append(count))
     monkeypatch.setattr("simbridge.emulator.running.time", Clock(running))
     running._tick_until_stopped()
 

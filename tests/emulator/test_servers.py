@@ -187,7 +187,7 @@ def test_a_program_outlives_its_client() -> None:
             client.sock.sendall(script.encode())
             client.sock.close()  # with a state unread: the connection is reset
             for tick in range(100):
-                served.servers.tick(tick)
+                served.servers.send_due(tick)
         assert eventually(lambda: served.controller.calls == [("load_script", script)])
 
 

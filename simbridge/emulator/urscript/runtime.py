@@ -244,12 +244,16 @@ class Interpreter:
         return 0 if frame is None else self.code.line_of(frame.f_lineno)
 
     def tick(self) -> None:
-        """Run every thread. Never raises for a fault of the program."""
+        """Run every thread for one tick: until it blocks, ends or has used up its budget.
+
+        A fault of the program ends the program; it is not raised here.
+        """
         if not self.running:
             return
         queue = self._queue_threads()
 
-        # A thread that waits for another one goes on in the same tick if any thread ends.
+        # Threads that wait for another one to end. Whenever a thread ends, all of them are run
+        # again in the same tick: it may be the one that they wait for.
         waiting: list[Thread] = []
         while queue and self.running:
             thread = queue.popleft()
@@ -261,10 +265,12 @@ class Interpreter:
             if signal is WAITING:
                 waiting.append(thread)
             elif signal is SPENT and thread.critical:
-                # No other thread runs until it has left its critical section.
+                # The budget is used up inside a critical section: no other thread runs until this
+                # one, which begins the next tick, has left it.
                 self._interrupted = thread
                 return
 
+            # Threads that this one has started run in the same tick.
             queue.extend(self._started)
             self._started.clear()
             if self._end_count != end_count:
