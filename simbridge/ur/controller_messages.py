@@ -33,7 +33,11 @@ POLL_S = 0.05
 
 
 def describe_message(content: bytes) -> str | None:
-    """Return what a message reports, as a clause; None if it is not about the program."""
+    """Return what a message reports, as a clause.
+
+    Returns:
+        The clause; None if the message is not about the program, or is malformed.
+    """
     with contextlib.suppress(struct.error, IndexError):
         _, _, kind = MESSAGE_HEADER.unpack_from(content)
         body = content[MESSAGE_HEADER.size :]
@@ -42,7 +46,7 @@ def describe_message(content: bytes) -> str | None:
             text = _as_text(body[ERROR_HEAD.size :])
             return f"the program's error in line {line}, column {column}: {text}"
         if kind == Message.KEY:
-            # A code and an argument, the length of the title, the title, the text.
+            # The body: a code and an argument, the length of the title, the title, and the text.
             title_length = body[KEY_HEAD_SIZE]
             title_start = KEY_HEAD_SIZE + 1
             title_end = title_start + title_length

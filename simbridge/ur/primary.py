@@ -130,19 +130,21 @@ class DescriptionReader:
 
         # The checksum, then theta, a, d and alpha of six joints.
         numbers = _unpack(">6I24d", self._parts[StatePart.KINEMATICS], "kinematics")
-        columns = _as_finite(numbers[6:], "kinematics").reshape(4, 6).tolist()
-        table = DhTable(*(tuple(column) for column in columns))
+        checksum = numbers[:6]
+        parameters = _as_finite(numbers[6:], "kinematics")
+        theta, a, d, alpha = (tuple(column) for column in parameters.reshape(4, 6).tolist())
 
         # The pose of the TCP in base, then its offset in the flange.
         poses = _as_finite(_unpack(">12d", self._parts[StatePart.CARTESIAN], "TCP"), "TCP")
+        _, tcp_offset = poses.reshape(2, 6)
 
         configuration = self._parts.get(StatePart.CONFIGURATION)
         return ArmDescription(
-            kinematics=table,
-            checksum=tuple(int(word) for word in numbers[:6]),
+            kinematics=DhTable(theta=theta, a=a, d=d, alpha=alpha),
+            checksum=tuple(int(word) for word in checksum),
             limits=None if configuration is None else _read_limits(configuration),
             robot_type=None if configuration is None else _read_robot_type(configuration),
-            tcp_offset=poses[6:],
+            tcp_offset=tcp_offset,
             software=self._software,
         )
 

@@ -276,11 +276,11 @@ def _read_body(response: http.client.HTTPResponse, deadline: float) -> bytes:
     while True:
         chunk = response.read1(RECEIVED_BYTES)
         if not chunk:
-            # Closes the answer, not the connection: another request may follow.
+            # This closes the answer, not the connection: another request may follow.
             response.close()
             return bytes(body)
         body += chunk
         if len(body) > MAX_ANSWER_BYTES:
-            raise UnusableAnswer("its answer never ends")
+            raise UnusableAnswer(f"its answer is longer than {MAX_ANSWER_BYTES} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError

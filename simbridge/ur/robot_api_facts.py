@@ -15,7 +15,9 @@ CONTROL_MODES = {"REMOTE": True, "LOCAL": False}
 
 
 def read_robot_api(host: str, timeout: float, *, port: int) -> PendantFacts:
-    """Ask the Robot API; a question without an answer does not hide the answers to the others.
+    """Read control mode and serial number from the Robot API.
+
+    Where one of them cannot be read, the facts say why, and the other is read all the same.
 
     Args:
         host: The controller's address.
@@ -26,25 +28,25 @@ def read_robot_api(host: str, timeout: float, *, port: int) -> PendantFacts:
         ConnectionLost: Nothing listens, or what answers is not the Robot API.
     """
     with RobotApiClient(host, timeout, port) as api:
-        control_mode, remote_obstacle = _ask(api, CONTROL_MODE)
-        serial_number, serial_obstacle = _ask(api, SERIAL_NUMBER)
+        control_mode, control_mode_obstacle = _ask(api, CONTROL_MODE)
+        serial_number, serial_number_obstacle = _ask(api, SERIAL_NUMBER)
 
     remote_control = None
     if control_mode is not None:
         remote_control = CONTROL_MODES.get(control_mode)
         if remote_control is None:
-            remote_obstacle = f"the Robot API reports the unknown mode {quoted(control_mode)}"
+            control_mode_obstacle = f"the Robot API reports the unknown mode {quoted(control_mode)}"
     if serial_number == "":
         serial_number = None
-        serial_obstacle = "the Robot API reports an empty serial number"
+        serial_number_obstacle = "the Robot API reports an empty serial number"
 
     return PendantFacts(
         version="",
         serial_number=serial_number,
         remote_control=remote_control,
         program="",
-        serial_number_obstacle=serial_obstacle,
-        remote_control_obstacle=remote_obstacle,
+        serial_number_obstacle=serial_number_obstacle,
+        remote_control_obstacle=control_mode_obstacle,
     )
 
 

@@ -180,7 +180,13 @@ class RtdeClient:
         self.version = (major, minor, bugfix, build)
 
     def request(self, kind: int, payload: bytes = b"") -> bytes:
-        """Send a request and return its answer's payload; data packages in between are dropped.
+        """Send a request and return its answer's payload.
+
+        Packages that arrive before the answer are dropped; those after it are kept for `receive`.
+
+        Args:
+            kind: Type of the request, which is also the type of its answer.
+            payload: The content of the request.
 
         Raises:
             ConnectionLost: No answer within the timeout, or the connection ended.
@@ -300,16 +306,16 @@ class RtdeReader(RtdeClient):
         timeout: float = 2.0,
     ) -> None:
         self.variables = tuple(variables)
-        self._wanted_frequency = frequency
+        self._requested_frequency = frequency
         super().__init__(host, timeout)
 
     def _set_up(self) -> None:
         """Agree on the variables of a state, and start the stream."""
         super()._set_up()
         _, period = series_and_period(self.version[0])
-        self.frequency = self._wanted_frequency or 1.0 / period
+        self.frequency = self._requested_frequency or 1.0 / period
 
-        # Variables that this version does not have are dropped, and the others asked for again.
+        # Drop variables that this version does not have, and request the others again.
         types = self.output_types(self.variables, self.frequency)
         if len(types) == len(self.variables) and NO_SUCH_VARIABLE in types:
             known_variables = []
@@ -323,7 +329,8 @@ class RtdeReader(RtdeClient):
             raise self._lost(f"the answer to the list of variables is {','.join(types)[:200]}")
         for name, kind in zip(self.variables, types, strict=True):
             if kind not in EXPECTED_TYPES.get(name, (kind,)):
-                raise self._lost(f"it sends {name} as {kind}, which is {EXPECTED_TYPES[name][0]}")
+                expected_kind = EXPECTED_TYPES[name][0]
+                raise self._lost(f"it sends {name} as {kind} instead of {expected_kind}")
 
         self._recipe = Recipe(self.variables, types)
         self._claim_inputs()

@@ -93,7 +93,10 @@ class RtdeWriter(RtdeReader):
             reason = f"Its RTDE interface does not have {', '.join(missing)}; update PolyScope."
             raise UnsupportedController(self.host, version, reason)
 
-        if number == 0 or len(types) != len(names) or not set(types) <= set(RTDE_FORMATS):
+        # A recipe that was refused has the number 0.
+        is_refused = number == 0
+        is_malformed = len(types) != len(names) or not set(types) <= set(RTDE_FORMATS)
+        if is_refused or is_malformed:
             answer = f"recipe {number} of {','.join(types)[:200]}"
             raise self._lost(f"the answer to the list of inputs is {answer}")
         self._input_recipe = InputRecipe(number, types)
