@@ -155,7 +155,7 @@ class ControllerBackend(Backend):
         """Have someone confirm that the arm may move, if that is required.
 
         Args:
-            facts: The controller's.
+            facts: Facts of the controller.
             more_facts: Further facts to display.
             cell_confirms: Let the cell file confirm for the operator.
         """
@@ -482,7 +482,7 @@ class ControllerBackend(Backend):
             return
 
         with shield_from_signals():
-            last_seen = self._checked_at if self._newest is None else self._newest.timestamp
+            newest_timestamp = self._checked_at if self._newest is None else self._newest.timestamp
             self._ending = Ending(at_s=self._time_of_setpoints())
             end_session(
                 self.host,
@@ -490,7 +490,7 @@ class ControllerBackend(Backend):
                 self._ending,
                 number=self._config.number,
                 registers=REGISTERS[self._config.registers],
-                last_seen=last_seen,
+                newest_timestamp=newest_timestamp,
             )
             self._ending.evidence += self._messages.close()
             self._timing.add_counts(process.counts)

@@ -61,7 +61,7 @@ def end_session(
     *,
     number: int,
     registers: Registers,
-    last_seen: float,
+    newest_timestamp: float,
 ) -> None:
     """End a session with a controller.
 
@@ -71,10 +71,10 @@ def end_session(
         ending: The account of the end, which is filled in here.
         number: The session's number, which the control script carries.
         registers: The registers of the session, which show the control script.
-        last_seen: The controller's newest timestamp so far, s.
+        newest_timestamp: The controller's newest timestamp so far, s.
     """
     watcher = _Watcher(
-        host, process, ending, number=number, registers=registers, last_seen=last_seen
+        host, process, ending, number=number, registers=registers, newest_timestamp=newest_timestamp
     )
     steps: tuple[tuple[str, Callable[[], object]], ...] = (
         # This comes first: the process brakes the arm while the other steps go on.
@@ -104,7 +104,7 @@ class _Watcher:
         ending: The account of the end, which is filled in here.
         number: The session's number, which the control script carries.
         registers: The registers of the session, which show the control script.
-        last_seen: The controller's newest timestamp so far, s.
+        newest_timestamp: The controller's newest timestamp so far, s.
     """
 
     def __init__(
@@ -115,25 +115,26 @@ class _Watcher:
         *,
         number: int,
         registers: Registers,
-        last_seen: float,
+        newest_timestamp: float,
     ) -> None:
         self._host = host
         self._process = process
         self._ending = ending
         self._number = number
         self._registers = registers
-        self._last_seen = last_seen
+        self._newest_timestamp = newest_timestamp
 
         # The connection; None while there is none.
         self._reader: RtdeReader | None = None
         # The newest states, oldest first.
         self._states: list[Package] = []
-        # When the last one came, s (host clock).
-        self._seen_at = 0.0
+        # When the newest state arrived, s (host clock).
+        self._last_arrival = 0.0
 
-        # Follows whose program the controller has; None until the servo process has ended.
+        # What tells from the states whose program the controller has; None until the servo process
+        # has ended.
         self._watch: ProgramWatch | None = None
-        # Whose program it has in the newest state.
+        # Whose program the controller has in the newest state.
         self._program = ProgramOwner.UNKNOWN
 
     def connect(self) -> RtdeReader:
@@ -194,7 +195,7 @@ class _Watcher:
         if not self._states:
             return
 
-        silence = time.monotonic() - self._seen_at
+        silence = time.monotonic() - self._last_arrival
         if silence > MAX_STATE_AGE_S:
             self._ending.evidence.append(f"no state for {silence:.1f} s at the end")
             return
@@ -224,7 +225,7 @@ class _Watcher:
             raise
 
         if states:
-            self._seen_at = time.monotonic()
+            self._last_arrival = time.monotonic()
         for state in states:
             name_script_outputs(state, self._registers)
             self._follow_state(state)
@@ -256,12 +257,12 @@ class _Watcher:
         Args:
             timestamp: The controller's clock in the next state, s.
         """
-        if timestamp < self._last_seen:
-            clause = f"its clock went from {self._last_seen:.3f} s to {timestamp:.3f} s"
+        if timestamp < self._newest_timestamp:
+            clause = f"its clock went from {self._newest_timestamp:.3f} s to {timestamp:.3f} s"
             self._show("controller_restarted", clause)
 
         if self._states and timestamp - self._states[-1]["timestamp"] <= MAX_STEP_S:
-            self._last_seen = timestamp
+            self._newest_timestamp = timestamp
 
     def _show(self, cause: str, clause: str) -> None:
         """Add a cause that ends a session, with its evidence, unless it was shown before.

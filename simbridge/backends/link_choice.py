@@ -59,7 +59,7 @@ def choose_link(facts: ControllerFacts, choice: LinkName | None) -> LinkName:
     """Return the link to a controller, and warn if it is rtde although nobody chose it.
 
     Args:
-        facts: The controller's.
+        facts: Facts of the controller.
         choice: The user's choice; None for the default, ur_rtde where it is possible.
 
     Raises:

@@ -56,9 +56,10 @@ class LoopTiming:
         sent = np.array(self._sent)
         received = np.array(self._received)
 
-        # Pairs of consecutive setpoints: the state of one between them may never have come.
+        # Whether each setpoint follows directly on the one before: a setpoint whose state never
+        # arrived is missing here, and the time between its neighbours is not one period.
         is_consecutive = np.diff(sequence) == 1
-        # The index of the newest state at each setpoint after the first; -1 if none had arrived.
+        # Index of the newest state when each setpoint after the first was sent; -1 for none.
         newest = np.searchsorted(received, sent[1:], side="right") - 1
         is_counted = is_consecutive & (newest >= 0)
         if not is_counted.any():

@@ -35,7 +35,7 @@ def confirm_motion(
     """Ask for confirmation that the arm may move.
 
     Args:
-        facts: The controller's.
+        facts: Facts of the controller.
         robot: The arm.
         cell: The installation around it, if there is a file.
         more_facts: Further facts to display.

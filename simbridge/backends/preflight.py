@@ -107,7 +107,7 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     """Check that this is the intended controller, for the arm and cell of the run.
 
     Args:
-        facts: The controller's.
+        facts: Facts of the controller.
         robot: The arm that is to move.
         cell: The installation around it, if there is a file.
         ursim: Whether the run expects URSim; `facts.ursim` is whether it is there.
@@ -175,16 +175,16 @@ def check_unchanged(
     """Check that the controller and its arm are those for which the plan was made.
 
     Args:
-        facts: The controller's now.
-        planned_for: Its facts when the plan was made.
-        sets_tcp: Whether the run sets the TCP: it is then not compared here, but by `check_tool`.
-        sets_payload: Whether the run sets the payload: it is then compared by `check_tool`, too.
+        facts: Facts of the controller as it is now.
+        planned_for: Facts of the controller for which the plan was made.
+        sets_tcp: Whether the run sets the TCP; `check_tool` then checks it after that.
+        sets_payload: Whether the run sets the payload; `check_tool` then checks it after that.
 
     Raises:
-        ArmChanged: Its kinematics, model, software, TCP, or its payload and its centre of gravity
-            differ.
+        ArmChanged: The kinematics, the model, the software, the TCP, the payload or its centre of
+            gravity differs.
     """
-    # The quantities that must be equal: name, actual value, planned value.
+    # The quantities that must be equal, each with its name, actual value and planned value.
     comparisons: list[tuple[str, object, object]] = [
         ("calibration", _hexadecimal(facts.arm.checksum), _hexadecimal(planned_for.arm.checksum)),
         ("robot type", facts.arm.robot_type, planned_for.arm.robot_type),
@@ -199,10 +199,10 @@ def check_unchanged(
     if not sets_payload:
         comparisons += _compare_payloads(facts.state, planned_for.state)
 
-    for what, actual, expected in comparisons:
-        if actual != expected:
-            remedy = "It has changed since it was first read. Start the run again."
-            raise errors.ArmChanged(facts.host, what, actual, expected, remedy)
+    remedy = "It has changed since it was first read. Start the run again."
+    for quantity, actual, planned in comparisons:
+        if actual != planned:
+            raise errors.ArmChanged(facts.host, quantity, actual, planned, remedy)
 
 
 def _hexadecimal(checksum: Sequence[int]) -> str:
@@ -247,7 +247,7 @@ def check_tool(
     None is not compared, nor is what the software does not report.
 
     Args:
-        facts: The controller's.
+        facts: Facts of the controller.
         tcp: [x y z rx ry rz] in the flange, m and rad.
         payload: kg.
         payload_cog: Its centre of gravity in the flange (3,), m.
@@ -279,7 +279,7 @@ def _tool_remedy(facts: ControllerFacts, page: str) -> str:
     """Return what to do about a tool that is not the expected one.
 
     Args:
-        facts: The controller's.
+        facts: Facts of the controller.
         page: The page of the installation at the pendant; that of PolyScope X is not known.
     """
     where = "" if facts.state.is_polyscope_x else f" (Installation > {page})"
@@ -317,7 +317,7 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
     """Check that the arm is powered, that no stop is active, and that the slider allows the run.
 
     Args:
-        facts: The controller's.
+        facts: Facts of the controller.
         follow_scaling: Whether the run follows the speed slider; otherwise it requires full speed.
 
     Raises:

@@ -138,26 +138,27 @@ class ServoProcess(LoopProcess):
         """
         host = self._config.host
 
-        # ur_rtde does not report which of its connections failed. Our own link does not need the
-        # real-time port.
+        # ur_rtde does not report which of its connections failed, so the ports are tried. Our own
+        # link can do without the real-time port.
         ports = survey(host, rest_port=self._config.rest_port)
         for port in ports.needed_ports:
             is_needed = port != REALTIME or self._config.link == "ur_rtde"
             if port in ports.lost and is_needed:
                 return ports.lost[port]
 
-        # A controller ignores a script that is uploaded in local control, and says nothing.
+        # A controller in local control ignores a script that is uploaded, and reports nothing.
         version = None if ports.state is None else ports.state.version
         remote_control = None if ports.pendant is None else ports.pendant.remote_control
         if version is not None and remote_control is False:
             return remote_control_disabled(host, version)
 
+        # The link cannot write registers that another client has claimed.
         inputs = REGISTERS[self._config.registers].inputs_of(self._config.link)
         occupied = claimed_registers(host, inputs)
         if occupied:
             return RegistersInUse(host, occupied)
 
-        return ask_for_remote(error, ports)
+        return suspect_local_control(error, ports)
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
         """Send setpoints, one a period.
@@ -206,15 +207,16 @@ class ServoProcess(LoopProcess):
             self.program = ProgramOwner(event["program"])
 
 
-def ask_for_remote(error: ControllerError, ports: Survey) -> ScriptNotStarted | None:
-    """Return an error that asks whether the controller is in Remote, where that may be the reason.
+def suspect_local_control(error: ControllerError, ports: Survey) -> ScriptNotStarted | None:
+    """Return an error that asks whether the controller is in Local, if that cannot be read.
 
     Args:
         error: The error with which the servo process ended.
         ports: The controller's answers on its ports.
 
     Returns:
-        The error; None if the script has started, or if it is known that it is in Remote.
+        The error; None if something else than the start of the script failed, or if the controller
+        reports whether it is in Local.
     """
     if not isinstance(error, ScriptNotStarted) or not ports.is_polyscope_x:
         return None

@@ -225,8 +225,8 @@ class ServoLoop:
         # Missed deadlines are counted for each motion.
         self.missed_deadlines = 0
 
-    def slot(self) -> None:
-        """Go through one control period.
+    def run_period(self) -> None:
+        """Run one control period.
 
         Wait for the deadline, check the newest state, send the setpoint that is due.
 
@@ -238,7 +238,7 @@ class ServoLoop:
         self._check_state()
         self._check_tool()
 
-        # Before the first motion there is nothing to send but a sign of life.
+        # Before the first motion there is no setpoint to send: only the link is kept alive.
         if self._motion is None and self._hold is None:
             self._link.keep_alive()
             return
@@ -248,11 +248,12 @@ class ServoLoop:
         if ticks_ahead > self._max_ahead:
             if self._motion is not None:
                 self.missed_deadlines += 1
-            self._go_on_after_gap(self._period)
+            self._extend_gap(self._period)
             self._count_period(lacks_state=True)
             return
 
-        # A setpoint that would crowd is left out; before the first one of a motion none was due.
+        # Leave out a setpoint that might arrive in one tick with the last one. That is a missed
+        # deadline, unless it is the first one of a motion: before that none is due.
         if not self._would_crowd(ticks_ahead):
             self._send()
         elif self._motion is not None and self._sequence > 0:
@@ -287,7 +288,7 @@ class ServoLoop:
             inverse.reset(q, qd)
             setpoint = inverse.braking(BRAKING)[0]
             self._hold = self._guard.within_range(inverse.command(setpoint))
-            self._put(self._hold, due)
+            self._send_command(self._hold, due)
 
     # Time
 
@@ -320,7 +321,7 @@ class ServoLoop:
             if self._motion is not None and self._sequence:
                 self.missed_deadlines += skipped
             self._deadline += skipped * self._period
-            self._go_on_after_gap(skipped * self._period)
+            self._extend_gap(skipped * self._period)
 
     def _would_crowd(self, ticks_ahead: int) -> bool:
         """Return whether a setpoint sent now might arrive in one tick with the last one.
@@ -342,11 +343,12 @@ class ServoLoop:
         has_shifted = self._ahead_periods > self._max_ahead
         return is_answered and (is_close or has_shifted)
 
-    def _go_on_after_gap(self, growth: float) -> None:
-        """Let the motion go on at the speed that a gap between setpoints has left the arm.
+    def _extend_gap(self, growth: float) -> None:
+        """Extend the present gap between setpoints, and slow the motion as the gap slows the arm.
 
-        The arm is braked by a fraction of the speed that it has. A replay keeps its rate through a
-        short gap, which then only extends it; with feedforward it keeps the time.
+        The longer the gap, the smaller is the fraction of its speed that the arm still has. A
+        replay keeps its rate through a short gap, which only makes it take longer; with feedforward
+        it keeps to the clock.
 
         Args:
             growth: By how much the gap has become longer, s.
@@ -459,7 +461,7 @@ class ServoLoop:
             if self._motion is None or self._motion.finished:
                 break
 
-        self._put(command, due)
+        self._send_command(command, due)
         setpoint_sent = SentSetpoint(
             due=due,
             sequence=self._sequence,
@@ -512,7 +514,7 @@ class ServoLoop:
 
         due = self._next_due()
         self._inverse = None
-        self._put(command, due)
+        self._send_command(command, due)
         self._targets.stop(target)
 
         position = self._position if self._motion is None else self._motion.pause(command)
@@ -526,25 +528,30 @@ class ServoLoop:
         )
         self._keep_sent(command, setpoint_sent)
 
-    def _put(self, command: Array, due: int) -> None:
-        """Send a command, if the guard takes what it does to the arm.
+    def _send_command(self, command: Array, due: int) -> None:
+        """Send a command, if the guard permits the motion that it causes.
 
         Args:
             command: Joint positions (n,), rad.
             due: The controller's tick at which it is due.
+
+        Raises:
+            GuardViolation: The command would move the arm too fast; it was not sent.
+            ArmStopped: The link no longer takes commands.
         """
-        motion = self._targets.predict(command, due)
+        predicted = self._targets.predict(command, due)
         if self._motion is not None and self._is_playing():
-            self._guard.check_predicted(motion.qd[0])
+            self._guard.check_predicted(predicted.qd[0])
             if self._feedforward:
-                self._guard.check_acceleration(motion.qdd[0])
+                self._guard.check_acceleration(predicted.qdd[0])
 
         self._last_sent = self._clock.monotonic()
         if not self._link.servo(command):
             # The next states show the cause.
             raise self._stop_error()
 
-        self._targets.advance(command, due, motion)
+        # The command was sent: the targets move as predicted, and a gap is over.
+        self._targets.advance(command, due, predicted)
         self._gap = 0.0
         self._rate_before_gap = self._rate
 

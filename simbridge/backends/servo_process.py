@@ -141,7 +141,7 @@ class ServoSession:
                 return
             self._parent.check_alive()
 
-            loop.slot()
+            loop.run_period()
             self._report_progress(loop)
 
     def _handle_request(self, loop: ServoLoop, request: dict[str, Any]) -> None:

@@ -65,7 +65,8 @@ class UrRtdeLink(ControllerLink):
     """
 
     def __init__(self, config: ServoConfig) -> None:
-        # Import it here: only the servo process of this link loads ur_rtde, where it is installed.
+        # Imported here, because ur_rtde may not be installed, and only the servo process of this
+        # link loads it.
         from rtde_control import RTDEControlInterface  # noqa: PLC0415
 
         frequency = 1.0 / config.period
@@ -85,7 +86,7 @@ class UrRtdeLink(ControllerLink):
             raise errors.ConnectionLost(config.host, RTDE, reason, was_connected=False) from None
         send_without_delay(RTDE)
 
-        # From here on ur_rtde cannot reconnect.
+        # Without a new socket ur_rtde cannot reconnect by itself: it reports the loss instead.
         forbid_new_files()
 
     def _send_script(self, source: str) -> None:

@@ -91,12 +91,12 @@ class Bench:
         if slots is None:
             count = 0
             while not self.loop.idle:
-                self.loop.slot()
+                self.loop.run_period()
                 count += 1
                 assert count < MAX_SLOTS, "the motion does not end"
         else:
             for _ in range(slots):
-                self.loop.slot()
+                self.loop.run_period()
         return self
 
     def run_until_error(self, kind, motion, slots=2000):

@@ -124,7 +124,7 @@ def dashboard(monkeypatch):
 def end(process, begin=0.0, host=HOST):
     """End a session that began at a time of the controller's clock, s; return how it ended."""
     result = Ending()
-    end_session(host, process, result, number=1, registers=LOWER, last_seen=begin)
+    end_session(host, process, result, number=1, registers=LOWER, newest_timestamp=begin)
     return result
 
 

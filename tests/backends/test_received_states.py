@@ -223,7 +223,7 @@ def test_a_clock_that_goes_on_during_a_standstill_is_stale():
 
     with pytest.raises(StaleState):
         for _ in range(2000):
-            bench.loop.slot()
+            bench.loop.run_period()
 
 
 def counting(tick):
@@ -352,8 +352,8 @@ def test_another_payload_lasts_until_the_first_returns():
     assert bench.loop.tool.has_other_payload
 
     bench.link._fields.update(NO_TOOL)
-    bench.loop.slot()
-    bench.loop.slot()
+    bench.loop.run_period()
+    bench.loop.run_period()
 
     assert not bench.loop.tool.has_other_payload
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simbridge.backends.servo_client import ask_for_remote
+from simbridge.backends.servo_client import suspect_local_control
 from simbridge.ur.errors import ConnectionLost, ScriptNotStarted
 from tests.doctor.surveys import READ
 from tests.doctor.test_polyscope_x_checks import CLOSED, polyscope_x
@@ -20,7 +20,7 @@ NOT_STARTED = ScriptNotStarted("192.0.2.7", 5.0)
     ],
 )
 def test_where_remote_is_unknown_the_operator_is_asked(ports, reason):
-    error = ask_for_remote(NOT_STARTED, ports)
+    error = suspect_local_control(NOT_STARTED, ports)
 
     assert error.waited == 5.0
     assert error.question.startswith("Is it in Remote?")
@@ -37,4 +37,4 @@ def test_where_remote_is_unknown_the_operator_is_asked(ports, reason):
     ],
 )
 def test_nobody_is_asked_without_need(error, ports):
-    assert ask_for_remote(error, ports) is None
+    assert suspect_local_control(error, ports) is None

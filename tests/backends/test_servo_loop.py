@@ -44,7 +44,7 @@ def test_the_next_motion_starts_from_the_held_setpoint():
     bench = Bench().run(PlanReplay(glide(50)))
 
     for _ in range(10):
-        bench.loop.slot()
+        bench.loop.run_period()
 
     assert len(bench.wire) >= 60
     assert (bench.wire[50:] == bench.wire[49]).all()
@@ -60,7 +60,7 @@ def test_nothing_is_sent_before_the_first_motion():
     bench = Bench()
 
     for _ in range(20):
-        bench.loop.slot()
+        bench.loop.run_period()
 
     assert not bench.link.sent
 

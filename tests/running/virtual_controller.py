@@ -65,7 +65,7 @@ class VirtualController(SteppedDriver):
 
     def step(self) -> None:
         try:
-            self.loop_.slot()
+            self.loop_.run_period()
         except SimbridgeError as error:
             self._stopped = error
 

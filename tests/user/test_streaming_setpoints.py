@@ -78,7 +78,7 @@ def play_carelessly(bench, motion):
     bench.play(motion)
     for _ in range(200):
         with contextlib.suppress(SimbridgeError, StopIteration):
-            bench.loop.slot()
+            bench.loop.run_period()
 
 
 def check_wire(bench):
@@ -155,7 +155,7 @@ def test_an_invalid_setpoint_is_the_last(invalid):
 
     for _ in range(2):
         with pytest.raises(GuardViolation):
-            bench.loop.slot()
+            bench.loop.run_period()
     assert np.array_equal(bench.wire, [HOME, HOME])
 
 

@@ -69,7 +69,7 @@ def test_a_controller_that_repeats_a_state_is_stale(period):
 
     with pytest.raises(StaleState):
         for _ in range(400):
-            bench.loop.slot()
+            bench.loop.run_period()
 
 
 def test_a_controller_that_never_sends_a_state_is_stale():
