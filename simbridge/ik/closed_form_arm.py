@@ -18,11 +18,11 @@ from simbridge.errors import NoClosedForm
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Sines below this count as zero. URDF files give right angles with nine or ten digits; the axes of
-# real arms are off by far more than that.
-PARALLEL = 1e-8
-# Lengths, m, below this count as zero: their effect on a pose stays below the promised accuracy.
-ON_AXIS = 1e-10
+# Sines, and cosines of right angles, up to this count as zero. URDF files give right angles with
+# nine or ten digits; the axes of real arms are off by far more than that.
+ZERO_SINE = 1e-8
+# Lengths up to this count as zero, m: their effect on a pose stays below the promised accuracy.
+ZERO_LENGTH = 1e-10
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _ur_arm(robot: Robot) -> ClosedFormArm:
     fore = _parallel_axes(chain[3], robot.name, names[2:4])
     wrist = _crossing_axes(chain[4], 1.0, robot.name, names[3:5])
     last = _crossing_axes(chain[5], -1.0, robot.name, names[4:6])
-    if min(upper.a, fore.a) < ON_AXIS:
+    if min(upper.a, fore.a) < ZERO_LENGTH:
         reason = f"two of the axes of {names[1]}, {names[2]} and {names[3]} coincide"
         raise NoClosedForm(robot.name, reason)
 
@@ -129,7 +129,7 @@ def _planar_arm(robot: Robot) -> ClosedFormArm:
     first = _parallel_axes(robot.placements[1], robot.name, robot.joint_names)
     x, y, z = robot.placements[2, :3, 3]
     second_length = math.hypot(x, y)
-    if min(first.a, second_length) < ON_AXIS:
+    if min(first.a, second_length) < ZERO_LENGTH:
         raise NoClosedForm(robot.name, "one of its two links has no length")
 
     # A joint angle of the table counts from the direction of the link before to that of its own.
@@ -155,7 +155,7 @@ def _parallel_axes(placement: Array, arm: str, names: tuple[str, ...]) -> AxisTr
     """
     rotation = placement[:3, :3]
     x, y, z = placement[:3, 3]
-    if math.hypot(rotation[0, 2], rotation[1, 2]) > PARALLEL or rotation[2, 2] < 0.0:
+    if math.hypot(rotation[0, 2], rotation[1, 2]) > ZERO_SINE or rotation[2, 2] < 0.0:
         raise NoClosedForm(arm, f"the axes of {names[0]} and {names[1]} are not parallel")
 
     phi = math.atan2(y, x)
@@ -179,19 +179,21 @@ def _crossing_axes(
     """
     rotation = placement[:3, :3]
     shift = placement[:3, 3]
+    # The second axis in the first joint's frame; its z component is the cosine of their angle.
     x, y, cosine = direction * rotation[:, 2]
-    if abs(cosine) > PARALLEL:
+    if abs(cosine) > ZERO_SINE:
         raise NoClosedForm(arm, f"the axes of {names[0]} and {names[1]} are not at a right angle")
 
+    # The axes meet if nothing of the shift is along their common normal.
     phi = math.atan2(x, -y)
-    common = np.array([math.cos(phi), math.sin(phi), 0.0])
-    if abs(float(common @ shift)) > ON_AXIS:
+    normal = np.array([math.cos(phi), math.sin(phi), 0.0])
+    if abs(float(normal @ shift)) > ZERO_LENGTH:
         raise NoClosedForm(arm, f"the axes of {names[0]} and {names[1]} do not meet")
 
-    # The common normal is the x axis in between, from which psi turns to the next frame's.
-    psi = math.atan2(-float(common @ rotation[:, 1]), float(common @ rotation[:, 0]))
-    along_next = float(rotation[:, 2] @ shift)
-    return AxisTransform(phi=phi, d=float(shift[2]), a=0.0, psi=psi, e=along_next)
+    # About the second axis, psi is the angle from the common normal to the x axis of its joint.
+    psi = math.atan2(-float(normal @ rotation[:, 1]), float(normal @ rotation[:, 0]))
+    shift_along_second = float(rotation[:, 2] @ shift)
+    return AxisTransform(phi=phi, d=float(shift[2]), a=0.0, psi=psi, e=shift_along_second)
 
 
 def _shift_z(distance: float) -> Array:

@@ -44,17 +44,18 @@ class Diagnosis:
 
     @cached_property
     def dependent_rows(self) -> int:
-        """The number of rows that no motion satisfies by itself, since others determine it.
+        """The number of rows that depend on others, so that they cannot be satisfied by themselves.
 
         The rows of `strict` and those of the task are counted. The strict rows come first: the
         motions that they determine are no longer available to the task. Above 0 the arm is
         singular, or has too few joints. Directions in which the arm never moves are not counted.
         """
-        singular = self._singular_values
-        count = len(singular)
+        task_values = self._singular_values
+        row_count = len(task_values)
+        singular_values = task_values
 
         if self.strict is not None:
-            count += len(self.strict)
+            row_count += len(self.strict)
 
             # An orthonormal basis of the motions that the strict rows determine.
             _, sizes, directions = np.linalg.svd(self.strict, full_matrices=False)
@@ -64,10 +65,11 @@ class Diagnosis:
             # The task's rows without their components along that basis.
             task = task_jacobian(self.robot, self.q, self.task)
             remaining = task - task @ basis.T @ basis
-            singular = np.linalg.svd(np.vstack([remaining, basis]), compute_uv=False)
+            independent_rows = np.vstack([remaining, basis])
+            singular_values = np.linalg.svd(independent_rows, compute_uv=False)
 
-        rank = int(np.sum(singular > self.cutoff * singular.max(initial=0.0)))
-        return count - rank
+        rank = int(np.sum(singular_values > self.cutoff * singular_values.max(initial=0.0)))
+        return row_count - rank
 
     @cached_property
     def manipulability(self) -> float:

@@ -294,29 +294,29 @@ class ForwardDynamics(Solver):
         self, goal: Array, q: Array, tolerance: tuple[float, float]
     ) -> tuple[Array, float, float, int]:
         no_restarts = self._restarts[:0]
-        path, residuals, used = self._solve_compiled(goal[None], q, tolerance, no_restarts)
+        path, residuals, iterations = self._solve_compiled(goal[None], q, tolerance, no_restarts)
         distance, angle = residuals[0]
-        return path[0], float(distance), float(angle), int(used[0])
+        return path[0], float(distance), float(angle), int(iterations[0])
 
     def _solve_compiled(
         self, poses: Array, start: Array, tolerance: tuple[float, float], restarts: Array
     ) -> tuple[Array, Array, Counts]:
-        """Solve targets (T, 7), each from the solution of the one before.
+        """Solve targets one after another, each from the solution of the one before.
 
-        A try that stalls near the target, as with a nearly stretched arm, is finished by damped
-        Gauss-Newton steps.
+        An attempt that stalls near the target, as with a nearly stretched arm, is finished by
+        damped Gauss-Newton steps.
 
         Args:
-            poses: The targets.
-            start: Joint positions (n,), rad, from which the first is solved.
-            tolerance: m and rad.
-            restarts: Postures (R, n), rad, from which a failed try begins again.
+            poses: The target poses (T, 7).
+            start: Joint positions (n,), rad, from which the first target is solved.
+            tolerance: Largest error of a solution: translation, m, and rotation, rad.
+            restarts: Postures (R, n), rad, from which a failed attempt begins again.
 
         Returns:
             Joint positions (T, n), residuals (T, 2) in m and rad, and iterations (T,).
         """
         settings = loops.LoopSettings(
-            # In virtual time of 1 s, kappa is kp/m.
+            # With a time step of 1 s, kappa = dt^2 kp/m is kp/m: the stiffness follows from it.
             dt=1.0,
             step_clamp=SOLVE_STEP_CLAMP,
             error_clamp=np.array(SOLVE_ERROR_CLAMP),
@@ -329,7 +329,7 @@ class ForwardDynamics(Solver):
 
         q = np.empty((len(poses), self.robot.n))
         residuals = np.empty((len(poses), 2))
-        used = np.empty(len(poses), np.int64)
+        iterations = np.empty(len(poses), np.int64)
         self._kernels.solve(
             self._placements,
             start,
@@ -340,6 +340,6 @@ class ForwardDynamics(Solver):
             np.array(tolerance),
             q,
             residuals,
-            used,
+            iterations,
         )
-        return q, residuals, used
+        return q, residuals, iterations

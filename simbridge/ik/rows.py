@@ -87,8 +87,8 @@ class SoftRows(Rows):
     def normal_equations(self, q: Array) -> tuple[Array, Array]:
         """Return 2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,).
 
-        They are scaled so that the largest diagonal entry is two. The joints rest in directions
-        that the rows leave free.
+        They are scaled so that the largest diagonal entry of 2 A^T W A is two. For directions of
+        motion that the rows leave free a term is added, so that the joints do not move in them.
 
         Raises:
             InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not
@@ -96,21 +96,23 @@ class SoftRows(Rows):
         """
         matrix, values = self.at(q)
         weights = numbers("weights of a solver's rows", self.weights, "numbers")
-        is_shape = weights.shape in ((), values.shape)
+        is_fitting = weights.shape in ((), values.shape)
         is_positive = bool(((weights > 0.0) & (weights <= MAX_COEFFICIENT)).all())
-        if not is_shape or not is_positive:
+        if not is_fitting or not is_positive:
             needed = f"one positive number, at most {MAX_COEFFICIENT:g}, or {len(values)}"
             raise InvalidParameter("weights of a solver's rows", self.weights, needed)
 
-        root = np.sqrt(weights * np.ones(len(values)))
-        weighted_matrix = root[:, None] * matrix
-        weighted_values = root * values
+        root_weights = np.sqrt(weights * np.ones(len(values)))
+        weighted_matrix = root_weights[:, None] * matrix
+        weighted_values = root_weights * values
 
-        _, singular, directions = np.linalg.svd(weighted_matrix)
-        rank = int(np.sum(singular > ROUNDING * singular.max(initial=0.0)))
-        free = directions[rank:]
+        # Motions along the last right singular vectors change none of the rows.
+        _, singular_values, directions = np.linalg.svd(weighted_matrix)
+        rank = int(np.sum(singular_values > ROUNDING * singular_values.max(initial=0.0)))
+        free_directions = directions[rank:]
 
         hessian = weighted_matrix.T @ weighted_matrix
         scale = max(float(hessian.diagonal().max()), LEAST_SCALE)
         gradient = weighted_matrix.T @ weighted_values
-        return 2.0 * (hessian / scale + free.T @ free), 2.0 * gradient / scale
+        resting_term = free_directions.T @ free_directions
+        return 2.0 * (hessian / scale + resting_term), 2.0 * gradient / scale

@@ -510,9 +510,10 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     attained: Flags,
     singularities: Counts,
 ) -> None:
-    """Follow targets: find the solution for each one that is nearest to the previous solution.
+    """Follow targets: of the solutions of each, take the one nearest to the previous solution.
 
-    If a target has no solution, the arm points to it, if it can; otherwise it stays where it is.
+    If a target is out of reach, the arm stretches or folds towards it as far as it can. If that is
+    not possible either, the arm stays where it is.
 
     Args:
         lengths: Lengths of the arm, m: see `ClosedFormArm`.
@@ -527,15 +528,15 @@ def follow(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     n = q.shape[0]
     buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))
     for t in range(targets.shape[0]):
-        k = find_branches(lengths, joints, frames, targets[t], q, SLACK, buffers)
-        attained[t] = k > 0
+        count = find_branches(lengths, joints, frames, targets[t], q, SLACK, buffers)
+        attained[t] = count > 0
         if not attained[t]:
-            # Point to the target, with infinite slack.
-            k = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
+            # With infinite slack, every distance counts as within reach.
+            count = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
 
         # The nearest solution comes first. Without any, the arm stays.
-        singularities[t] = buffers.notes[0] if k > 0 else 0
+        singularities[t] = buffers.notes[0] if count > 0 else 0
         for i in range(n):
-            if k > 0:
+            if count > 0:
                 q[i] = buffers.out[0, i]
             path[t, i] = q[i]

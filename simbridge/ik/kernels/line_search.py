@@ -11,7 +11,7 @@ from simbridge.ik.kernels.records import Descent
 from simbridge.ik.kernels.stand_ins import linearize
 from simbridge.robot.pose import Array
 
-# Fraction of a step below which the steepest descent is the better direction.
+# Fraction of a step below which the steepest descent is tried instead.
 SHORT = 2.0**-4
 # Fraction of a step below which no step is made.
 SHORTEST = 2.0**-12
@@ -26,11 +26,11 @@ LEAST_SQUARE = 1e-290
 
 
 def search_line(descent: Descent, cost: float) -> float:
-    """Move by the step's motion as far as it reduces the cost, and linearize there.
+    """Move by the largest fraction of the step that reduces the cost enough, and linearize there.
 
     The step is replaced by the steepest descent if even a sixteenth of it does not reduce the cost,
-    or if the clamp leaves less than a sixteenth of it. Without a step clamp the whole step is made
-    and nothing is checked: the plain method.
+    or if the clamp leaves less than a sixteenth of it and the steepest descent promises much more.
+    Without a step clamp the whole step is made and nothing is checked: the plain method.
 
     Args:
         descent: The descent, with the motions of the step, which are shortened to the clamp.
@@ -50,13 +50,15 @@ def search_line(descent: Descent, cost: float) -> float:
     clamp = search.step_clamp
     limit_step(held, clamp)
     room = clamp - largest(held)
-    kept = limit_step(dq, room)
+    remaining_fraction = limit_step(dq, room)
     reduction = predict_reduction(descent, dq)
 
     # Near a singularity one joint may dominate the step, so that the clamp leaves almost nothing of
-    # the others' motion. Use the steepest descent if it promises more.
+    # the others' motion. Use the steepest descent if it promises ten times as much: even the tenth
+    # that a step must attain is then more than the whole promise of this one.
     is_steepest = False
-    if kept < SHORT:
+    if remaining_fraction < SHORT:
+        # The array for the joint positions before the step is still free: no step has been made.
         steepest = q_before
         descend_steepest(descent, steepest)
         limit_step(steepest, room)
@@ -74,7 +76,7 @@ def search_line(descent: Descent, cost: float) -> float:
     attained = linearize_cost(descent)
 
     # Halve the step until the cost is allowed. A step that becomes too short is replaced by the
-    # steepest descent, and if that does so, too, by none.
+    # steepest descent. If that becomes too short as well, only the held motion is made.
     is_guarded = math.isfinite(clamp)
     scale = 1.0
     while is_guarded and attained > allowed:
@@ -87,6 +89,7 @@ def search_line(descent: Descent, cost: float) -> float:
             reduction = predict_reduction(descent, dq)
         allowed = max(cost - ARMIJO_FRACTION * scale * reduction, ROUNDING_COST)
         if scale < SHORTEST:
+            # Any cost ends the search.
             allowed = np.inf
             scale = 0.0
 

@@ -124,8 +124,8 @@ def allocate_descent(n: int) -> Any:
         "frames": n + 1,
         "strict": strict,
         "system": n + strict,
-        # Singular vectors of joint space and of task space have the size of the larger space. The
-        # shape is part of an array's type, and one function takes both.
+        # Singular vectors of joint space and of task space are kept in arrays of one size, that of
+        # the larger space: the shape is part of an array's type, and one function takes both.
         "side": max(n, strict),
     }
     descents = allocate_record(Descent, sizes)

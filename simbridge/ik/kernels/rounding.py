@@ -127,16 +127,16 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     # The largest turn within rounding: turned by t, the wrist is off by ahead t + d4 t^2 / 2, which
     # is ROUNDING at t = 2 ROUNDING / (ahead + sqrt(ahead^2 + 2 d4 ROUNDING)).
     size = abs(ahead) + math.sqrt(ahead * ahead + 2.0 * d4 * ROUNDING)
-    most = min(math.pi, 2.0 * ROUNDING / size) if size > ROUNDING else math.pi
+    max_turn = min(math.pi, 2.0 * ROUNDING / size) if size > ROUNDING else math.pi
 
     # Keep the exact angle if the goal is reached anyway, or missed by more than any such turn can
     # move it. A turn moves the wrist by up to d4 times the turn. It also swings the offset d5, the
     # more the smaller the sine of wrist 2 is, since wrist 3 must follow.
     _, _, xz, _, _, yz, zz, _ = in_plane(goal, pan)
     sine = math.sqrt(xz * xz + yz * yz)
-    swing = 2.0 * most / sine if sine > most else 2.0
+    swing = 2.0 * max_turn / sine if sine > max_turn else 2.0
     missing = missing_reach(lengths, goal, pan, flip)
-    if missing <= NEAR or missing > d4 * most + d5 * swing:
+    if missing <= NEAR or missing > d4 * max_turn + d5 * swing:
         return pan
 
     # The offset swings most at the turn where the tool's z axis has no component ahead.
@@ -145,16 +145,18 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
 
     # Try turns of all magnitudes. If the best one does not reach, refine it between the turns `low`
     # and `high` next to it.
-    least, best, low, high = halve_turns(lengths, goal, pan, flip, most, swing_turn, missing)
-    if least > NEAR:
+    least_missing, best_turn, low, high = halve_turns(
+        lengths, goal, pan, flip, max_turn, swing_turn, missing
+    )
+    if least_missing > NEAR:
         # The goal is reached at a single angle, or nowhere.
-        low = max(low, -most)
-        high = min(high, most)
-        middle = section_turns(lengths, goal, pan, flip, low, high)
-        if missing_reach(lengths, goal, pan + middle, flip) < least:
-            best = middle
-    # `best` is infinite if no turn is better than none.
-    return pan + best if abs(best) <= most else pan
+        low = max(low, -max_turn)
+        high = min(high, max_turn)
+        refined_turn = section_turns(lengths, goal, pan, flip, low, high)
+        if missing_reach(lengths, goal, pan + refined_turn, flip) < least_missing:
+            best_turn = refined_turn
+    # The best turn is infinite if no turn is better than none.
+    return pan + best_turn if abs(best_turn) <= max_turn else pan
 
 
 def halve_turns(
@@ -162,18 +164,18 @@ def halve_turns(
     goal: Array,
     pan: float,
     flip: int,
-    most: float,
+    max_turn: float,
     swing_turn: float,
     missing: float,
 ) -> tuple[float, float, float, float]:
-    """Try turns of the pan whose distance from zero, and from `swing_turn`, is halved repeatedly.
+    """Try turns of the pan at offsets from zero and from `swing_turn` that are halved repeatedly.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
         goal: Goal of the last joint's frame in the arm's base (3, 4): see `BranchBuffers`.
         pan: The exact angle, rad.
         flip: Whether the wrist is flipped (1) or not (0).
-        most: The largest turn, rad.
+        max_turn: The largest turn, rad.
         swing_turn: The turn at which the offset swings most, rad.
         missing: Distance by which the goal is out of reach without a turn, m.
 
@@ -182,26 +184,28 @@ def halve_turns(
         rad (infinite if none is better than no turn; the smallest of those that reach); and the two
         turns, rad, between which a better one may be.
     """
-    least = missing
-    best = math.inf
+    least_missing = missing
+    best_turn = math.inf
     low = 0.0
     high = 0.0
     for halving in range(HALVINGS):
+        size = max_turn * 0.5**halving
         # Try a turn on either side of zero, then on either side of `swing_turn`.
-        for attempt in range(4):
-            centre = 0.0 if attempt < 2 else swing_turn
-            away = (most if attempt % 2 == 0 else -most) * 0.5**halving
-            turn = centre + away
-            if abs(turn) > most:
+        for centre, offset in ((0.0, size), (0.0, -size), (swing_turn, size), (swing_turn, -size)):
+            turn = centre + offset
+            if abs(turn) > max_turn:
                 continue
-            candidate = missing_reach(lengths, goal, pan + turn, flip)
-            is_smaller = candidate <= NEAR and abs(turn) < abs(best)
-            if max(candidate, NEAR) < least or is_smaller:
-                least = max(candidate, NEAR)
-                best = turn
-                low = centre + 0.5 * min(away, 4.0 * away)
-                high = centre + 0.5 * max(away, 4.0 * away)
-    return least, best, low, high
+
+            # Turns with which the arm reaches are equally good, so the smallest of them is taken.
+            turned_missing = max(missing_reach(lengths, goal, pan + turn, flip), NEAR)
+            is_smaller = turned_missing == NEAR and abs(turn) < abs(best_turn)
+            if turned_missing < least_missing or is_smaller:
+                least_missing = turned_missing
+                best_turn = turn
+                # The offsets tried next to this one are its half and its double.
+                low = centre + min(0.5 * offset, 2.0 * offset)
+                high = centre + max(0.5 * offset, 2.0 * offset)
+    return least_missing, best_turn, low, high
 
 
 def section_turns(
