@@ -321,6 +321,11 @@ class JudgeFlags:
             "all its columns, `time`, `skip` or `skip*N`.",
         ),
     ] = None
+    page: Annotated[str | None, optional_arg("FILE.html", "none")] = None
+    """Write a page with plots, like a run's report; for one log."""
+    verbose: Annotated[
+        bool, arg(help="Show all motions, the parts of each error, the evidence and the events.")
+    ] = False
     as_json: AsJson = False
 
 

@@ -13,11 +13,13 @@ from simbridge.cli.error_reporting import print_error
 from simbridge.cli.flags import JudgeFlags
 from simbridge.cli.terminal import say
 from simbridge.console import Terminal
-from simbridge.errors import SimbridgeError
+from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.files.writing import write_file
 from simbridge.json_output import print_json
 from simbridge.judging import wording
 from simbridge.judging.column_names import expand_columns
-from simbridge.judging.judged_log import JudgedLog, judge_log
+from simbridge.judging.judged_log import JudgedLog, describe
+from simbridge.judging.judgement import Examination, Judgement, examine
 from simbridge.judging.read_log import LogOptions, read_log
 from simbridge.judging.tolerance_wording import has_tolerances
 from simbridge.judging.tolerances import Tolerances
@@ -50,6 +52,8 @@ def judge(flags: JudgeFlags) -> int:
     Raises:
         UnknownName, InvalidParameter: The robot, a column or a tolerance cannot be used.
     """
+    if flags.page is not None and len(flags.logs) != 1:
+        raise InvalidParameter("--page", flags.page, "left out with several logs: a page has one")
     tolerances = Tolerances(flags.path_tolerance, flags.goal_tolerance)
     options = LogOptions(
         columns=() if flags.columns is None else expand_columns(flags.columns),
@@ -66,14 +70,17 @@ def judge(flags: JudgeFlags) -> int:
     failures: list[UnreadableLog] = []
     for name in flags.logs:
         try:
-            judged = judge_log(read_log(name, options), arms, tolerances)
+            examination = examine(read_log(name, options), arms)
+            judged = describe(examination, tolerances)
         except SimbridgeError as error:
             print_error(error)
             failures.append({"log": name, "error": str(error)})
             continue
         judged_logs.append(judged)
         if not flags.as_json:
-            _show(console, judged)
+            _show(console, judged, verbose=flags.verbose)
+        if flags.page is not None:
+            _write_page(flags.page, examination, judged)
 
     if flags.as_json:
         _print_json(judged_logs, failures)
@@ -93,18 +100,75 @@ def _print_json(judged_logs: Sequence[JudgedLog], failures: Sequence[UnreadableL
     print_json(json.loads(encoded))
 
 
-def _show(console: Terminal, judged: JudgedLog) -> None:
-    """Print the sentence that says what a log shows, findings, the motions, and remarks."""
+def _write_page(path: str, examination: Examination, judged: JudgedLog) -> None:
+    """Write the page of a log.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    # Matplotlib takes 0.5 s, and most logs are judged without a page.
+    from simbridge.judging.page import judgement_page  # noqa: PLC0415
+
+    write_file(path, judgement_page(examination, judged.findings).encode())
+
+
+def _show(console: Terminal, judged: JudgedLog, *, verbose: bool) -> None:
+    """Print the sentence that says what a log shows, findings, the motions, and remarks.
+
+    Args:
+        console: The terminal.
+        judged: The log.
+        verbose: Whether to print all motions, and what shows their kinds, errors and events.
+    """
     say(console, f"{judged.log}: {judged.headline}", style="bold")
     for finding in judged.findings:
         say(console, finding)
 
     judgement = judged.judgement
-    motions = wording.shown_motions(judgement)
-    if motions:
-        rows = [[escape(cell) for cell in wording.motion_row(motion)] for motion in motions]
-        console.print(make_table(wording.COLUMNS, rows, left=["kind", "largest part"]))
+    motions = wording.shown_motions(judgement, verbose=verbose)
+    rows = [wording.motion_row(motion) for motion in motions]
+    _show_table(console, wording.COLUMNS, rows, text_columns=wording.TEXT_COLUMNS)
     if len(motions) < len(judgement.motions):
         say(console, f"Shown: the {len(motions)} motions with the largest errors.")
     for remark in wording.remarks(judgement):
         say(console, remark)
+    if verbose:
+        _show_details(console, judgement)
+
+
+def _show_details(console: Terminal, judgement: Judgement) -> None:
+    """Print the arm, what shows the kind of each motion, its error by source, and the events."""
+    for name, value in wording.arm_facts(judgement.arm):
+        say(console, f"{name}: {value}.")
+    for motion in judgement.motions:
+        say(console, wording.evidence(motion))
+
+    parts = [wording.part_row(motion, part) for motion, part in wording.motion_parts(judgement)]
+    _show_table(console, wording.PART_COLUMNS, parts, text_columns=wording.PART_TEXT_COLUMNS)
+    events = wording.events(judgement)
+    _show_table(console, wording.EVENT_COLUMNS, events, text_columns=wording.EVENT_COLUMNS[1:])
+
+    for missing in judgement.missing:
+        say(console, f"{missing.quantity} would show {missing.would_show}.")
+    for note in judgement.notes:
+        say(console, note)
+
+
+def _show_table(
+    console: Terminal,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text_columns: Sequence[str],
+) -> None:
+    """Print a table; nothing without rows.
+
+    Args:
+        console: The terminal.
+        columns: Headings of the columns.
+        rows: Cells of the rows.
+        text_columns: Those of the columns that hold text.
+    """
+    if rows:
+        cells = [[escape(cell) for cell in row] for row in rows]
+        console.print(make_table(columns, cells, left=text_columns))

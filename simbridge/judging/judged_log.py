@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simbridge.judging import wording
-from simbridge.judging.judgement import Judgement, examine
+from simbridge.judging.judgement import Examination, Judgement, examine
 from simbridge.judging.log import ControllerLog, GoalResult
 from simbridge.judging.tolerance_wording import result_sentences, tolerance_sentences
 from simbridge.judging.tolerances import ToleranceReport, Tolerances, compare_tolerances
@@ -42,7 +42,17 @@ def judge_log(log: ControllerLog, robots: Sequence[Robot], tolerances: Tolerance
         robots: Arms that it may be of.
         tolerances: Tolerances that the user named.
     """
-    examination = examine(log, robots)
+    return describe(examine(log, robots), tolerances)
+
+
+def describe(examination: Examination, tolerances: Tolerances) -> JudgedLog:
+    """Return a judged log with everything that is said of it.
+
+    Args:
+        examination: The judged log.
+        tolerances: Tolerances that the user named.
+    """
+    log = examination.log
     judgement = examination.judgement
     report = compare_tolerances(log, tolerances, examination.signals)
     return JudgedLog(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -18,8 +19,13 @@ from simbridge.text import millimetres, milliradians
 MAX_OPEN_EVENTS = 12
 
 
-def judgement_page(examination: Examination) -> str:
-    """Return the whole page as HTML; the same for the same log."""
+def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> str:
+    """Return the whole page as HTML; the same for the same log.
+
+    Args:
+        examination: The judged log.
+        findings: Sentences on tolerances, and on goals that did not succeed.
+    """
     judgement = examination.judgement
     with drawing_style():
         error = error_plot(examination)
@@ -35,6 +41,7 @@ def judgement_page(examination: Examination) -> str:
         judgement=judgement,
         name=PurePath(judgement.name).name,
         headline=wording.headline(judgement),
+        findings=findings,
         remarks=wording.remarks(judgement),
         clock=examination.log.clock.value,
         error=error,

@@ -11,6 +11,7 @@ from simbridge.judging.arm import Arm
 from simbridge.judging.judgement import JudgedMotion, Judgement
 from simbridge.judging.kinds import MotionKind
 from simbridge.judging.predictions import Prediction
+from simbridge.judging.servoj_evidence import ServojEvidence
 from simbridge.judging.tool_tracking import ToolTracking
 from simbridge.judging.tracking_errors import ErrorPart, ErrorSize, TrackingErrors
 from simbridge.text import (
@@ -39,6 +40,12 @@ COLUMNS = (
 )
 # Those of these columns that hold text.
 TEXT_COLUMNS = ("kind", "largest part")
+# Headings of the table of the parts of the errors.
+PART_COLUMNS = ("Motion", "from", "to", "source", "lag, ms", "RMS, mrad", "max, mrad", "tool, mm")
+# Those of these columns that hold text.
+PART_TEXT_COLUMNS = ("from", "to", "source")
+# Headings of the table of events.
+EVENT_COLUMNS = ("from, s", "event", "details")
 # Largest number of motions that are shown by default.
 MAX_SHOWN_MOTIONS = 5
 # Smallest uncertainty of a lag that is worth a number, s.
@@ -47,6 +54,8 @@ LEAST_UNCERTAINTY_S = 1e-6
 # Shortest time at less than full speed that is worth a remark, s: each stop has a moment of it.
 LEAST_SLOWDOWN_S = 0.05
 
+# Smallest relative uncertainty of a tuning that is worth a number.
+LEAST_RELATIVE_DEVIATION = 1e-5
 # Smallest part of an error that is not rounding, rad.
 ROUNDING = 1e-7
 
@@ -388,16 +397,14 @@ def evidence(judged: JudgedMotion) -> str:
             f"speed, to within {residual}{NO_BREAK}µrad."
         )
     if kind.servoj is not None:
-        gain = significant(kind.servoj.gain_uncertainty)
-        lookahead = significant(1e3 * kind.servoj.lookahead_uncertainty_s)
         shown_by = (
             "the recorded commands explain its targets"
             if kind.servoj.has_commands
             else "a command was held while it moved"
         )
         return (
-            f"Motion {number} obeys servoj's law: {shown_by} (gain ± {gain}, lookahead ± "
-            f"{lookahead}{NO_BREAK}ms)."
+            f"Motion {number} obeys servoj's law: {shown_by} (gain and lookahead are known to "
+            f"{_tuning_precision(kind.servoj)})."
         )
     if kind.speedj is not None:
         explained = fixed(100.0 * kind.speedj.explained, 1)
@@ -409,6 +416,16 @@ def evidence(judged: JudgedMotion) -> str:
         trail = fixed(1e3 * kind.freedrive.trail_s, 2)
         return f"Motion {number} was made by hand: targets trail the joints by {trail}{NO_BREAK}ms."
     return f"The kind of motion {number} is unknown: {kind.reason}."
+
+
+def _tuning_precision(servoj: ServojEvidence) -> str:
+    """Return how precisely a tuning is known, in percent: "0.2 %", "better than 0.001 %"."""
+    relative = max(
+        servoj.gain_uncertainty / servoj.gain, servoj.lookahead_uncertainty_s / servoj.lookahead_s
+    )
+    if relative < LEAST_RELATIVE_DEVIATION:
+        return f"better than {plain(100.0 * LEAST_RELATIVE_DEVIATION)}{NO_BREAK}%"
+    return f"{significant(100.0 * relative, 2)}{NO_BREAK}%"
 
 
 def variant_name(prediction: Prediction) -> str:
@@ -431,6 +448,30 @@ def prediction_remark(prediction: Prediction) -> str:
     if not prediction.keeps_limits:
         sentences.append("It would exceed the limits of acceleration or command lead.")
     return " ".join(sentences)
+
+
+def motion_parts(judgement: Judgement) -> list[tuple[JudgedMotion, ErrorPart]]:
+    """Return the parts of the error of each motion, in order."""
+    return [
+        (judged, part)
+        for judged in judgement.motions
+        if judged.errors is not None
+        for part in judged.errors.parts
+    ]
+
+
+def part_row(judged: JudgedMotion, part: ErrorPart) -> tuple[str, ...]:
+    """Return the cells of a part of a motion's error; see PART_COLUMNS."""
+    return (
+        str(judged.motion.number),
+        part.leading,
+        part.trailing,
+        part.source,
+        lag_number(part),
+        milliradians(part.size.rms_rad),
+        milliradians(part.size.max_rad),
+        millimetres(part.size.tool_rms_m),
+    )
 
 
 def limit_row(judged: JudgedMotion) -> tuple[str, ...]:

@@ -100,3 +100,32 @@ def test_a_directory_without_a_run_is_refused(cli, tmp_path):
 
     assert answer.status == 2
     assert "not a run directory" in answer.err
+
+
+def test_verbose_shows_every_motion_with_its_evidence(cli):
+    brief = cli("judge", RECORDING).out.splitlines()
+
+    verbose = cli("judge", RECORDING, "--verbose").out
+
+    assert len(brief) <= 12
+    assert set(brief) - {line for line in brief if line.startswith("Shown:")} <= set(
+        verbose.splitlines()
+    )
+    assert "a straight line in joint space with a trapezoid of speed" in verbose
+
+
+def test_a_page_is_written(cli, tmp_path):
+    answer = cli("judge", RECORDING, "--page", tmp_path / "judged.html")
+
+    headline = answer.out.splitlines()[0].split(": ", maxsplit=1)[1]
+    page = (tmp_path / "judged.html").read_text(encoding="utf-8")
+    assert answer.status == 0
+    assert f'<p class="headline">{headline}</p>' in page.replace("\u00a0", " ")
+
+
+def test_a_page_has_only_one_log(cli, tmp_path):
+    answer = cli("judge", RECORDING, RECORDING, "--page", tmp_path / "judged.html")
+
+    assert answer.status == 2
+    assert "--page" in answer.err
+    assert not (tmp_path / "judged.html").exists()
