@@ -256,8 +256,11 @@ def _show(finished: Sweep, shown_points: int) -> None:
     ranked = [row for row in rows if _has_figure(row, figure)]
     ranked.sort(key=lambda row: number(row, figure))
 
-    console.print(f"[bold]{counted(len(rows), 'point')}[/bold], by the RMS of the {title}:\n")
-    if ranked:
+    point_count = f"[bold]{counted(len(rows), 'point')}[/bold]"
+    if not ranked:
+        console.print(f"{point_count}, none of which could be evaluated.")
+    else:
+        console.print(f"{point_count}, by the RMS of the {title}:\n")
         varied = _varied_columns(rows)
         lines = _ranked_lines(ranked, varied, figure, shown_points)
         console.print(make_table((*varied, "mm"), lines))

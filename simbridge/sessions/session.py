@@ -200,6 +200,11 @@ class LiveSession:
         # Set when that thread is to end.
         self._stop_recording = threading.Event()
 
+    def __repr__(self) -> str:
+        if self._record is None:
+            return f"<LiveSession of {self.robot.name}: not begun>"
+        return f"<LiveSession of {self.robot.name}: {self.status.state}, in {self.directory}>"
+
     @property
     def directory(self) -> Path:
         """The run directory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -194,7 +195,8 @@ def _split_choices(choices: Mapping[str, Any]) -> tuple[LiveOptions, dict[str, A
             needed = "left out: it applies only to scenarios, not to live sessions"
             raise InvalidParameter(name, value, needed)
         else:
-            known = {*live_names, *LIVE, *MORE}
+            arguments = set(inspect.signature(live).parameters) - {"choices"}
+            known = {*live_names, *LIVE, *MORE, *arguments}
             raise UnknownName("option", name, known, where="of a live session")
     return LiveOptions(**live_choices), run_choices
 

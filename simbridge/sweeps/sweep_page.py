@@ -6,6 +6,7 @@ are counted.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -101,6 +102,7 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
         parallel=len(points.axes) > MAP_AXES,
         legend=_legend(points),
         columns=list(points.varied),
+        texts=[name for name in points.varied if _has_text(table, name)],
         quantities=known_quantities(points),
         fronts=bool(fronts),
         rows=[_table_row(row, front_names[row["identity"]]) for row in table],
@@ -117,6 +119,11 @@ def newest_rows(rows: Sequence[Row]) -> list[Row]:
     versions = dict.fromkeys(row["made_by"] for row in rows)
     newest = made_by() if made_by() in versions else next(reversed(versions), "")
     return [row for row in rows if row["made_by"] == newest]
+
+
+def _has_text(rows: Sequence[Row], column: str) -> bool:
+    """Return whether a column has texts, such as the names of solvers, instead of numbers."""
+    return any(row.get(column) and math.isnan(number(row, column)) for row in rows)
 
 
 def _legend(points: RankedPoints) -> list[LegendEntry]:

@@ -560,6 +560,7 @@ def test_a_session_that_was_not_entered_says_how(tmp_path):
             UnknownName,
             "no option 'tiemout' of a live session. Did you mean 'timeout'?",
         ),
+        ({"robott": "ur5"}, UnknownName, "Did you mean 'robot'?"),
         ({"max_jump": 0.1}, InvalidParameter, "a distance in m and an angle in rad"),
         ({"speed_scale": 0.5}, InvalidParameter, "it applies only to scenarios"),
         (
@@ -572,6 +573,17 @@ def test_a_session_that_was_not_entered_says_how(tmp_path):
 def test_a_wrong_choice_is_refused_with_what_it_must_be(choices, error, message):
     with pytest.raises(error, match=message):
         simbridge.live(**choices)
+
+
+def test_a_session_is_a_line_at_a_prompt(tmp_path):
+    session = simbridge.live("pybullet", robot="ur5e", realtime=False, out=tmp_path / "hand")
+
+    before = repr(session)
+    with session:
+        within = repr(session)
+
+    assert before == "<LiveSession of ur5e: not begun>"
+    assert within == f"<LiveSession of ur5e: idle, in {tmp_path / 'hand'}>"
 
 
 def test_a_callers_error_causes_the_reported_one(tmp_path):

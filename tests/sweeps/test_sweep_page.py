@@ -212,3 +212,12 @@ def test_the_table_marks_points_of_fronts():
     assert page.count(">smoothness, effort</td>") == 1
     assert page.count(">smoothness</td>") == MAX_LISTED + 49
     assert "more points are in results.csv" not in page
+
+
+def test_names_in_the_table_are_left_aligned_as_words():
+    page = sweep_page(
+        made_rows(lambda kp, solver: kp, kp=(1, 2), solver=("pseudoinverse", "mine:make")), "mine"
+    )
+
+    assert 'class="word">solver</th>' in page
+    assert 'class="word">solver.kp</th>' not in page
