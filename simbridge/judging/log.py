@@ -258,7 +258,9 @@ class ControllerLog:
         for positions in (self.actual_q, self.target_q):
             if positions is not None:
                 return positions
-        raise UnusableSamples(self.name, "neither actual_q nor target_q was recorded.")
+        raise UnusableSamples(
+            f"joints of {self.name}", "neither actual_q nor target_q was recorded."
+        )
 
     @property
     def duration(self) -> float:

@@ -9,12 +9,17 @@ from simbridge.errors import InputFileError
 from simbridge.judging.bag_log import read_bag_log
 from simbridge.judging.export_log import is_exported_table, read_exported_table
 from simbridge.judging.log import ControllerLog
+from simbridge.judging.log_checks import check_log
 from simbridge.judging.missing import find_missing
 from simbridge.judging.rtde_log import read_rtde_log
 from simbridge.judging.run_log import read_run_log
 from simbridge.judging.sent_commands import add_sent
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.bag_reader import BEGINNINGS
+
+# Files of a run's directory.
+RUN_SETTINGS = "settings.toml"
+RUN_LOG = "log.mcap"
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ def read_log(path: str | Path, options: LogOptions | None = None) -> ControllerL
     log = _read(Path(path), options)
     if options.robot is not None:
         log = replace(log, robot=options.robot.name)
+    check_log(log, options.robot)
     if options.goals is not None:
         log = add_sent(log, options.goals)
     return replace(log, missing=find_missing(log))
@@ -61,11 +67,28 @@ def _read(path: Path, options: LogOptions) -> ControllerLog:
     """Read a log with the reader for its kind."""
     if not path.exists():
         raise InputFileError(path, "file not found")
-    is_bag = (path / "metadata.yaml").is_file() or path.suffix.lower() in BEGINNINGS
-    if is_bag:
+    if _is_run(path):
+        return read_run_log(path)
+    # The log of a run is read with what the run knows of its arm.
+    if path.name == RUN_LOG and _is_run(path.parent):
+        return read_run_log(path.parent)
+    if _is_bag(path):
         return read_bag_log(path, options.robot, options.prefix)
     if path.is_dir():
+        # It says what is missing of a run.
         return read_run_log(path)
     if not options.columns and is_exported_table(path):
         return read_exported_table(path)
     return read_rtde_log(path, options.columns)
+
+
+def _is_run(path: Path) -> bool:
+    """Return whether a directory is that of a run or a live session."""
+    return (path / RUN_SETTINGS).is_file()
+
+
+def _is_bag(path: Path) -> bool:
+    """Return whether a path is a ROS bag: a file by its suffix, or a directory with such files."""
+    if path.is_dir():
+        return any(file.suffix.lower() in BEGINNINGS for file in path.iterdir())
+    return path.suffix.lower() in BEGINNINGS

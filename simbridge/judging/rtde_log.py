@@ -11,8 +11,13 @@ from simbridge.errors import InputFileError
 from simbridge.judging.log import Clock, Commands, ControllerLog, LogSource, Signal, joint_names
 from simbridge.robot.pose import Array, compose, quaternions
 from simbridge.text import counted
-from simbridge.trajectory.rtde_recording import RtdeRecording, read_rtde
-from simbridge.trajectory.rtde_table import read_header
+from simbridge.trajectory.rtde_recording import (
+    JOINT_POSITIONS,
+    RtdeRecording,
+    read_rtde,
+    recorded_fields,
+)
+from simbridge.trajectory.rtde_table import find_vectors, read_header
 from simbridge.trajectory.tables.text_lines import is_number
 from simbridge.trajectory.trajectory import PENDANT_BASE
 
@@ -63,13 +68,21 @@ def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file without a header, and one of goals, with what to do instead."""
+    """Refuse a file whose first line does not name a controller's joints, with what to do.
+
+    Raises:
+        InputFileError: It has no header, is a file of goals, or does not say which joints it has.
+    """
     try:
         header = read_header(path)
     except OSError as problem:
         raise InputFileError(path, f"it cannot be read: {problem.strerror}") from problem
     cells = [cell for cell in header if cell]
-    if cells and all(map(is_number, cells)):
+    if not cells or recorded_fields(path):
+        # An empty file has a refusal of its own.
+        return
+
+    if all(map(is_number, cells)):
         reason = (
             f"it has no header; name its {counted(len(header), 'column')} with --columns, such as "
             "--columns time,actual_q,actual_qd"
@@ -78,6 +91,20 @@ def _check_header(path: Path) -> None:
     if POINT_TIME in header:
         reason = "these are trajectories that were sent to an arm, not a log: add them with --goals"
         raise InputFileError(path, reason, field=POINT_TIME)
+
+    vectors = find_vectors(header, JOINT_POSITIONS)
+    joints = next((name for name, columns in vectors.items() if len(columns) == 6), None)
+    if joints is not None:
+        reason = (
+            f"its columns of {joints} may be measured positions or targets: name all "
+            f"{counted(len(header), 'column')} with --columns, such as --columns time,actual_q,..."
+        )
+        raise InputFileError(path, reason, field=joints)
+    reason = (
+        "it has no joints of a UR controller: actual_q_0 to actual_q_5, or target_q_0 to "
+        "target_q_5; if it has them under other names, name all its columns with --columns"
+    )
+    raise InputFileError(path, reason, line=1)
 
 
 def _clock(recording: RtdeRecording) -> Clock:

@@ -38,6 +38,13 @@ def test_a_run_knows_its_arm_commands_and_setpoints(line_run):
     assert np.array_equal(log.attained_poses.values, recorded.attained)
 
 
+def test_the_log_of_a_run_is_read_with_its_run(line_run):
+    log = read_log(line_run / "log.mcap")
+
+    assert log.source is LogSource.RUN
+    assert log.name == str(line_run)
+
+
 def test_a_session_is_a_log(live_run):
     log = read_log(live_run)
 

@@ -1,0 +1,68 @@
+"""Refuses logs whose numbers cannot be what they are read as."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simbridge.errors import InputFileError
+from simbridge.judging.log import ControllerLog
+from simbridge.robot.robot import Robot
+from simbridge.text import counted, significant
+
+# Median time between samples, s: a faster or slower log has times in another unit.
+MIN_SPAN_S = 1e-4
+MAX_SPAN_S = 2.0
+# Units in which times are recorded besides s, by their name; the factor makes them s.
+TIME_UNITS = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
+# Largest position of a joint, rad: UR's joints turn by one turn to either side. The last joint of
+# some arms turns without limit.
+MAX_POSITION = 2.0 * np.pi + 0.2
+
+
+def check_log(log: ControllerLog, robot: Robot | None) -> None:
+    """Refuse a log with times or positions in other units, or with the joints of another arm.
+
+    Args:
+        log: The log.
+        robot: The arm that the user named; None to let the log's joints decide.
+
+    Raises:
+        InputFileError: Says what does not fit.
+    """
+    joints = len(log.joint_names)
+    if robot is not None and joints != robot.n:
+        reason = (
+            f"it is of an arm with {counted(joints, 'joint')}, but the "
+            f"{robot.title or robot.name} has {robot.n}; name the right robot"
+        )
+        raise InputFileError(log.name, reason, field="joints")
+    _check_times(log)
+    _check_positions(log)
+
+
+def _check_times(log: ControllerLog) -> None:
+    """Refuse times that are not in s."""
+    span = float(np.median(np.diff(log.times)))
+    if MIN_SPAN_S <= span <= MAX_SPAN_S:
+        return
+    reason = f"its samples are {span:.4g} apart, which would be seconds: convert the times to s"
+    fitting = [
+        unit for unit, factor in TIME_UNITS.items() if MIN_SPAN_S <= span * factor <= MAX_SPAN_S
+    ]
+    if fitting:
+        reason += f" (they seem to be {fitting[0]})"
+    raise InputFileError(log.name, reason, field="time")
+
+
+def _check_positions(log: ControllerLog) -> None:
+    """Refuse joint positions in degrees."""
+    positions = log.target_q if log.actual_q is None else log.actual_q
+    if positions is None or positions.shape[1] == 1:
+        return
+    largest = float(np.abs(positions[:, :-1]).max())
+    if largest > MAX_POSITION:
+        reason = (
+            f"joint positions reach {significant(largest, 4)}, which would be more than a full "
+            "turn in radians; they seem to be in degrees: convert them to radians"
+        )
+        raise InputFileError(log.name, reason, field="joint positions")
