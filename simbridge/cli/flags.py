@@ -241,6 +241,7 @@ class EvaluateFlags:
         UseAppendAction[tuple[str, ...]],
         arg(
             metavar="FILE",
+            help_behavior_hint="(required; repeatable)",
             help="Its recording, in any frame, on any clock: a file as for `run`; for repeats one,"
             " or one per completed run.",
         ),

@@ -158,6 +158,12 @@ def test_a_refusal_is_a_row(cli, tmp_path, line, at_once):
     assert "would diverge" in (tmp_path / "sweep" / "sweep.html").read_text()
 
 
+def test_a_sweep_without_a_figure_announces_no_table(cli, tmp_path, line, at_once):
+    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=1e6", "--out", tmp_path / "out")
+
+    assert answer.out.startswith("1 point, none of which could be evaluated.\n1 point refused")
+
+
 def test_the_table_is_also_written_as_parquet(swept, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = swept("--plan-only", "--grid", "solver.kp=5,10")
