@@ -45,6 +45,7 @@ class Station:
 
     def __init__(self, host: str, robot: str, polyscope: str = "") -> None:
         self._host = host
+        self._proxy_host = str(ip_address(host) + 256)
         self._robot = robot
         self._software = POLYSCOPE_X.get(polyscope) or {"polyscope": POLYSCOPE[robot]}
         self.is_polyscope_x = polyscope in POLYSCOPE_X
@@ -55,7 +56,7 @@ class Station:
     @property
     def host(self) -> str:
         """Where it is to be reached."""
-        return self._host if self._proxy is None else self._host.replace("127.0.0.", "127.0.1.")
+        return self._host if self._proxy is None else self._proxy_host
 
     @property
     def network(self) -> Proxy:
@@ -123,8 +124,7 @@ class Station:
         if network:
             # Below the emulator, above the servo process.
             priority = max(0, EMULATOR_PRIORITY - 1)
-            proxy_host = str(ip_address(self._host) + 256)
-            self._proxy = Proxy(proxy_host, self._host, priority).__enter__()
+            self._proxy = Proxy(self._proxy_host, self._host, priority).__enter__()
 
     def leave(self) -> None:
         """After a trial."""
