@@ -94,6 +94,10 @@ class NoHeldCommand(NotIdentified):
     """No command was held while the arm moved."""
 
 
+class CreepingSetpoint(NotIdentified):
+    """The arm settled, but the setpoint may have crept."""
+
+
 class WindowFits(NamedTuple):
     """The tuning with which the setpoint varies least, for each of W windows.
 
@@ -132,9 +136,10 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
 
     Raises:
         NoHeldCommand: No command was held while the arm moved.
+        CreepingSetpoint: The tuning depends on whether setpoints may creep.
         NotIdentified: The arm does not move, or too many cycles were split.
     """
-    unsplit = motion[~_find_split_cycles(motion)]
+    unsplit = motion[~find_split_cycles(motion)]
 
     # Find the windows with a constant setpoint: their rows, X and Y, and median residuals.
     windows: list[Counts] = []
@@ -170,28 +175,43 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     return _confirm(motion, tuning, unsplit.times[rows])
 
 
-def _find_split_cycles(motion: TargetMotion) -> Flags:
+def find_split_cycles(motion: TargetMotion) -> Flags:
     """Return which rows (T,) end a cycle that was visibly split in two by the end of a call.
 
     In a whole cycle of length h the position changes by h qd, in a split one by another amount. No
     row is flagged if the recording is not exact enough, or if no two rows are one cycle apart.
     """
+    if not shows_splits(motion):
+        return np.zeros(len(motion), dtype=bool)
+    difference, is_comparable = _compare_steps(motion)
+    return is_comparable & (difference > MIN_VISIBLE_SPLIT)
+
+
+def shows_splits(motion: TargetMotion) -> bool:
+    """Return whether a recording is exact enough to show that a cycle was split."""
+    difference, is_comparable = _compare_steps(motion)
+    if not is_comparable.any():
+        return False
+    return bool(np.percentile(difference[is_comparable], UNSPLIT_PERCENTILE) <= MAX_UNSPLIT)
+
+
+def _compare_steps(motion: TargetMotion) -> tuple[Array, Flags]:
+    """Compare each row's step in position with h qd.
+
+    Returns:
+        Their difference relative to h^2 qdd (T,), and in which rows (T,) it means something: those
+        that move, and follow another row by one cycle.
+    """
     spans = np.diff(motion.times)
     is_one_cycle = np.abs(spans - motion.cycle) < MAX_CYCLE_DIFFERENCE * motion.cycle
     is_comparable = np.concatenate([[False], is_one_cycle]) & motion.moving
-    if not is_comparable.any():
-        return np.zeros(len(motion), dtype=bool)
 
-    # How much each row's step differs from h qd, relative to h^2 qdd.
     difference = np.zeros(len(motion))
     steps = np.diff(motion.q, axis=0)
     difference[1:] = np.abs(steps - motion.cycle * motion.qd[1:]).max(axis=1)
     acceleration = np.abs(motion.qdd).max(axis=1)
-    relative = difference / np.maximum(motion.cycle**2 * acceleration, LEAST_STEP)
-
-    if np.percentile(relative[is_comparable], UNSPLIT_PERCENTILE) > MAX_UNSPLIT:
-        return np.zeros(len(motion), dtype=bool)
-    return is_comparable & (relative > MIN_VISIBLE_SPLIT)
+    relative: Array = difference / np.maximum(motion.cycle**2 * acceleration, LEAST_STEP)
+    return relative, is_comparable
 
 
 def _windows(motion: TargetMotion, size: int) -> Counts:
@@ -320,7 +340,7 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
     least_deviation = np.maximum(deviation, SINGLE_PRECISION * np.abs(fit.pair))
     creep_deviations = float(np.max(difference / least_deviation))
     if creep_deviations > MAX_CREEP_DEVIATIONS:
-        raise NotIdentified(
+        raise CreepingSetpoint(
             "the arm settled, but not exactly as under a held servoj command: if the setpoint "
             f"crept, gain and lookahead are off by {creep_deviations:.0f} standard deviations"
         )

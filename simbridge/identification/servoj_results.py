@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 
@@ -10,9 +11,14 @@ import numpy as np
 from simbridge.identification.call_timing import find_calls
 from simbridge.identification.calls import Calls
 from simbridge.identification.data import PredictionResult, ServojResult
-from simbridge.identification.held import NoHeldCommand, fit_to_held_commands
+from simbridge.identification.held import (
+    CreepingSetpoint,
+    NoHeldCommand,
+    fit_to_held_commands,
+)
 from simbridge.identification.prediction import predict
 from simbridge.identification.servoj import fit_to_path, locate_setpoints
+from simbridge.identification.single_cycles import fit_to_single_cycles
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
 from simbridge.robot.pose import Array
@@ -24,6 +30,9 @@ MIN_UNSEEN_ERROR = 1e-5
 UNSEEN_RATIO = 10.0
 # Ratio of the span between rows to the duration of a call above which there are calls without rows.
 ROWS_APART_RATIO = 1.01
+
+# Largest relative standard deviation of a tuning from single cycles.
+MAX_SINGLE_CYCLE_DEVIATION = 0.05
 
 # Number of successive moving rows that are judged together: did servoj make this stretch?
 STRETCH_ROWS = 25
@@ -75,6 +84,8 @@ class ServojFit:
 
     Attributes:
         held: The tuning from moments in which a command was held; None without any.
+        single_cycles: Number of single cycles that it comes from; 0 where commands were held for
+            longer.
         from_commands: The tuning and calls from the commands; None if they are not known, or do
             not explain the motion.
         failures: Why a tuning was not found, as clauses.
@@ -85,6 +96,7 @@ class ServojFit:
     from_commands: CommandFit | None
     failures: list[str]
     missing: str
+    single_cycles: int = 0
 
 
 def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
@@ -97,16 +109,19 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
     held: Tuning | None = None
     fit: CommandFit | None = None
     failures: list[str] = []
+    may_have_held_cycles = False
     missing = "it needs the commands (--commands)"
 
     # Without the commands: from moments in which a command was held.
     try:
         held = fit_to_held_commands(motion).round_and_check()
     except NoHeldCommand as reason:
+        may_have_held_cycles = True
         is_only_way = commands is None
         need = ", which is required if the commands are not recorded" if is_only_way else ""
         failures.append(f"{reason}{need}")
     except NotIdentified as reason:
+        may_have_held_cycles = isinstance(reason, CreepingSetpoint)
         failures.append(str(reason))
 
     # With the commands. A tuning from held commands is the better start, since split cycles and
@@ -120,7 +135,15 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
             except NotIdentified as reason:
                 missing = str(reason)
                 failures.append(missing)
-    return ServojFit(held, fit, failures, missing)
+
+    # Without either: from single cycles, which determine the tuning only roughly.
+    single_cycles = 0
+    if fit is None and may_have_held_cycles:
+        with contextlib.suppress(NotIdentified):
+            tuning = fit_to_single_cycles(motion)
+            held = tuning.round_and_check(MAX_SINGLE_CYCLE_DEVIATION)
+            single_cycles = len(tuning.residuals)
+    return ServojFit(held, fit, failures, missing, single_cycles)
 
 
 def identify_servoj(
@@ -150,6 +173,11 @@ def identify_servoj(
         reasons["servoj"] = "; ".join(reversed(fit.failures))
         return None, None
     reasons["servoj.phase_s"] = fit.missing
+    if fit.single_cycles:
+        notes.append(
+            f"gain and lookahead come from {fit.single_cycles} single cycles in which the setpoint "
+            "of servoj or servoL stood still"
+        )
     return servoj_result(fit.held), None
 
 

@@ -41,8 +41,11 @@ class Tuning:
     deviation: Array
     residuals: Array
 
-    def round_and_check(self) -> Tuning:
+    def round_and_check(self, max_deviation: float = MAX_DEVIATION) -> Tuning:
         """Return the tuning rounded to values that can have been set, if it is certain enough.
+
+        Args:
+            max_deviation: Largest accepted relative standard deviation of gain and lookahead.
 
         Raises:
             NotIdentified: servoj does not accept the tuning, or it is too uncertain.
@@ -53,11 +56,11 @@ class Tuning:
         self._check_range("lookahead", self.lookahead, LOOKAHEAD_RANGE)
 
         relative = self.deviation / (self.gain, self.lookahead)
-        if relative.max() > MAX_DEVIATION:
+        if relative.max() > max_deviation:
             raise NotIdentified(
                 "this motion determines gain and lookahead only to within "
                 f"{100 * relative[0]:.2g} % and {100 * relative[1]:.2g} %; "
-                f"{100 * MAX_DEVIATION:.0f} % is required"
+                f"{100 * max_deviation:.0f} % is required"
             )
 
         # The controller keeps the lookahead in single precision. Take the shortest decimal number
