@@ -164,8 +164,8 @@ def make_table(
     """Return a plain table for the terminal.
 
     Numbers are right-justified, the first column and those in `left` left-justified. Where the
-    terminal is too narrow, titles of columns are broken into lines, and then the first column at
-    its marks.
+    terminal is too narrow, titles of columns are broken into lines, and then columns of text at
+    their marks, the widest first.
 
     Args:
         columns: Their titles.
@@ -185,17 +185,24 @@ def make_table(
     if console.measure(table, options=unlimited).maximum <= console.width:
         return table
 
-    # The room that the other columns, two characters apart, leave to the first one.
+    # One list of cells for each column, with its title on top.
     titles = [name.replace(" ", "\n") for name in columns]
-    room = console.width
-    _, *other_columns = zip(titles, *rows, strict=True)
-    for cells in other_columns:
-        width = max(len(line) for cell in cells for line in cell.split("\n"))
-        room -= 2 + width
+    cells = [list(column) for column in zip(titles, *rows, strict=True)]
+    for number in sorted(left_columns, key=lambda number: -_cell_width(cells[number])):
+        # The room that the other columns, two characters apart, leave to this one.
+        others = cells[:number] + cells[number + 1 :]
+        room = console.width - sum(2 + _cell_width(column) for column in others)
+        width = max(room, MIN_NAME_WIDTH)
+        title, *names = cells[number]
+        cells[number] = [title, *(_break_name(name, width) for name in names)]
 
-    name_width = max(room, MIN_NAME_WIDTH)
-    narrow_rows = [(_break_name(row[0], name_width), *row[1:]) for row in rows]
+    titles, *narrow_rows = (list(row) for row in zip(*cells, strict=True))
     return _plain_table(titles, narrow_rows, left_columns=left_columns, bold_rows=bold_rows)
+
+
+def _cell_width(cells: Sequence[str]) -> int:
+    """Return the length of the longest line in the cells of a column, characters."""
+    return max(len(line) for cell in cells for line in cell.split("\n"))
 
 
 def _plain_table(
@@ -205,7 +212,7 @@ def _plain_table(
     left_columns: Sequence[int],
     bold_rows: Sequence[int],
 ) -> Table:
-    """Return a table without lines, of which only the first column may be broken into lines.
+    """Return a table without lines, of which only the first column may be wrapped.
 
     Args:
         titles: Titles of the columns.

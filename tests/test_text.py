@@ -107,3 +107,14 @@ def test_a_table_fits_the_terminal(monkeypatch, capsys, width, lines):
     assert max(map(len, printed)) <= width
     assert sum(bool(line) for line in printed) >= lines
     assert any({"0.00206", "74295"} <= set(line.split()) for line in printed)
+
+
+def test_a_long_text_leaves_numbers_whole(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    columns = ("motion", "kind", "RMS mrad", "peak rad/s")
+    row = ("1", "servoj or servoL, gain 300", "38.7654", "1.16432")
+
+    Console().print(make_table(columns, [row], left=("kind",)))
+
+    printed = capsys.readouterr().out
+    assert {"1", "servoj", "gain", "38.7654", "1.16432"} <= set(printed.split())
