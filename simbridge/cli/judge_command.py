@@ -132,6 +132,8 @@ def _show(console: Terminal, judged: JudgedLog, *, verbose: bool) -> None:
         say(console, f"Shown: the {len(motions)} motions with the largest errors.")
     for remark in wording.remarks(judgement):
         say(console, remark)
+    if judgement.notes:
+        say(console, f"Notes on reading: {'; '.join(judgement.notes)}.")
     if verbose:
         _show_details(console, judgement)
 
@@ -150,8 +152,6 @@ def _show_details(console: Terminal, judgement: Judgement) -> None:
 
     for missing in judgement.missing:
         say(console, f"{missing.quantity} would show {missing.would_show}.")
-    for note in judgement.notes:
-        say(console, note)
 
 
 def _show_table(

@@ -169,8 +169,8 @@ def _read_values(
         rate: Samples per s of a file without stamps.
 
     Returns:
-        The stamps (T, 1), s, as STAMPS, and each field (T, width) of which a number was recorded,
-        by name; and the line of each row.
+        The stamps (T, 1), s, as STAMPS, and each field (T, width) of which a whole row was
+        recorded, by name; and the line of each row.
     """
     columns = dict(fields)
     if time_name is not None:
@@ -181,9 +181,16 @@ def _read_values(
     parts = dict(zip(columns, np.split(values, ends[:-1], axis=1), strict=True))
     if rate is not None:
         parts[STAMPS] = np.arange(len(lines))[:, None] / rate
-    recorded = {
-        name: part for name, part in parts.items() if name == STAMPS or np.isfinite(part).any()
-    }
+    # A vector of which one element was never recorded has no whole row.
+    empty = [
+        name
+        for name, part in parts.items()
+        if name != STAMPS and not np.isfinite(part).all(axis=1).any()
+    ]
+    incomplete = [name for name in empty if np.isfinite(parts[name]).any()]
+    if incomplete:
+        table.notes.append(f"{join_words(incomplete)} not read: no row has all elements")
+    recorded = {name: part for name, part in parts.items() if name not in empty}
     return recorded, lines
 
 

@@ -31,6 +31,8 @@ PIECE_BYTES = 1 << 16
 # An element of a vector, such as target_q_0, target_q[0] or target_q.0: its name and number.
 _ELEMENT = re.compile(r"(.+?)(?:_|\.|)?\[?(\d+)\]?")
 
+_TIME_OF_DAY = re.compile(r"\d:\d\d")
+
 
 class RtdeTable:
     """The text of a file with a header.
@@ -169,8 +171,18 @@ class RtdeTable:
         try:
             return [float(cell or "nan") for cell in cells]
         except ValueError:
+            if self._has_decimal_commas(cells):
+                return self._read_numbers([cell.replace(",", ".") for cell in cells], line)
             wrong = next(cell for cell in cells if cell and not is_number(cell))
-            self.refuse(f"{quoted(wrong)} is not a number", line=line)
+            reason = f"{quoted(wrong)} is not a number"
+            if _TIME_OF_DAY.search(wrong):
+                reason += ": write times in seconds, such as those since the first row"
+            self.refuse(reason, line=line)
+
+    def _has_decimal_commas(self, cells: Sequence[str]) -> bool:
+        """Return whether numbers are written like 0,5: between semicolons, without any point."""
+        text = "".join(cells)
+        return self._separator == ";" and "," in text and "." not in text
 
 
 def read_header(path: Path) -> list[str]:

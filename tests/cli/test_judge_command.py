@@ -78,6 +78,15 @@ def test_a_file_without_a_header_asks_for_columns(cli, headless):
     assert "name its 13 columns with --columns" in answer.err
 
 
+def test_rows_that_are_left_out_are_counted(cli, headless):
+    rows = headless.read_text().splitlines(keepends=True)
+    headless.write_text("".join([*rows[:20], *rows[19:]]))
+
+    answer = cli("judge", headless, "--columns", "t,q,qd")
+
+    assert "1 row with the timestamp of the previous row left out (line 21)." in answer.out
+
+
 def test_goals_are_not_taken_for_a_log(cli, tmp_path):
     path = tmp_path / "goals.csv"
     path.write_text("received,time_from_start," + ",".join(f"q_{i}" for i in range(6)) + "\n")

@@ -65,6 +65,32 @@ def test_gzip_and_all_line_ends_are_read(tmp_path, end):
     assert np.array_equal(read_rtde(file).columns["target_q"], Q)
 
 
+def test_decimal_commas_between_semicolons_are_read(tmp_path):
+    file = tmp_path / "recording.csv"
+    text = table(["timestamp", *joint_names()], ROWS, ";").replace(".", ",")
+    file.write_text(text)
+
+    assert np.array_equal(read_rtde(file).columns["target_q"], Q)
+
+
+def test_commas_beside_decimal_points_are_refused(tmp_path):
+    file = tmp_path / "recording.csv"
+    file.write_text(table(["timestamp", *joint_names()], ROWS, ";").replace("1.3", "1,3"))
+
+    with pytest.raises(InputFileError, match="'1,3' is not a number"):
+        read_rtde(file)
+
+
+def test_dates_are_not_taken_for_seconds(tmp_path):
+    file = tmp_path / "recording.csv"
+    text = table(["timestamp", *joint_names()], ROWS, ",")
+    header, _, rows = text.partition("\n")
+    file.write_text(header + "\n2025-10-09 09:10:00.002," + rows.split(",", 1)[1])
+
+    with pytest.raises(InputFileError, match="write times in seconds"):
+        read_rtde(file)
+
+
 def test_other_columns_may_be_words_or_empty(tmp_path):
     file = tmp_path / "recording.csv"
     names = ["time", "_id", "timestamp", *joint_names(), "payload"]
@@ -155,6 +181,19 @@ def test_lost_fields_that_are_not_needed_lose_nothing(tmp_path):
 
     assert read_rtde(file).notes == ("1 lost sample left out (line 4)",)
     assert read_rtde(file, ["target_q"]).notes == ()
+
+
+def test_a_vector_without_a_whole_row_is_left_out(tmp_path):
+    file = tmp_path / "recording.csv"
+    names = ["timestamp", *joint_names(), *(f"actual_q_{k}" for k in range(6))]
+    rows = np.column_stack([ROWS, ROWS[:, 1:]])
+    rows[:, 9] = np.nan
+    file.write_text(table(names, rows, ","))
+
+    recording = read_rtde(file)
+
+    assert list(recording.columns) == ["target_q"]
+    assert recording.notes == ("actual_q not read: no row has all elements",)
 
 
 def test_lost_commands_are_counted(tmp_path):
