@@ -14,6 +14,7 @@ from simbridge.trajectory.bag_reader import Bag
 JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 FLOAT = "std_msgs/msg/Float64"
 BOOL = "std_msgs/msg/Bool"
+ARRAY = "std_msgs/msg/Float64MultiArray"
 POSE = "geometry_msgs/msg/PoseStamped"
 ROS1_STATUSES = "actionlib_msgs/msg/GoalStatusArray"
 ROS2_STATUSES = "action_msgs/msg/GoalStatusArray"
@@ -28,6 +29,7 @@ ACTION = "follow_joint_trajectory"
 NAMED_TOPICS = {
     FLOAT: ("speed_scaling",),
     BOOL: ("robot_program_running", "robot_running"),
+    ARRAY: ("/command",),
     POSE: ("/reference/pose", "/attained/pose", "/tcp_pose_broadcaster/pose"),
     ROS1_STATUSES: (ACTION,),
     ROS2_STATUSES: (ACTION,),
@@ -64,12 +66,15 @@ class BagMessage:
     recorded: int
     content: Any
 
-    @property
-    def stamp(self) -> int:
-        """Stamp of its header, else the time of recording, ns."""
+    def stamp(self, clock_lead: int) -> int:
+        """Return the stamp of its header, ns; without one, its time of recording.
+
+        Args:
+            clock_lead: How far the recorder's clock is ahead of that of the stamps, ns.
+        """
         header = getattr(self.content, "header", None)
         stamp = 0 if header is None else stamp_of(header.stamp)
-        return stamp or self.recorded
+        return stamp or self.recorded - clock_lead
 
 
 class BagContents:
@@ -87,6 +92,7 @@ class BagContents:
         statuses: Statuses of goals, in order.
         states: Speed scaling, modes and program, by topic.
         poses: Poses of the TCP, by topic.
+        arrays: Commands to forward command controllers, by topic.
 
     Raises:
         InputFileError: A message cannot be decoded.
@@ -101,6 +107,7 @@ class BagContents:
         self.statuses: list[BagMessage] = []
         self.states: dict[str, list[BagMessage]] = {}
         self.poses: dict[str, list[BagMessage]] = {}
+        self.arrays: dict[str, list[BagMessage]] = {}
         self._path = str(bag.path)
 
         kinds = {connection.topic: connection.msgtype for connection in bag.connections}
@@ -131,6 +138,8 @@ class BagContents:
             self.results.append(message)
         elif kind in (ROS1_STATUSES, ROS2_STATUSES):
             self.statuses.append(message)
+        elif kind == ARRAY:
+            self.arrays.setdefault(message.topic, []).append(message)
         elif kind == POSE:
             self.poses.setdefault(message.topic, []).append(message)
         else:

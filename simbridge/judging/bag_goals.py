@@ -40,7 +40,7 @@ ERROR_NAMES = {
 
 
 def read_goals(
-    contents: BagContents, joints: Sequence[str], start: int
+    contents: BagContents, joints: Sequence[str], *, start: int, clock_lead: int
 ) -> tuple[TrajectoryGoal, ...]:
     """Return the trajectories that were sent to controllers of an arm, in order.
 
@@ -48,6 +48,7 @@ def read_goals(
         contents: What the bag has.
         joints: Names of the arm's joints.
         start: Stamp of the log's first sample, ns.
+        clock_lead: See `BagMessage.stamp`.
     """
     goals: dict[str, TrajectoryGoal] = {}
     for message in contents.goals:
@@ -56,7 +57,7 @@ def read_goals(
             key = goal_id or f"trajectory {len(goals)}"
             if key in goals or not set(joints) <= set(goal.trajectory.joint_names):
                 continue
-            received = (message.stamp - start) / NANOSECONDS_PER_SECOND
+            received = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
             goals[key] = _goal(goal, joints, received, goal_id)
     return tuple(sorted(goals.values(), key=lambda goal: goal.received))
 
@@ -135,30 +136,33 @@ def _identity(uuid: Any) -> str:
     return bytes(uuid.uuid).hex()
 
 
-def read_results(contents: BagContents, start: int) -> tuple[GoalResult, ...]:
+def read_results(contents: BagContents, *, start: int, clock_lead: int) -> tuple[GoalResult, ...]:
     """Return how goals ended: from their results, else from the statuses that were published.
 
     Args:
         contents: What the bag has.
         start: Stamp of the log's first sample, ns.
+        clock_lead: See `BagMessage.stamp`.
     """
-    results = list(_results(contents.results, start))
+    results = list(_results(contents.results, start, clock_lead))
     known = {result.goal_id for result in results if result.goal_id}
     # Results were recorded: a status adds only goals whose result was not.
     results += [
-        result for result in _statuses(contents.statuses, start) if result.goal_id not in known
+        result
+        for result in _statuses(contents.statuses, start, clock_lead)
+        if result.goal_id not in known
     ]
     return tuple(sorted(results, key=lambda result: result.time))
 
 
-def _results(messages: Sequence[BagMessage], start: int) -> Iterator[GoalResult]:
+def _results(messages: Sequence[BagMessage], start: int, clock_lead: int) -> Iterator[GoalResult]:
     """Yield the results in messages of results."""
     # Identity of the goal of each request, by client and number.
     requests: dict[tuple[bytes, int], str] = {}
     answered: set[tuple[bytes, int]] = set()
     for message in messages:
         content = message.content
-        time = (message.stamp - start) / NANOSECONDS_PER_SECOND
+        time = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
         if message.kind == ros.ROS1_RESULT:
             yield _result(
                 time,
@@ -190,11 +194,11 @@ def _result(time: float, outcome: str, result: Any, goal_id: str) -> GoalResult:
     )
 
 
-def _statuses(messages: Sequence[BagMessage], start: int) -> Iterator[GoalResult]:
+def _statuses(messages: Sequence[BagMessage], start: int, clock_lead: int) -> Iterator[GoalResult]:
     """Yield the first status of each goal that is that of an end."""
     ended: set[str] = set()
     for message in messages:
-        time = (message.stamp - start) / NANOSECONDS_PER_SECOND
+        time = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
         for status in message.content.status_list:
             result = _status(status, time, is_ros1=message.kind == ROS1_STATUSES)
             if result.outcome and result.goal_id not in ended:

@@ -10,6 +10,7 @@ import numpy as np
 
 from simbridge.errors import InputFileError
 from simbridge.judging import ros_definitions as ros
+from simbridge.judging.bag_commands import read_forward_commands
 from simbridge.judging.bag_contents import BOOL, FLOAT, BagContents, BagMessage, Rows
 from simbridge.judging.bag_goals import read_goals, read_results
 from simbridge.judging.bag_rows import JointRows, TopicSamples
@@ -58,7 +59,7 @@ class _Reading:
         contents: What it has.
         joints: Names of the arm's joints in it.
         start: Stamp of the first sample, ns.
-        shift: What must be subtracted from a time of recording to make it a stamp, ns.
+        clock_lead: How far the recorder's clock is ahead of that of the stamps, ns.
         notes: Sentences about what was left out or assumed.
     """
 
@@ -66,7 +67,7 @@ class _Reading:
     contents: BagContents
     joints: tuple[str, ...]
     start: int = 0
-    shift: int = 0
+    clock_lead: int = 0
     notes: list[str] = field(default_factory=list)
 
     def seconds(self, stamps: Counts) -> Array:
@@ -171,7 +172,7 @@ def _assemble(
         reason = "it has fewer than two samples of the arm's joints"
         raise InputFileError(reading.path, reason, field="joint states")
     reading.start = int(base.stamps[0])
-    reading.shift = _find_shift(reading, base)
+    reading.clock_lead = _find_clock_lead(reading, base)
 
     contents = reading.contents
     columns = _targets(reading, base)
@@ -183,7 +184,8 @@ def _assemble(
         columns["actual_q"] = controller.vectors["feedback"]
 
     setpoints = _choose_joints(reading, SETPOINT_WORDS)
-    commands = _choose_joints(reading, COMMAND_WORDS)
+    commands = _commands(reading, _choose_joints(reading, COMMAND_WORDS))
+    positions, velocities = _forward_commands(reading, measured)
     source = _source(reading)
     return ControllerLog(
         name=str(reading.path),
@@ -196,10 +198,13 @@ def _assemble(
         setpoints=_positions(reading, setpoints),
         reference_poses=_poses(reading, "/reference/pose"),
         attained_poses=_poses(reading, "/attained/pose", "/tcp_pose_broadcaster/pose"),
-        position_commands=_commands(reading, commands),
+        position_commands=commands or positions,
+        speed_commands=velocities,
         reference=_reference(reading, controller),
-        goals=read_goals(contents, reading.joints, reading.start),
-        results=read_results(contents, reading.start),
+        goals=read_goals(
+            contents, reading.joints, start=reading.start, clock_lead=reading.clock_lead
+        ),
+        results=read_results(contents, start=reading.start, clock_lead=reading.clock_lead),
         speed_scaling=_speed_scaling(reading),
         robot_mode=_states(reading, ros.ROBOT_MODE, "mode"),
         safety_mode=_states(reading, ros.SAFETY_MODE, "mode"),
@@ -231,7 +236,7 @@ def _source(reading: _Reading) -> LogSource:
     return LogSource.ROS1_BAG if reading.path.suffix == ".bag" else LogSource.ROS2_BAG
 
 
-def _find_shift(reading: _Reading, base: TopicSamples) -> int:
+def _find_clock_lead(reading: _Reading, base: TopicSamples) -> int:
     """Return how far the recorder's clock is ahead of the stamps where it is another clock, ns.
 
     Stamps of a simulation count from its start. Messages without stamps are placed by the median
@@ -273,9 +278,42 @@ def _commands(reading: _Reading, samples: TopicSamples | None) -> Commands | Non
     return Commands(positions.values, positions.times - period)
 
 
+def _forward_commands(
+    reading: _Reading, measured: TopicSamples | None
+) -> tuple[Commands | None, Commands | None]:
+    """Return the positions, and the velocities, that forward command controllers were sent."""
+    positions = None
+    velocities = None
+    topics = reading.contents.arrays
+    for topic in sorted(topics, key=lambda topic: len(topics[topic])):
+        if measured is None:
+            reading.notes.append(f"{topic} was not read: nothing shows the order of its joints")
+            continue
+        sent = read_forward_commands(
+            topic,
+            topics[topic],
+            joints=reading.joints,
+            measured=measured,
+            delay=reading.clock_lead,
+        )
+        if isinstance(sent, str):
+            reading.notes.append(f"{topic} was not read: {sent}")
+            continue
+        # Of several topics the one with most messages is last.
+        commands = Commands(sent.values, reading.seconds(sent.recorded - reading.clock_lead))
+        if sent.is_velocity:
+            velocities = commands
+        else:
+            positions = commands
+    return positions, velocities
+
+
 def _reference(reading: _Reading, controller: TopicSamples | None) -> TrackedReference | None:
     """Return the state of a trajectory controller; None where there is no whole one."""
-    if controller is None or "feedback" not in controller.vectors:
+    if controller is None:
+        return None
+    if "feedback" not in controller.vectors:
+        reading.notes.append(f"{controller.topic} was not read: it lacks measured positions")
         return None
     vectors = controller.vectors
     q = vectors["reference"]
@@ -308,7 +346,7 @@ def _states(reading: _Reading, kind: str, value: str) -> Signal | None:
         return None
     recorded = np.array([message.recorded for message in messages], dtype=np.int64)
     values = [float(getattr(message.content, value)) for message in messages]
-    return Signal(reading.seconds(recorded - reading.shift), np.array(values))
+    return Signal(reading.seconds(recorded - reading.clock_lead), np.array(values))
 
 
 def _speed_scaling(reading: _Reading) -> Signal | None:
@@ -339,7 +377,7 @@ def _poses(reading: _Reading, *topics: str) -> Signal | None:
     messages = next((known[topic] for topic in topics if topic in known), [])
     if not messages:
         return None
-    stamps = np.array([message.stamp for message in messages], dtype=np.int64)
+    stamps = np.array([message.stamp(reading.clock_lead) for message in messages], dtype=np.int64)
     rows = []
     for message in messages:
         position = message.content.pose.position

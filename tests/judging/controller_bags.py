@@ -161,6 +161,24 @@ class ControllerBag:
     def value(self, seconds, topic, kind, value) -> None:
         self.add(seconds, topic, kind, self.of(kind, value))
 
+    def array(self, seconds, topic, values) -> None:
+        layout = self.of("std_msgs/msg/MultiArrayLayout", [], 0)
+        kind = "std_msgs/msg/Float64MultiArray"
+        self.add(seconds, topic, kind, self.of(kind, layout, np.array(values, dtype=float)))
+
+    def ros2_status(self, seconds, statuses) -> None:
+        """Statuses of goals by the first byte of their identity."""
+        entries = []
+        for number, status in statuses.items():
+            uuid = np.zeros(16, dtype=np.uint8)
+            uuid[0] = number
+            identity = self.of("unique_identifier_msgs/msg/UUID", uuid)
+            info = self.of("action_msgs/msg/GoalInfo", identity, self.time(seconds))
+            entries.append(self.of("action_msgs/msg/GoalStatus", info, status))
+        kind = "action_msgs/msg/GoalStatusArray"
+        topic = "/arm_controller/follow_joint_trajectory/_action/status"
+        self.add(seconds, topic, kind, self.of(kind, entries))
+
     def ros1_goal(self, seconds, goal_id, points, path_tolerance=0.0, names=JOINTS) -> None:
         trajectory = self.of(
             "trajectory_msgs/msg/JointTrajectory",
@@ -218,4 +236,5 @@ def moving(count: int = 20, period: float = 0.01, lag: float = 0.03) -> SimpleNa
         times=times,
         reference=np.sin(times)[:, None] * scale,
         actual=np.sin(times - lag)[:, None] * scale,
+        actual_qd=np.cos(times - lag)[:, None] * scale,
     )

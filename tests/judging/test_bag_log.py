@@ -150,6 +150,59 @@ def test_a_bag_without_joints_names_its_topics(tmp_path):
         read_log(bag.write(tmp_path / "bag"))
 
 
+@pytest.mark.parametrize("order", ["from the base", "alphabetical"])
+def test_commands_without_names_are_put_in_order(tmp_path, order):
+    motion = moving()
+    posture = np.array([0.0, -1.5, 1.2, -1.6, -1.5, 0.3])
+    bag = ControllerBag()
+    names = JOINTS if order == "from the base" else sorted(JOINTS)
+    columns = [JOINTS.index(name) for name in names]
+    for time, reference, actual in zip(motion.times, motion.reference, motion.actual, strict=True):
+        bag.joint_state(time, posture + actual)
+        command = (posture + reference)[columns]
+        bag.array(time, "/forward_position_controller/commands", command)
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert np.array_equal(log.position_commands.values, posture + motion.reference)
+    assert log.position_commands.times == pytest.approx(motion.times)
+    assert log.speed_commands is None
+
+
+def test_commands_in_no_clear_order_are_noted(tmp_path):
+    bag = bag_of_states()
+    bag.array(0.05, "/forward_position_controller/commands", np.zeros(6))
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert log.position_commands is None
+    assert any("order of its joints" in note for note in log.notes)
+
+
+def test_velocities_to_a_controller_are_read(tmp_path):
+    motion = moving()
+    bag = ControllerBag()
+    for time, actual in zip(motion.times, motion.actual, strict=True):
+        bag.joint_state(time, actual, qd=motion.actual_qd[0])
+        bag.array(time, "/forward_velocity_controller/commands", motion.actual_qd[0])
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert np.array_equal(log.speed_commands.values[0], motion.actual_qd[0])
+
+
+def test_a_status_of_ros2_ends_a_goal(tmp_path):
+    bag = bag_of_states()
+    bag.ros2_status(0.02, {1: 2})
+    bag.ros2_status(0.12, {1: 6})
+    bag.ros2_status(0.15, {1: 6, 2: 2})
+
+    (result,) = read_log(bag.write(tmp_path / "bag")).results
+
+    assert result.outcome == "aborted"
+    assert result.time == pytest.approx(0.12)
+
+
 def bag_of_states(ros1: bool = False) -> ControllerBag:
     """A bag with a little motion of the measured joints."""
     motion = moving()
