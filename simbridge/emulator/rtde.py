@@ -15,10 +15,13 @@ from simbridge.emulator.rtde_recipes import InputRecipe, OutputRecipe, RtdeRegis
 from simbridge.emulator.state import ControllerEvent
 from simbridge.ur.tables import RTDE_HEADER, RtdePackage
 
-# The largest package with its header, bytes: its size is two of them.
+# Largest package with its header, bytes: its size is sent as a 16-bit number.
 MAX_FRAME = 65535
-# Their number is a byte, and zero means "not set up".
+# Largest number of input recipes of a client: the number of a recipe is sent as one byte, and zero
+# means "not set up".
 MAX_INPUT_RECIPES = 255
+# Rounding that is added to a quotient of two rates before it is rounded down.
+DIVIDER_ROUNDING = 1e-9
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
@@ -241,4 +244,5 @@ def _divider(rate: float, frequency: float) -> int:
     """
     if not math.isfinite(frequency):
         return 1
-    return int(rate / min(max(frequency, 1.0), rate) + 1e-9)
+    clamped_frequency = min(max(frequency, 1.0), rate)
+    return int(rate / clamped_frequency + DIVIDER_ROUNDING)

@@ -53,6 +53,12 @@ NEWTON_STEPS = 3
 # Steps of the numerical derivatives with respect to gain and lookahead (both relative), begin and
 # duration (both in s).
 DERIVATIVE_STEPS = (1e-6, 1e-6, 1e-8, 1e-10)
+# Smallest residual that scales the weights of the rows, rad.
+LEAST_RESIDUAL = 1e-12
+# Smallest squared length of a column of derivatives that is used as a divisor.
+LEAST_SQUARE = 1e-300
+# Singular values of the normal equations up to this fraction of the largest count as zero.
+LEAST_SINGULAR_VALUE = 1e-12
 # Number of blocks of rows from which uncertainties are estimated.
 BLOCKS = 20
 # Largest change of gain and of lookahead in a step, relative.
@@ -330,15 +336,16 @@ def _improve_law(
     residuals = current.ravel()
 
     distance = np.linalg.norm(current, axis=1)
-    scale = max(float(np.median(distance)), 1e-12)
+    scale = max(float(np.median(distance)), LEAST_RESIDUAL)
     weights = np.repeat(cauchy_weights(distance, scale), current.shape[1])
 
     # Solve the normal equations, scaled by the sizes of the columns, which differ by many powers of
     # ten.
     normal = slopes.T @ (weights[:, None] * slopes)
-    size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    size = np.sqrt(np.maximum(np.diag(normal), LEAST_SQUARE))
     sizes = np.outer(size, size)
-    inverse = np.linalg.pinv(normal / sizes, rcond=1e-12, hermitian=True) / sizes
+    scaled_inverse = np.linalg.pinv(normal / sizes, rcond=LEAST_SINGULAR_VALUE, hermitian=True)
+    inverse = scaled_inverse / sizes
     step = -inverse @ (slopes.T @ (weights * residuals))
 
     # The covariance by the sandwich estimator: residuals of neighbouring rows are not independent,

@@ -45,6 +45,8 @@ BLOCKS = 8
 ROUNDS = 15
 # Smallest residual that scales weights, A.
 LEAST_RESIDUAL = 1e-9
+# Singular values of the equations up to this fraction of the largest count as zero.
+LEAST_SINGULAR_VALUE = 1e-9
 # Eigenvalue of the normal equations up to which a direction is left out, relative to the largest.
 LEAST_EIGENVALUE = 1e-18
 
@@ -170,8 +172,10 @@ def _solve_robustly(matrix: Array, target: Array) -> Array:
     """Return the solution (m,) of matrix (T, m) x = target (T,) with Cauchy weights."""
     weights = np.ones(len(target))
     for _ in range(ROUNDS):
-        root = np.sqrt(weights)
-        solution = np.linalg.lstsq(matrix * root[:, None], target * root, rcond=1e-9)[0]
+        root_weights = np.sqrt(weights)
+        weighted_matrix = matrix * root_weights[:, None]
+        weighted_target = target * root_weights
+        solution = np.linalg.lstsq(weighted_matrix, weighted_target, rcond=LEAST_SINGULAR_VALUE)[0]
         residuals = np.abs(target - matrix @ solution)
         weights = cauchy_weights(residuals, max(2.0 * float(np.median(residuals)), LEAST_RESIDUAL))
     return np.asarray(solution, dtype=float)

@@ -71,6 +71,8 @@ MAX_KEPT_RESIDUAL = 3.0
 LEAST_RESIDUAL = 1e-13
 # Step of the numerical derivatives, relative to X, to Y and to the cycle.
 DERIVATIVE_STEP = 1e-6
+# Singular values of the normal equations up to this fraction of the largest count as zero.
+LEAST_SINGULAR_VALUE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,5 +395,5 @@ def _solve_least_squares(columns: Array, target: Array, weights: Array) -> Array
     weighted = columns * weights[:, np.newaxis, np.newaxis]
     normal = np.einsum("kni,knj->ij", weighted, columns)
     projected = np.einsum("kni,kn->i", weighted, target)
-    x: Array = np.linalg.lstsq(normal, projected, rcond=1e-14)[0] / scale
-    return x
+    scaled_x = np.linalg.lstsq(normal, projected, rcond=LEAST_SINGULAR_VALUE)[0]
+    return np.asarray(scaled_x / scale)

@@ -54,6 +54,8 @@ NEWTON_STEPS = 25
 DERIVATIVE_STEP = 1e-6
 # Largest step of the search, relative to each unknown.
 MAX_STEP = 0.2
+# Singular values of the derivatives up to this fraction of the largest count as zero.
+LEAST_SINGULAR_VALUE = 1e-10
 # Shortest last step of a split cycle, as a fraction of the cycle.
 MIN_STEP_FRACTION = 0.01
 # Longest last step of a split cycle, as a fraction of the cycle.
@@ -360,7 +362,7 @@ def _match_split(
         columns = [(matrix(unknowns + step) - current).ravel() for step in np.diag(steps)]
         slopes = np.stack(columns, axis=1)
         missing = (transition.matrix - current).ravel()
-        change = np.linalg.lstsq(slopes, missing, rcond=1e-10)[0] * steps
+        change = np.linalg.lstsq(slopes, missing, rcond=LEAST_SINGULAR_VALUE)[0] * steps
         unknowns = unknowns + np.clip(change, -limit, limit)
 
         is_within_cycle = MIN_STEP_FRACTION * cycle < unknowns[2] < MAX_STEP_FRACTION * cycle

@@ -21,6 +21,8 @@ KAPPA_WITHOUT_OVERSHOOT = 4.0
 DAMPING_BOUND = 4.0
 # Fraction of the velocity that is kept in an iteration of velocity accumulation.
 VELOCITY_KEPT = 0.9
+# Rounding in the factor by which an error changes in an iteration.
+ROUNDING = 1e-9
 
 
 class Gains(NamedTuple):
@@ -88,8 +90,8 @@ def check_accumulation(gains: Gains) -> float:
     radius = [accumulated_radius(k, d) for k, d in zip(kappa, damping, strict=True)]
     worst = int(np.argmax(radius))
 
-    # Without stiffness an error is constant.
-    is_constant = kappa[worst] == 0.0 and radius[worst] <= 1.0 + 1e-9
+    # Without stiffness an error is constant, which is not unstable.
+    is_constant = kappa[worst] == 0.0 and radius[worst] <= 1.0 + ROUNDING
     if radius[worst] >= 1.0 and not is_constant:
         raise UnstableSolver(float(kappa[worst]), float(damping[worst]), accumulating=True)
     return float(np.max(kappa))

@@ -29,7 +29,7 @@ class DashboardClient:
 
     Args:
         host: The controller.
-        timeout: For connecting, and for each answer, s.
+        timeout: Longest time for connecting and for each answer, s.
 
     Attributes:
         host: The controller.

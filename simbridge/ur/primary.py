@@ -154,7 +154,7 @@ def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY) -
 
     Args:
         host: The controller.
-        timeout: In total, s.
+        timeout: Longest time for connecting and for the whole description, s.
         port: 30001, or 30002, which sends the same.
 
     Raises:

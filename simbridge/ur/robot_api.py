@@ -155,7 +155,7 @@ class RobotApiClient:
 
     Args:
         host: The controller.
-        timeout: For connecting, and for each answer, s.
+        timeout: Longest time for connecting and for each answer, s.
         port: The port; a controller has 80.
 
     Attributes:

@@ -21,7 +21,7 @@ def read_robot_api(host: str, timeout: float, *, port: int) -> PendantFacts:
 
     Args:
         host: The controller's address.
-        timeout: For connecting, and for each answer, s.
+        timeout: Longest time for connecting and for each answer, s.
         port: The port of its Robot API.
 
     Raises:

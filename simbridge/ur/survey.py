@@ -47,7 +47,7 @@ def read_controller(host: str, timeout: float = 2.0, rest_port: int = REST) -> C
 
     Args:
         host: Its address.
-        timeout: For each connection and each answer, s.
+        timeout: Longest time for each connection and each answer, s.
         rest_port: The port of its Robot API, if it has PolyScope X.
 
     Raises:
@@ -64,7 +64,7 @@ def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
 
     Args:
         host: Its address.
-        timeout: For each connection and each answer, s.
+        timeout: Longest time for each connection and each answer, s.
         rest_port: The port of its Robot API, if it has PolyScope X.
     """
     common = _read_ports(host, timeout, {RTDE: _read_state, PRIMARY: read_arm_description})
@@ -122,7 +122,7 @@ def _read_ports(host: str, timeout: float, readers: Mapping[int, Reader]) -> _Re
 
     Args:
         host: Its address.
-        timeout: For each connection and each answer, s.
+        timeout: Longest time for each connection and each answer, s.
         readers: The function that reads each port.
     """
     answers: dict[int, Any] = {}

@@ -56,13 +56,13 @@ def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: floa
     if product < FREE:
         return 0.0
 
-    # By the law of cosines |c - v| grows with the angle between c and v: at `least` the links are
-    # folded, and at `most` stretched.
-    between = math.atan2(cx * vy - cy * vx, cx * vx + cy * vy)
-    least = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a - b) ** 2) / product)))
-    most = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a + b) ** 2) / product)))
-    reachable = math.copysign(min(max(abs(between), least), most), between)
-    return reachable - between
+    # By the law of cosines |c - v| grows with the angle from c to v: at `folded` it is the shortest
+    # reach of the links, and at `stretched` the longest.
+    angle = math.atan2(cx * vy - cy * vx, cx * vx + cy * vy)
+    folded = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a - b) ** 2) / product)))
+    stretched = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a + b) ** 2) / product)))
+    reachable_angle = math.copysign(min(max(abs(angle), folded), stretched), angle)
+    return reachable_angle - angle
 
 
 def turn_within_rounding(turn: float, sine: float) -> float:
@@ -72,8 +72,8 @@ def turn_within_rounding(turn: float, sine: float) -> float:
         turn: The turn, rad.
         sine: Sine of the angle of wrist 2.
     """
-    most = math.pi if sine < FREE else ROUNDING / sine
-    return min(max(turn, -most), most)
+    max_turn = math.pi if sine < FREE else ROUNDING / sine
+    return min(max(turn, -max_turn), max_turn)
 
 
 def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
