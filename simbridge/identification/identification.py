@@ -47,6 +47,10 @@ MAX_TOOL_DEVIATION = 1e-4
 BETTER_FIT_FRACTION = 0.5
 # ... by more than this margin, N m.
 BETTER_FIT_MARGIN = 0.002
+# Torques tell two arms apart if the other one's misfit is at least this many times as large ...
+DISTINCT_MISFIT_RATIO = 3.0
+# ... and larger by this much, N m: a posture at rest fits several arms with another payload each.
+DISTINCT_MISFIT_MARGIN = 0.005
 # Speed of the fastest joint below which the arm is still, rad/s.
 MAX_STILL_SPEED = 1e-3
 
@@ -138,10 +142,12 @@ def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
     """Return the arm whose kinematics fit the recording best, or whose torques do without poses.
 
     Raises:
-        NotIdentified: No arm fits.
+        NotIdentified: No arm fits, or the torques of several do.
     """
     fits: list[tuple[float, Robot]] = []
     max_misfit = 0.0
+    # How much larger the misfit of another arm must be.
+    distinct_ratio, distinct_margin = 1.0, 0.0
     try:
         q, poses = samples.need("actual_q", "actual_TCP_pose")
         fits = [(nominal_residual(robot, q, poses), robot) for robot in robots]
@@ -151,25 +157,29 @@ def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
             targets = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
             fits = [(moment_misfit(robot, *targets), robot) for robot in robots]
             max_misfit = MAX_MISFIT
+            distinct_ratio, distinct_margin = DISTINCT_MISFIT_RATIO, DISTINCT_MISFIT_MARGIN
 
     if fits:
         misfit, best = min(fits, key=lambda fit: fit[0])
-        if misfit < max_misfit:
+        rivals = [other for other, robot in fits if not _has_same_body(robot, best)]
+        least_rival = max(distinct_ratio * misfit, misfit + distinct_margin)
+        if misfit < max_misfit and min(rivals, default=np.inf) >= least_rival:
             return best
     raise NotIdentified("the recording does not show which arm it was made on; name it (--robot)")
 
 
 def title_of_body(arm: Robot, robots: Sequence[Robot]) -> str:
     """Return the titles of an arm and of those with the same links: "UR10e or UR12e"."""
-    titles = [arm.title]
-    for robot in robots:
-        is_same = np.array_equal(robot.placements, arm.placements) and all(
-            link.inertia == arm_link.inertia
-            for link, arm_link in zip(robot.links, arm.links, strict=True)
-        )
-        if is_same and robot.title not in titles:
-            titles.append(robot.title)
-    return join_words(titles, "or")
+    same = [robot.title for robot in robots if _has_same_body(robot, arm)]
+    return join_words(list(dict.fromkeys([arm.title, *same])), "or")
+
+
+def _has_same_body(robot: Robot, arm: Robot) -> bool:
+    """Return whether two arms have the same links."""
+    return np.array_equal(robot.placements, arm.placements) and all(
+        link.inertia == arm_link.inertia
+        for link, arm_link in zip(robot.links, arm.links, strict=True)
+    )
 
 
 def _joint_servo(
