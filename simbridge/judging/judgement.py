@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.judging.arm import Arm, ArmModel, find_arm
+from simbridge.judging.complete_rows import keep_complete_rows
 from simbridge.judging.events import (
     Gap,
     Jump,
@@ -71,6 +72,8 @@ class Judgement:
         samples: Number of rows.
         duration_s: Time from the first row to the last, s.
         arm: The arm.
+        signals: Signals of the joints that the log has or reveals, by the names in
+            `simbridge.judging.signal_chain`.
         motions: The motions, in order.
         whole: The tracking error over all motions and its parts; None without any.
         tool: The tracking error at the tool over the whole log, as a run's report has it; None if
@@ -86,6 +89,7 @@ class Judgement:
     samples: int
     duration_s: float
     arm: Arm
+    signals: tuple[str, ...]
     motions: tuple[JudgedMotion, ...]
     whole: TrackingErrors | None
     tool: ToolTracking | None
@@ -119,12 +123,20 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
         log: The log.
         robots: Arms that it may be of; the one that `log.robot` names is taken, if it is among
             them.
+
+    Raises:
+        UnusableSamples: Fewer than two rows have joint positions.
     """
     return examine(log, robots).judgement
 
 
 def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
-    """Judge a log, and keep the signals; see `judge`."""
+    """Judge a log, and keep the signals; see `judge`.
+
+    Raises:
+        UnusableSamples: Fewer than two rows have joint positions.
+    """
+    log = keep_complete_rows(log)
     model = find_arm(log, robots)
     judged = [_judge_motion(log, motion, model) for motion in find_motions(log)]
     tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
@@ -135,6 +147,9 @@ def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
         samples=len(log.times),
         duration_s=log.duration,
         arm=model.arm,
+        signals=tuple(
+            name for name in SIGNALS if any(name in item.positions for _, item in judged)
+        ),
         motions=tuple(motion for motion, _ in judged),
         whole=_whole_error(log, tracked, model),
         tool=measure_tool_tracking(log),
@@ -232,7 +247,13 @@ def motion_signals(
         positions["target"] = log.target_q[rows]
     if log.actual_q is not None:
         positions["actual"] = log.actual_q[rows]
-    return Signals(times, {name: positions[name] for name in SIGNALS if name in positions})
+
+    known = {
+        name: positions[name]
+        for name in SIGNALS
+        if name in positions and np.isfinite(positions[name]).any()
+    }
+    return Signals(times, known)
 
 
 def _reference(log: ControllerLog, instants: Array) -> Array | None:

@@ -26,6 +26,10 @@ from simbridge.servo.law import ServojLaw
 CYCLE_TOLERANCE = 0.05
 # Fraction of a cycle by which the time of a command may be late in its cycle.
 COMMAND_TOLERANCE = 0.25
+# Longest mean delay of commands, s; with a longer one their times are not those of the log's clock.
+MAX_DELAY_S = 1.0
+# The same for commands that seem to be used before they are sent, s.
+MAX_LEAD_S = 0.05
 # Fraction of a cycle up to which calls begin with it.
 PHASE_TOLERANCE = 1e-3
 
@@ -186,7 +190,9 @@ def _decoded(fit: CommandFit, commands: Commands) -> ServojMotion:
     if commands.times is not None:
         # Each call begins some time after the newest command that it took was sent.
         begins = times[0] + calls.law.begin + calls.call * calls.law.duration
-        delay = float(np.mean(begins - commands.times[calls.command[calls.call + 1]]))
+        mean_delay = float(np.mean(begins - commands.times[calls.command[calls.call + 1]]))
+        if -MAX_LEAD_S <= mean_delay <= MAX_DELAY_S:
+            delay = mean_delay
     evidence = _evidence(
         result, has_commands=True, delay=delay, held=int(np.sum(np.diff(used) == 0))
     )

@@ -15,6 +15,9 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import join_words
 
+# Smallest number of rows that show how long the joints trail their targets.
+MIN_LAG_ROWS = 10
+
 
 @dataclass(frozen=True)
 class ErrorSize:
@@ -140,6 +143,8 @@ def _lag(
     first = signals.positions[leading]
     second = signals.positions[trailing]
     if (leading, trailing) == ("target", "actual") and target_velocity is not None:
+        if len(signals.times) < MIN_LAG_ROWS:
+            return None
         try:
             servo = fit_joint_servo(first, target_velocity, second)
         except NotIdentified:

@@ -234,7 +234,15 @@ def _without_error(judgement: Judgement) -> str:
         if late:
             clause += f", and {counted(late, 'command')} came a cycle late"
         return clause
-    return "neither commands nor targets were recorded, so no tracking error is known"
+    if judgement.signals == ("target",):
+        return (
+            "only the joint targets were recorded, neither commands nor measured joints, so no "
+            "tracking error is known"
+        )
+    return (
+        "only the measured joints were recorded, neither commands nor targets, so no tracking "
+        "error is known"
+    )
 
 
 def _stops_phrase(motions: Sequence[JudgedMotion]) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from simbridge.errors import UnusableSamples
 from simbridge.judging.events import find_jumps
 from simbridge.judging.judgement import judge
 from simbridge.judging.log import Commands, Signal
@@ -212,3 +213,38 @@ def test_a_slow_controller_is_named():
     (slowdown,) = judgement.motions[0].slowdowns
     assert slowdown.least == 0.4
     assert slowdown.begin_s == pytest.approx(log.times[80])
+
+
+def test_an_arm_of_which_only_the_joints_were_recorded_has_no_error():
+    log = movej_and_back()
+    measured = replace(log, columns={"actual_q": log.actual_q})
+
+    judgement = judge(measured, [])
+
+    assert judgement.signals == ("actual",)
+    assert judgement.whole is None
+    assert "only the measured joints were recorded" in headline(judgement)
+
+
+def test_rows_that_are_not_numbers_are_left_out():
+    log = movej_and_back()
+    actual = log.actual_q.copy()
+    actual[60:65, 3] = np.nan
+
+    judgement = judge(replace(log, columns={**log.columns, "actual_q": actual}), [])
+
+    assert judgement.samples == len(log.times) - 5
+    assert any("5 rows" in note for note in judgement.notes)
+
+
+def test_joints_in_degrees_are_refused():
+    log = movej_and_back()
+    columns = {"target_q": np.degrees(log.target_q), "actual_q": np.degrees(log.actual_q)}
+
+    with pytest.raises(UnusableSamples):
+        judge(replace(log, columns=columns), [])
+
+
+def test_a_log_without_joints_is_refused():
+    with pytest.raises(UnusableSamples):
+        judge(replace(movej_and_back(), columns={}), [])
