@@ -16,6 +16,7 @@ FLOAT = "std_msgs/msg/Float64"
 BOOL = "std_msgs/msg/Bool"
 ARRAY = "std_msgs/msg/Float64MultiArray"
 POSE = "geometry_msgs/msg/PoseStamped"
+ROSOUT = "rcl_interfaces/msg/Log"
 ROS1_STATUSES = "actionlib_msgs/msg/GoalStatusArray"
 ROS2_STATUSES = "action_msgs/msg/GoalStatusArray"
 
@@ -35,6 +36,8 @@ NAMED_TOPICS = {
     ROS2_STATUSES: (ACTION,),
 }
 
+# How the messages on /rosout begin that are kept: `bag_rosout.py` reads them.
+LOGGED_BEGINNINGS = ("Aborted due to", "State tolerances failed", "Position Error")
 JOINT_VECTORS = ("position", "velocity", "effort")
 # Vectors of the state of a trajectory controller, the needed one first: for each the names that
 # its point has in messages, newest first, and the name of the values within the point.
@@ -92,6 +95,7 @@ class BagContents:
         statuses: Statuses of goals, in order.
         states: Speed scaling, modes and program, by topic.
         poses: Poses of the TCP, by topic.
+        logged: Messages on /rosout that say why a controller gave up, in order.
         arrays: Commands to forward command controllers, by topic.
 
     Raises:
@@ -105,6 +109,7 @@ class BagContents:
         self.goals: list[BagMessage] = []
         self.results: list[BagMessage] = []
         self.statuses: list[BagMessage] = []
+        self.logged: list[BagMessage] = []
         self.states: dict[str, list[BagMessage]] = {}
         self.poses: dict[str, list[BagMessage]] = {}
         self.arrays: dict[str, list[BagMessage]] = {}
@@ -138,6 +143,9 @@ class BagContents:
             self.results.append(message)
         elif kind in (ROS1_STATUSES, ROS2_STATUSES):
             self.statuses.append(message)
+        elif kind == ROSOUT:
+            if message.content.msg.strip().startswith(LOGGED_BEGINNINGS):
+                self.logged.append(message)
         elif kind == ARRAY:
             self.arrays.setdefault(message.topic, []).append(message)
         elif kind == POSE:
@@ -179,6 +187,7 @@ def _is_read(topic: str, kind: str) -> bool:
     return kind in (
         JOINT_STATE,
         JOINT_TRAJECTORY,
+        ROSOUT,
         ros.STATE,
         *FEEDBACK_KINDS,
         *GOAL_KINDS,

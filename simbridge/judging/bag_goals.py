@@ -14,6 +14,7 @@ from simbridge.judging.bag_contents import (
     BagContents,
     BagMessage,
 )
+from simbridge.judging.bag_rosout import explain_results, read_logged_aborts
 from simbridge.judging.log import GoalResult, TrajectoryGoal
 from simbridge.robot.pose import Array
 from simbridge.trajectory.bag_samples import NANOSECONDS_PER_SECOND
@@ -152,7 +153,9 @@ def read_results(contents: BagContents, *, start: int, clock_lead: int) -> tuple
         for result in _statuses(contents.statuses, start, clock_lead)
         if result.goal_id not in known
     ]
-    return tuple(sorted(results, key=lambda result: result.time))
+    aborts = read_logged_aborts(contents.logged, start=start, clock_lead=clock_lead)
+    explained = explain_results(results, aborts)
+    return tuple(sorted(explained, key=lambda result: result.time))
 
 
 def _results(messages: Sequence[BagMessage], start: int, clock_lead: int) -> Iterator[GoalResult]:

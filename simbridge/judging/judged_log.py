@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from simbridge.judging import wording
 from simbridge.judging.judgement import Examination, Judgement, examine
 from simbridge.judging.log import ControllerLog, GoalResult
-from simbridge.judging.tolerance_wording import result_sentences, tolerance_sentences
+from simbridge.judging.tolerance_wording import add_verdict, result_sentences, tolerance_sentences
 from simbridge.judging.tolerances import ToleranceReport, Tolerances, compare_tolerances
 from simbridge.robot.robot import Robot
 
@@ -57,8 +57,8 @@ def describe(examination: Examination, tolerances: Tolerances) -> JudgedLog:
     report = compare_tolerances(log, tolerances, examination.signals)
     return JudgedLog(
         log=log.name,
-        headline=wording.headline(judgement),
-        findings=(*tolerance_sentences(report), *result_sentences(log.results)),
+        headline=add_verdict(wording.headline(judgement), report),
+        findings=(*tolerance_sentences(report), *result_sentences(log.results, report)),
         judgement=judgement,
         tolerances=report,
         results=log.results,

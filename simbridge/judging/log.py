@@ -133,6 +133,8 @@ class GoalResult:
             or where only the outcome was recorded.
         text: The controller's explanation; "" where it gave none.
         goal_id: The identity of the goal; "" where it is not known.
+        tolerance_rad: The tolerance of a position that was exceeded, rad, where the controller
+            named it; else None.
     """
 
     time: float
@@ -140,6 +142,7 @@ class GoalResult:
     error: str = ""
     text: str = ""
     goal_id: str = ""
+    tolerance_rad: float | None = None
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simbridge.judging.log import GoalResult
-from simbridge.judging.tolerances import ToleranceReport, Violation
+from simbridge.judging.tolerances import (
+    MAX_REPORT_DELAY_S,
+    ToleranceReport,
+    Violation,
+    describe_result,
+)
 from simbridge.text import NO_BREAK, fixed, join_words, milliradians, plain, significant
 
 # Violations that have a sentence of their own.
 MAX_SHOWN_VIOLATIONS = 3
+# The name of a cause that the log does not show.
+UNKNOWN = "unknown"
 
 
 def tolerance_sentences(report: ToleranceReport) -> list[str]:
@@ -32,6 +39,22 @@ def tolerance_sentences(report: ToleranceReport) -> list[str]:
         f"the largest error to {report.reference} was {milliradians(worst.error_rad)}{NO_BREAK}mrad"
         f" ({worst.joint}, {fixed(worst.at_s, 2)}{NO_BREAK}s)."
     ]
+
+
+def add_verdict(headline: str, report: ToleranceReport) -> str:
+    """Return the sentence on a log with when a trajectory controller gave up first, and why.
+
+    Args:
+        headline: The sentence.
+        report: The comparison with tolerances.
+    """
+    if not report.violations:
+        return headline
+    first = report.violations[0]
+    verb = "gave up" if first.was_reported else "would have given up"
+    cause = f"for an {UNKNOWN} reason" if first.cause.name == UNKNOWN else f"({first.cause.name})"
+    verdict = f"a trajectory controller {verb} at {fixed(first.at_s, 2)}{NO_BREAK}s {cause}"
+    return f"{headline.removesuffix('.')}; {verdict}."
 
 
 def _violation_sentences(report: ToleranceReport) -> list[str]:
@@ -69,12 +92,15 @@ def violation_sentence(violation: Violation, reference: str) -> str:
         reference: What the measured joints were compared with.
     """
     verb = "gave up" if violation.was_reported else "would have given up"
+    reason = "no reason recorded" if violation.kind == "unknown" else f"{violation.kind} tolerance"
     parts = [
-        f"A trajectory controller {verb} at {fixed(violation.at_s, 2)}{NO_BREAK}s "
-        f"({violation.kind} tolerance): {violation.joint} was {_error(violation, reference)}"
+        f"A trajectory controller {verb} at {fixed(violation.at_s, 2)}{NO_BREAK}s ({reason}): "
+        f"{violation.joint} was {_error(violation, reference)}"
     ]
     if violation.warning_s is not None:
         parts.append(_warning(violation, violation.warning_s))
+    if violation.report:
+        parts.append(f"it reported {violation.report}")
     cause = violation.cause
     return f"{'; '.join(parts)}. Cause: {cause.name} ({cause.evidence})."
 
@@ -103,17 +129,13 @@ def _warning(violation: Violation, warning_s: float) -> str:
     return f"it passed {half} {warning} before, growing by {growth}"
 
 
-def result_sentences(results: Sequence[GoalResult]) -> list[str]:
-    """Return a sentence for each goal that did not succeed."""
+def result_sentences(results: Sequence[GoalResult], report: ToleranceReport) -> list[str]:
+    """Return a sentence for each goal that did not succeed and is not among the violations."""
+    told = [violation.at_s for violation in report.violations if violation.was_reported]
     return [
         f"A goal was {result.outcome} at {fixed(result.time, 2)}{NO_BREAK}s: "
-        f"{result.error or 'no error was recorded'}{_explanation(result)}."
+        f"{describe_result(result) or 'no error was recorded'}."
         for result in results
         if result.outcome != "succeeded"
+        and not any(abs(result.time - at_s) <= MAX_REPORT_DELAY_S for at_s in told)
     ]
-
-
-def _explanation(result: GoalResult) -> str:
-    """Return the controller's own explanation of a result; "" where it gave none."""
-    text = " ".join(result.text.split()).rstrip(".")
-    return f" ({text})" if text else ""

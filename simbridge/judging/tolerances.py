@@ -61,7 +61,7 @@ class Violation:
     """An error beyond a tolerance.
 
     Attributes:
-        kind: "path" or "goal".
+        kind: "path", "goal", or "unknown" where the controller gave up without a recorded reason.
         at_s: When it happened, s from the log's beginning.
         joint: Name of the joint.
         error_rad: Size of its error then, rad.
@@ -70,6 +70,8 @@ class Violation:
             how long before it could be seen coming. None for an error at a trajectory's end.
         growth_rad_s: Mean rate at which the error grew from there, rad/s; None likewise.
         was_reported: Whether the controller itself reported that it gave up.
+        report: Its report: "PATH_TOLERANCE_VIOLATED (...)"; "" where it did not report, or gave
+            no reason.
         cause: What caused it.
     """
 
@@ -81,6 +83,7 @@ class Violation:
     warning_s: float | None
     growth_rad_s: float | None
     was_reported: bool
+    report: str
     cause: Cause
 
 
@@ -223,6 +226,7 @@ def _path_error_at(
         warning_s=warning_s,
         growth_rad_s=growth,
         was_reported=False,
+        report="",
         cause=_cause(log, trace, span, row=row, joint=joint, tolerance=tolerance),
     )
 
@@ -281,6 +285,7 @@ def _goal_violation(
         warning_s=None,
         growth_rad_s=None,
         was_reported=False,
+        report="",
         cause=_cause(log, trace, span, row=last, joint=joint, tolerance=float(limits[joint])),
     )
 
@@ -312,17 +317,28 @@ def _merge(
         results: The controller's results for the span's goal.
     """
     for result in results:
-        kind = ERROR_KINDS.get(result.error, "")
+        # A goal may also be aborted for what is not a matter of tolerances.
+        if result.error and result.error not in ERROR_KINDS:
+            continue
+        kind = ERROR_KINDS.get(result.error, "unknown")
         is_same = (
             found is not None
-            and kind in ("", found.kind)
+            and kind in ("unknown", found.kind)
             and abs(result.time - found.at_s) <= MAX_REPORT_DELAY_S
         )
         if found is not None and is_same:
-            return replace(found, was_reported=True)
-        if kind and (found is None or result.time < found.at_s):
+            return replace(found, was_reported=True, report=describe_result(result))
+        if found is None or result.time < found.at_s:
             return _reported_violation(log, trace, span, result, kind)
     return found
+
+
+def describe_result(result: GoalResult) -> str:
+    """Return the error and the explanation of a result: "PATH_TOLERANCE_VIOLATED (...)"."""
+    text = " ".join(result.text.split()).rstrip(".")
+    if result.error and text:
+        return f"{result.error} ({text})"
+    return result.error or text
 
 
 def _reported_violation(
@@ -341,11 +357,12 @@ def _reported_violation(
     row_index, joint = np.unravel_index(int(sizes.argmax()), sizes.shape)
     row = int(rows[row_index])
 
-    violation = _path_error_at(log, trace, span, row=row, joint=int(joint), tolerance=None)
-    violation = replace(violation, was_reported=True)
+    violation = _path_error_at(
+        log, trace, span, row=row, joint=int(joint), tolerance=result.tolerance_rad
+    )
     if kind == "goal":
-        violation = replace(violation, kind=kind, warning_s=None, growth_rad_s=None)
-    return violation
+        violation = replace(violation, warning_s=None, growth_rad_s=None)
+    return replace(violation, kind=kind, was_reported=True, report=describe_result(result))
 
 
 def _worst_error(log: ControllerLog, trace: ErrorTrace) -> WorstError:

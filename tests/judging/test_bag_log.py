@@ -203,6 +203,32 @@ def test_a_status_of_ros2_ends_a_goal(tmp_path):
     assert result.time == pytest.approx(0.12)
 
 
+def test_the_log_of_a_controller_says_why_a_goal_was_aborted(tmp_path):
+    bag = bag_of_states()
+    bag.ros2_status(0.02, {1: 2})
+    bag.logged(0.05, "Goal request accepted")
+    bag.logged(0.11, "State tolerances failed for joint 2:")
+    bag.logged(0.11, "Position Error: 0.2134, Position Tolerance: 0.200000")
+    bag.logged(0.111, "Aborted due to state tolerance violation")
+    bag.ros2_status(0.12, {1: 6})
+
+    (result,) = read_log(bag.write(tmp_path / "bag")).results
+
+    assert result.error == "PATH_TOLERANCE_VIOLATED"
+    assert result.tolerance_rad == 0.2
+    assert "joint 2" in result.text
+
+
+def test_an_abort_that_was_only_logged_is_a_result(tmp_path):
+    bag = bag_of_states()
+    bag.logged(0.1, "Aborted due to goal_time_tolerance exceeding by 0.5 seconds")
+
+    (result,) = read_log(bag.write(tmp_path / "bag")).results
+
+    assert (result.outcome, result.error) == ("aborted", "GOAL_TOLERANCE_VIOLATED")
+    assert result.time == pytest.approx(0.1)
+
+
 def bag_of_states(ros1: bool = False) -> ControllerBag:
     """A bag with a little motion of the measured joints."""
     motion = moving()

@@ -208,9 +208,27 @@ def test_a_reported_violation_is_told_without_a_tolerance():
     (violation,) = compare_tolerances(log, Tolerances()).violations
 
     assert violation.was_reported
+    assert violation.report == "PATH_TOLERANCE_VIOLATED (path error)"
     assert violation.tolerance_rad is None
     assert violation.joint == "shoulder_lift_joint"
     assert violation.error_rad == pytest.approx(0.12 * SPEED)
+
+
+def test_an_abort_without_a_reason_is_told():
+    actual = ramp(TIMES - 0.12)
+    log = tracked(actual, goals=(goal(),), results=(GoalResult(1.02, "aborted", goal_id="a"),))
+
+    (violation,) = compare_tolerances(log, Tolerances()).violations
+
+    assert violation.kind == "unknown"
+    assert violation.cause.name == "lag"
+
+
+def test_an_abort_for_another_reason_is_not_a_violation():
+    result = GoalResult(1.02, "aborted", "INVALID_GOAL", goal_id="a")
+    log = tracked(ramp(TIMES - 0.12), goals=(goal(),), results=(result,))
+
+    assert compare_tolerances(log, Tolerances()).violations == ()
 
 
 def test_a_violation_that_was_also_reported_is_told_once():
