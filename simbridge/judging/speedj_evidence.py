@@ -26,10 +26,11 @@ MIN_EXPLAINED = 0.9
 MIN_EXPLAINED_WITH_LATE = 0.99
 # Spans between rows that differ from the usual one by more than this part show lost rows.
 SPAN_TOLERANCE = 0.1
-# Relative difference from the largest acceleration up to which a row has it.
-STEEPEST_TOLERANCE = 1e-3
-# Number of rows at the largest acceleration above which it is the one of speedj's argument.
-MIN_STEEPEST_ROWS = 3
+# Fraction by which a command must ask for more than the largest acceleration to show that speedj
+# limits it: without that the commands themselves change no faster.
+MIN_EXCESS = 1e-2
+# Smallest number of rows whose command asks for more.
+MIN_LIMITED_ROWS = 3
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,14 @@ class DelayedFit:
         rows: Indices of the rows that can be judged (K,).
         on_time: Difference of each row with its command (K,), rad/s.
         late: Difference of each row with the command before it (K,), rad/s.
+        is_limited: Whether the command of each row asks for more than the acceleration (K,).
     """
 
     delay: int
     rows: Counts
     on_time: Array
     late: Array
+    is_limited: Flags
 
     @property
     def is_explained(self) -> Flags:
@@ -110,9 +113,8 @@ def find_speedj(times: Array, qd: Array, commands: Commands) -> SpeedjEvidence |
         return None
 
     is_late = (best.on_time >= ROUNDING) & explained
-    changes = np.abs(np.diff(qd, axis=0)).max(axis=1) / span
-    steepest = changes > (1.0 - STEEPEST_TOLERANCE) * acceleration
-    is_known = steepest.sum() >= MIN_STEEPEST_ROWS
+    is_limited = best.is_limited & (best.on_time < ROUNDING)
+    is_known = is_limited.sum() >= MIN_LIMITED_ROWS
     residual = np.minimum(best.on_time, best.late)[explained]
     return SpeedjEvidence(
         acceleration_rad_s2=acceleration if is_known else None,
@@ -144,14 +146,21 @@ def _fit_delay(
     rows = rows[rows >= delay + 1]
     rows = rows[newest[rows - delay - 1] >= 0]
 
+    limit = max_change * usual
+
+    def change_wanted(indices: Counts) -> Array:
+        """Return the change of each row's velocity that these commands ask for (K, n), rad/s."""
+        return np.asarray(commands[indices] - qd[rows - 1])
+
     def difference(indices: Counts) -> Array:
         """Return the difference of each row's velocity with these commands, rad/s."""
-        change = commands[indices] - qd[rows - 1]
+        change = change_wanted(indices)
         largest = np.abs(change).max(axis=1, keepdims=True)
-        limit = max_change * usual
         factor = np.where(largest > limit, limit / np.maximum(largest, limit), 1.0)
         return np.asarray(np.abs(qd[rows - 1] + factor * change - qd[rows]).max(axis=1))
 
     on_time = difference(newest[rows - delay])
     late = difference(newest[rows - delay - 1])
-    return DelayedFit(delay, rows, on_time, late)
+    wanted = np.abs(change_wanted(newest[rows - delay])).max(axis=1)
+    is_limited = np.asarray(wanted > (1.0 + MIN_EXCESS) * limit)
+    return DelayedFit(delay, rows, on_time, late, is_limited)

@@ -35,6 +35,18 @@ def test_a_real_arm_shows_its_acceleration():
     assert found.acceleration_rad_s2 == pytest.approx(4.0 * np.pi, rel=1e-5)
 
 
+def test_gentle_commands_do_not_show_the_acceleration():
+    """Velocities two cycles behind commands that never ask for more than speedj allows."""
+    times = 0.008 * np.arange(500)
+    commands = np.sin(times)[:, np.newaxis] * np.ones(6)
+    velocities = np.concatenate([np.zeros((2, 6)), commands[:-2]])
+
+    evidence = find_speedj(times, velocities, Commands(commands, times))
+
+    assert evidence.delay_cycles == 2
+    assert evidence.acceleration_rad_s2 is None
+
+
 def test_commands_of_another_motion_explain_nothing():
     log = read_log(FOLDER / "StepPINV.csv.gz")
     commands = replace(log.speed_commands, values=log.speed_commands.values[::-1])
