@@ -20,6 +20,8 @@ from simbridge.trajectory.bag_reader import BEGINNINGS
 # Files of a run's directory.
 RUN_SETTINGS = "settings.toml"
 RUN_LOG = "log.mcap"
+# The file that describes a bag of ROS 2 in its directory.
+BAG_DESCRIPTION = "metadata.yaml"
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,11 @@ def _is_run(path: Path) -> bool:
 
 
 def _is_bag(path: Path) -> bool:
-    """Return whether a path is a ROS bag: a file by its suffix, or a directory with such files."""
+    """Return whether a path is a ROS bag: a file by its suffix, or a directory with such files.
+
+    The files of a compressed bag have another suffix, but its directory has the bag's description.
+    """
     if path.is_dir():
-        return any(file.suffix.lower() in BEGINNINGS for file in path.iterdir())
+        has_files = any(file.suffix.lower() in BEGINNINGS for file in path.iterdir())
+        return has_files or (path / BAG_DESCRIPTION).is_file()
     return path.suffix.lower() in BEGINNINGS

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mcap.exceptions import EndOfFile
+
 from simbridge.errors import InputFileError
 from simbridge.files.reading import open_file
 from simbridge.trajectory.bag_formats import (
@@ -26,6 +28,12 @@ BEGINNINGS = {
     ".db3": ("an SQLite file", b"SQLite format 3"),
 }
 LONGEST_BEGINNING = 16
+# Programs that restore what a broken bag still has, by the suffixes of its files.
+RECOVERY_COMMANDS = {
+    ".bag": "rosbag reindex",
+    ".mcap": "mcap recover",
+    ".db3": "sqlite3 FILE .recover",
+}
 
 Decode = Callable[[bytes, str], Any]
 """Returns the content of a message of a type as an object."""
@@ -204,8 +212,20 @@ def _refuse_broken(path: Path) -> Iterator[None]:
         raise
     except Exception as problem:
         text = str(problem).strip() or type(problem).__name__
+        if isinstance(problem, EndOfFile):
+            text = "it is truncated"
         reason = f"cannot be read as a ROS bag: {text.rstrip('.')}"
+        command = _recovery_command(path)
+        if command:
+            reason += f"; `{command}` may restore what it still has"
         raise InputFileError(path, reason) from problem
+
+
+def _recovery_command(path: Path) -> str:
+    """Return the program that may restore the files of a broken bag; "" if there is none."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    suffixes = [file.suffix.lower() for file in files]
+    return next((RECOVERY_COMMANDS[suffix] for suffix in suffixes if suffix in BEGINNINGS), "")
 
 
 def _check_beginning(path: Path) -> None:

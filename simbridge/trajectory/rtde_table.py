@@ -31,6 +31,7 @@ PIECE_BYTES = 1 << 16
 # An element of a vector, such as target_q_0, target_q[0] or target_q.0: its name and number.
 _ELEMENT = re.compile(r"(.+?)(?:_|\.|)?\[?(\d+)\]?")
 
+# A time of day, such as 09:10:00.002.
 _TIME_OF_DAY = re.compile(r"\d:\d\d")
 
 

@@ -35,6 +35,30 @@ def test_each_generation_of_the_state_is_read(tmp_path, ros1, generation):
     assert log.times == pytest.approx(motion.times)
 
 
+def test_a_compressed_bag_is_known_by_its_description(tmp_path):
+    bag = ControllerBag()
+    for time in (0.0, 0.01, 0.02):
+        bag.joint_state(time, np.full(6, time))
+    path = bag.write(tmp_path / "bag")
+    for file in path.glob("*.db3"):
+        file.rename(file.with_suffix(".db3.zstd"))
+
+    # The file is not compressed, which its reader says: it is not taken for a run.
+    with pytest.raises(InputFileError, match="ROS bag"):
+        read_log(path)
+
+
+def test_a_truncated_bag_says_how_to_restore_it(tmp_path):
+    bag = ControllerBag(ros1=True, generation="desired")
+    for time in (0.0, 0.01, 0.02):
+        bag.joint_state(time, np.full(6, time))
+    path = bag.write(tmp_path / "a.bag")
+    path.write_bytes(path.read_bytes()[:-100])
+
+    with pytest.raises(InputFileError, match="`rosbag reindex` may restore"):
+        read_log(path)
+
+
 def test_joints_are_mapped_by_name(tmp_path):
     motion = moving()
     shuffled = [3, 1, 5, 0, 2, 4]
