@@ -234,11 +234,17 @@ def _plain_table(
 def _break_name(name: str, width: int) -> str:
     """Return a name in lines of a width.
 
-    It is broken at "-", "_", "/" and blanks only: never within a number.
+    It is broken at blanks, and words that are longer than the width at "-", "_" and "/": never
+    within a number.
     """
+    pieces: list[str] = []
+    for word in re.findall(r"[^ ]* |[^ ]+", name):
+        is_long = len(word.rstrip()) > width
+        pieces += re.findall(r"[^-_/ ]*[-_/ ]|[^-_/ ]+", word) if is_long else [word]
+
     lines = [""]
-    for piece in re.findall(r"[^-_/ ]*[-_/ ]|[^-_/ ]+", name):
-        if lines[-1] and len(lines[-1]) + len(piece) > width:
+    for piece in pieces:
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
             lines.append("")
         lines[-1] += piece
     return "\n".join(lines)
