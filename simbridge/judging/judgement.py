@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from simbridge.judging.predictions import Prediction, predict_errors
 from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants
 from simbridge.judging.tool_tracking import ToolTracking, measure_tool_tracking
-from simbridge.judging.tracking_errors import TrackingErrors, split_error
+from simbridge.judging.tracking_errors import ErrorPart, TrackingErrors, split_error
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import JOINT_LAG
@@ -305,4 +306,29 @@ def _whole_error(
     # Successive motions may share the row between them.
     is_new = np.concatenate([[True], np.diff(times) > 0.0])
     kept = {name: values[is_new] for name, values in positions.items()}
-    return split_error(Signals(times[is_new], kept), velocity[is_new], model.robot)
+    whole = split_error(Signals(times[is_new], kept), velocity[is_new], model.robot)
+    if whole is None:
+        return None
+    motions = [judged for judged, _ in tracked]
+    return TrackingErrors(
+        whole=_with_spread(whole.whole, motions),
+        parts=tuple(_with_spread(part, motions) for part in whole.parts),
+    )
+
+
+def _with_spread(part: ErrorPart, motions: Sequence[JudgedMotion]) -> ErrorPart:
+    """Return a part whose lag is at least as uncertain as the lags of the motions are spread."""
+    lags = [
+        other.lag.lag_s
+        for judged in motions
+        if judged.errors is not None
+        for other in (judged.errors.whole, *judged.errors.parts)
+        if (other.leading, other.trailing) == (part.leading, part.trailing) and other.lag
+    ]
+    # A motion with a single part has it twice: as a whole, too.
+    distinct = list(dict.fromkeys(lags))
+    if part.lag is None or len(distinct) < 2:
+        return part
+    spread = float(np.std(distinct, ddof=1)) / math.sqrt(len(distinct))
+    lag = replace(part.lag, uncertainty_s=max(part.lag.uncertainty_s, spread))
+    return replace(part, lag=lag)

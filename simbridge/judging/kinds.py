@@ -15,6 +15,9 @@ from simbridge.judging.servoj_evidence import ServojEvidence, ServojSignals, fin
 from simbridge.judging.speedj_evidence import SpeedjEvidence, find_speedj
 from simbridge.robot.robot import Robot
 
+# Smallest number of rows in which servoj can be recognized.
+MIN_ROWS = 12
+
 KindName = Literal["servoj", "servoj or servoL", "speedj", "movej", "freedrive", "unknown"]
 
 
@@ -55,6 +58,10 @@ def find_kind(
     kind = _find_other_kind(log, motion)
     if kind is not None:
         return kind, None
+    rows = motion.end - motion.first
+    if rows < MIN_ROWS:
+        reason = f"it has only {rows} rows, and {MIN_ROWS} are needed to recognize servoj"
+        return MotionKind("unknown", reason=reason), None
     servoj, reason = find_servoj(log.samples(motion.rows), log.position_commands, robot)
     if servoj is None:
         return MotionKind("unknown", reason=reason), None

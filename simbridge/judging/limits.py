@@ -37,9 +37,9 @@ class Peaks:
     """The peaks of a motion.
 
     Attributes:
-        speed: The largest joint speed, rad/s.
-        acceleration: The largest joint acceleration, rad/s^2. Its limit is the one that the
-            limiter of simbridge keeps, since UR publishes none.
+        speed: The largest joint speed, rad/s: as measured, otherwise of the joint targets.
+        acceleration: The largest acceleration of the joint targets, rad/s^2. Its limit is the one
+            that the limiter of simbridge keeps, since UR publishes none.
     """
 
     speed: Peak
@@ -57,6 +57,7 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks
     rows = motion.rows
     times = log.times[rows]
     velocities = joint_velocities(log)[rows]
+    measured = velocities if log.actual_qd is None else log.actual_qd[rows]
     if log.target_qdd is not None:
         accelerations = np.nan_to_num(log.target_qdd[rows])
     else:
@@ -68,7 +69,7 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks
     if has_limits and robot is not None:
         acceleration_limits = np.full(robot.n, robot.max_acceleration)
     return Peaks(
-        speed=_peak(times, velocities, speed_limits),
+        speed=_peak(times, measured, speed_limits),
         acceleration=_peak(times, accelerations, acceleration_limits),
     )
 

@@ -143,7 +143,8 @@ def _line_path(times: Array, q: Array, qd: Array) -> LinePath | None:
 def _acceleration(path: LinePath, is_start: Flags, is_stop: Flags) -> float:
     """Return the acceleration of a motion, rad/s^2: the median over the rows of a ramp.
 
-    A ramp under a rising speed scaling is slower than the other one, so the larger value counts.
+    A ramp under a rising speed scaling is slower than the other one, so the larger value counts. If
+    the log contains neither end of the motion, the slope of the ramps shows the acceleration.
 
     Args:
         path: The motion.
@@ -151,9 +152,16 @@ def _acceleration(path: LinePath, is_start: Flags, is_stop: Flags) -> float:
         is_stop: Rows of a ramp that ends at rest in the last row (T,).
 
     Returns:
-        The acceleration; 0 without such a ramp.
+        The acceleration; 0 without a ramp.
     """
     half_square = 0.5 * path.speed**2
+    if not is_start.any() and not is_stop.any():
+        is_ramp = path.speed < CRUISING * path.speed.max()
+        covered = np.diff(path.distance)
+        is_step = is_ramp[1:] & is_ramp[:-1] & (covered > 0.0)
+        slopes = np.abs(np.diff(half_square)[is_step] / covered[is_step])
+        return float(np.median(slopes)) if len(slopes) else 0.0
+
     to_end = path.distance[-1] - path.distance
 
     accelerations = [0.0]

@@ -6,7 +6,7 @@ moved (`simbridge.identification`). servoL obeys the same law; only joint comman
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class ServojEvidence:
         residual_rad: Median distance of the setpoints from the commands, or from the held command,
             over all joints, rad.
         has_commands: Whether the joint commands were recorded and explain the motion.
+        single_cycles: Number of single cycles without a new command that show the tuning; 0 if it
+            comes from the commands, or from one that was held for longer.
     """
 
     gain: float
@@ -65,6 +67,7 @@ class ServojEvidence:
     held_calls: int | None
     residual_rad: float
     has_commands: bool
+    single_cycles: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +126,9 @@ def find_servoj(
         assert commands is not None
         return _decoded(fit.from_commands, commands), ""
     if fit.held is not None:
-        evidence = _evidence(servoj_result(fit.held), has_commands=False)
+        evidence = replace(
+            _evidence(servoj_result(fit.held), has_commands=False), single_cycles=fit.single_cycles
+        )
         setpoints = motion.setpoints(fit.held.gain, fit.held.lookahead)
         return ServojMotion(evidence, ServojSignals(motion.times, setpoints, None)), ""
     return None, "; ".join(reversed(fit.failures))

@@ -54,6 +54,8 @@ LEAST_UNCERTAINTY_S = 1e-6
 # Shortest time at less than full speed that is worth a remark, s: each stop has a moment of it.
 LEAST_SLOWDOWN_S = 0.05
 
+# Smallest relative uncertainty of a setting that is shown beside it.
+LEAST_SHOWN_DEVIATION = 1e-3
 # Smallest relative uncertainty of a tuning that is worth a number.
 LEAST_RELATIVE_DEVIATION = 1e-5
 # Smallest part of an error that is not rounding, rad.
@@ -153,8 +155,9 @@ def motions_phrase(motions: Sequence[JudgedMotion]) -> str:
 def kind_phrase(kind: MotionKind) -> str:
     """Return a kind with its parameters: "servoj, gain 300, lookahead 0.1 s"."""
     if kind.servoj is not None:
-        gain = f"{kind.servoj.gain:.4g}"
-        lookahead = f"{kind.servoj.lookahead_s:.3g}"
+        servoj = kind.servoj
+        gain = _with_uncertainty(servoj.gain, servoj.gain_uncertainty)
+        lookahead = _with_uncertainty(servoj.lookahead_s, servoj.lookahead_uncertainty_s)
         return f"{kind.name}, gain {gain}, lookahead {lookahead}{NO_BREAK}s"
     if kind.movej is not None:
         speed = significant(kind.movej.speed_rad_s)
@@ -166,6 +169,14 @@ def kind_phrase(kind: MotionKind) -> str:
     if kind.name == "unknown":
         return "of an unknown kind"
     return kind.name
+
+
+def _with_uncertainty(value: float, uncertainty: float) -> str:
+    """Return an identified setting, with its uncertainty where that is worth a number."""
+    if uncertainty < LEAST_SHOWN_DEVIATION * abs(value):
+        return f"{value:.4g}"
+    decimals = -int(np.floor(np.log10(uncertainty)))
+    return f"{round(value, decimals):.4g} ± {round(uncertainty, decimals):.4g}"
 
 
 def error_phrase(errors: TrackingErrors, *, with_tool: bool = True) -> str:
@@ -405,11 +416,13 @@ def evidence(judged: JudgedMotion) -> str:
             f"speed, to within {residual}{NO_BREAK}µrad."
         )
     if kind.servoj is not None:
-        shown_by = (
-            "the recorded commands explain its targets"
-            if kind.servoj.has_commands
-            else "a command was held while it moved"
-        )
+        if kind.servoj.has_commands:
+            shown_by = "the recorded commands explain its targets"
+        elif kind.servoj.single_cycles:
+            cycles = counted(kind.servoj.single_cycles, "single cycle")
+            shown_by = f"its setpoint stood still in {cycles}"
+        else:
+            shown_by = "a command was held while it moved"
         return (
             f"Motion {number} obeys servoj's law: {shown_by} (gain and lookahead are known to "
             f"{_tuning_precision(kind.servoj)})."
