@@ -23,7 +23,7 @@ from simbridge.identification.data import (
 )
 from simbridge.identification.identification import identify as identify_samples
 from simbridge.json_output import print_json
-from simbridge.recording.run_directory import RunDirectory
+from simbridge.judging.run_log import arm_of_run
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
@@ -101,11 +101,7 @@ def _known_arm(recording: str, robot: str | None, *, is_run: bool) -> Robot | No
         return load_robot(robot)
     if not is_run:
         return None
-
-    record = RunDirectory.open(recording).settings().robot
-    if record.name in robot_files():
-        return load_robot(record.name)
-    return load_robot(record.source) if Path(record.source).is_file() else None
+    return arm_of_run(recording)
 
 
 def _show(recording: str, samples: Samples, identification: Identification) -> None:

@@ -20,11 +20,14 @@ from simbridge.judging import wording
 from simbridge.judging.column_names import expand_columns
 from simbridge.judging.judged_log import JudgedLog, describe
 from simbridge.judging.judgement import Examination, Judgement, examine
+from simbridge.judging.log import ControllerLog, LogSource
 from simbridge.judging.read_log import LogOptions, read_log
+from simbridge.judging.run_log import arm_of_run
 from simbridge.judging.tolerance_wording import has_tolerances
 from simbridge.judging.tolerances import Tolerances
 from simbridge.resources import robot_files
 from simbridge.robot.load import load_robot
+from simbridge.robot.robot import Robot
 from simbridge.text import make_table
 
 
@@ -70,7 +73,8 @@ def judge(flags: JudgeFlags) -> int:
     failures: list[UnreadableLog] = []
     for name in flags.logs:
         try:
-            examination = examine(read_log(name, options), arms)
+            log = read_log(name, options)
+            examination = examine(log, [*_own_arm(log), *arms])
             judged = describe(examination, tolerances)
         except SimbridgeError as error:
             print_error(error)
@@ -87,6 +91,14 @@ def judge(flags: JudgeFlags) -> int:
     if failures:
         return 2
     return 1 if any(map(_exceeds_tolerance, judged_logs)) else 0
+
+
+def _own_arm(log: ControllerLog) -> list[Robot]:
+    """Return the arm of a run, which may be one that is not in robots/; empty for other logs."""
+    if log.source not in (LogSource.RUN, LogSource.SESSION):
+        return []
+    arm = arm_of_run(log.name)
+    return [] if arm is None else [arm]
 
 
 def _exceeds_tolerance(judged: JudgedLog) -> bool:

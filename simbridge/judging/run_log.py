@@ -10,8 +10,24 @@ from numpy.typing import NDArray
 from simbridge.errors import NotARun
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.judging.log import Clock, Commands, ControllerLog, LogSource, Signal
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import SessionRecord
+from simbridge.resources import robot_files
+from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array, Flags
+from simbridge.robot.robot import Robot
+
+
+def arm_of_run(path: str | Path) -> Robot | None:
+    """Return the arm of a run: from robots/, or from its file; None if the file is gone.
+
+    Raises:
+        NotARun: The run cannot be read.
+    """
+    record = RunDirectory.open(path).settings().robot
+    if record.name in robot_files():
+        return load_robot(record.name)
+    return load_robot(record.source) if Path(record.source).is_file() else None
 
 
 def read_run_log(path: Path) -> ControllerLog:

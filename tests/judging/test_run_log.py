@@ -12,6 +12,7 @@ from simbridge.errors import NotARun
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.judging.log import LogSource
 from simbridge.judging.read_log import read_log
+from simbridge.resources import robot_files
 
 pytestmark = pytest.mark.shares_setup
 
@@ -72,3 +73,17 @@ def test_an_exported_run_has_the_same_joints_and_poses(exported, name):
     assert log.position_commands.times == pytest.approx(run.position_commands.times, abs=1e-6)
     assert np.array_equal(log.reference_poses.values, run.reference_poses.values)
     assert np.array_equal(log.attained_poses.values, run.attained_poses.values)
+
+
+def test_a_run_of_an_arm_of_ones_own_knows_it(cli, line_run, tmp_path):
+    run = shutil.copytree(line_run, tmp_path / "run")
+    settings = run / "settings.toml"
+    text = settings.read_text()
+    name = Evaluation.of(line_run).settings.robot.name
+    own = tmp_path / "desk_arm.toml"
+    own.write_text((robot_files()[name]).read_text().replace('title = "', 'title = "Desk '))
+    text = text.replace(f'name = "{name}"', 'name = "desk_arm"')
+    record = Evaluation.of(line_run).settings.robot
+    settings.write_text(text.replace(f'source = "{record.source}"', f'source = "{own}"'))
+
+    assert cli("judge", run).out.startswith(f"{run}: A Desk ")
