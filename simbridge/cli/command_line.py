@@ -73,7 +73,7 @@ simbridge replays a trajectory through a solver and measures the tracking error.
 
 A simulated UR arm follows UR's servoj: gain 2000, lookahead 0.03 s.
 
-The law was verified on a real UR5e at gain 300: docs/validation.md.
+The law was verified on real arms at gains 300 and 100: docs/validation.md.
 
 Other arms have an ideal servo.
 

@@ -30,7 +30,12 @@ from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.json_output import SCHEMA_VERSION
 from simbridge.recording.kinematics_record import KinematicsSummary, summarize_kinematics
 from simbridge.recording.run_record import Record, SessionRecord, ToleranceRecord
-from simbridge.recording.servo_description import describe_plant, name_servo, plant_notes
+from simbridge.recording.servo_description import (
+    describe_extrapolation,
+    describe_plant,
+    name_servo,
+    plant_notes,
+)
 from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.pose import Array
 from simbridge.robot.postures import movable_directions
@@ -96,6 +101,8 @@ class WhatRan(TypedDict):
         backend: Name of the backend.
         emulated: Whether the controller was that of `simbridge emulate`.
         servo: What follows the commands, as a noun phrase.
+        servo_extrapolation: From which gains a prediction is extrapolated, as a phrase; "" where
+            it is not.
         feedforward: Whether commands were sent ahead of the setpoints.
     """
 
@@ -108,6 +115,7 @@ class WhatRan(TypedDict):
     backend: str
     emulated: bool
     servo: str
+    servo_extrapolation: str
     feedforward: bool
 
 
@@ -128,6 +136,7 @@ def what_ran(record: Record) -> WhatRan:
         "backend": record.backend.name,
         "emulated": is_emulated,
         "servo": name_servo(record.backend),
+        "servo_extrapolation": describe_extrapolation(record.backend),
         "feedforward": record.scenario.feeds_forward,
     }
 

@@ -255,8 +255,8 @@ class Options:
     servo: Servo | None = shared_option(
         None,
         "How the simulated arm follows commands: servoj, UR's servo law, verified on a real UR5e "
-        "at gain 300 (docs/validation.md); or ideal, an ideal servo, for other arms and for work "
-        "on solvers.",
+        "at gain 300 and a real UR5 at gain 100 (docs/validation.md); or ideal, an ideal servo, "
+        "for other arms and for work on solvers.",
         unset="servoj for a UR arm or with servoj options, else ideal",
     )
     servo_gain: float | None = shared_option(

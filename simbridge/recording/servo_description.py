@@ -5,9 +5,12 @@ from __future__ import annotations
 from simbridge.recording.run_record import BackendRecord
 from simbridge.text import join_words
 
-# The evidence for the law, which is given wherever the law is named: for other tunings and for CB3
-# controllers it is extrapolated.
-VERIFIED = "the law was verified on a real UR5e at gain 300: docs/validation.md"
+# The evidence for the law, which is given wherever the law is named.
+VERIFIED = (
+    "the law was verified on a real UR5e at gain 300 and a real UR5 at gain 100: docs/validation.md"
+)
+# The largest gain at which the law was compared with a real arm, 1/s^2.
+LARGEST_VERIFIED_GAIN = 300.0
 
 
 def describe_plant(backend: BackendRecord) -> str:
@@ -56,3 +59,12 @@ def name_servo(backend: BackendRecord) -> str:
     if backend.servo == "servoj":
         return f"servoj at gain {backend.servo_gain:g}, lookahead {backend.servo_lookahead:g} s"
     return "an ideal servo" if backend.simulated_time else "a servo of unknown tuning"
+
+
+def describe_extrapolation(backend: BackendRecord) -> str:
+    """Return from which gains a prediction is extrapolated, as a phrase; "" where it is not."""
+    if not backend.simulated_time or backend.servo != "servoj":
+        return ""
+    if backend.servo_gain is None or backend.servo_gain <= LARGEST_VERIFIED_GAIN:
+        return ""
+    return "extrapolated from gains 300 and 100"

@@ -179,7 +179,8 @@ def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
     if externally:
         return f"Measured externally for {arm}"
     if is_simulated(facts["backend"]):
-        return f"Predicted for {arm}"
+        extrapolation = facts.get("servo_extrapolation", "")
+        return f"Predicted for {arm}" + (f" ({extrapolation})" if extrapolation else "")
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
     if facts["backend"] == "ursim":

@@ -116,7 +116,8 @@ def recordings_folder() -> Path:
     return Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "akig_ur5_cb3_servoj"
 
 
-def _read_table(name: str) -> np.ndarray:
+def read_table(name: str) -> np.ndarray:
+    """Read a table of numbers of the recording."""
     with gzip.open(recordings_folder() / name, "rt") as file:
         return np.loadtxt(file, delimiter=",", skiprows=1)
 
@@ -124,8 +125,8 @@ def _read_table(name: str) -> np.ndarray:
 @cache
 def read_recording(bag: str) -> Recording:
     """Read a bag: "125hzLAN" or "10hzLAN"."""
-    goals = _read_table(f"{bag}_goals.csv.gz")
-    joints = _read_table(f"{bag}_joints.csv.gz")
+    goals = read_table(f"{bag}_goals.csv.gz")
+    joints = read_table(f"{bag}_joints.csv.gz")
     numbers = range(FIRST_MOVE, int(goals[-1, 0]) + 1)
     moves = [goals[goals[:, 0] == number] for number in numbers]
     return Recording(

@@ -9,6 +9,7 @@ import pytest
 
 from simbridge.servo.law import JointMotion, ServojLaw
 from tests.servo.cb3_recording import CYCLE, Commands, Prediction, Predictor, predict_by
+from tests.servo.laser_tracker import TrackerFit, fit_tracker, row_stamps
 
 BAGS = ("125hzLAN", "10hzLAN")
 # ur_modern_driver asks for gain 100 and a lookahead of 1 s, which the controller clips.
@@ -107,3 +108,26 @@ def test_a_variant_of_the_law_is_worse(name):
 
 def test_without_the_calls_of_1_ms_it_is_worse():
     assert rms_across(predict_by(LAW), waits=False) > CLEARLY_WORSE
+
+
+@cache
+def tracker(bag: str) -> TrackerFit:
+    return fit_tracker(bag)
+
+
+def rms_at_reflector(bag: str, joints: np.ndarray) -> float:
+    """Return the RMS distance, mm, of joints (T, 6) from the tracker's points."""
+    distances = tracker(bag).distances(row_stamps(bag), joints)
+    return 1e3 * float(np.sqrt(np.nanmean(distances**2)))
+
+
+@pytest.mark.parametrize("bag", BAGS)
+def test_a_laser_tracker_sees_the_measured_joints(bag):
+    assert rms_at_reflector(bag, predictor(bag).recording.actual_q) < 0.28
+
+
+@pytest.mark.parametrize(("calibration", "bag"), [BAGS, BAGS[::-1]])
+def test_a_laser_tracker_sees_the_predicted_joints(calibration, bag):
+    fits = predictor(calibration).calibrate()
+
+    assert rms_at_reflector(bag, predictor(bag).predicted_joints(fits)) < 0.55

@@ -145,7 +145,10 @@ def test_the_answer_names_error_and_directory(cli, line, tmp_path):
     assert (answer.status, answer.err) == (0, "")
 
     first, *rest = answer.out.splitlines()
-    assert first.startswith("Predicted for a UR10 with servoj at gain 2000, lookahead 0.03 s: ")
+    assert first.startswith(
+        "Predicted for a UR10 with servoj at gain 2000, lookahead 0.03 s (extrapolated from gains "
+        "300 and 100): "
+    )
     assert "mm RMS tracking error" in first
     assert " on line; rotation below 0.01°." in first
     assert "of the position error comes from the servo law" in rest[0]
