@@ -398,7 +398,8 @@ def test_a_configured_payload_costs_less(run, line):
     # The servo law makes up nearly all of the plant's error, and knows no payload.
     known, unknown = (summary_of(path)["rest_error"]["position_m"]["rms"] for path in runs)
 
-    assert unknown > 1.5 * known
+    # Most of the rest is how the joints of a CB3 trail the acceleration of their targets.
+    assert unknown > 1.1 * known
 
     known, unknown = (summary_of(path)["servo_law_error"]["position_m"]["rms"] for path in runs)
     assert unknown == known
