@@ -39,7 +39,7 @@ class Arm:
         series: The controller's series, "CB3" or "e-Series"; "" if it is not known.
         cycle_s: The controller's cycle, s; None if it is not known.
         is_simulated: Whether the joints are exactly at their targets, as no real arm's are; None
-            if targets or positions were not recorded.
+            if targets or positions were not recorded, or the targets rest.
         evidence: What shows the arm and its controller, as clauses.
     """
 
@@ -178,8 +178,11 @@ def _find_cycle(log: ControllerLog, robot: Robot | None, evidence: list[str]) ->
 
 
 def _is_simulated(log: ControllerLog) -> bool | None:
-    """Return whether the joints are exactly at their targets; None if that is not known."""
-    if log.target_q is None or log.actual_q is None:
+    """Return whether the joints are exactly at their targets; None if that is not known.
+
+    At rest the targets of a real arm without power are its measured positions.
+    """
+    if log.target_q is None or log.actual_q is None or not np.ptp(log.target_q, axis=0).any():
         return None
     return bool(np.array_equal(log.target_q, log.actual_q))
 

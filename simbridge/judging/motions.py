@@ -15,6 +15,9 @@ REST_SPEED = 1e-3
 MEASURED_REST_SPEED = 5e-3
 # A rest between two motions lasts at least this long, s: a joint that reverses stops for less.
 MIN_REST_S = 0.045
+# Number of successive rows in which all joint targets stand exactly still that is a rest, too:
+# between two moves of a program the arm rests for a few cycles.
+MIN_STILL_ROWS = 2
 # A motion takes some joint at least this far, rad: less is noise, or a joint that settles.
 MIN_TRAVEL = 1e-3
 # Interval over which positions are differentiated where no velocities were recorded, s.
@@ -64,7 +67,11 @@ def find_motions(log: ControllerLog) -> tuple[Motion, ...]:
     # Moving rows that are not separated by a rest belong to one motion.
     rests = np.diff(log.times[moving]) >= MIN_REST_S
     skips_rows = np.diff(moving) > 1
-    groups = np.split(moving, np.flatnonzero(rests & skips_rows) + 1)
+    # Number of rows that stand still before each row, and from each moving row to the next one.
+    still_before = np.concatenate([[0], np.cumsum(_still_rows(log))])
+    still_between = np.diff(still_before[moving])
+    is_end = (rests & skips_rows) | (still_between >= MIN_STILL_ROWS)
+    groups = np.split(moving, np.flatnonzero(is_end) + 1)
 
     motions: list[Motion] = []
     last_row = len(log.times) - 1
@@ -95,6 +102,13 @@ def moving_rows(log: ControllerLog) -> Flags:
     threshold = REST_SPEED if is_target else MEASURED_REST_SPEED
     speed = np.abs(joint_velocities(log)).max(axis=1)
     return np.asarray(speed > threshold)
+
+
+def _still_rows(log: ControllerLog) -> Flags:
+    """Return which rows (T,) of a log have joint targets that stand exactly still."""
+    if log.target_q is None or log.target_qd is None:
+        return np.zeros(len(log.times), dtype=bool)
+    return np.asarray((log.target_qd == 0.0).all(axis=1))
 
 
 def joint_velocities(log: ControllerLog) -> Array:

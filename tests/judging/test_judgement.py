@@ -119,8 +119,14 @@ def test_an_arm_at_rest_shows_nothing():
 
     assert judgement.motions == ()
     assert headline(judgement) == (
-        "A simulated arm was at rest throughout (2.0 s): this log shows nothing to judge."
+        "An arm was at rest throughout (2.0 s): this log shows nothing to judge."
     )
+
+
+def test_an_arm_at_rest_may_be_a_real_one():
+    judgement = judge(make_log(rest(START, 2.0)), [])
+
+    assert judgement.arm.is_simulated is None
 
 
 def test_freedrive_is_no_tracking():

@@ -18,6 +18,20 @@ def test_a_rest_separates_motions():
     assert all(motion.starts_at_rest and motion.ends_at_rest for motion in motions)
 
 
+@pytest.mark.parametrize(("rest_rows", "count"), [(1, 1), (2, 2)])
+def test_moves_of_a_program_are_apart(rest_rows, count):
+    """The arm stands still for some rows, and the last row of a move is still, too."""
+    log = movej_and_back()
+    is_moving = np.abs(log.target_qd).max(axis=1) > 0.0
+    still = np.flatnonzero(~is_moving)
+    between = still[(still > np.argmax(is_moving)) & (still < len(log.times) - 50)]
+    kept = np.delete(np.arange(len(log.times)), between[rest_rows:])
+
+    program = make_log(log.target_q[kept], columns={"target_qd": log.target_qd[kept]})
+
+    assert len(find_motions(program)) == count
+
+
 def test_an_arm_at_rest_makes_no_motion():
     assert find_motions(make_log(rest(START, 1.0))) == ()
 
