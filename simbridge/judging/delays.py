@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.identification.robust import cauchy_weights, jackknife_variance
-from simbridge.robot.pose import Array
+from simbridge.identification.robust import cauchy_weights, jackknife_variance, spread_rows
+from simbridge.robot.pose import Array, Counts
 
 # Longest lag that is searched for, s.
 MAX_LAG_S = 0.6
 # A motion that leads its command by more than this does not follow it, s.
 MAX_LEAD_S = 0.02
 # Step of the first search, s.
-SEARCH_STEP_S = 0.004
+SEARCH_STEP_S = 0.008
 # Largest number of rows of the first search.
-MAX_SEARCHED_ROWS = 1500
+MAX_SEARCHED_ROWS = 400
+# Largest number of rows of the fit.
+MAX_FITTED_ROWS = 4000
 # Largest number of Gauss-Newton steps.
 MAX_STEPS = 20
 # Change of the lag below which the steps end, s.
@@ -55,6 +57,36 @@ class Lag:
     remaining_rms_rad: float
 
 
+@dataclass(frozen=True, eq=False)
+class LagStep:
+    """The last Gauss-Newton step to a lag.
+
+    Attributes:
+        lag: The lag before the step, s.
+        numerators: Weighted products of velocity and difference of each row (T,), rad^2/s.
+        denominators: Weighted squares of the velocity of each row (T,), rad^2/s^2.
+    """
+
+    lag: float
+    numerators: Array
+    denominators: Array
+
+    def change(self) -> float:
+        """Return the change of the lag that all rows ask for, s."""
+        return _ratio(float(self.numerators.sum()), float(self.denominators.sum()))
+
+    def without(self, block: Counts) -> float:
+        """Return the lag without some rows (B,), s."""
+        numerator = float(self.numerators.sum() - self.numerators[block].sum())
+        denominator = float(self.denominators.sum() - self.denominators[block].sum())
+        return self.lag + _ratio(numerator, denominator)
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    """Return a ratio; 0 if the denominator is 0."""
+    return numerator / denominator if denominator else 0.0
+
+
 def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | None:
     """Return how long a motion trails another; None if it does not follow it.
 
@@ -77,22 +109,19 @@ def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | N
         return None
 
     start = _search(times, leading, rows_at, rows)
-    lag = _refine(times, leading, rows_at, trailing=rows, start=start)
+    kept = spread_rows(len(rows), MAX_FITTED_ROWS)
+    rows_at = rows_at[kept]
+    rows = rows[kept]
+    step = _refine(times, leading, rows_at, trailing=rows, start=start)
+    lag = step.lag
 
     remaining = rows - _at(times, leading, rows_at - lag)
     if not _explains(remaining, rows):
         return None
+
+    # The step that the rows would ask for without one block after another.
     blocks = np.array_split(np.arange(len(rows)), BLOCKS)
-    left_out = [
-        _refine(
-            times,
-            leading,
-            np.delete(rows_at, block),
-            trailing=np.delete(rows, block, axis=0),
-            start=lag,
-        )
-        for block in blocks
-    ]
+    left_out = [step.without(block) for block in blocks]
     deviation = float(np.sqrt(jackknife_variance(left_out)))
     if not deviation < MAX_DEVIATION_S or not -MAX_LEAD_S <= lag <= MAX_LAG_S:
         return None
@@ -124,16 +153,16 @@ def _explains(remaining: Array, trailing: Array) -> bool:
 
 def _search(times: Array, leading: Array, at: Array, trailing: Array) -> float:
     """Return the lag among evenly spaced ones that leaves the smallest difference, s."""
-    stride = 1 + len(at) // MAX_SEARCHED_ROWS
-    at = at[::stride]
-    trailing = trailing[::stride]
+    kept = spread_rows(len(at), MAX_SEARCHED_ROWS)
+    at = at[kept]
+    trailing = trailing[kept]
     lags = np.arange(-MAX_LEAD_S, MAX_LAG_S, SEARCH_STEP_S)
     differences = [_rms(_at(times, leading, at - lag) - trailing) for lag in lags]
     return float(lags[int(np.argmin(differences))])
 
 
-def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: float) -> float:
-    """Return the lag by Gauss-Newton with Cauchy weights, s.
+def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: float) -> LagStep:
+    """Return the last step to the lag, by Gauss-Newton with Cauchy weights.
 
     Args:
         times: Instants of the leading motion (K,), s.
@@ -143,23 +172,24 @@ def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: 
         start: The lag to start from, s.
     """
     lag = start
-    step_s = 0.5 * SEARCH_STEP_S
+    half_span = 0.5 * SEARCH_STEP_S
     for _ in range(MAX_STEPS):
         shifted = _at(times, leading, at - lag)
-        ahead = _at(times, leading, at - lag + step_s)
-        behind = _at(times, leading, at - lag - step_s)
-        velocity = (ahead - behind) / (2.0 * step_s)
+        ahead = _at(times, leading, at - lag + half_span)
+        behind = _at(times, leading, at - lag - half_span)
+        velocity = (ahead - behind) / (2.0 * half_span)
 
         residual = shifted - trailing
         size = np.abs(residual)
         scale = max(2.0 * float(np.median(size)), LEAST_RESIDUAL)
         weights = cauchy_weights(size, scale)
-        denominator = float((weights * velocity**2).sum())
-        if denominator == 0.0:
-            return lag
-        step = float((weights * velocity * residual).sum()) / denominator
-        step = float(np.clip(step, -SEARCH_STEP_S, SEARCH_STEP_S))
-        lag += step
-        if abs(step) < CONVERGED_S:
+        step = LagStep(
+            lag,
+            numerators=(weights * velocity * residual).sum(axis=1),
+            denominators=(weights * velocity**2).sum(axis=1),
+        )
+        change = float(np.clip(step.change(), -SEARCH_STEP_S, SEARCH_STEP_S))
+        if abs(change) < CONVERGED_S:
             break
-    return lag
+        lag += change
+    return step

@@ -11,6 +11,8 @@ from simbridge.robot.pose import Array
 
 # Smallest number of standard deviations by which the targets must trail the joints.
 MIN_DEVIATIONS = 5.0
+# Smallest time by which targets trail the joints in freedrive, s: half a cycle of an e-Series.
+MIN_TRAIL_S = 0.001
 # Largest time by which targets trail the joints in freedrive, s: a cycle of a CB3, and some margin.
 MAX_TRAIL_S = 0.012
 
@@ -43,7 +45,7 @@ def find_freedrive(
     if acceleration is not None and np.any(acceleration):
         return None
     lag = fit_lag(times, actual, times, target)
-    if lag is None or not 0.0 < lag.lag_s <= MAX_TRAIL_S:
+    if lag is None or not MIN_TRAIL_S < lag.lag_s <= MAX_TRAIL_S:
         return None
     if lag.lag_s < MIN_DEVIATIONS * lag.uncertainty_s:
         return None

@@ -26,6 +26,8 @@ from simbridge.servo.law import ServojLaw
 CYCLE_TOLERANCE = 0.05
 # Fraction of a cycle by which the time of a command may be late in its cycle.
 COMMAND_TOLERANCE = 0.25
+# Largest number of rows that are searched for held commands.
+MAX_HELD_ROWS = 20_000
 # Longest mean delay of commands, s; with a longer one their times are not those of the log's clock.
 MAX_DELAY_S = 1.0
 # The same for commands that seem to be used before they are sent, s.
@@ -121,7 +123,11 @@ def find_servoj(
     if in_cycles is not None:
         return in_cycles, ""
 
-    fit = fit_servoj(motion, None if commands is None else commands.values)
+    if commands is None:
+        # Held commands are as frequent at the beginning of a long motion as later.
+        fit = fit_servoj(motion[:MAX_HELD_ROWS], None)
+    else:
+        fit = fit_servoj(motion, commands.values)
     if fit.from_commands is not None:
         assert commands is not None
         return _decoded(fit.from_commands, commands), ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.identification.joint_lag import fit_joint_servo
+from simbridge.identification.robust import spread_rows
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.judging.delays import Lag, fit_lag
 from simbridge.judging.signal_chain import Signals, sources_between
@@ -17,6 +18,8 @@ from simbridge.text import join_words
 
 # Smallest number of rows that show how long the joints trail their targets.
 MIN_LAG_ROWS = 10
+# Largest number of rows by which that is judged: more would not change it.
+MAX_LAG_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -145,8 +148,9 @@ def _lag(
     if (leading, trailing) == ("target", "actual") and target_velocity is not None:
         if len(signals.times) < MIN_LAG_ROWS:
             return None
+        rows = spread_rows(len(first), MAX_LAG_ROWS)
         try:
-            servo = fit_joint_servo(first, target_velocity, second)
+            servo = fit_joint_servo(first[rows], target_velocity[rows], second[rows])
         except NotIdentified:
             return None
         return Lag(
@@ -155,6 +159,8 @@ def _lag(
             remaining_rms_rad=servo["residual_rad"]["rms"],
         )
 
+    if np.array_equal(first, second):
+        return Lag(lag_s=0.0, uncertainty_s=0.0, remaining_rms_rad=0.0)
     known = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
     times = signals.times[known]
     return fit_lag(times, first[known], times, second[known])

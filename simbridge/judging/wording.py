@@ -347,6 +347,7 @@ def remarks(judgement: Judgement) -> list[str]:
     """Return sentences on what else the log shows, the most important first."""
     sentences = [
         _gap_remark(judgement),
+        _held_remark(judgement),
         _jump_remark(judgement),
         _slowdown_remark(judgement),
     ]
@@ -375,6 +376,15 @@ def _gap_remark(judgement: Judgement) -> str:
         )
     rows = counted(len(judgement.gaps), "row")
     return f"{rows} came late; the longest wait was {duration}, from {at_s}."
+
+
+def _held_remark(judgement: Judgement) -> str:
+    """Return how many calls of servoj had no new command; "" for none."""
+    servoj = [judged.kind.servoj for judged in judgement.motions if judged.kind.servoj is not None]
+    held = sum(evidence.held_calls or 0 for evidence in servoj)
+    if not held:
+        return ""
+    return f"{counted(held, 'servoj call')} had no new command, and held the one before."
 
 
 def _jump_remark(judgement: Judgement) -> str:
