@@ -30,6 +30,7 @@ from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import profile
 from simbridge.errors import SimbridgeError
+from simbridge.judging import read_log as judging
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.log_reader import read_log
@@ -53,6 +54,7 @@ from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.rtde import RtdeReader, frame
 from tests import ros_calibration
+from tests.judging.controller_bags import ControllerBag, moving
 from tests.teleop.fake_session import FakeSession
 from tests.ur.test_primary import CARTESIAN, CONFIGURATION, KINEMATICS, ROBOT_MODE, VERSION, state
 
@@ -193,6 +195,21 @@ ECHO = "".join(
     f"1764097182,{k * 10**7},base_link,{','.join(map(repr, row))}\n"
     for k, row in enumerate(MOTION.poses.tolist())
 )
+
+
+def controller_bag() -> ControllerBag:
+    """A bag of ROS 1 with all that a trajectory controller and UR's driver publish."""
+    motion = moving()
+    bag = ControllerBag(ros1=True, generation="desired")
+    for time, reference, actual in zip(motion.times, motion.reference, motion.actual, strict=True):
+        bag.joint_state(time, actual)
+        bag.state(time, reference, actual)
+    bag.ros1_goal(0.01, "a", [(0.0, motion.reference[0]), (1.0, motion.reference[-1])])
+    bag.ros1_result(0.1, "a", 4, -4)
+    bag.value(0.05, "/ur/safety_mode", "ur_dashboard_msgs/msg/SafetyMode", 3)
+    return bag
+
+
 WRITERS: dict[str, Callable[[Path], object]] = {
     "robot.toml": lambda path: path.write_bytes((ROBOTS / "ur10e.toml").read_bytes()),
     "cell.toml": lambda path: write_cell(path, CELL),
@@ -215,6 +232,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     ),
     "poses.bag": lambda path: write_bag(path, MOTION),
     "poses.mcap": lambda path: write_bag(path, MOTION),
+    "controller.bag": lambda path: controller_bag().write(path),
 }
 READERS: dict[str, Callable[[Path], object]] = {
     "robot.toml": load_robot,
@@ -232,6 +250,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "poses.npz": read_trajectory,
     "poses.bag": read_bag,
     "poses.mcap": read_bag,
+    "controller.bag": judging.read_log,
     "bag.db3": read_bag,
     "metadata.yaml": lambda path: read_bag(path.parent),
     "log.mcap": read_log,
