@@ -54,7 +54,9 @@ def describe(examination: Examination, tolerances: Tolerances) -> JudgedLog:
     """
     log = examination.log
     judgement = examination.judgement
-    report = compare_tolerances(log, tolerances, examination.signals)
+    report = ToleranceReport("", tolerances, None, ())
+    if not _was_moved_by_hand(judgement):
+        report = compare_tolerances(log, tolerances, examination.signals)
     return JudgedLog(
         log=log.name,
         headline=add_verdict(wording.headline(judgement), report),
@@ -63,3 +65,9 @@ def describe(examination: Examination, tolerances: Tolerances) -> JudgedLog:
         tolerances=report,
         results=log.results,
     )
+
+
+def _was_moved_by_hand(judgement: Judgement) -> bool:
+    """Return whether every motion was freedrive: the controller's targets followed the arm."""
+    kinds = {motion.kind.name for motion in judgement.motions}
+    return kinds == {"freedrive"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.judging.error_trace import ErrorTrace, moved_rows
+from simbridge.judging.error_trace import REST_STEP, ErrorTrace, moved_rows
 from simbridge.judging.events import FULL_SPEED, MOVING_MODES, MOVING_STATES
 from simbridge.judging.log import ControllerLog, Signal
 from simbridge.robot.pose import Array
@@ -17,8 +17,8 @@ from simbridge.ur.tables import RuntimeState, SafetyMode, mode_label
 MAX_LEAD_S = 2.0
 # A step of the reference by this fraction of the error is a jump, ...
 JUMP_FRACTION = 0.5
-# ... if it is this many times as long as the usual step.
-JUMP_RATIO = 5.0
+# ... if it is this many times as long as the steps beside it.
+JUMP_RATIO = 3.0
 # Slowing down explains an error if the reference moved by at least this fraction of it meanwhile.
 HELD_BACK_FRACTION = 0.5
 # The arm had started apart from the reference if the error was this fraction of the later one.
@@ -134,18 +134,20 @@ def _program_end(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> 
 
 def _jump_of_reference(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return a jump of the reference that most of the error comes from."""
+    steps = np.abs(np.diff(trace.reference[:, growth.joint]))
     rows = _recent_rows(trace, growth)
-    steps = np.abs(np.diff(trace.reference[rows, growth.joint]))
-    if not len(steps):
+    recent = steps[rows.start : growth.at]
+    if not len(recent):
         return None
-    size = float(steps.max())
+
+    # A jump is much longer than the steps before and after it.
+    longest = rows.start + int(recent.argmax())
+    size = float(steps[longest])
+    neighbours = [*steps[max(longest - 1, 0) : longest], *steps[longest + 1 : longest + 2]]
     error = abs(float(trace.error[growth.at, growth.joint]))
-    moving = steps[steps > 0.0]
-    is_jump = size > JUMP_FRACTION * error and size > JUMP_RATIO * float(np.median(moving))
-    # Of very few steps the longest is not known from the usual one.
-    if not is_jump and not (len(moving) <= 2 and size > JUMP_FRACTION * error):
+    if size < JUMP_FRACTION * error or size < JUMP_RATIO * max(neighbours, default=0.0):
         return None
-    at_s = float(trace.times[rows][int(steps.argmax()) + 1])
+    at_s = float(trace.times[longest + 1])
     evidence = f"it jumped by {milliradians(size)} mrad at {fixed(at_s, 2)} s"
     return Cause("jump of the reference", evidence)
 
@@ -191,6 +193,8 @@ def _still_joint(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> 
 
 def _start_offset(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return that the arm was apart from the reference at the trajectory's beginning."""
+    if not _starts_at_rest(trace, growth):
+        return None
     offset = float(trace.error[growth.begin, growth.joint])
     error = float(trace.error[growth.at, growth.joint])
     if offset * error <= 0.0 or abs(offset) < OFFSET_FRACTION * abs(error):
@@ -208,11 +212,15 @@ def _lag(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | 
     if not 0.0 < lag_s < MAX_LAG_S - COARSE_LAG_STEP_S:
         return None
 
-    # What the delay leaves of the error, up to the violation.
-    rows = growth.at + 1 - growth.begin
-    delayed = np.interp(times[:rows] - lag_s, times, reference)
-    error = float(np.linalg.norm(reference[:rows] - actual[:rows]))
-    if float(np.linalg.norm(delayed - actual[:rows])) > MAX_UNEXPLAINED * error:
+    # What the delay leaves of the error, up to the violation. Where the log begins within the
+    # motion, what the arm followed at first is not in it.
+    explained = slice(0, growth.at + 1 - growth.begin)
+    if not _starts_at_rest(trace, growth):
+        explained = slice(int(np.searchsorted(times, times[0] + lag_s)), None)
+    error = float(np.linalg.norm((reference - actual)[explained]))
+    delayed = np.interp(times - lag_s, times, reference)
+    left = float(np.linalg.norm((delayed - actual)[explained]))
+    if error == 0.0 or left > MAX_UNEXPLAINED * error:
         return None
 
     evidence = f"it trailed the reference by {milliseconds(lag_s)} ms"
@@ -220,6 +228,14 @@ def _lag(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | 
         speed = significant(growth.tolerance / lag_s, 2)
         evidence += f", which stays within the tolerance up to {speed} rad/s"
     return Cause("lag", evidence)
+
+
+def _starts_at_rest(trace: ErrorTrace, growth: ErrorGrowth) -> bool:
+    """Return whether the reference of a joint rests where its trajectory begins."""
+    row = growth.begin
+    first = max(row - 1, 0)
+    step = trace.reference[first + 1, growth.joint] - trace.reference[first, growth.joint]
+    return abs(float(step)) <= REST_STEP
 
 
 def _best_lag(times: Array, reference: Array, actual: Array) -> float:

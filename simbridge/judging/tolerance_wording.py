@@ -26,7 +26,7 @@ def tolerance_sentences(report: ToleranceReport) -> list[str]:
     """
     is_asked = has_tolerances(report)
     if report.worst is None:
-        reason = "the log has no measured joints beside a reference, commands or targets"
+        reason = "the log does not show both where the joints should have been and where they were"
         return [f"No tolerance can be checked: {reason}."] if is_asked else []
     if report.violations:
         return _violation_sentences(report)

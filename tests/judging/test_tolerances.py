@@ -135,6 +135,26 @@ def test_a_start_away_from_the_arm_is_the_cause():
     assert violation.cause.name == "start away from the arm"
 
 
+def test_a_log_that_begins_within_a_motion_shows_its_lag():
+    times = PERIOD * np.arange(150)
+    reference = ramp(times, begin=-1.0, end=9.0)
+    actual = ramp(times - 0.12, begin=-1.0, end=9.0)
+
+    (violation,) = compare_tolerances(tracked(actual, reference, times), TOLERANCES).violations
+
+    assert violation.at_s == 0.0
+    assert violation.cause.name == "lag"
+
+
+def test_large_steps_of_a_fast_motion_are_not_jumps():
+    times = 0.1 * np.arange(80)
+    log = tracked(ramp(times - 0.15), ramp(times), times)
+
+    (violation,) = compare_tolerances(log, Tolerances(path_rad=0.06)).violations
+
+    assert violation.cause.name == "lag"
+
+
 def test_an_error_without_a_known_cause_names_what_is_missing():
     actual = ramp(TIMES)
     actual[:, 3] += 0.2 * np.sin(3.0 * TIMES) * (TIMES > 1.0) * (TIMES - 1.0)
