@@ -13,6 +13,7 @@ import numpy as np
 
 from simbridge.judging.log import Commands
 from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.servo.speedj import approach_velocity
 
 # Longest delay that is tried, cycles.
 MAX_DELAY_CYCLES = 12
@@ -148,19 +149,13 @@ def _fit_delay(
 
     limit = max_change * usual
 
-    def change_wanted(indices: Counts) -> Array:
-        """Return the change of each row's velocity that these commands ask for (K, n), rad/s."""
-        return np.asarray(commands[indices] - qd[rows - 1])
-
     def difference(indices: Counts) -> Array:
         """Return the difference of each row's velocity with these commands, rad/s."""
-        change = change_wanted(indices)
-        largest = np.abs(change).max(axis=1, keepdims=True)
-        factor = np.where(largest > limit, limit / np.maximum(largest, limit), 1.0)
-        return np.asarray(np.abs(qd[rows - 1] + factor * change - qd[rows]).max(axis=1))
+        expected = approach_velocity(qd[rows - 1], commands[indices], limit)
+        return np.asarray(np.abs(expected - qd[rows]).max(axis=1))
 
     on_time = difference(newest[rows - delay])
     late = difference(newest[rows - delay - 1])
-    wanted = np.abs(change_wanted(newest[rows - delay])).max(axis=1)
+    wanted = np.abs(commands[newest[rows - delay]] - qd[rows - 1]).max(axis=1)
     is_limited = np.asarray(wanted > (1.0 + MIN_EXCESS) * limit)
     return DelayedFit(delay, rows, on_time, late, is_limited)

@@ -21,18 +21,21 @@ from simbridge.servo.law import JointMotion
 
 
 def approach_velocity(qd: Array, target: Array, max_change: float) -> Array:
-    """Return velocities (n,), rad/s, closer to a target, all joints in proportion.
+    """Return velocities closer to a target, all joints in proportion.
 
     Args:
-        qd: Present velocities (n,), rad/s.
-        target: Velocities to approach (n,), rad/s.
+        qd: Present velocities (n,), or of several rows (..., n), rad/s.
+        target: Velocities to approach, of the same shape, rad/s.
         max_change: Largest change of the velocity of a joint, rad/s.
     """
     change = target - qd
-    largest = float(np.abs(change).max(initial=0.0))
-    if largest <= max_change:
+    largest = np.abs(change).max(axis=-1, keepdims=True, initial=0.0)
+    # The target itself, to the last bit, where it is within reach.
+    is_within_reach = largest <= max_change
+    if is_within_reach.all():
         return target
-    return qd + change * (max_change / largest)
+    step = change * (max_change / np.maximum(largest, max_change))
+    return np.asarray(np.where(is_within_reach, target, qd + step))
 
 
 def step_speedj(
