@@ -85,6 +85,11 @@ class Fault:
     link: str = ""
     hostile: str = ""
 
+    @property
+    def delays(self) -> bool:
+        """Whether commands or states are late, and the run may go on."""
+        return set(LATE) <= set(self.causes)
+
 
 def _do(command: str, **arguments: Any) -> Callable[[Trial], None]:
     return lambda trial: trial.controller.do(command, **arguments)
