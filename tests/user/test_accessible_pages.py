@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -26,8 +27,10 @@ NAMES = (
     "sweep of lines",
     "sweep of maps",
     "sweep of many parameters",
+    "judged log",
 )
-TESTED = variants(NAMES, "report", "compare", "sweep of maps")
+TESTED = variants(NAMES, "report", "compare", "sweep of maps", "judged log")
+RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 PHONE = {"width": 390, "height": 844}
 MIN_CONTRAST = 4.5
 NOTICE = (
@@ -77,6 +80,8 @@ def pages(line_run, live_run, tmp_path_factory):
     assert main(["compare", str(runs[0]), str(runs[1]), "--out", str(directory)]) == 0
     assert main(["compare", *map(str, runs), "--out", str(directory / "four")]) == 0
 
+    assert main(["judge", str(RECORDING), "--page", str(directory / "judged.html")]) == 0
+
     line_rows = made_rows(lambda kp, seed: kp + seed, kp=(1, 2), sample_seed=(0, 1))
     map_rows = made_rows(lambda kp, n: kp + n, kp=(1, 2), servo_gain=(500, 900))
     many_rows = made_rows(
@@ -94,6 +99,7 @@ def pages(line_run, live_run, tmp_path_factory):
         "session": live_run / "report.html",
         "compare": directory / "compare.html",
         "compare of four": directory / "four/compare.html",
+        "judged log": directory / "judged.html",
     }
     for name, text in made_up_pages.items():
         files[name] = directory / f"{name}.html"
