@@ -47,7 +47,8 @@ class JudgedMotion:
         travel_rad: Largest range of a joint's positions, rad.
         kind: How the controller made it.
         errors: The tracking error and its parts; None if the log has only one signal of the joints.
-        predictions: What the servo law predicts for this motion; empty unless servoj made it.
+        predictions: What the servo law predicts for this motion; empty unless servoj made it, or
+            may have made it as the joint targets were not recorded.
         peaks: The largest speed and acceleration, with the shares of the arm's limits.
         slowdowns: Spans at less than full speed.
         stop: What ended it, if not the motion itself; None if the log shows nothing of that kind.
@@ -191,7 +192,7 @@ def _judge_motion(
 def _predictions(
     signals: Signals, kind: MotionKind, errors: TrackingErrors | None, model: ArmModel
 ) -> tuple[Prediction, ...]:
-    """Return what the servo law predicts for a motion; nothing unless servoj made it.
+    """Return what the servo law predicts for a motion; nothing unless servoj may have made it.
 
     Args:
         signals: The signals of the motion.
@@ -200,7 +201,11 @@ def _predictions(
         model: The arm.
     """
     cycle = model.arm.cycle_s
-    if kind.servoj is None or cycle is None or errors is None:
+    if cycle is None or errors is None:
+        return ()
+    # Where the targets were not recorded, servoj may have made the motion.
+    may_be_servoj = kind.name == "unknown" and "target" not in signals.positions
+    if kind.servoj is None and not may_be_servoj:
         return ()
     lags = [part.lag.lag_s for part in errors.parts if part.source == "arm" and part.lag]
     lag = min(max(lags[0], 0.0), cycle) if lags else JOINT_LAG

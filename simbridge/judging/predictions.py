@@ -39,7 +39,8 @@ class Prediction:
     """The tracking error that the servo law predicts for a motion.
 
     Attributes:
-        variant: What is predicted: "as sent", "other tuning" or "feedforward".
+        variant: What is predicted: "as sent", "other tuning", "feedforward", or "driver's tuning"
+            where the log does not show the tuning: that of UR's ROS driver.
         gain: Gain of servoj, 1/s^2.
         lookahead_s: Lookahead of servoj, s.
         rms_rad: RMS of the predicted tracking error over all rows and joints, rad.
@@ -50,7 +51,7 @@ class Prediction:
         keeps_limits: Whether feedforward keeps the limits of acceleration and of the lead of the
             commands; True for the others.
         off_rms_rad: RMS difference of the predicted motion from the measured one, rad, if it was
-            sent like this; None for the others.
+            or may have been sent like this; None for the others.
     """
 
     variant: str
@@ -88,7 +89,7 @@ class DesiredPath:
 
 def predict_errors(
     signals: Signals,
-    servoj: ServojEvidence,
+    servoj: ServojEvidence | None,
     *,
     cycle: float,
     lag: float,
@@ -98,7 +99,7 @@ def predict_errors(
 
     Args:
         signals: The signals of the motion.
-        servoj: Tuning of servoj.
+        servoj: Tuning of servoj; None for that of UR's own ROS driver, as an assumption.
         cycle: The controller's cycle, s.
         lag: How long the joints trail their targets, s.
         robot: The arm, for the error at the tool; None if it is not known.
@@ -107,23 +108,28 @@ def predict_errors(
     if path is None:
         return ()
 
-    # The law as it was, and with the tuning of UR's own ROS driver.
-    tunings = [("as sent", servoj.gain, servoj.lookahead_s)]
-    if not is_tuning_of_driver(servoj):
-        tunings.append(("other tuning", GAIN, LOOKAHEAD))
+    # The law as it was or may have been, and with the tuning of UR's own ROS driver.
+    if servoj is None:
+        tunings = [("driver's tuning", GAIN, LOOKAHEAD)]
+    else:
+        tunings = [("as sent", servoj.gain, servoj.lookahead_s)]
+        if not is_tuning_of_driver(servoj):
+            tunings.append(("other tuning", GAIN, LOOKAHEAD))
+    call = cycle if servoj is None or servoj.call_s is None else servoj.call_s
 
     predictions = []
     for variant, gain, lookahead in tunings:
         law = _law(cycle, gain, lookahead)
         if law is not None:
-            targets = _follow(path, law, servoj.call_s or cycle)
+            targets = _follow(path, law, call)
             prediction = _compare(path, targets, law, variant=variant, robot=robot)
-            if variant == "as sent":
+            if variant != "other tuning":
                 off = _distance_from_measured(path, targets, signals)
                 prediction = replace(prediction, off_rms_rad=off)
             predictions.append(prediction)
 
-    law = _law(cycle, servoj.gain, servoj.lookahead_s)
+    _, gain, lookahead = tunings[0]
+    law = _law(cycle, gain, lookahead)
     if law is not None:
         targets, excess = smooth_motion(law, advance_setpoints(path.q, cycle, lag))
         predictions.append(

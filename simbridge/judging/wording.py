@@ -316,31 +316,50 @@ def _error_size(judged: JudgedMotion) -> float:
 
 def prediction_sentence(judged: JudgedMotion) -> str:
     """Return what the servo law predicts for a motion that is otherwise tuned, or fed forward."""
-    clauses = []
-    for prediction in judged.predictions:
-        size = f"{milliradians(prediction.rms_rad)}{NO_BREAK}mrad"
-        if prediction.tool_rms_m is not None:
-            size += f" ({millimetres(prediction.tool_rms_m)}{NO_BREAK}mm at the tool)"
-        if prediction.variant == "other tuning":
-            tuning = (
-                f"a gain of {prediction.gain:g} and a lookahead of {prediction.lookahead_s:g}"
-                f"{NO_BREAK}s"
-            )
-            clauses.append(f"{tuning} would leave {size}{_caveat(prediction)}")
-        elif prediction.variant == "feedforward":
-            limits = "" if prediction.keeps_limits else ", but would exceed its limits"
-            clauses.append(f"feedforward would leave {size}{_caveat(prediction)}{limits}")
-        elif prediction.off_rms_rad is not None:
-            off = milliradians(prediction.off_rms_rad)
-            clauses.append(f"as it was sent, {size}, {off}{NO_BREAK}mrad off the measured motion")
-    return f"Predicted for motion {judged.motion.number}: {'; '.join(clauses)}."
+    is_assumed = judged.predictions[0].variant == "driver's tuning"
+    clauses = [
+        _prediction_clause(prediction, is_assumed=is_assumed) for prediction in judged.predictions
+    ]
+    sentence = f"Predicted for motion {judged.motion.number}: {'; '.join(clauses)}."
+
+    extrapolated = dict.fromkeys(
+        f"{prediction.gain:.4g}" for prediction in judged.predictions if prediction.is_extrapolated
+    )
+    if extrapolated:
+        sentence += (
+            f" A gain of {join_words(list(extrapolated))} is extrapolated: the law was compared "
+            "with real arms at 100 and 300."
+        )
+    return sentence
 
 
-def _caveat(prediction: Prediction) -> str:
-    """Return what must be known of a prediction, as an insertion; "" for nothing."""
-    if prediction.is_extrapolated:
-        return " (extrapolated: the law was compared with real arms at gains of 100 and 300)"
-    return ""
+def _prediction_clause(prediction: Prediction, *, is_assumed: bool) -> str:
+    """Return a prediction as a clause.
+
+    Args:
+        prediction: The prediction.
+        is_assumed: Whether the log does not show the tuning, nor what the network adds.
+    """
+    size = f"{milliradians(prediction.rms_rad)}{NO_BREAK}mrad"
+    if prediction.tool_rms_m is not None:
+        size += f" ({millimetres(prediction.tool_rms_m)}{NO_BREAK}mm at the tool)"
+
+    gain = f"{prediction.gain:.4g}"
+    lookahead = f"{prediction.lookahead_s:.3g}{NO_BREAK}s"
+    if prediction.variant == "other tuning":
+        return f"a gain of {gain} and a lookahead of {lookahead} would leave {size}"
+    if prediction.variant == "feedforward":
+        limits = "" if prediction.keeps_limits else ", but would exceed its limits"
+        network = ", besides what the network adds" if is_assumed else ""
+        return f"feedforward would leave {size}{limits}{network}"
+
+    sent = "as it was sent"
+    if is_assumed:
+        sent = f"if servoj has the tuning of UR's ROS driver (gain {gain}, lookahead {lookahead})"
+    off = ""
+    if prediction.off_rms_rad is not None:
+        off = f", {milliradians(prediction.off_rms_rad)}{NO_BREAK}mrad off the measured motion"
+    return f"{sent}, {size}{off}"
 
 
 def remarks(judgement: Judgement) -> list[str]:

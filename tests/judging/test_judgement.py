@@ -11,7 +11,7 @@ import pytest
 from simbridge.errors import UnusableSamples
 from simbridge.judging.events import find_jumps
 from simbridge.judging.judgement import judge
-from simbridge.judging.log import Commands, Signal
+from simbridge.judging.log import Clock, Commands, Signal, TrackedReference
 from simbridge.judging.wording import headline, remarks
 from simbridge.robot.load import load_robot
 from simbridge.servo.law import ServojLaw
@@ -254,3 +254,41 @@ def test_joints_in_degrees_are_refused():
 def test_a_log_without_joints_is_refused():
     with pytest.raises(UnusableSamples):
         judge(replace(movej_and_back(), columns={}), [])
+
+
+def bag_log():
+    """A log of ROS: the reference of a trajectory controller and the joints, 6 ms of network."""
+    log = servoj_log(gain=2000.0, lookahead=0.03, link_cycles=3)
+    reference = TrackedReference(
+        "/controller/state",
+        log.times,
+        log.position_commands.values,
+        None,
+        log.actual_q,
+        log.position_commands.values - log.actual_q,
+    )
+    return replace(
+        log,
+        clock=Clock.HOST,
+        columns={"actual_q": log.actual_q},
+        position_commands=None,
+        reference=reference,
+        robot="",
+    )
+
+
+def test_without_targets_the_sources_are_not_separable():
+    (motion,) = judge(bag_log(), []).motions
+    (part,) = motion.errors.parts
+
+    assert part.lag.lag_s == pytest.approx(0.028 + 0.006 + JOINT_LAG, abs=1e-3)
+    assert part.source == "sending, network, interpolation, servo law and arm"
+
+
+def test_without_targets_the_drivers_tuning_is_an_assumption():
+    judgement = judge(bag_log(), [])
+    driver, _ = judgement.motions[0].predictions
+
+    assert driver.variant == "driver's tuning"
+    assert driver.off_rms_rad < 0.3 * judgement.whole.whole.size.rms_rad
+    assert any("if servoj has the tuning" in sentence for sentence in remarks(judgement))
