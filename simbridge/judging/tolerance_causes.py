@@ -33,6 +33,8 @@ COARSE_LAG_STEP_S = 0.01
 FINE_LAG_STEP_S = 0.0005
 # A delay explains an error if it leaves no more than this fraction of it.
 MAX_UNEXPLAINED = 0.3
+# A joint that rests apart from its reference has done so for this time, s.
+MIN_REST_APART_S = 0.2
 # Quantities that show what stops an arm or slows it down.
 STATE_QUANTITIES = ("speed scaling", "safety mode", "program state")
 
@@ -89,6 +91,7 @@ def find_cause(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Ca
         _slow_controller,
         _start_offset,
         _still_joint,
+        _rest_apart,
         _lag,
     ):
         cause = look(log, trace, growth)
@@ -236,6 +239,22 @@ def _starts_at_rest(trace: ErrorTrace, growth: ErrorGrowth) -> bool:
     first = max(row - 1, 0)
     step = trace.reference[first + 1, growth.joint] - trace.reference[first, growth.joint]
     return abs(float(step)) <= REST_STEP
+
+
+def _rest_apart(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+    """Return that a joint rests apart from its reference, which rests, too: it trails no more."""
+    earliest = trace.times[growth.at] - MIN_REST_APART_S
+    begin = int(np.searchsorted(trace.times, earliest))
+    if begin < growth.begin or trace.times[begin] - earliest > 0.5 * MIN_REST_APART_S:
+        return None
+
+    rows = slice(begin, growth.at + 1)
+    error = abs(float(trace.error[growth.at, growth.joint]))
+    for positions in (trace.reference, trace.actual):
+        if float(np.ptp(positions[rows, growth.joint])) > STILL_FRACTION * error:
+            return None
+    evidence = f"it rested {milliradians(error)} mrad from where its reference rested"
+    return Cause("the joint stopped short", evidence)
 
 
 def _best_lag(times: Array, reference: Array, actual: Array) -> float:

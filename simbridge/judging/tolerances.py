@@ -353,16 +353,30 @@ def _reported_violation(
     rows = rows[(rows >= span.rows.start) & (rows < span.rows.stop)]
     if not len(rows):
         return None
+    if kind == "goal":
+        # What counts at the end is where the joints are when their time is over.
+        rows = rows[-1:]
     sizes = np.abs(trace.error[rows])
     row_index, joint = np.unravel_index(int(sizes.argmax()), sizes.shape)
     row = int(rows[row_index])
 
-    violation = _path_error_at(
-        log, trace, span, row=row, joint=int(joint), tolerance=result.tolerance_rad
-    )
+    tolerance = result.tolerance_rad
+    if tolerance is None:
+        tolerance = _tolerance_of_goal(span, kind, int(joint))
+    violation = _path_error_at(log, trace, span, row=row, joint=int(joint), tolerance=tolerance)
     if kind == "goal":
         violation = replace(violation, warning_s=None, growth_rad_s=None)
     return replace(violation, kind=kind, was_reported=True, report=describe_result(result))
+
+
+def _tolerance_of_goal(span: TrajectorySpan, kind: str, joint: int) -> float | None:
+    """Return the tolerance that the goal of a span names for a joint, rad; None without one."""
+    if span.goal is None:
+        return None
+    tolerances = span.goal.goal_tolerance if kind == "goal" else span.goal.path_tolerance
+    if tolerances is None or tolerances[joint] <= 0.0:
+        return None
+    return float(tolerances[joint])
 
 
 def _worst_error(log: ControllerLog, trace: ErrorTrace) -> WorstError:

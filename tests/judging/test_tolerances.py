@@ -186,6 +186,17 @@ def test_joints_that_do_not_arrive_violate_the_goal_tolerance():
     assert violation.warning_s is None
 
 
+def test_a_joint_that_stops_short_does_not_trail():
+    """Until it stops, a delay explains its error."""
+    actual = np.minimum(ramp(TIMES - 0.03), SPEED * 2.0 - 0.02)
+
+    tolerances = Tolerances(goal_rad=0.01)
+    (violation,) = compare_tolerances(tracked(actual), tolerances).violations
+
+    assert violation.error_rad == pytest.approx(0.02)
+    assert violation.cause.name == "the joint stopped short"
+
+
 def test_joints_that_arrive_late_do_not_violate_the_goal_tolerance():
     report = compare_tolerances(tracked(ramp(TIMES - 0.3)), Tolerances(goal_rad=0.01))
 
@@ -232,6 +243,23 @@ def test_a_reported_violation_is_told_without_a_tolerance():
     assert violation.tolerance_rad is None
     assert violation.joint == "shoulder_lift_joint"
     assert violation.error_rad == pytest.approx(0.12 * SPEED)
+
+
+def test_a_report_is_told_with_the_tolerance_of_its_goal():
+    actual = np.minimum(ramp(TIMES - 0.03), SPEED * 2.0 - 0.02)
+    times = TIMES[:280]
+    result = GoalResult(2.8, "aborted", "GOAL_TOLERANCE_VIOLATED", goal_id="a")
+    log = tracked(
+        actual[:280],
+        times=times,
+        goals=(goal(goal_tolerance=np.full(6, 0.01)),),
+        results=(result,),
+    )
+
+    (violation,) = compare_tolerances(log, Tolerances()).violations
+
+    assert (violation.tolerance_rad, violation.was_reported) == (0.01, True)
+    assert violation.at_s == pytest.approx(times[-1])
 
 
 def test_an_abort_without_a_reason_is_told():
