@@ -16,6 +16,7 @@ from simbridge.identification.held import (
     NoHeldCommand,
     fit_to_held_commands,
 )
+from simbridge.identification.movej import describe_moves, find_moves
 from simbridge.identification.prediction import predict
 from simbridge.identification.servoj import fit_to_path, locate_setpoints
 from simbridge.identification.single_cycles import fit_to_single_cycles
@@ -171,6 +172,9 @@ def identify_servoj(
     reasons["prediction"] = fit.missing
     if fit.held is None:
         reasons["servoj"] = "; ".join(reversed(fit.failures))
+        moves = find_moves(motion)
+        if moves:
+            notes.append(describe_moves(moves))
         return None, None
     reasons["servoj.phase_s"] = fit.missing
     if fit.single_cycles:
