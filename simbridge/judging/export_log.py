@@ -65,6 +65,8 @@ def read_exported_table(path: Path) -> ControllerLog:
         raise InputFileError(path, "its joint positions have gaps", field=f"*{POSITION_SUFFIX}")
     columns = {
         "target_q": joints("controller_target"),
+        "target_qd": joints("controller_target_velocity", "rad_per_s"),
+        "target_qdd": joints("controller_target_acceleration", "rad_per_s2"),
         "actual_q": actual_q,
         "actual_qd": joints("velocity", "rad_per_s"),
     }

@@ -20,6 +20,8 @@ JOINT_QUANTITIES = (
     "setpoint",
     "command",
     "controller_target",
+    "controller_target_velocity",
+    "controller_target_acceleration",
     "position",
     "velocity",
     "effort",
@@ -56,14 +58,16 @@ class RunSamples:
     effort_unit: str = "N m"
 
     def unit(self, quantity: str, prismatic: bool) -> str:
-        """Return the unit of a joint's position, velocity or effort, as at a column name's end."""
+        """Return the unit of a quantity of a joint, as at a column name's end."""
         if quantity == "effort":
             if self.effort_unit == "A":
                 return "a"
             return "n" if prismatic else "n_m"
 
         length = "m" if prismatic else "rad"
-        return f"{length}_per_s" if quantity == "velocity" else length
+        if quantity.endswith("velocity"):
+            return f"{length}_per_s"
+        return f"{length}_per_s2" if quantity.endswith("acceleration") else length
 
     def units(self, quantity: str) -> str:
         """Return the unit of all joints: "rad", or "rad_or_m" where there are both kinds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import numpy as np
@@ -73,6 +74,23 @@ def test_an_exported_run_has_the_same_joints_and_poses(exported, name):
     assert log.position_commands.times == pytest.approx(run.position_commands.times, abs=1e-6)
     assert np.array_equal(log.reference_poses.values, run.reference_poses.values)
     assert np.array_equal(log.attained_poses.values, run.attained_poses.values)
+
+
+def test_a_judged_export_has_the_figures_of_its_run(cli, exported):
+    names = [exported, *(exported / name for name in ("rosbag2", "samples.csv"))]
+
+    logs = json.loads(cli("judge", *names, "--json").out)["logs"]
+
+    summary = json.loads((exported / "summary.json").read_text())
+    error = summary["tracking_error"]["position_m"]
+    for log in logs:
+        judgement = log["judgement"]
+        assert judgement["tool"]["rms_m"] == pytest.approx(error["rms"], rel=1e-9)
+        assert judgement["tool"]["max_m"] == pytest.approx(error["max"], rel=1e-9)
+        whole = judgement["whole"]["whole"]
+        expected = logs[0]["judgement"]["whole"]["whole"]
+        assert whole["lag"]["lag_s"] == pytest.approx(expected["lag"]["lag_s"], abs=1e-7)
+        assert whole["size"]["rms_rad"] == pytest.approx(expected["size"]["rms_rad"], rel=1e-4)
 
 
 def test_a_run_of_an_arm_of_ones_own_knows_it(cli, line_run, tmp_path):

@@ -11,7 +11,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.sample_table import RunSamples
 
-WITH_UNIT = r".*_(s|m|rad|rad_per_s|n_m)"
+WITH_UNIT = r".*_(s|m|rad|rad_per_s|rad_per_s2|n_m)"
 WITHOUT_UNIT = r"(reference|target|solution|setpoint|attained)_q[xyzw]|limited|speed_scaling"
 
 
