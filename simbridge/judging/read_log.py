@@ -69,6 +69,7 @@ def _read(path: Path, options: LogOptions) -> ControllerLog:
     """Read a log with the reader for its kind."""
     if not path.exists():
         raise InputFileError(path, "file not found")
+    _check_options(path, options)
     if _is_run(path):
         return read_run_log(path)
     # The log of a run is read with what the run knows of its arm.
@@ -82,6 +83,20 @@ def _read(path: Path, options: LogOptions) -> ControllerLog:
     if not options.columns and is_exported_table(path):
         return read_exported_table(path)
     return read_rtde_log(path, options.columns)
+
+
+def _check_options(path: Path, options: LogOptions) -> None:
+    """Refuse options that a log of its kind has no use for.
+
+    Raises:
+        InputFileError: Names the option.
+    """
+    is_run = _is_run(path) or path.name == RUN_LOG
+    is_bag = _is_bag(path) and not is_run
+    if options.columns and (is_run or is_bag):
+        raise InputFileError(path, "it names its own columns; omit --columns")
+    if options.prefix is not None and not is_bag:
+        raise InputFileError(path, "only a ROS bag can have several arms; omit --prefix")
 
 
 def _is_run(path: Path) -> bool:

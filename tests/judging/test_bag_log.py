@@ -88,6 +88,13 @@ def test_two_arms_need_a_prefix(tmp_path):
     assert np.array_equal(read_log(path, LogOptions(prefix="right_")).q, -motion.actual)
 
 
+def test_columns_of_a_bag_cannot_be_named(tmp_path):
+    path = bag_of_states().write(tmp_path / "bag")
+
+    with pytest.raises(InputFileError, match="--columns"):
+        read_log(path, LogOptions(columns=("t",)))
+
+
 def test_another_arm_than_the_named_one_is_refused(tmp_path):
     motion = moving()
     bag = ControllerBag()

@@ -70,6 +70,13 @@ def test_joints_that_may_be_measured_or_targets_are_refused(tmp_path):
     assert refusal.value.field == "q"
 
 
+def test_a_prefix_for_a_table_is_refused(tmp_path):
+    path = write_recording(tmp_path / "a.csv", TIMES, Q)
+
+    with pytest.raises(InputFileError, match="--prefix"):
+        read_log(path, LogOptions(prefix="left_"))
+
+
 def test_text_without_joints_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("hello world\nno log\n")

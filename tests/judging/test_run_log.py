@@ -54,6 +54,13 @@ def test_a_session_is_a_log(live_run):
     assert np.all(np.diff(log.times) > 0.0)
 
 
+def test_a_session_is_judged(cli, live_run):
+    answer = cli("judge", live_run)
+
+    assert answer.status == 0, answer.err
+    assert "off the reference" in answer.out
+
+
 def test_a_session_that_was_never_engaged_is_refused(never_engaged):
     with pytest.raises(NotARun, match="fewer than two samples"):
         read_log(never_engaged)
