@@ -81,10 +81,10 @@ def judge(flags: JudgeFlags) -> int:
             failures.append({"log": name, "error": str(error)})
             continue
         judged_logs.append(judged)
-        if not flags.as_json:
-            _show(console, judged, verbose=flags.verbose)
         if flags.page is not None:
             _write_page(flags.page, examination, judged)
+        if not flags.as_json:
+            _show(console, judged, verbose=flags.verbose)
 
     if flags.as_json:
         _print_json(judged_logs, failures)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.identification.robust import cauchy_weights, jackknife_variance, spread_rows
-from simbridge.robot.pose import Array, Counts
+from simbridge.robot.pose import Array
 
 # Longest lag that is searched for, s.
 MAX_LAG_S = 0.6
@@ -26,8 +26,12 @@ MAX_SEARCHED_ROWS = 400
 MAX_FITTED_ROWS = 4000
 # Largest number of Gauss-Newton steps.
 MAX_STEPS = 20
+# Largest number of rows of the fits that show the uncertainty.
+MAX_DEVIATION_ROWS = 600
+# Number of the first steps in which all rows weigh the same.
+PLAIN_STEPS = 4
 # Change of the lag below which the steps end, s.
-CONVERGED_S = 1e-7
+CONVERGED_S = 1e-6
 # Number of blocks of rows that are left out in turn, for the uncertainty.
 BLOCKS = 10
 # Smallest number of rows that determine a lag.
@@ -57,36 +61,6 @@ class Lag:
     remaining_rms_rad: float
 
 
-@dataclass(frozen=True, eq=False)
-class LagStep:
-    """The last Gauss-Newton step to a lag.
-
-    Attributes:
-        lag: The lag before the step, s.
-        numerators: Weighted products of velocity and difference of each row (T,), rad^2/s.
-        denominators: Weighted squares of the velocity of each row (T,), rad^2/s^2.
-    """
-
-    lag: float
-    numerators: Array
-    denominators: Array
-
-    def change(self) -> float:
-        """Return the change of the lag that all rows ask for, s."""
-        return _ratio(float(self.numerators.sum()), float(self.denominators.sum()))
-
-    def without(self, block: Counts) -> float:
-        """Return the lag without some rows (B,), s."""
-        numerator = float(self.numerators.sum() - self.numerators[block].sum())
-        denominator = float(self.denominators.sum() - self.denominators[block].sum())
-        return self.lag + _ratio(numerator, denominator)
-
-
-def _ratio(numerator: float, denominator: float) -> float:
-    """Return a ratio; 0 if the denominator is 0."""
-    return numerator / denominator if denominator else 0.0
-
-
 def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | None:
     """Return how long a motion trails another; None if it does not follow it.
 
@@ -112,16 +86,18 @@ def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | N
     kept = spread_rows(len(rows), MAX_FITTED_ROWS)
     rows_at = rows_at[kept]
     rows = rows[kept]
-    step = _refine(times, leading, rows_at, trailing=rows, start=start)
-    lag = step.lag
+    lag = _refine(times, leading, rows_at, trailing=rows, start=start)
 
     remaining = rows - _at(times, leading, rows_at - lag)
     if not _explains(remaining, rows):
         return None
 
-    # The step that the rows would ask for without one block after another.
-    blocks = np.array_split(np.arange(len(rows)), BLOCKS)
-    left_out = [step.without(block) for block in blocks]
+    # Fit again without one block of rows after another: fewer rows are enough for that.
+    thinned = spread_rows(len(rows), MAX_DEVIATION_ROWS)
+    left_out = [
+        _refine(times, leading, rows_at[kept], trailing=rows[kept], start=lag)
+        for kept in (np.setdiff1d(thinned, block) for block in np.array_split(thinned, BLOCKS))
+    ]
     deviation = float(np.sqrt(jackknife_variance(left_out)))
     if not deviation < MAX_DEVIATION_S or not -MAX_LEAD_S <= lag <= MAX_LAG_S:
         return None
@@ -161,8 +137,8 @@ def _search(times: Array, leading: Array, at: Array, trailing: Array) -> float:
     return float(lags[int(np.argmin(differences))])
 
 
-def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: float) -> LagStep:
-    """Return the last step to the lag, by Gauss-Newton with Cauchy weights.
+def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: float) -> float:
+    """Return the lag by Gauss-Newton with Cauchy weights, s.
 
     Args:
         times: Instants of the leading motion (K,), s.
@@ -173,23 +149,23 @@ def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: 
     """
     lag = start
     half_span = 0.5 * SEARCH_STEP_S
-    for _ in range(MAX_STEPS):
-        shifted = _at(times, leading, at - lag)
+    for number in range(MAX_STEPS):
         ahead = _at(times, leading, at - lag + half_span)
         behind = _at(times, leading, at - lag - half_span)
         velocity = (ahead - behind) / (2.0 * half_span)
+        residual = _at(times, leading, at - lag) - trailing
 
-        residual = shifted - trailing
+        # The first steps are plain least squares, which have one minimum.
+        is_plain = number < PLAIN_STEPS
         size = np.abs(residual)
         scale = max(2.0 * float(np.median(size)), LEAST_RESIDUAL)
-        weights = cauchy_weights(size, scale)
-        step = LagStep(
-            lag,
-            numerators=(weights * velocity * residual).sum(axis=1),
-            denominators=(weights * velocity**2).sum(axis=1),
-        )
-        change = float(np.clip(step.change(), -SEARCH_STEP_S, SEARCH_STEP_S))
-        if abs(change) < CONVERGED_S:
+        weights = np.ones_like(size) if is_plain else cauchy_weights(size, scale)
+
+        denominator = float((weights * velocity**2).sum())
+        if denominator == 0.0:
+            return lag
+        change = float((weights * velocity * residual).sum()) / denominator
+        lag += float(np.clip(change, -SEARCH_STEP_S, SEARCH_STEP_S))
+        if abs(change) < CONVERGED_S and not is_plain:
             break
-        lag += change
-    return step
+    return lag
