@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 import simbridge
 from simbridge.cli.command_line import SUBCOMMANDS, main
 from simbridge.cli.flags import COMMANDS
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import ALL_SOLVERS
 
 PUBLIC = {name: getattr(simbridge, name).__module__ for name in simbridge.__all__}
 """The public names, and the modules that define them."""
@@ -54,7 +54,7 @@ def helps() -> Iterator[tuple[str, str]]:
         yield f"simbridge {name}", text.partition(_SETTINGS)[0].rstrip()
         for subcommand in SUBCOMMANDS.get(name, {}):
             yield f"simbridge {name} {subcommand}", printed_help(name, subcommand).rstrip()
-    for solver in SOLVERS:
+    for solver in ALL_SOLVERS:
         _, panel, settings = printed_help("run", "--solver", solver).partition(_SETTINGS)
         if panel:
             yield f"--solver {solver}", settings

@@ -10,7 +10,7 @@ from simbridge.browser.field_texts import field_texts
 from simbridge.browser.iterate import IterateSettings
 from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
 from simbridge.errors import InvalidParameter
-from simbridge.ik.settings import SOLVERS, is_function
+from simbridge.ik.settings import ALL_SOLVERS, is_function
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
@@ -131,7 +131,7 @@ def solver_controls(solver: str) -> list[PanelControl]:
     """Return the controls of a solver's settings; a user's function has none."""
     if is_function(solver):
         return []
-    return settings_controls(SOLVERS[solver], SOLVER)
+    return settings_controls(ALL_SOLVERS[solver], SOLVER)
 
 
 def settings_controls(settings_class: type, prefix: str) -> list[PanelControl]:

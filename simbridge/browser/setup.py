@@ -12,7 +12,9 @@ from typing import Any
 from simbridge.backends import SIMULATION, check_live_backend, is_simulated
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.callable_solver import build_solver, is_factory, load_function
+from simbridge.ik.rivals.rival import installed_rivals
 from simbridge.ik.settings import (
+    ALL_SOLVERS,
     SOLVERS,
     FunctionParameters,
     change_settings,
@@ -57,9 +59,9 @@ class StudioSetup:
 
     Attributes:
         robot: A name or a file.
-        solver: A name in `SOLVERS`, or one of the custom solvers.
+        solver: A name in `ALL_SOLVERS`, or one of the custom solvers.
         custom_solvers: Solvers of the user's, as module:function, that may be chosen besides those
-            in `SOLVERS`. They are named where the studio is started; a page cannot add any.
+            in `ALL_SOLVERS`. They are named where the studio is started; a page cannot add any.
         values: By the name of their control: "solver.kp", "servo_gain", "sample_rate",
             "link_lengths".
         base: The options that the page does not change: cell, host, TCP.
@@ -88,7 +90,7 @@ class StudioSetup:
 
         Args:
             robot: A name or a file; None for the cell's, or else ur10.
-            solver: A name in `SOLVERS`, or module:function.
+            solver: A name in `ALL_SOLVERS`, or module:function.
             options: Options of a run.
             backend: A name in `LIVE_BACKENDS`.
             second_solver: The solver beside it, likewise; "" for none.
@@ -130,8 +132,8 @@ class StudioSetup:
 
     @property
     def solver_names(self) -> tuple[str, ...]:
-        """The solvers that may be chosen."""
-        return (*SOLVERS, *self.custom_solvers)
+        """The solvers that may be chosen: simbridge's, those of installed libraries, the user's."""
+        return (*SOLVERS, *installed_rivals(), *self.custom_solvers)
 
     @property
     def simulated(self) -> bool:
@@ -261,7 +263,7 @@ class StudioSetup:
     def _build_solver_settings(self) -> Any:
         if is_function(self.solver):
             return FunctionParameters()
-        return change_settings(SOLVERS[self.solver], None, self.solver_values)
+        return change_settings(ALL_SOLVERS[self.solver], None, self.solver_values)
 
     def _build_options(self) -> Options:
         """Return the base options with the values of the controls."""

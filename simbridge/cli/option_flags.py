@@ -16,7 +16,7 @@ from simbridge.cli.flags import COMMANDS, PlanFlags
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.flag_types import optional_arg, optional_reading
 from simbridge.ik.settings import (
-    SOLVERS,
+    ALL_SOLVERS,
     FunctionParameters,
     check_solver,
     is_function,
@@ -103,7 +103,7 @@ def _with_options(name: str, base: type, arguments: Sequence[str]) -> type:
                 flags += _option_flags(option, kind)
 
     if issubclass(base, PlanFlags):
-        solver = SOLVERS.get(chosen_solver(arguments), FunctionParameters)
+        solver = ALL_SOLVERS.get(chosen_solver(arguments), FunctionParameters)
         settings: Any = _settings_flags(solver)
         parameters: Any = Annotated[settings, arg(name="solver")]
         flags.append(("parameters", parameters, field(default_factory=settings)))
@@ -249,7 +249,7 @@ def chosen_solver(arguments: Sequence[str]) -> str:
             raise InvalidParameter("solver's settings", ", ".join(settings), needed)
         return solver
 
-    known = {item.name for item in fields(SOLVERS[solver])}
+    known = {item.name for item in fields(ALL_SOLVERS[solver])}
     for setting in settings:
         if setting not in known:
             raise unknown_setting(solver, setting)

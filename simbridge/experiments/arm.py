@@ -18,7 +18,7 @@ from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.experiments import ExperimentParameters, FromHome
 from simbridge.ik.callable_solver import build_solver
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import ALL_SOLVERS
 from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.targets import adopt_free_components
 from simbridge.planning.options import Options
@@ -175,7 +175,7 @@ def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
         NoClosedForm: It is the closed form and the arm has none.
         UnstableSolver: The settings are at or past the stability bound.
     """
-    known = {field.name for field in fields(SOLVERS[name])} if name in SOLVERS else set()
+    known = {field.name for field in fields(ALL_SOLVERS[name])} if name in ALL_SOLVERS else set()
     if has_gain(name) and "kp" in settings:
         settings |= {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
     changes = {key: value for key, value in settings.items() if key in known}
@@ -184,7 +184,7 @@ def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
 
 def has_gain(name: str) -> bool:
     """Return whether a solver has the paper's gain kp."""
-    return name in SOLVERS and "kp" in {field.name for field in fields(SOLVERS[name])}
+    return name in ALL_SOLVERS and "kp" in {field.name for field in fields(ALL_SOLVERS[name])}
 
 
 def make_solvers(robot: Robot, names: Iterable[str], **settings: Any) -> dict[str, Solver]:
@@ -200,7 +200,7 @@ def unique_solvers(names: Iterable[str]) -> list[str]:
     """
     unique = list(dict.fromkeys(names))
     if not unique:
-        raise InvalidParameter("solver", "()", f"one or more of {', '.join(SOLVERS)}")
+        raise InvalidParameter("solver", "()", f"one or more of {', '.join(ALL_SOLVERS)}")
     return unique
 
 

@@ -19,7 +19,7 @@ import pinocchio as pin
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.faults import check_answer, solver_failure
 from simbridge.ik.parameters import SolverParameters
-from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.settings import ALL_SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
 from simbridge.quoting import as_text
@@ -214,7 +214,7 @@ def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
 
     Args:
         robot: The arm.
-        name: A name in `SOLVERS`, or `module:function` of a step or a factory.
+        name: A name in `ALL_SOLVERS`, or `module:function` of a step or a factory.
         settings: Settings of a solver of that name, by their names.
 
     Raises:
@@ -224,7 +224,7 @@ def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     check_solver(name)
     if is_function(name):
         return make_custom_solver(robot, load_function(name), name)
-    return SOLVERS[name](**settings or {}).build(robot)
+    return ALL_SOLVERS[name](**settings or {}).build(robot)
 
 
 def load_function(

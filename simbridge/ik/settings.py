@@ -1,6 +1,7 @@
 """Every solver by its name, and its settings from changes by name.
 
-A new solver is a file with its settings and its class, and one line in `SETTINGS`.
+A new solver is a file with its settings and its class, and one line in `SETTINGS`; a solver of
+another library is the same in `rivals/`, with its line in `RIVAL_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ SETTINGS = {
     "closed-form": "simbridge.ik.closed_form:ClosedFormParameters",
 }
 
+# The same of the solvers of other libraries, most of which need not be installed.
+RIVAL_SETTINGS = {
+    "pybullet-ik": "simbridge.ik.rivals.pybullet_ik:PybulletIKParameters",
+    "pinocchio-clik": "simbridge.ik.rivals.pinocchio_clik:PinocchioClikParameters",
+    "pink": "simbridge.ik.rivals.pink:PinkParameters",
+    "mink": "simbridge.ik.rivals.mink:MinkParameters",
+    "ikpy": "simbridge.ik.rivals.ikpy:IkpyParameters",
+    "trac-ik": "simbridge.ik.rivals.trac_ik:TracIKParameters",
+}
 
 # Other names that the solvers have in the literature, in lower case without dashes.
 SYNONYMS = {
@@ -51,24 +61,37 @@ SYNONYMS = {
 
 
 class SolverRegistry(Mapping[str, type[SolverParameters]]):
-    """The settings classes of all solvers by the solvers' names, imported where they are used."""
+    """The settings classes of solvers by the solvers' names, imported where they are used.
+
+    Args:
+        locations: Where the class of each solver is, `module:class`.
+    """
+
+    def __init__(self, locations: Mapping[str, str]) -> None:
+        self._locations = locations
 
     def __getitem__(self, name: str) -> type[SolverParameters]:
-        settings: type[SolverParameters] = pkgutil.resolve_name(SETTINGS[name])
+        settings: type[SolverParameters] = pkgutil.resolve_name(self._locations[name])
         return settings
 
     def __iter__(self) -> Iterator[str]:
-        return iter(SETTINGS)
+        return iter(self._locations)
 
     def __len__(self) -> int:
-        return len(SETTINGS)
+        return len(self._locations)
 
     def __contains__(self, name: object) -> bool:
         # The default would import the solver.
-        return name in SETTINGS
+        return name in self._locations
 
 
-SOLVERS = SolverRegistry()
+SOLVERS = SolverRegistry(SETTINGS)
+"""simbridge's own solvers by their names at the command line."""
+
+RIVALS = SolverRegistry(RIVAL_SETTINGS)
+"""The solvers of other libraries by their names at the command line."""
+
+ALL_SOLVERS = SolverRegistry({**SETTINGS, **RIVAL_SETTINGS})
 """Every solver by its name at the command line."""
 
 
@@ -121,7 +144,7 @@ def _check_names(kind: type[SolverParameters], changes: Mapping[str, Any]) -> No
     known = {item.name for item in fields(kind)}
     for name in changes:
         if name not in known:
-            solver = next(solver for solver in SOLVERS if SOLVERS[solver] is kind)
+            solver = next(solver for solver in ALL_SOLVERS if ALL_SOLVERS[solver] is kind)
             raise unknown_setting(solver, name)
 
 
@@ -153,8 +176,8 @@ def check_solver(name: str) -> None:
     Raises:
         UnknownName: It is neither.
     """
-    if name not in SOLVERS and not is_function(name):
-        raise UnknownName("solver", name, SOLVERS, _function_hint(name), synonyms=SYNONYMS)
+    if name not in ALL_SOLVERS and not is_function(name):
+        raise UnknownName("solver", name, ALL_SOLVERS, _function_hint(name), synonyms=SYNONYMS)
 
 
 def _function_hint(name: str) -> str:
@@ -167,10 +190,10 @@ def _function_hint(name: str) -> str:
 
 def unknown_setting(solver: str, setting: str) -> UnknownName:
     """Return the error that a solver has no such setting, with the solvers that have it."""
-    known = [item.name for item in fields(SOLVERS[solver])]
+    known = [item.name for item in fields(ALL_SOLVERS[solver])]
 
     solvers = []
-    for name, kind in SOLVERS.items():
+    for name, kind in ALL_SOLVERS.items():
         if setting in {item.name for item in fields(kind)}:
             solvers.append(name)
     hint = ""

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class Solver(ABC):
         robot: The arm it solves for.
         task: The part of a target that it is to attain: "pose", "axis" (position and the tool's z
             axis) or "position".
+        period: The time between two steps, s, which limits of velocity need: the robot's control
+            period, until a plan or a live session sets its own.
     """
 
     name: str
@@ -66,9 +68,12 @@ class Solver(ABC):
     """True if `solve` finds every reachable pose, and without too many iterations."""
     tries: ClassVar[int] = 20
     """Fixed postures from which `solve` begins again."""
+    velocity_limits: ClassVar[Literal["enforced", "none"]] = "none"
+    """Whether each step keeps the velocity limits of the joints, at the cost of its error."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
+        self.period = robot.period
         self._q: Array = robot.home.copy()
         # The memory of `_advance` between targets; None before the first step.
         self._memory: Array | None = None

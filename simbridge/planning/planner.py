@@ -408,6 +408,7 @@ def _solve(context: PlanContext, start: Start | None) -> Plan:
     times = np.minimum(np.arange(count) * context.period, trajectory.duration)
     targets = source.target(times, context.hold)
     check_reach(reaching_solver(context.solver), source, targets, times=times, start=first_joints)
+    context.solver.period = context.period
     solution = context.solver.track(targets, first_joints)
 
     return Plan(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamicsParameters
 from simbridge.ik.parameters import SolverParameters
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import ALL_SOLVERS
 from simbridge.planning.plan import OnLimits
 from simbridge.quoting import as_text, shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files
@@ -114,7 +114,7 @@ class Scenario:
 
         # A class, such as that of the settings themselves, can be called too.
         is_function = callable(self.solver) and not isinstance(self.solver, type)
-        is_solver = isinstance(self.solver, tuple(SOLVERS.values())) or is_function
+        is_solver = isinstance(self.solver, tuple(ALL_SOLVERS.values())) or is_function
         self._require(
             "solver", is_solver, "settings, such as ForwardDynamicsParameters, or a function"
         )

@@ -236,7 +236,7 @@ class SolverRecord(Struct, kw_only=True):
     """The table [solver].
 
     Attributes:
-        name: A name in `SOLVERS`, or module:function.
+        name: A name in `ALL_SOLVERS`, or module:function.
         task: The part of a target that the solver is to attain.
         parameters: Settings of the solver, as keyword arguments.
         predicted_lag_s: Lag behind a target at constant speed, s; None where no formula is known.

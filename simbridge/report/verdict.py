@@ -31,7 +31,7 @@ from simbridge.evaluation.metrics.tracking import (
 from simbridge.evaluation.servo_law import has_other_tuning, servo_law_sentence
 from simbridge.evaluation.summary import Pauses, Summary
 from simbridge.ik.callable_solver import RECORDED_JOINTS
-from simbridge.ik.settings import SOLVERS, FunctionParameters
+from simbridge.ik.settings import ALL_SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
 from simbridge.robot.pose import Array
@@ -343,7 +343,7 @@ def _options(summary: Summary, part: ErrorPart) -> str:
 
 def _solver_options(solver: str) -> str:
     """Return the options that affect a solver's error, as a clause."""
-    parameters = SOLVERS.get(solver, FunctionParameters)
+    parameters = ALL_SOLVERS.get(solver, FunctionParameters)
     names = {parameter.name for parameter in fields(parameters)}
     flags: dict[str, list[str]] = defaultdict(list)
     for name, direction in ACCURACY_SETTINGS.items():

@@ -20,7 +20,7 @@ from simbridge.ik.callable_solver import (
     make_custom_solver,
 )
 from simbridge.ik.parameters import SolverParameters
-from simbridge.ik.settings import SOLVERS, change_settings, check_solver, is_function
+from simbridge.ik.settings import ALL_SOLVERS, change_settings, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
@@ -182,7 +182,7 @@ def choose_solver(
     Args:
         scenario: Its settings are used if they belong to the solver.
         robot: The arm.
-        name: A name in `SOLVERS`, or module:function; the scenario's solver by default.
+        name: A name in `ALL_SOLVERS`, or module:function; the scenario's solver by default.
         changes: Single settings that replace the scenario's.
 
     Raises:
@@ -193,8 +193,8 @@ def choose_solver(
     if name:
         check_solver(name)
     settings = scenario.solver
-    if name in SOLVERS and type(settings) is not SOLVERS[name]:
-        settings = SOLVERS[name]()
+    if name in ALL_SOLVERS and type(settings) is not ALL_SOLVERS[name]:
+        settings = ALL_SOLVERS[name]()
 
     # A function has no settings.
     if is_function(name) or not is_dataclass(settings):

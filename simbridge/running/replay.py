@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import LONGEST_VALUE, InvalidParameter, NotARun
 from simbridge.ik.callable_solver import RecordedSolver
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import ALL_SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.plan import OnLimits, Plan
@@ -141,10 +141,10 @@ def _recorded_solver(run: RunDirectory, record: SolverRecord, robot: Robot) -> S
 
     For a solver of the user's own, which is not recorded, one that only has its name and settings.
     """
-    if record.name not in SOLVERS:
+    if record.name not in ALL_SOLVERS:
         return RecordedSolver(robot, record.name, task=record.task, parameters=record.parameters)
     with _refuse_edited_table(run, "solver.parameters"):
-        return SOLVERS[record.name](**record.parameters).build(robot)
+        return ALL_SOLVERS[record.name](**record.parameters).build(robot)
 
 
 @contextlib.contextmanager

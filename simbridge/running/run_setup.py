@@ -148,7 +148,7 @@ class SolverChoice:
         solver: A solver that was made for the robot.
         function: A step or a factory (see `make_custom_solver`).
         settings: Settings of one of simbridge's solvers.
-        name: A name in `SOLVERS`, or module:function; with a function, its name in the reports.
+        name: A name in `ALL_SOLVERS`, or module:function; with a function, its name in the reports.
         changes: Single settings that replace the scenario's.
     """
 
@@ -228,7 +228,7 @@ def prepare(
             whose inputs are solved again with its own arm, solver and options where no others are
             given.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A name in `SOLVERS` (the scenario's settings are used if they belong to it), or
+        solver: A name in `ALL_SOLVERS` (the scenario's settings are used if they belong to it), or
             `module:function`; a step or a factory (see `make_custom_solver`); settings; or a solver
             that was made for the robot. The scenario's by default.
         solver_name: Name of a step or factory in the reports; its own by default.

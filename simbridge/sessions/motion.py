@@ -149,6 +149,7 @@ class LiveMotion:
         robot = solver.robot
         self._robot = robot
         self._solver = solver
+        self._solver.period = period
         self._period = period
         self._options = options
         # How far ahead of the clock chunks are followed, s.

@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.parameters import SolverParameters
-from simbridge.ik.settings import SOLVERS, is_function
+from simbridge.ik.settings import ALL_SOLVERS, is_function
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
@@ -181,8 +181,8 @@ class RecordedSession:
             InvalidParameter: It was an object of a program.
         """
         name = self.record.solver.name
-        if name in SOLVERS:
-            return SOLVERS[name](**self.record.solver.parameters)
+        if name in ALL_SOLVERS:
+            return ALL_SOLVERS[name](**self.record.solver.parameters)
         if is_function(name):
             return name
         needed = (

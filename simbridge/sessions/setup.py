@@ -19,7 +19,7 @@ from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.callable_solver import SolverFunction, UserSolver, is_factory
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.parameters import SolverParameters
-from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.settings import ALL_SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
 from simbridge.planning.option_field import record_options
@@ -210,7 +210,7 @@ def _choose_solver(solver: UserSolver | None, arm: Robot) -> Solver | SolverFunc
         return ForwardDynamics(arm)
     if isinstance(solver, str):
         check_solver(solver)
-        return solver if is_function(solver) else SOLVERS[solver]().build(arm)
+        return solver if is_function(solver) else ALL_SOLVERS[solver]().build(arm)
     if isinstance(solver, Solver):
         return solver
     if isinstance(solver, SolverParameters):

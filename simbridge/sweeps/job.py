@@ -14,7 +14,7 @@ import cloudpickle
 from simbridge.backends import check_engine
 from simbridge.errors import InvalidParameter, Refusal
 from simbridge.ik.callable_solver import load_function
-from simbridge.ik.settings import SOLVERS, change_settings, is_function
+from simbridge.ik.settings import ALL_SOLVERS, change_settings, is_function
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.robot.kinematics_source import with_kinematics
@@ -214,8 +214,8 @@ def _resolve_solver(chosen: Choices, scenario: Scenario) -> tuple[str | Callable
         InvalidParameter: The solver is a function, which has no settings.
     """
     settings = scenario.solver
-    if chosen.solver in SOLVERS and type(settings) is not SOLVERS[chosen.solver]:
-        settings = SOLVERS[chosen.solver]()
+    if chosen.solver in ALL_SOLVERS and type(settings) is not ALL_SOLVERS[chosen.solver]:
+        settings = ALL_SOLVERS[chosen.solver]()
     is_custom = is_function(chosen.solver)
 
     if chosen.settings and (is_custom or callable(settings)):

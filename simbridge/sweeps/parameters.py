@@ -1,6 +1,6 @@
 """A sweep's parameters: options of simulated runs and settings of solvers, named like flags.
 
-They follow from the registries of options (`Options`) and settings (`SOLVERS`).
+They follow from the registries of options (`Options`) and settings (`ALL_SOLVERS`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.backends import ENGINES, SIMULATION
 from simbridge.errors import InvalidChoice, InvalidParameter, UnknownName
-from simbridge.ik.settings import SOLVERS, change_settings, check_solver
+from simbridge.ik.settings import ALL_SOLVERS, change_settings, check_solver
 from simbridge.planning.option_field import flag_name, literal_choices
 from simbridge.planning.options import Options
 from simbridge.quoting import quoted
@@ -148,7 +148,7 @@ def parameters() -> dict[str, Parameter]:
     ]
     candidates += _option_parameters()
 
-    for settings in SOLVERS.values():
+    for settings in ALL_SOLVERS.values():
         hints = get_type_hints(settings)
         for item in fields(settings):
             candidates.append(_define(SOLVER + item.name, hints[item.name], item.metadata))
@@ -268,8 +268,8 @@ def choices(values: Mapping[str, str]) -> Choices:
     }
     if solver:
         check_solver(solver)
-    if solver in SOLVERS:
-        change_settings(SOLVERS[solver], None, settings)
+    if solver in ALL_SOLVERS:
+        change_settings(ALL_SOLVERS[solver], None, settings)
 
     return Choices(
         robot=parsed.get("robot"),

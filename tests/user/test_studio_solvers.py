@@ -7,6 +7,7 @@ import pytest
 import simbridge
 from simbridge.browser.setup import StudioSetup
 from simbridge.errors import ForeignSolverError, InvalidParameter, UnknownName
+from simbridge.ik.rivals.rival import installed_rivals
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from tests.ports import free_port
@@ -30,7 +31,7 @@ def setup_with(solver, second=""):
 def test_a_users_solver_is_offered_beside_the_others(solver):
     setup = setup_with(solver)
 
-    assert setup.solver_names == (*SOLVERS, solver)
+    assert setup.solver_names == (*SOLVERS, *installed_rivals(), solver)
     assert setup.compile_solver().name == solver
     assert not setup.solver_values
 

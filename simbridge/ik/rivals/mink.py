@@ -1,0 +1,59 @@
+"""Mink: Pink's quadratic program on MuJoCo, within limits of position and velocity.
+
+Task, limits and damping are those of `examples/arm_ur5e.py` in mink's repository
+(https://github.com/kevinzakka/mink), which moves a UR5e at 500 Hz; the QP solver is that of its
+tutorial, daqp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pinocchio as pin
+
+from simbridge.ik.checks import NOT_NEGATIVE
+from simbridge.ik.parameters import setting
+from simbridge.ik.rivals.mujoco_chain import TCP, make_chain
+from simbridge.ik.rivals.pink import ORIENTATION_COSTS
+from simbridge.ik.rivals.rival import Rival, RivalParameters
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class MinkParameters(RivalParameters):
+    """Settings of mink."""
+
+    packages = (("mink", "mink"), ("mujoco", "mujoco"), ("daqp", "daqp"))
+    lm_damping: float = setting(1.0, NOT_NEGATIVE)
+    """Levenberg-Marquardt damping of the pose, in proportion to its squared error."""
+    joint_damping: float = setting(1e-3, NOT_NEGATIVE)
+    """Damping of every joint: the argument damping of mink.solve_ik."""
+
+    def build(self, robot: Robot) -> Mink:
+        return Mink(robot, self)
+
+
+class Mink(Rival):
+    """Mink, with the QP solver daqp. Settings: see `MinkParameters`."""
+
+    name = "mink"
+    Parameters = MinkParameters
+    velocity_limits = "enforced"
+
+    def load_arm(self) -> None:
+        self._mink = mink = self.modules["mink"]
+        model = make_chain(self.modules["mujoco"], self.robot)
+        self._configuration = mink.Configuration(model)
+        speeds = dict(zip(self.robot.joint_names, self.robot.max_velocity.tolist(), strict=True))
+        self._limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds)]
+        costs = (1.0, ORIENTATION_COSTS[self.task], 1.0, self.settings.lm_damping)
+        self._pose = mink.FrameTask(TCP, "site", *costs)
+
+    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        self._configuration.update(q)
+        self._pose.set_target(self._mink.SE3.from_matrix(target.homogeneous))
+        solve = (self._configuration, [self._pose], self.period, "daqp")
+        damping = self.settings.joint_damping
+        velocity = self._mink.solve_ik(*solve, damping=damping, limits=self._limits)
+        return q + velocity * self.period

@@ -1,0 +1,60 @@
+"""Pinocchio's closed-loop inverse kinematics (CLIK), repeated until the pose is attained.
+
+It is `examples/inverse-kinematics.py` in Pinocchio's repository
+(https://github.com/stack-of-tasks/pinocchio), for the TCP instead of a joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.ik.checks import POSITIVE, WHOLE
+from simbridge.ik.parameters import setting
+from simbridge.ik.rivals.rival import Rival, RivalParameters
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class PinocchioClikParameters(RivalParameters):
+    """Settings of Pinocchio's CLIK; the defaults are those of the example."""
+
+    max_iterations: int = setting(1000, WHOLE)
+    """Largest number of iterations per control period."""
+    step: float = setting(0.1, POSITIVE)
+    """Part of the error that an iteration removes."""
+    tolerance: float = setting(1e-4, POSITIVE)
+    """Error at which the iterations end: the norm of its metres and radians together."""
+
+    def build(self, robot: Robot) -> PinocchioClik:
+        return PinocchioClik(robot, self)
+
+
+class PinocchioClik(Rival):
+    """Pinocchio's CLIK. Settings: see `PinocchioClikParameters`."""
+
+    name = "pinocchio-clik"
+    Parameters = PinocchioClikParameters
+    tasks = ("pose",)
+
+    def load_arm(self) -> None:
+        self._model = self.robot.model
+        self._data = self._model.createData()
+        self._tcp = self._model.getFrameId("tcp")
+
+    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        for _ in range(self.settings.max_iterations):
+            pin.framesForwardKinematics(self._model, self._data, q)
+            offset = self._data.oMf[self._tcp].actInv(target)
+            error = pin.log(offset).vector
+            if np.linalg.norm(error) < self.settings.tolerance:
+                break
+            jacobian = pin.computeFrameJacobian(self._model, self._data, q, self._tcp)
+            jacobian = pin.Jlog6(offset.inverse()) @ jacobian
+            gram = jacobian @ jacobian.T + 1e-12 * np.eye(6)  # damped as in the example
+            velocity = jacobian.T @ np.linalg.solve(gram, error)
+            q = pin.integrate(self._model, q, velocity * self.settings.step)
+        return q

@@ -1,0 +1,131 @@
+"""The base of the rivals: a step of another library, once per control period."""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import abstractmethod
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.errors import InvalidParameter, optional_package
+from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.parameters import TASKS, SolverParameters, setting
+from simbridge.ik.settings import RIVALS, change_settings
+from simbridge.ik.targets import adopt_free_components, task_of
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import join_words
+
+
+@dataclass(frozen=True)
+class RivalParameters(SolverParameters):
+    """Settings that the rivals share."""
+
+    packages: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """The modules that the library needs, each with its package on the package index."""
+    extra: ClassVar[str] = "rivals"
+    """simbridge's extra that contains these packages; "" for none."""
+
+    task: str = setting("", unset="the robot's", choices=TASKS)
+    """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
+
+
+class Rival(CallableSolver):
+    """A solver of another library.
+
+    Args:
+        robot: The arm.
+        settings: Settings of the class's `Parameters`; the defaults if left out.
+        changes: Single settings by name; a setting of None is not given.
+
+    Raises:
+        MissingPackage: The library is not installed.
+        InvalidParameter: A setting makes no sense, or the library has no such task.
+        UnknownName: There is no such setting.
+    """
+
+    Parameters: ClassVar[type[RivalParameters]]
+    settings: Any
+    tasks: ClassVar[tuple[str, ...]] = ("pose", "axis", "position")
+    """The tasks that the library has."""
+
+    def __init__(self, robot: Robot, settings: Any = None, **changes: Any) -> None:
+        chosen: RivalParameters = change_settings(self.Parameters, settings, changes)
+        task = task_of(robot, chosen.task)
+        if task not in self.tasks:
+            raise InvalidParameter(f"task of {self.name}", task, join_words(self.tasks, "or"))
+        self.settings = replace(chosen, task=task)
+
+        super().__init__(robot, self.next_joints, name=self.name, task=task)
+        # Joint positions (n,), rad, at which the motion began that the present call goes on with.
+        self.start = robot.home
+        # The modules of the library, by their names.
+        self.modules = {
+            module: optional_package(module, package, f"--solver {self.name}", chosen.extra)
+            for module, package in chosen.packages
+        }
+        self.load_arm()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return asdict(self.settings)
+
+    def _memory_at(self, q: Array) -> Array:
+        # The present joints, and those at which the motion began.
+        return np.concatenate([q, q])
+
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
+        n = self.robot.n
+        self.start = memory[n:]
+        super()._advance(poses, memory[:n], out)
+
+    def _try(
+        self, goal: Array, q: Array, tolerance: tuple[float, float]
+    ) -> tuple[Array, float, float, int]:
+        self.start = q.copy()
+        return super()._try(goal, q, tolerance)
+
+    def _call(self, q: Array, target: pin.SE3) -> Array:
+        if self.task != "pose":
+            # What the task leaves free is that of the present pose, so that it is no error to any
+            # library, nor part of one.
+            present_pose = tool_path(self.robot, q[None])[0]
+            goal = adopt_free_components(self.task, pin.SE3ToXYZQUAT(target), present_pose)
+            target = pin.XYZQUATToSE3(goal)
+        return super()._call(q, target)
+
+    @abstractmethod
+    def load_arm(self) -> None:
+        """Make the library's model of `robot`."""
+
+    @abstractmethod
+    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        """Return the library's next joint positions (n,), rad; `start` has those of the beginning.
+
+        Args:
+            q: The present ones (n,), rad.
+            target: Pose of the TCP in base_link.
+        """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy, also in another process, loads the arm again, and goes on from the same joints.
+        state = self.__getstate__()
+        names = ("period", "_q", "_memory", "_stepped", "_last")
+        return type(self), (self.robot, self.settings), {name: state[name] for name in names}
+
+
+def installed_rivals() -> list[str]:
+    """Return the names of the rivals whose libraries are installed; none is imported."""
+    names = []
+    for name in RIVALS:
+        parameters = RIVALS[name]
+        assert issubclass(parameters, RivalParameters)
+        # Of a submodule, its package: to look for the former would import the latter.
+        modules = {module.partition(".")[0] for module, _ in parameters.packages}
+        if all(importlib.util.find_spec(module) is not None for module in modules):
+            names.append(name)
+    return names
