@@ -108,21 +108,23 @@ def _still_rows(log: ControllerLog) -> Flags:
     """Return which rows (T,) of a log have joint targets that stand exactly still."""
     if log.target_q is None or log.target_qd is None:
         return np.zeros(len(log.times), dtype=bool)
-    return np.asarray((log.target_qd == 0.0).all(axis=1))
+    return np.asarray((joint_velocities(log) == 0.0).all(axis=1))
 
 
 def joint_velocities(log: ControllerLog) -> Array:
     """Return the velocities of the joints (T, n), rad/s.
 
-    They are those of the joint targets where these were recorded, otherwise the measured ones.
+    They are those of the joint targets where these were recorded, otherwise the measured ones;
+    from the positions where no velocities were recorded.
     """
     if log.target_q is not None:
         positions, velocities = log.target_q, log.target_qd
     else:
         positions, velocities = log.q, log.actual_qd
-    if velocities is not None:
-        return np.nan_to_num(velocities)
-    return differentiate(log.times, positions)
+    # A recorder that was not sent the velocities may write zeros.
+    if velocities is None or not velocities.any():
+        return differentiate(log.times, positions)
+    return np.nan_to_num(velocities)
 
 
 def differentiate(times: Array, values: Array) -> Array:

@@ -32,6 +32,14 @@ def test_moves_of_a_program_are_apart(rest_rows, count):
     assert len(find_motions(program)) == count
 
 
+def test_velocities_of_zero_are_no_rest():
+    log = movej_and_back()
+
+    log = make_log(log.target_q, columns={"target_qd": np.zeros_like(log.target_q)})
+
+    assert len(find_motions(log)) == 2
+
+
 def test_an_arm_at_rest_makes_no_motion():
     assert find_motions(make_log(rest(START, 1.0))) == ()
 
