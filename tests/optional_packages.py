@@ -17,3 +17,6 @@ needs_pybullet = pytest.mark.skipif(
 ENGINES = (pytest.param("pybullet", marks=needs_pybullet), "mujoco")
 # The links to a controller, as parameters.
 LINKS = (pytest.param("ur_rtde", marks=needs_ur_rtde), "rtde")
+# The link that is named where the default would be another one, of which a note would be printed.
+LINK = None if HAS_UR_RTDE else "rtde"
+LINK_FLAGS = () if HAS_UR_RTDE else ("--link", "rtde")

@@ -26,7 +26,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LogColumns
 from simbridge.running import run_ending
 from tests.controllers import REALTIME_FLAGS
-from tests.optional_packages import HAS_UR_RTDE
+from tests.optional_packages import LINK_FLAGS
 
 # From home straight down at 0.1 m/s. The arm starts at home, so the approach takes no time.
 LINE = """
@@ -136,8 +136,8 @@ class Trial:
         self._first_tick = state["tick"]
 
         command = ("simbridge", "run", *arguments, *REALTIME_FLAGS)
-        if names_link and not HAS_UR_RTDE and "--link" not in arguments:
-            command += ("--link", "rtde")
+        if names_link and "--link" not in arguments:
+            command += LINK_FLAGS
         destination = ("--host", controller.host, "--out", self.out)
         self._arguments = [str(argument) for argument in (*command, *destination)]
         self._start()

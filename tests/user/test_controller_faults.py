@@ -19,6 +19,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, Trial, process_ends, write_line
 from tests.controllers import HOME, move, realtime_options, run_secondary_program
+from tests.optional_packages import LINK
 
 pytestmark = pytest.mark.quick
 
@@ -328,7 +329,7 @@ def move_down(host):
     """Move the tool down for a while in a live session, and print the error that ends it."""
     try:
         with simbridge.live(
-            "ursim", robot="ur10e", host=host, report=False, **realtime_options()
+            "ursim", robot="ur10e", host=host, link=LINK, report=False, **realtime_options()
         ) as session:
             session.engage()
             for _ in range(200):

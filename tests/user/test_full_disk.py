@@ -26,6 +26,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.running import repeating, runner
 from simbridge.running.run_setup import prepare
 from tests.controllers import REALTIME_FLAGS, realtime_options
+from tests.optional_packages import LINK_FLAGS
 
 
 def mount(*arguments):
@@ -243,11 +244,12 @@ def test_output_that_does_not_fit_is_no_bug(tmp_path):
 
 
 def test_a_full_disk_leaves_a_controller_at_rest(cli, disk, line, e_series):
-    flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
+    arm = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *LINK_FLAGS)
     # Settings and plan of this slow line take 68 kB, its log 190 kB.
     folder = disk("172k")
 
-    answer = cli("run", line, "--out", folder / "out", "--speed-scale", "0.4", *flags)
+    flags = ("--out", folder / "out", "--speed-scale", "0.4", *REALTIME_FLAGS)
+    answer = cli("run", line, *arm, *flags)
 
     assert answer.status == 2
 
