@@ -35,8 +35,8 @@ def test_a_log_that_fails_does_not_keep_the_others_back(cli, tmp_path):
     answer = cli("judge", tmp_path / "missing.csv", empty, RECORDING)
 
     assert answer.status == 2
-    assert "missing.csv: file not found" in answer.err
-    assert "empty.csv: it is empty" in answer.err
+    assert "missing.csv: file not found" in answer.message
+    assert "empty.csv: it is empty" in answer.message
     assert str(RECORDING) in answer.out
 
 
@@ -75,7 +75,7 @@ def test_a_file_without_a_header_asks_for_columns(cli, headless):
     answer = cli("judge", headless)
 
     assert answer.status == 2
-    assert "name its 13 columns with --columns" in answer.err
+    assert "name its 13 columns with --columns" in answer.message
 
 
 def test_rows_that_are_left_out_are_counted(cli, headless):
@@ -94,21 +94,21 @@ def test_goals_are_not_taken_for_a_log(cli, tmp_path):
     answer = cli("judge", path)
 
     assert answer.status == 2
-    assert "--goals" in answer.err
+    assert "--goals" in answer.message
 
 
 def test_a_wrong_number_of_columns_is_refused(cli, headless):
     answer = cli("judge", headless, "--columns", "t,q")
 
     assert answer.status == 2
-    assert "--columns names 7 columns, but it has 13" in answer.err
+    assert "--columns names 7 columns, but it has 13" in answer.message
 
 
 def test_a_directory_without_a_run_is_refused(cli, tmp_path):
     answer = cli("judge", tmp_path)
 
     assert answer.status == 2
-    assert "not a run directory" in answer.err
+    assert "not a run directory" in answer.message
 
 
 def test_verbose_shows_every_motion_with_its_evidence(cli):
@@ -136,5 +136,5 @@ def test_a_page_has_only_one_log(cli, tmp_path):
     answer = cli("judge", RECORDING, RECORDING, "--page", tmp_path / "judged.html")
 
     assert answer.status == 2
-    assert "--page" in answer.err
+    assert "--page" in answer.message
     assert not (tmp_path / "judged.html").exists()
