@@ -75,3 +75,15 @@ def test_the_first_plot_shows_the_largest_error():
 
     assert size.max_rad == pytest.approx(0.0005 * 0.5, rel=1e-6)
     assert f"to {1e3 * size.max_rad:.3f}"[:7] in np.str_(page())
+
+
+def test_headings_of_groups_cover_all_columns():
+    heads = re.findall(r"<thead>\s*<tr>(.*)</tr>\s*<tr>(.*)</tr>", page())
+    widths = [
+        len(re.findall("<t[dh]", groups))
+        + sum(int(width) - 1 for width in re.findall(r'colspan="(\d+)"', groups))
+        for groups, _ in heads
+    ]
+
+    assert heads
+    assert widths == [columns.count("<th") for _, columns in heads]
