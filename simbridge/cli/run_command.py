@@ -28,6 +28,7 @@ from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.scenario import Scenario
 from simbridge.recording.kinematics_record import describe_kinematics
+from simbridge.recording.servo_description import describe_extrapolation, name_servo
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.signals import signal_number
@@ -238,8 +239,11 @@ def _clearance_sentence(prepared: Prepared) -> str:
 
 
 def _plan_remarks(prepared: Prepared) -> Iterator[str]:
-    """Yield sentences on what a user must know: plant, kinematics, solver, slow-down, limiter."""
+    """Yield sentences on what a user must know: servo, kinematics, solver, slow-down, limiter."""
     plan = prepared.plan
+    extrapolation = describe_extrapolation(prepared.backend_record)
+    if extrapolation:
+        yield f"The arm is predicted with {name_servo(prepared.backend_record)} ({extrapolation})."
     for note in prepared.plant_notes:
         yield f"Note: {note}"
     kinematics = describe_kinematics(prepared.kinematics)

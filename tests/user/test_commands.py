@@ -433,6 +433,17 @@ def test_check_prints_the_peaks_and_writes_nothing(cli, line, tmp_path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
+def test_check_says_that_its_servo_is_extrapolated(cli, line):
+    default = " ".join(cli("check", line).out.split())
+    verified = cli("check", line, "--servo-gain", "300", "--servo-lookahead", "0.1").out
+
+    assert (
+        "The arm is predicted with servoj at gain 2000, lookahead 0.03 s (extrapolated from gains "
+        "300 and 100)."
+    ) in default
+    assert "extrapolated" not in verified
+
+
 def test_check_gives_the_plan_as_json(cli, line, line_run):
     answer = cli("check", line, "--json")
 
