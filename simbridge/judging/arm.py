@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simbridge.errors import InputFileError
 from simbridge.identification.identification import choose_robot, title_of_body
 from simbridge.identification.kinematics import (
     OTHER_ARM_RESIDUAL,
@@ -71,12 +72,16 @@ def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> ArmModel:
     Args:
         log: The log.
         robots: Arms that it may be of.
+
+    Raises:
+        InputFileError: The poses of the log fit another arm than the named one.
     """
     named = next((robot for robot in robots if robot.name == log.robot), None)
     evidence: list[str] = []
     robot = named
     title = ""
     if named is not None:
+        _refuse_other_arm(log, named, robots)
         title = named.title or named.name
         evidence.append(f"the log or the user names the {title}")
     else:
@@ -97,6 +102,44 @@ def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> ArmModel:
         evidence=tuple(evidence),
     )
     return ArmModel(arm, _with_tool(log, robot))
+
+
+def _refuse_other_arm(log: ControllerLog, named: Robot, robots: Sequence[Robot]) -> None:
+    """Refuse a UR arm that a log is said to be of, if its TCP poses fit another one.
+
+    Poses that fit no arm refuse nothing: the tool may have been changed while they were recorded.
+
+    Args:
+        log: The log.
+        named: The arm that the log or the user names.
+        robots: Arms that the log may be of.
+
+    Raises:
+        InputFileError: Says how far the poses are from both arms.
+    """
+    poses = log.columns.get("actual_TCP_pose")
+    if poses is None or log.actual_q is None or not named.series:
+        return
+
+    try:
+        named_residual = nominal_residual(named, log.actual_q, poses)
+    except NotIdentified:
+        return
+    if named_residual <= OTHER_ARM_RESIDUAL:
+        return
+
+    candidates = [robot for robot in robots if robot.series and robot.n == named.n]
+    residuals = [nominal_residual(robot, log.actual_q, poses) for robot in candidates]
+    best = int(np.argmin(residuals))
+    if residuals[best] > OTHER_ARM_RESIDUAL:
+        return
+
+    reason = (
+        f"it is off by {millimetres(named_residual)} mm RMS with the kinematics of a "
+        f"{named.title or named.name}, but by {millimetres(residuals[best])} mm with those of a "
+        f"{title_of_body(candidates[best], candidates)}: name the right arm (--robot)"
+    )
+    raise InputFileError(log.name, reason, field="actual_TCP_pose")
 
 
 def _fitting_robot(

@@ -97,6 +97,14 @@ def test_goals_are_not_taken_for_a_log(cli, tmp_path):
     assert "--goals" in answer.message
 
 
+def test_an_arm_that_the_poses_contradict_is_refused(cli):
+    answer = cli("judge", RECORDING, "--robot", "ur10e")
+
+    assert answer.status == 2
+    assert "actual_TCP_pose: it is off by" in answer.message
+    assert "with those of a UR3e: name the right arm (--robot)" in answer.message
+
+
 def test_a_wrong_number_of_columns_is_refused(cli, headless):
     answer = cli("judge", headless, "--columns", "t,q")
 
