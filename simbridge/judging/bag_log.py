@@ -102,15 +102,15 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
     with open_bag(path, ros.DEFINITIONS) as bag:
         contents = BagContents(bag)
         topics = [connection.topic for connection in bag.connections]
-    every = (*contents.controllers, *contents.feedback, *contents.joints)
-    if not every:
+    joint_topics = (*contents.controllers, *contents.feedback, *contents.joints)
+    if not joint_topics:
         reason = (
             "it has neither joint states nor the state of a joint trajectory controller; "
             f"its topics: {', '.join(sorted(set(topics))) or 'none'}"
         )
         raise InputFileError(path, reason, field="topics")
 
-    joints = find_arm_joints(str(path), [names for _, names in every], robot, prefix)
+    joints = find_arm_joints(str(path), [names for _, names in joint_topics], robot, prefix)
     reading = _Reading(path, contents, joints)
     measured = reading.samples(_choose_measured(reading))
     controller = reading.samples(_choose_controller(reading))
@@ -118,7 +118,7 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
 
 
 def _choose_measured(reading: _Reading) -> JointRows | None:
-    """Return the measured joints: of /joint_states, or of the topic with most messages."""
+    """Return the measured joints: of /joint_states, or of the topic with the most messages."""
     candidates = [
         rows
         for rows in reading.rows_of_arm(reading.contents.joints)
@@ -130,7 +130,7 @@ def _choose_measured(reading: _Reading) -> JointRows | None:
 
 
 def _choose_controller(reading: _Reading) -> JointRows | None:
-    """Return the state of the trajectory controller with most messages, else the feedback."""
+    """Return the state of the trajectory controller with the most messages, else the feedback."""
     states = reading.rows_of_arm(reading.contents.controllers)
     _note_others(reading, "states of trajectory controllers", states)
     feedback = reading.rows_of_arm(reading.contents.feedback)
@@ -167,6 +167,7 @@ def _assemble(
     reading: _Reading, measured: TopicSamples | None, controller: TopicSamples | None
 ) -> ControllerLog:
     """Return the log: the measured joints, and beside them what else the bag has."""
+    # The joints whose stamps are the rows of the log.
     base = measured or controller
     if base is None or len(base.stamps) < 2:
         reason = "it has fewer than two samples of the arm's joints"
@@ -175,7 +176,7 @@ def _assemble(
     reading.clock_lead = _find_clock_lead(reading, base)
 
     contents = reading.contents
-    columns = _targets(reading, base)
+    columns = _read_targets(reading, base)
     if measured is not None:
         columns["actual_q"] = measured.vectors["position"]
         if "velocity" in measured.vectors:
@@ -184,9 +185,9 @@ def _assemble(
         columns["actual_q"] = controller.vectors["feedback"]
 
     setpoints = _choose_joints(reading, SETPOINT_WORDS)
-    commands = _commands(reading, _choose_joints(reading, COMMAND_WORDS))
-    positions, velocities = _forward_commands(reading, measured)
-    source = _source(reading)
+    commands = _read_commands(reading, _choose_joints(reading, COMMAND_WORDS))
+    positions, velocities = _read_forward_commands(reading, measured)
+    source = _find_source(reading)
     return ControllerLog(
         name=str(reading.path),
         source=source,
@@ -195,25 +196,26 @@ def _assemble(
         times=reading.seconds(base.stamps),
         joint_names=reading.joints,
         columns=columns,
-        setpoints=_positions(reading, setpoints),
-        reference_poses=_poses(reading, "/reference/pose"),
-        attained_poses=_poses(reading, "/attained/pose", "/tcp_pose_broadcaster/pose"),
+        setpoints=_read_positions(reading, setpoints),
+        reference_poses=_read_poses(reading, "/reference/pose"),
+        attained_poses=_read_poses(reading, "/attained/pose", "/tcp_pose_broadcaster/pose"),
         position_commands=commands or positions,
         speed_commands=velocities,
-        reference=_reference(reading, controller),
+        reference=_read_reference(reading, controller),
         goals=read_goals(
             contents, reading.joints, start=reading.start, clock_lead=reading.clock_lead
         ),
         results=read_results(contents, start=reading.start, clock_lead=reading.clock_lead),
-        speed_scaling=_speed_scaling(reading),
-        robot_mode=_states(reading, ros.ROBOT_MODE, "mode"),
-        safety_mode=_states(reading, ros.SAFETY_MODE, "mode"),
-        program_state=_program_state(reading),
+        speed_scaling=_read_speed_scaling(reading),
+        robot_mode=_read_states(reading, ros.ROBOT_MODE, "mode"),
+        safety_mode=_read_states(reading, ros.SAFETY_MODE, "mode"),
+        program_state=_read_program_state(reading),
+        # Last: each reader above adds its notes.
         notes=tuple(reading.notes),
     )
 
 
-def _targets(reading: _Reading, base: TopicSamples) -> dict[str, Array]:
+def _read_targets(reading: _Reading, base: TopicSamples) -> dict[str, Array]:
     """Return the controller's own targets, where there is one for each sample of the joints."""
     targets = _choose_joints(reading, TARGET_WORDS)
     if targets is None:
@@ -229,7 +231,7 @@ def _targets(reading: _Reading, base: TopicSamples) -> dict[str, Array]:
     return columns
 
 
-def _source(reading: _Reading) -> LogSource:
+def _find_source(reading: _Reading) -> LogSource:
     """Return whether a bag is an exported run, or of which version of ROS it is."""
     if all(topic in reading.contents.poses for topic in EXPORT_TOPICS):
         return LogSource.EXPORT
@@ -258,27 +260,27 @@ def _find_clock_lead(reading: _Reading, base: TopicSamples) -> int:
     return delay
 
 
-def _positions(reading: _Reading, samples: TopicSamples | None) -> Signal | None:
+def _read_positions(reading: _Reading, samples: TopicSamples | None) -> Signal | None:
     """Return joint positions with their times."""
     if samples is None:
         return None
     return Signal(reading.seconds(samples.stamps), samples.vectors["position"])
 
 
-def _commands(reading: _Reading, samples: TopicSamples | None) -> Commands | None:
+def _read_commands(reading: _Reading, samples: TopicSamples | None) -> Commands | None:
     """Return joint positions as commands.
 
     In an exported run a command has the stamp for which it is meant, one period after it was sent.
     """
-    positions = _positions(reading, samples)
+    positions = _read_positions(reading, samples)
     if positions is None:
         return None
-    is_export = _source(reading) is LogSource.EXPORT
+    is_export = _find_source(reading) is LogSource.EXPORT
     period = float(np.median(np.diff(positions.times))) if is_export else 0.0
     return Commands(positions.values, positions.times - period)
 
 
-def _forward_commands(
+def _read_forward_commands(
     reading: _Reading, measured: TopicSamples | None
 ) -> tuple[Commands | None, Commands | None]:
     """Return the positions, and the velocities, that forward command controllers were sent."""
@@ -308,7 +310,7 @@ def _forward_commands(
     return positions, velocities
 
 
-def _reference(reading: _Reading, controller: TopicSamples | None) -> TrackedReference | None:
+def _read_reference(reading: _Reading, controller: TopicSamples | None) -> TrackedReference | None:
     """Return the state of a trajectory controller; None where there is no whole one."""
     if controller is None:
         return None
@@ -339,7 +341,7 @@ def _messages(reading: _Reading, kind: str) -> list[BagMessage]:
     return max(topics, key=len, default=[])
 
 
-def _states(reading: _Reading, kind: str, value: str) -> Signal | None:
+def _read_states(reading: _Reading, kind: str, value: str) -> Signal | None:
     """Return a value in the messages of a type over time; None where there are none."""
     messages = _messages(reading, kind)
     if not messages:
@@ -349,12 +351,12 @@ def _states(reading: _Reading, kind: str, value: str) -> Signal | None:
     return Signal(reading.seconds(recorded - reading.clock_lead), np.array(values))
 
 
-def _speed_scaling(reading: _Reading) -> Signal | None:
+def _read_speed_scaling(reading: _Reading) -> Signal | None:
     """Return the speed scaling, 0 to 1, from the topic of either driver."""
-    factor = _states(reading, ros.SPEED_SCALING, "factor")
+    factor = _read_states(reading, ros.SPEED_SCALING, "factor")
     if factor is not None:
         return factor
-    scaling = _states(reading, FLOAT, "data")
+    scaling = _read_states(reading, FLOAT, "data")
     if scaling is None:
         return None
     topic = _messages(reading, FLOAT)[0].topic
@@ -362,16 +364,16 @@ def _speed_scaling(reading: _Reading) -> Signal | None:
     return Signal(scaling.times, scaling.values / 100.0) if is_percent else scaling
 
 
-def _program_state(reading: _Reading) -> Signal | None:
+def _read_program_state(reading: _Reading) -> Signal | None:
     """Return whether the program ran that takes the driver's commands."""
-    running = _states(reading, BOOL, "data")
+    running = _read_states(reading, BOOL, "data")
     if running is None:
         return None
     states = np.where(running.values > 0.0, RuntimeState.PLAYING, RuntimeState.STOPPED)
     return Signal(running.times, states.astype(float))
 
 
-def _poses(reading: _Reading, *topics: str) -> Signal | None:
+def _read_poses(reading: _Reading, *topics: str) -> Signal | None:
     """Return the poses of the TCP on one of some topics, base_link to TCP."""
     known = reading.contents.poses
     messages = next((known[topic] for topic in topics if topic in known), [])

@@ -157,21 +157,24 @@ def find_jumps(commands: Commands) -> tuple[Jump, ...]:
 def find_slowdowns(log: ControllerLog, motion: Motion) -> tuple[Slowdown, ...]:
     """Return the spans of a motion in which the controller moved at less than full speed.
 
-    The first and last row do not count: the arm rests there, perhaps without a program.
+    The first and last rows do not count: the arm rests there, perhaps without a program.
     """
     scaling = log.speed_scaling
     if scaling is None or not len(scaling.times):
         return ()
     values = _values_at(scaling, log.times[motion.rows])
-    values[[0, -1]] = 1.0
-    slow = np.flatnonzero(values < FULL_SPEED)
+    is_slow = values < FULL_SPEED
+    is_slow[[0, -1]] = False
+    slow = np.flatnonzero(is_slow)
+    if not len(slow):
+        return ()
 
+    # Spans of successive rows.
     slowdowns = []
     for rows in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1):
-        if len(rows):
-            times = log.times[motion.first + rows]
-            least = float(values[rows].min())
-            slowdowns.append(Slowdown(float(times[0]), float(times[-1]), least))
+        times = log.times[motion.first + rows]
+        least = float(values[rows].min())
+        slowdowns.append(Slowdown(float(times[0]), float(times[-1]), least))
     return tuple(slowdowns)
 
 

@@ -72,9 +72,7 @@ def find_kind(
 def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
     """Return the kind of a motion that servoj did not make; None if servoj may have made it.
 
-    Args:
-        log: The log.
-        motion: The motion.
+    A motion whose joint targets were not recorded is of an unknown kind.
     """
     rows = motion.rows
     times = log.times[rows]

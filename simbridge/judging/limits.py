@@ -59,23 +59,25 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks
     velocities = joint_velocities(log)[rows]
     measured = velocities if log.actual_qd is None else log.actual_qd[rows]
     if log.target_qdd is not None:
+        # Rows without an acceleration cannot be the peak.
         accelerations = np.nan_to_num(log.target_qdd[rows])
     else:
         accelerations = differentiate(times, velocities)
 
-    has_limits = robot is not None and robot.n == velocities.shape[1]
-    speed_limits = robot.max_velocity if has_limits and robot is not None else None
+    speed_limits = None
     acceleration_limits = None
-    if has_limits and robot is not None:
+    if robot is not None and robot.n == velocities.shape[1]:
+        speed_limits = robot.max_velocity
         acceleration_limits = np.full(robot.n, robot.max_acceleration)
+
     return Peaks(
-        speed=_peak(times, measured, speed_limits),
-        acceleration=_peak(times, accelerations, acceleration_limits),
+        speed=_find_peak(times, measured, speed_limits),
+        acceleration=_find_peak(times, accelerations, acceleration_limits),
     )
 
 
-def _peak(times: Array, values: Array, limits: Array | None) -> Peak:
-    """Return the peak of values (T, n), and its share of the limits (n,)."""
+def _find_peak(times: Array, values: Array, limits: Array | None) -> Peak:
+    """Return the peak of values (T, n), and the largest fraction of the limits (n,)."""
     size = np.abs(values)
     row, joint = np.unravel_index(int(np.argmax(size)), size.shape)
     share: float | None = None

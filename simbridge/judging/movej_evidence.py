@@ -65,14 +65,14 @@ class LinePath:
         distance: Distance covered from the first row (T,), rad.
         speed: Speed (T,), rad/s.
         tolerance: Largest distance from the line and from a trapezoid, rad.
-        off_line: Largest distance of a joint from the line, rad.
+        deviation: Largest distance of a joint from the line, rad.
     """
 
     times: Array
     distance: Array
     speed: Array
     tolerance: float
-    off_line: float
+    deviation: float
 
 
 def find_movej(
@@ -87,7 +87,7 @@ def find_movej(
         starts_at_rest: Whether the first row is at rest.
         ends_at_rest: Whether the last row is at rest.
     """
-    path = _line_path(times, q, qd)
+    path = _find_line(times, q, qd)
     if path is None:
         return None
 
@@ -117,12 +117,12 @@ def find_movej(
     return MovejEvidence(
         speed_rad_s=float(path.speed.max()),
         acceleration_rad_s2=acceleration,
-        residual_rad=max(path.off_line, float(np.abs(behind[is_on_trapezoid]).max())),
+        residual_rad=max(path.deviation, float(np.abs(behind[is_on_trapezoid]).max())),
     )
 
 
-def _line_path(times: Array, q: Array, qd: Array) -> LinePath | None:
-    """Return a motion along a straight line; None if it is too short, or not straight."""
+def _find_line(times: Array, q: Array, qd: Array) -> LinePath | None:
+    """Return the straight line that a motion follows; None if it is too short, or not straight."""
     travel = q[-1] - q[0]
     farthest = int(np.argmax(np.abs(travel)))
     length = float(np.abs(travel[farthest]))
@@ -133,11 +133,13 @@ def _line_path(times: Array, q: Array, qd: Array) -> LinePath | None:
     sign = float(np.sign(travel[farthest]))
     distance = sign * (q[:, farthest] - q[0, farthest])
     line = q[0] + np.outer(distance, travel / length)
-    off_line = float(np.abs(q - line).max())
+    deviation = float(np.abs(q - line).max())
+
+    # Long motions may deviate by a fraction of their length, short ones by the recorded digits.
     tolerance = max(MAX_DEVIATION * length, MAX_RESOLUTIONS * resolution(q))
-    if off_line > tolerance:
+    if deviation > tolerance:
         return None
-    return LinePath(times, distance, sign * qd[:, farthest], tolerance, off_line)
+    return LinePath(times, distance, sign * qd[:, farthest], tolerance, deviation)
 
 
 def _acceleration(path: LinePath, is_start: Flags, is_stop: Flags) -> float:

@@ -130,7 +130,7 @@ def find_speedj(times: Array, qd: Array, commands: Commands) -> SpeedjEvidence |
 def _fit_delay(
     times: Array, qd: Array, commands: Array, *, newest: Counts, delay: int, max_change: float
 ) -> DelayedFit:
-    """Compare velocities with what commands of one delay make of the row before.
+    """Compare each row's velocity with what speedj makes of the row before, at one delay.
 
     Args:
         times: Instants of the rows (T,), s.
@@ -144,9 +144,11 @@ def _fit_delay(
     usual = float(np.median(span))
     follows = np.concatenate([[False], np.abs(span - usual) < SPAN_TOLERANCE * usual])
     rows = np.flatnonzero(follows)
+    # Rows for which there is a command, and one before it, which a late one repeats.
     rows = rows[rows >= delay + 1]
     rows = rows[newest[rows - delay - 1] >= 0]
 
+    # The largest change of a joint's speed in a cycle.
     limit = max_change * usual
 
     def difference(indices: Counts) -> Array:
