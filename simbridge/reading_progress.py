@@ -26,6 +26,18 @@ def reading_shown_by(show: ShowProgress) -> Iterator[None]:
         _show.reset(token)
 
 
+def report_progress(path: str | Path, part: float) -> None:
+    """Report how much of a file has been read, to whoever shows it.
+
+    Args:
+        path: The file's.
+        part: Fraction that has been read, 0 to 1.
+    """
+    show = _show.get()
+    if show is not None:
+        show(str(path), part)
+
+
 def with_progress(
     path: str | Path, lines: Sequence[str], first: int = 0
 ) -> Iterator[tuple[int, str]]:
@@ -39,10 +51,8 @@ def with_progress(
     Yields:
         The number of a line, counted from 1, and the line.
     """
-    show = _show.get()
     for index in range(first, len(lines)):
-        if show is not None and index % REPORT_LINES == 0:
-            show(str(path), index / len(lines))
+        if index % REPORT_LINES == 0:
+            report_progress(path, index / len(lines))
         yield index + 1, lines[index]
-    if show is not None:
-        show(str(path), 1.0)
+    report_progress(path, 1.0)

@@ -21,13 +21,17 @@ from simbridge.identification.robust import cauchy_weights, jackknife_variance, 
 from simbridge.identification.split_cycles import HeldSpan, confirm_tuning
 from simbridge.identification.target_motion import MIN_SPEED, NotIdentified, TargetMotion
 from simbridge.identification.tuning import SINGLE_PRECISION, Tuning, tuning_of_pair
+from simbridge.identification.window_fits import (
+    EXACT_PERCENTILE,
+    LEAST_RESIDUAL,
+    WindowFits,
+    fit_windows,
+)
 from simbridge.robot.pose import Array, Counts, Flags
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
 
 # Sizes of the windows, rows.
 WINDOW_SIZES = (10, 30)
-# Number of windows that are fitted at once (memory).
-BATCH_WINDOWS = 4000
 # Largest span between successive rows of a window, in units of the usual span.
 MAX_GAP = 3.5
 # Smallest speed of the fastest joint in the first row of a window, rad/s.
@@ -53,13 +57,6 @@ ROUGH_ROUNDS = 5
 EXACT_RATIO = 3.0
 # Residual that rounding alone may leave, rad.
 ROUNDING = 1e-13
-# Smallest residual that is used as a divisor, rad.
-LEAST_RESIDUAL = 1e-15
-# Percentile of the residuals that scales the weights: a low one singles out the rows that obey the
-# law exactly.
-EXACT_PERCENTILE = 30.0
-# Smallest determinant of the normal equations, relative to the product of their diagonal.
-MIN_DETERMINANT = 1e-9
 # How far a tuning may exceed the range that servoj accepts, relative to the range's edge.
 RANGE_TOLERANCE = 0.05
 # Largest relative difference of a window's tuning from the median of the windows.
@@ -98,22 +95,6 @@ class CreepingSetpoint(NotIdentified):
     """The arm settled, but the setpoint may have crept."""
 
 
-class WindowFits(NamedTuple):
-    """The tuning with which the setpoint varies least, for each of W windows.
-
-    Attributes:
-        pair: X, s^2, and Y, s (W, 2).
-        is_solvable: Whether the window determines X and Y (W,).
-        residual: Median residual of each window (W,), rad.
-        movement: RMS movement of the arm in each window (W,), rad, with the weights of its rows.
-    """
-
-    pair: Array
-    is_solvable: Flags
-    residual: Array
-    movement: Array
-
-
 class GroupFit(NamedTuple):
     """X and Y as fitted to R rows in groups that share a setpoint.
 
@@ -146,16 +127,16 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     pairs: list[Array] = []
     residuals: list[float] = []
     for size in WINDOW_SIZES:
-        candidates = _windows(unsplit, size)
-        for first in range(0, len(candidates), BATCH_WINDOWS):
-            # In most windows the setpoint is far from constant, which a few rounds show.
-            batch = candidates[first : first + BATCH_WINDOWS]
-            batch = batch[_is_roughly_constant(_fit_windows(unsplit, batch, ROUGH_ROUNDS))]
-            fits = _fit_windows(unsplit, batch, ROUNDS)
-            constant = _is_constant(unsplit, batch, fits)
-            windows += list(batch[constant])
-            pairs += list(fits.pair[constant])
-            residuals += list(fits.residual[constant])
+        # In most windows the setpoint is far from constant, which a few rounds show.
+        first_rows = _first_rows(unsplit, size)
+        rough_fits = fit_windows(unsplit, first_rows, size, rounds=ROUGH_ROUNDS)
+        first_rows = first_rows[_is_roughly_constant(rough_fits)]
+
+        fits = fit_windows(unsplit, first_rows, size, rounds=ROUNDS)
+        is_constant = _is_constant(unsplit, first_rows, size, fits)
+        windows += [np.arange(first, first + size) for first in first_rows[is_constant].tolist()]
+        pairs += list(fits.pair[is_constant])
+        residuals += list(fits.residual[is_constant])
 
     if not windows:
         if not unsplit.moving.any():
@@ -214,10 +195,15 @@ def _compare_steps(motion: TargetMotion) -> tuple[Array, Flags]:
     return relative, is_comparable
 
 
-def _windows(motion: TargetMotion, size: int) -> Counts:
-    """Return the rows (W, size) of all windows without gaps in which the arm moves."""
+def _first_rows(motion: TargetMotion, size: int) -> Counts:
+    """Return the first rows (W,) of all windows without gaps in which the arm moves.
+
+    Args:
+        motion: The recorded joint targets.
+        size: Number of rows of a window.
+    """
     if len(motion) < size:
-        return np.zeros((0, size), dtype=np.int64)
+        return np.zeros(0, dtype=np.int64)
 
     span = np.diff(motion.times)
     gaps_before = np.concatenate([[0], np.cumsum(span > MAX_GAP * np.median(span))])
@@ -227,54 +213,7 @@ def _windows(motion: TargetMotion, size: int) -> Counts:
     speed = np.abs(motion.qd).max(axis=1)
     slowest = np.lib.stride_tricks.sliding_window_view(speed, size).min(axis=1)
     is_moving = (speed[first] > MIN_FIRST_SPEED) & (slowest > MIN_SPEED)
-    return first[is_whole & is_moving][:, None] + np.arange(size)
-
-
-def _fit_windows(motion: TargetMotion, windows: Counts, rounds: int) -> WindowFits:
-    """Fit X = 1 / gain and Y = lookahead to each window alone, with Cauchy weights.
-
-    Args:
-        motion: The recorded joint targets.
-        windows: Indices of the rows of each window (W, rows).
-        rounds: Rounds of reweighting.
-    """
-    weights = np.ones(windows.shape)
-    for _ in range(rounds):
-        # Subtract weighted means, so that the constant setpoint is eliminated.
-        normalized = weights / weights.sum(axis=1, keepdims=True)
-        target = _without_mean(-motion.q_before[windows], normalized)
-        x = _without_mean(motion.qdd[windows], normalized)
-        y = _without_mean(motion.qd_before[windows], normalized)
-
-        # The normal equations of X x + Y y = r, with r the target.
-        xx = np.einsum("wr,wrj,wrj->w", weights, x, x)
-        xy = np.einsum("wr,wrj,wrj->w", weights, x, y)
-        yy = np.einsum("wr,wrj,wrj->w", weights, y, y)
-        xr = np.einsum("wr,wrj,wrj->w", weights, x, target)
-        yr = np.einsum("wr,wrj,wrj->w", weights, y, target)
-        determinant = xx * yy - xy * xy
-        is_solvable = determinant > MIN_DETERMINANT * xx * yy
-        divisor = np.where(is_solvable, determinant, 1.0)
-        pair = np.stack([(yy * xr - xy * yr) / divisor, (xx * yr - xy * xr) / divisor], axis=1)
-
-        remainder = target - pair[:, :1, None] * x - pair[:, 1:, None] * y
-        distance = np.linalg.norm(remainder, axis=2)
-        scale = np.maximum(np.percentile(distance, EXACT_PERCENTILE, axis=1), LEAST_RESIDUAL)
-        weights = cauchy_weights(distance, scale[:, None])
-
-    square = np.einsum("wr,wrj,wrj->w", weights, target, target)
-    return WindowFits(
-        pair=pair,
-        is_solvable=is_solvable,
-        residual=np.maximum(np.median(distance, axis=1), LEAST_RESIDUAL),
-        movement=np.sqrt(square / weights.sum(axis=1)),
-    )
-
-
-def _without_mean(values: Array, normalized: Array) -> Array:
-    """Return values (W, rows, n) minus their mean with normalized weights (W, rows)."""
-    centred: Array = values - np.einsum("wr,wrj->wj", normalized, values)[:, None]
-    return centred
+    return first[is_whole & is_moving]
 
 
 def _is_roughly_constant(fits: WindowFits) -> Flags:
@@ -282,15 +221,22 @@ def _is_roughly_constant(fits: WindowFits) -> Flags:
     return fits.is_solvable & (fits.residual < MAX_ROUGH_VARIATION * fits.movement)
 
 
-def _is_constant(motion: TargetMotion, windows: Counts, fits: WindowFits) -> Flags:
-    """Return which windows (W,) show a constant setpoint under a tuning that servoj accepts."""
+def _is_constant(motion: TargetMotion, first_rows: Counts, size: int, fits: WindowFits) -> Flags:
+    """Return which windows (W,) show a constant setpoint under a tuning that servoj accepts.
+
+    Args:
+        motion: The recorded joint targets.
+        first_rows: Index of each window's first row (W,).
+        size: Number of rows of a window.
+        fits: Fits of the windows.
+    """
     low = np.array([1.0 / GAIN_RANGE[1], LOOKAHEAD_RANGE[0]])
     high = np.array([1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[1]])
     is_high_enough = fits.pair > (1.0 - RANGE_TOLERANCE) * low
     is_low_enough = fits.pair < (1.0 + RANGE_TOLERANCE) * high
     is_accepted = (is_high_enough & is_low_enough).all(axis=1)
 
-    duration = motion.times[windows[:, -1]] - motion.times[windows[:, 0]]
+    duration = motion.times[first_rows + size - 1] - motion.times[first_rows]
     is_short = duration < SHORT_WINDOW_S
     max_variation = np.where(is_short, MAX_VARIATION_IF_SHORT, MAX_VARIATION)
     resolution = motion.setpoint_resolution(fits.pair[:, 0], fits.pair[:, 1])

@@ -210,9 +210,16 @@ def _change_near(signal: Signal, instant: float, usual: tuple[int, ...]) -> Chan
         instant: The instant, s from the log's beginning.
         usual: Its usual values.
     """
-    is_usual = np.isin(signal.values, usual)
+    # The values near the instant, and the one before them.
+    near = (instant - STOP_WINDOW_S, instant + STOP_WINDOW_S)
+    begin, end = np.searchsorted(signal.times, near)
+    rows = slice(max(begin - 1, 0), end)
+    times = signal.times[rows]
+    values = signal.values[rows]
+
+    is_usual = np.isin(values, usual)
     for index in np.flatnonzero(is_usual[:-1] & ~is_usual[1:]) + 1:
-        at_s = float(signal.times[index])
+        at_s = float(times[index])
         if abs(at_s - instant) < STOP_WINDOW_S:
-            return Change(at_s, int(signal.values[index]))
+            return Change(at_s, int(values[index]))
     return None

@@ -24,7 +24,7 @@ from simbridge.judging.goal_path import goal_positions
 from simbridge.judging.kinds import MotionKind, find_kind
 from simbridge.judging.limits import Peaks, find_peaks
 from simbridge.judging.log import ControllerLog, Missing
-from simbridge.judging.motions import Motion, find_motions, joint_velocities
+from simbridge.judging.motions import Motion, find_motions
 from simbridge.judging.predictions import Prediction, predict_errors
 from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants
@@ -169,7 +169,7 @@ def _judge_motion(
     """Return a motion with everything that the log shows of it, and its signals."""
     kind, revealed = find_kind(log, motion, model.robot)
     signals = motion_signals(log, motion, revealed, model.arm.cycle_s)
-    velocity = joint_velocities(log)[motion.rows]
+    velocity = log.joint_velocities[motion.rows]
 
     stop = find_stop(log, motion)
     if kind.name == "movej" and stop is not None and "program" in stop.cause:
@@ -305,7 +305,7 @@ def _whole_error(
         name: np.concatenate([signals.positions[name] for _, signals in tracked]) for name in names
     }
     times = np.concatenate([signals.times for _, signals in tracked])
-    velocities = joint_velocities(log)
+    velocities = log.joint_velocities
     velocity = np.concatenate([velocities[judged.motion.rows] for judged, _ in tracked])
 
     # Successive motions may share the row between them.

@@ -9,7 +9,7 @@ import numpy as np
 
 from simbridge.judging.freedrive_evidence import FreedriveEvidence, find_freedrive
 from simbridge.judging.log import ControllerLog
-from simbridge.judging.motions import Motion, joint_velocities
+from simbridge.judging.motions import Motion
 from simbridge.judging.movej_evidence import MovejEvidence, find_movej
 from simbridge.judging.servoj_evidence import ServojEvidence, ServojSignals, find_servoj
 from simbridge.judging.speedj_evidence import SpeedjEvidence, find_speedj
@@ -89,7 +89,7 @@ def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
         if freedrive is not None:
             return MotionKind("freedrive", freedrive=freedrive)
 
-    velocity = joint_velocities(log)[rows]
+    velocity = log.joint_velocities[rows]
     movej = find_movej(
         times,
         target[rows],

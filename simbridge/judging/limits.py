@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simbridge.judging.differences import differentiate
 from simbridge.judging.log import ControllerLog
-from simbridge.judging.motions import Motion, differentiate, joint_velocities
+from simbridge.judging.motions import Motion
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -56,7 +57,7 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks
     """
     rows = motion.rows
     times = log.times[rows]
-    velocities = joint_velocities(log)[rows]
+    velocities = log.joint_velocities[rows]
     measured = velocities if log.actual_qd is None else log.actual_qd[rows]
     if log.target_qdd is not None:
         # Rows without an acceleration cannot be the peak.

@@ -14,9 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
+
+import numpy as np
 
 from simbridge.errors import UnusableSamples
 from simbridge.identification.data import Samples
+from simbridge.judging.differences import differentiate
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import UR_JOINTS
 
@@ -264,6 +268,22 @@ class ControllerLog:
         raise UnusableSamples(
             f"joints of {self.name}", "neither actual_q nor target_q was recorded."
         )
+
+    @cached_property
+    def joint_velocities(self) -> Array:
+        """Velocities of the joints (T, n), rad/s; not to be changed.
+
+        They are those of the joint targets where these were recorded, otherwise the measured ones;
+        from the positions where no velocities were recorded.
+        """
+        if self.target_q is not None:
+            positions, velocities = self.target_q, self.target_qd
+        else:
+            positions, velocities = self.q, self.actual_qd
+        # A recorder that was not sent the velocities may write zeros.
+        if velocities is None or not velocities.any():
+            return differentiate(self.times, positions)
+        return np.nan_to_num(velocities)
 
     @property
     def duration(self) -> float:

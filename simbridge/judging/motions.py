@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.judging.log import ControllerLog
-from simbridge.robot.pose import Array, Flags
+from simbridge.robot.pose import Flags
 
 # Speed of the fastest joint below which joint targets rest, rad/s.
 REST_SPEED = 1e-3
@@ -20,8 +20,6 @@ MIN_REST_S = 0.045
 MIN_STILL_ROWS = 2
 # A motion takes some joint at least this far, rad: less is noise, or a joint that settles.
 MIN_TRAVEL = 1e-3
-# Interval over which positions are differentiated where no velocities were recorded, s.
-DIFFERENCE_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def moving_rows(log: ControllerLog) -> Flags:
     """Return which rows (T,) of a log have a joint that moves."""
     is_target = log.target_q is not None
     threshold = REST_SPEED if is_target else MEASURED_REST_SPEED
-    speed = np.abs(joint_velocities(log)).max(axis=1)
+    speed = np.abs(log.joint_velocities).max(axis=1)
     return np.asarray(speed > threshold)
 
 
@@ -108,38 +106,4 @@ def _still_rows(log: ControllerLog) -> Flags:
     """Return which rows (T,) of a log have joint targets that stand exactly still."""
     if log.target_q is None or log.target_qd is None:
         return np.zeros(len(log.times), dtype=bool)
-    return np.asarray((joint_velocities(log) == 0.0).all(axis=1))
-
-
-def joint_velocities(log: ControllerLog) -> Array:
-    """Return the velocities of the joints (T, n), rad/s.
-
-    They are those of the joint targets where these were recorded, otherwise the measured ones;
-    from the positions where no velocities were recorded.
-    """
-    if log.target_q is not None:
-        positions, velocities = log.target_q, log.target_qd
-    else:
-        positions, velocities = log.q, log.actual_qd
-    # A recorder that was not sent the velocities may write zeros.
-    if velocities is None or not velocities.any():
-        return differentiate(log.times, positions)
-    return np.nan_to_num(velocities)
-
-
-def differentiate(times: Array, values: Array) -> Array:
-    """Return the rates (T, n) of values (T, n), over an interval that is longer than the noise.
-
-    Args:
-        times: Instants of the values (T,), s, strictly increasing.
-        values: The values (T, n).
-    """
-    half = 0.5 * DIFFERENCE_S
-    before = np.maximum(times - half, times[0])
-    after = np.minimum(times + half, times[-1])
-
-    rates = np.empty_like(values)
-    for joint, column in enumerate(values.T):
-        change = np.interp(after, times, column) - np.interp(before, times, column)
-        rates[:, joint] = change / (after - before)
-    return rates
+    return np.asarray((log.joint_velocities == 0.0).all(axis=1))

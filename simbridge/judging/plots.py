@@ -9,7 +9,6 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.judging.judgement import Examination
-from simbridge.judging.motions import joint_velocities
 from simbridge.judging.signal_chain import SIGNALS, Signals
 from simbridge.judging.tracking_errors import ErrorPart
 from simbridge.judging.wording import ROUNDING
@@ -115,7 +114,7 @@ def error_plot(examination: Examination) -> tuple[list[LegendEntry], Markup] | N
 def speed_plot(examination: Examination) -> tuple[list[LegendEntry], Markup]:
     """Return the speed of each joint over time, and the speed scaling where it was recorded."""
     log = examination.log
-    velocities = joint_velocities(log)
+    velocities = log.joint_velocities
     lines = []
     for number, (name, values) in enumerate(
         zip(log.joint_names, np.degrees(velocities).T, strict=True)

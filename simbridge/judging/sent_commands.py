@@ -115,7 +115,7 @@ def _read_rows(path: Path) -> _SentRows:
     is_whole = np.isfinite(values).all(axis=1)
     if not is_whole.any():
         table.refuse("it has no row of numbers")
-    lost = np.array(lines)[~is_whole].tolist()
+    lost = lines[~is_whole].tolist()
     values = values[is_whole]
 
     end = len(names)

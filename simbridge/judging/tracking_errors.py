@@ -118,7 +118,8 @@ def split_error(
         )
 
     parts = [part(*names) for names in signals.pairs()]
-    whole = part(signals.first, signals.last)
+    # With two signals the only part is the whole.
+    whole = parts[0] if len(parts) == 1 else part(signals.first, signals.last)
     known_parts = tuple(item for item in parts if item is not None)
     if whole is None or not known_parts:
         return None

@@ -120,13 +120,12 @@ def read_rtde(
     if time_name is not None and rate is not None:
         table.refuse(f"it has timestamps ({time_name}); omit --rate")
 
-    values, line_numbers = _read_values(table, time_name, {**fields, **sparse_fields}, rate)
+    values, lines = _read_values(table, time_name, {**fields, **sparse_fields}, rate)
     sparse = {name: values.pop(name) for name in sparse_fields if name in values}
     stamps = values.pop(STAMPS)[:, 0]
     empty = [name for name in needed if name not in values]
     if empty:
         table.refuse(f"its columns of {join_words(empty)} contain no numbers{_advice(values)}")
-    lines = np.array(line_numbers)
 
     # Rows that are whole in the needed fields, and of these the ones with a new stamp.
     if needed:
@@ -159,7 +158,7 @@ def _read_values(
     time_name: str | None,
     fields: Mapping[str, list[int]],
     rate: float | None,
-) -> tuple[dict[str, Array], list[int]]:
+) -> tuple[dict[str, Array], Counts]:
     """Read the stamps and fields of a file.
 
     Args:
@@ -170,7 +169,7 @@ def _read_values(
 
     Returns:
         The stamps (T, 1), s, as STAMPS, and each field (T, width) of which a whole row was
-        recorded, by name; and the line of each row.
+        recorded, by name; and the line of each row (T,).
     """
     columns = dict(fields)
     if time_name is not None:
@@ -295,10 +294,9 @@ def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
             "it has no six columns of joint positions: target_q_0 to target_q_5 (or q_0 to q_5)"
         )
 
-    values, line_numbers = table.rows(table.vectors[names[0]])
+    values, lines = table.rows(table.vectors[names[0]])
     is_whole = _are_whole([values])
     if not is_whole.any():
         table.refuse("it has no row of joint positions")
-    lost_lines = np.array(line_numbers)[~is_whole].tolist()
-    notes = [*table.notes, *lost_samples(lost_lines)]
+    notes = [*table.notes, *lost_samples(lines[~is_whole].tolist())]
     return values[is_whole], tuple(map(str, notes))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import re
 import zlib
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,9 +17,11 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.files.reading import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.quoting import quoted
-from simbridge.robot.pose import Array
+from simbridge.reading_progress import report_progress
+from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted
-from simbridge.trajectory.tables.text_lines import is_number, lines_of
+from simbridge.trajectory.line_blocks import line_blocks
+from simbridge.trajectory.tables.text_lines import is_number
 
 GZIP_MAGIC = b"\x1f\x8b"
 # Bytes of a file of which the first line is looked at.
@@ -59,14 +62,10 @@ class RtdeTable:
     ) -> None:
         self.path = path
         self.notes: list[str] = []
-        self._lines = self._read_lines()
+        self._data = self._read_data()
 
         # The header is the first line that is not blank.
-        lines = enumerate(self._lines)
-        header_index = next((i for i, line in lines if line.strip().strip("#")), None)
-        if header_index is None:
-            self.refuse("it is empty")
-        header = self._lines[header_index].lstrip("# ")
+        header_line, header = self._find_header()
         self._separator = find_separator(header)
         first_cells = split_fields(header, self._separator)
         has_header = not all(map(is_number, first_cells))
@@ -77,24 +76,24 @@ class RtdeTable:
             )
             self.refuse(
                 f"it has no header: the first line must name the columns, for example {needed}",
-                line=header_index + 1,
+                line=header_line,
             )
         if names and len(names) != len(first_cells):
             self.refuse(
                 f"--columns names {counted(len(names), 'column')}, but it has {len(first_cells)}",
-                line=header_index + 1,
+                line=header_line,
             )
 
-        # Number of columns, and index of the first line behind the header.
+        # Number of columns, and number of the first line behind the header.
         self._width = len(first_cells)
-        self._first = header_index + 1 if has_header else header_index
+        self._first_line = header_line + 1 if has_header else header_line
         # Of several columns of a name, the first one.
         column_names = names or first_cells
         self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(column_names)))}
         self.vectors = find_vectors(column_names, vector_names)
 
-    def _read_lines(self) -> list[str]:
-        """Read the lines of the file."""
+    def _read_data(self) -> bytes:
+        """Read the text of the file, as bytes."""
         data = read_bytes(self.path, MAX_SAMPLES_TEXT)
         if data.startswith(GZIP_MAGIC):
             data, is_whole = decompress_gzip(data, MAX_SAMPLES_TEXT + 1)
@@ -108,7 +107,15 @@ class RtdeTable:
                 )
         if b"\0" in data[:BINARY_CHECK_BYTES]:
             self.refuse("this is a binary file (or UTF-16), not a text file in UTF-8")
-        return lines_of(data.decode("utf-8-sig", "replace"))
+        return data
+
+    def _find_header(self) -> tuple[int, str]:
+        """Return the number of the first line that is not blank, from 1, and the line."""
+        for block in line_blocks(self._data):
+            for number, line in enumerate(block.lines, start=block.first):
+                if line.strip().strip("#"):
+                    return number, line.lstrip("# ")
+        self.refuse("it is empty")
 
     def refuse(self, reason: str, *, line: int | None = None) -> NoReturn:
         """Refuse the file.
@@ -119,7 +126,7 @@ class RtdeTable:
         """
         raise InputFileError(self.path, reason, line=line)
 
-    def rows(self, indices: Sequence[int]) -> tuple[Array, list[int]]:
+    def rows(self, indices: Sequence[int]) -> tuple[Array, Counts]:
         """Read the numbers of some columns.
 
         A last line without a line end may be cut inside of a number: it is left out.
@@ -128,44 +135,89 @@ class RtdeTable:
             indices: Indices of the columns.
 
         Returns:
-            The numbers (T, len(indices)), and the line of each row; empty fields are nan.
+            The numbers (T, len(indices)), and the line of each row (T,); empty fields are nan.
         """
-        values = array("d")
-        line_numbers = []
-        last = max((i for i, line in enumerate(self._lines) if line.strip()), default=0)
-        for i in range(self._first, last + 1):
-            if not self._lines[i].strip():
-                continue
-            cells = split_fields(self._lines[i], self._separator)
-            if self._is_cut_off(cells, i, last):
-                break
-            if len(cells) != self._width:
-                reason = f"{len(cells)} columns, but the header names {self._width}"
-                self.refuse(reason, line=i + 1)
-            values.extend(self._read_numbers([cells[k] for k in indices], i + 1))
-            line_numbers.append(i + 1)
-        return np.array(values).reshape(-1, len(indices)), line_numbers
+        values = [np.zeros((0, len(indices)))]
+        line_numbers = [np.zeros(0, dtype=np.int64)]
+        for rows in self._row_blocks():
+            values.append(self._read_rows(rows, indices))
+            line_numbers.append(np.array([number for number, _ in rows], dtype=np.int64))
+        return np.concatenate(values), np.concatenate(line_numbers)
 
-    def _is_cut_off(self, cells: Sequence[str], i: int, last: int) -> bool:
-        """Return whether a line may be incomplete, and note it.
+    def _row_blocks(self) -> Iterator[list[tuple[int, str]]]:
+        """Read the lines behind the header that are not blank, block by block.
+
+        Yields:
+            The number of each line of a block, from 1, and the line.
+        """
+        # The last line of a block may be the last one of the file: it waits for the next block.
+        rows: list[tuple[int, str]] = []
+        for block in line_blocks(self._data):
+            numbered = enumerate(block.lines, start=block.first)
+            rows += [
+                (number, line)
+                for number, line in numbered
+                if number >= self._first_line and line.strip()
+            ]
+            if len(rows) > 1:
+                yield rows[:-1]
+                rows = rows[-1:]
+            report_progress(self.path, block.read)
+
+        final_line = block.first + len(block.lines) - 1
+        if rows and not self._is_cut_off(*rows[0], final_line):
+            yield rows
+
+    def _is_cut_off(self, number: int, line: str, final_line: int) -> bool:
+        """Return whether the last line that is not blank may be incomplete, and note it.
 
         Args:
-            cells: Its cells, as text.
-            i: Its index.
-            last: Index of the last line that is not blank.
+            number: Number of the line, from 1.
+            line: The line.
+            final_line: Number of what follows the last line end of the file.
         """
-        if i == len(self._lines) - 1:
-            line = f"line {i + 1}, which has no line end"
+        if number == final_line:
+            where = f"line {number}, which has no line end"
             self.notes.append(
-                f"the file may be truncated in {line}: only the rows before it are used"
+                f"the file may be truncated in {where}: only the rows before it are used"
             )
             return True
-        if len(cells) != self._width and i == last:
+        if len(split_fields(line, self._separator)) != self._width:
             self.notes.append(
-                f"the file is truncated in line {i + 1}: only the rows before it are used"
+                f"the file is truncated in line {number}: only the rows before it are used"
             )
             return True
         return False
+
+    def _read_rows(self, rows: Sequence[tuple[int, str]], indices: Sequence[int]) -> Array:
+        """Read the numbers (T, len(indices)) of some columns of lines.
+
+        Args:
+            rows: The number of each line, from 1, and the line.
+            indices: Indices of the columns.
+        """
+        lines = [line for _, line in rows]
+        if all(self._count_fields(line) == self._width for line in lines):
+            # Numpy reads plain numbers ten times as fast, and refuses all else.
+            with contextlib.suppress(ValueError):
+                return np.loadtxt(
+                    lines, delimiter=self._separator, usecols=indices, comments=None, ndmin=2
+                )
+
+        values = array("d")
+        for number, line in rows:
+            cells = split_fields(line, self._separator)
+            if len(cells) != self._width:
+                reason = f"{len(cells)} columns, but the header names {self._width}"
+                self.refuse(reason, line=number)
+            values.extend(self._read_numbers([cells[k] for k in indices], number))
+        return np.array(values).reshape(-1, len(indices))
+
+    def _count_fields(self, line: str) -> int:
+        """Return the number of fields of a line."""
+        if self._separator is None:
+            return len(line.split())
+        return line.count(self._separator) + 1
 
     def _read_numbers(self, cells: Sequence[str], line: int) -> list[float]:
         """Return cells as numbers; an empty one is nan."""

@@ -14,8 +14,10 @@ from simbridge.errors import InputFileError
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
+from simbridge.trajectory import line_blocks
 from simbridge.trajectory.read_options import ReadOptions
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde
+from simbridge.trajectory.rtde_table import RtdeTable
 from tests.memory import takes_at_most
 
 TIMES = np.array([10.0, 10.008, 10.016, 10.024])
@@ -334,3 +336,18 @@ def test_a_needed_field_without_numbers_is_refused(tmp_path):
         InputFileError, match=("contain no numbers; it has target_q: choose one with")
     ):
         read_rtde(file, ["actual_TCP_pose"])
+
+
+def test_many_blocks_are_read_as_one(tmp_path, monkeypatch):
+    rows = [f"{0.002 * k:.3f},{k},," for k in range(40)]
+    rows[7] = "0.014,,,"
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["timestamp,speed_scaling,target_q_0,word", *rows]) + "\n")
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 50)
+
+    table = RtdeTable(path, ())
+    values, lines = table.rows([0, 1])
+
+    np.testing.assert_array_equal(lines, np.arange(2, 42))
+    np.testing.assert_allclose(values[:, 0], 0.002 * np.arange(40))
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(values[:, 1])), [7])
