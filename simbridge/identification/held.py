@@ -66,6 +66,10 @@ BLOCKS = 8
 # Largest change of the tuning, in standard deviations, if setpoints are allowed to creep.
 MAX_CREEP_DEVIATIONS = 3.0
 
+# Smallest step between the setpoints of successive rows that begins another held command, in units
+# of the usual step.
+MIN_JUMP_RATIO = 20.0
+
 # Largest distance between successive fitted rows of one span, rows.
 MAX_ROWS_APART = 4
 # Smallest number of rows of a span in which a command was held.
@@ -151,6 +155,8 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     agrees = difference < MAX_TUNING_DIFFERENCE
 
     kept = [windows[i] for i in np.flatnonzero(is_exact & agrees)]
+    if not kept:
+        raise NoHeldCommand("no command was held while the arm moved")
     rows = np.unique(np.concatenate(kept))
     tuning = _fit_jointly(unsplit, rows, middle_pair)
     return _confirm(motion, tuning, unsplit.times[rows])
@@ -257,9 +263,12 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
         NotIdentified: The tuning depends on whether setpoints may creep (drift at a constant rate).
     """
     # Overlapping and adjacent windows form a group, whose rows share a setpoint.
-    group = np.concatenate([[0], np.cumsum(np.diff(rows) > 1)])
     fitted = motion[rows]
     setpoints = fitted.setpoints(1.0 / start[0], start[1])
+    is_gap = np.diff(rows) > 1
+    resolution = motion.setpoint_resolution(start[0], start[1])
+    is_new_group = is_gap | _begins_command(setpoints, is_gap, resolution)
+    group = np.concatenate([[0], np.cumsum(is_new_group)])
     middles = np.array([np.median(setpoints[group == k], axis=0) for k in range(group[-1] + 1)])
     weights = _exact_weights(np.linalg.norm(setpoints - middles[group], axis=1))
 
@@ -277,7 +286,6 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
     # ... and from the resolution of the digits: rounding errors of neighbouring rows are alike, so
     # leaving out blocks does not show them.
     xx, xy, yy, _, _ = fit.products @ fit.weights
-    resolution = motion.setpoint_resolution(*fit.pair)
     rounding = resolution * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
     deviation = np.hypot(deviation, rounding)
 
@@ -290,7 +298,32 @@ def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
             "the arm settled, but not exactly as under a held servoj command: if the setpoint "
             f"crept, gain and lookahead are off by {creep_deviations:.0f} standard deviations"
         )
+    if not min(fit.pair) > 0.0:
+        raise NoHeldCommand("no command was held while the arm moved")
     return tuning_of_pair(fit.pair, np.hypot(deviation, difference), fit.residuals)
+
+
+def _begins_command(setpoints: Array, is_gap: Flags, resolution: float) -> Flags:
+    """Return which steps (R - 1,) between successive setpoints lead to another held command.
+
+    Single steps do, between setpoints that stand still. Where several follow each other closely,
+    the setpoint moves, or some rows do not obey the law.
+
+    Args:
+        setpoints: Setpoints of the rows in which commands were held (R, n), rad.
+        is_gap: Between which successive rows others are missing (R - 1,).
+        resolution: Resolution of the setpoints by the recorded digits, rad.
+    """
+    steps = np.linalg.norm(np.diff(setpoints, axis=0), axis=1)
+    usual_step = float(np.median(steps))
+    is_large = steps > MIN_JUMP_RATIO * max(usual_step, resolution) + ROUNDING
+
+    # Count large steps and gaps up to a few rows away; the rows end with a gap.
+    reach = MIN_SPAN_ROWS - 1
+    padded = np.pad(is_large | is_gap, reach, constant_values=True)
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)
+    is_single: Flags = neighbours.sum(axis=1) == 1
+    return is_large & is_single
 
 
 def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep: bool) -> GroupFit:
@@ -374,7 +407,10 @@ def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     spans: list[HeldSpan] = []
     # Which rows of each span have their setpoint at the held command.
     obeying: list[Flags] = []
-    for rows in np.split(fitted, np.flatnonzero(np.diff(fitted) > MAX_ROWS_APART) + 1):
+    resolution = motion.setpoint_resolution(1.0 / tuning.gain, tuning.lookahead)
+    is_gap = np.diff(fitted) > MAX_ROWS_APART
+    is_new_span = is_gap | _begins_command(setpoints[fitted], is_gap, resolution)
+    for rows in np.split(fitted, np.flatnonzero(is_new_span) + 1):
         # The held command is the setpoint that most other setpoints are near.
         near_counts = [
             (np.linalg.norm(setpoints[rows] - setpoint, axis=1) < bound).sum()

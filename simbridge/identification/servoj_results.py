@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 
@@ -19,6 +18,7 @@ from simbridge.identification.held import (
 from simbridge.identification.movej import describe_moves, find_moves
 from simbridge.identification.prediction import predict
 from simbridge.identification.servoj import fit_to_path, locate_setpoints
+from simbridge.identification.settling import fit_to_settling
 from simbridge.identification.single_cycles import fit_to_single_cycles
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
@@ -32,8 +32,8 @@ UNSEEN_RATIO = 10.0
 # Ratio of the span between rows to the duration of a call above which there are calls without rows.
 ROWS_APART_RATIO = 1.01
 
-# Largest relative standard deviation of a tuning from single cycles.
-MAX_SINGLE_CYCLE_DEVIATION = 0.05
+# Largest relative standard deviation of a tuning from single cycles, or from an arm that settles.
+MAX_ROUGH_DEVIATION = 0.05
 
 # Number of successive moving rows that are judged together: did servoj make this stretch?
 STRETCH_ROWS = 25
@@ -137,14 +137,32 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
                 missing = str(reason)
                 failures.append(missing)
 
-    # Without either: from single cycles, which determine the tuning only roughly.
     single_cycles = 0
     if fit is None and may_have_held_cycles:
-        with contextlib.suppress(NotIdentified):
-            tuning = fit_to_single_cycles(motion)
-            held = tuning.round_and_check(MAX_SINGLE_CYCLE_DEVIATION)
-            single_cycles = len(tuning.residuals)
+        held, single_cycles = _fit_roughly(motion, failures)
     return ServojFit(held, fit, failures, missing, single_cycles)
+
+
+def _fit_roughly(motion: TargetMotion, failures: list[str]) -> tuple[Tuning | None, int]:
+    """Fit the tuning to single cycles, or to how the arm comes to rest.
+
+    Args:
+        motion: The controller's joint targets.
+        failures: Why a tuning was not found, as clauses; a clause is added.
+
+    Returns:
+        The tuning, or None; and the number of single cycles that it comes from.
+    """
+    try:
+        tuning = fit_to_single_cycles(motion).round_and_check(MAX_ROUGH_DEVIATION)
+        return tuning, len(tuning.residuals)
+    except NotIdentified:
+        pass
+    try:
+        return fit_to_settling(motion).round_and_check(MAX_ROUGH_DEVIATION), 0
+    except NotIdentified as reason:
+        failures.insert(0, str(reason))
+        return None, 0
 
 
 def identify_servoj(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,20 @@ MIN_SPEED = 1e-4
 
 class NotIdentified(Exception):
     """A recording does not show a quantity; the message is the reason, without a full stop."""
+
+
+class Digits(NamedTuple):
+    """The resolution with which joint targets were recorded.
+
+    Attributes:
+        position: Resolution of positions, rad.
+        velocity: Resolution of velocities, rad/s.
+        acceleration: Resolution of accelerations, rad/s^2.
+    """
+
+    position: float
+    velocity: float
+    acceleration: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +79,11 @@ class TargetMotion:
     def moving(self) -> Flags:
         """Flags (T,) that are true for rows in which some joint moves."""
         return np.abs(self.qd).max(axis=1) > MIN_SPEED
+
+    @property
+    def digits(self) -> Digits:
+        """Resolution with which the joint targets were recorded."""
+        return Digits(resolution(self.q), resolution(self.qd), resolution(self.qdd))
 
     def setpoint_resolution(self, x: Any, y: Any) -> Any:
         """Return the resolution of the setpoints that these rows reveal, by their digits, rad.
