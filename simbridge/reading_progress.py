@@ -1,4 +1,4 @@
-"""Progress of reading a large file, for whoever shows it."""
+"""Progress of reading and judging a large file, for whoever shows it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-# A name of a file, and the part of it that has been read, 0 to 1.
-ShowProgress = Callable[[str, float], None]
+# A file, the part of the work that has been done, 0 to 1, and what is being done: "Reading".
+ShowProgress = Callable[[str, float, str], None]
 
 # Lines between two reports: some 0.1 s of reading.
 REPORT_LINES = 50_000
@@ -18,7 +18,7 @@ _show: ContextVar[ShowProgress | None] = ContextVar("_show", default=None)
 
 @contextmanager
 def reading_shown_by(show: ShowProgress) -> Iterator[None]:
-    """Call `show` now and then while a text file is read within the block."""
+    """Call `show` now and then while a file is read or judged within the block."""
     token = _show.set(show)
     try:
         yield
@@ -26,16 +26,17 @@ def reading_shown_by(show: ShowProgress) -> Iterator[None]:
         _show.reset(token)
 
 
-def report_progress(path: str | Path, part: float) -> None:
-    """Report how much of a file has been read, to whoever shows it.
+def report_progress(path: str | Path, part: float, activity: str = "Reading") -> None:
+    """Report how much of the work on a file has been done, to whoever shows it.
 
     Args:
         path: The file's.
-        part: Fraction that has been read, 0 to 1.
+        part: Fraction that has been done, 0 to 1.
+        activity: The work, as the first word of a line.
     """
     show = _show.get()
     if show is not None:
-        show(str(path), part)
+        show(str(path), part, activity)
 
 
 def with_progress(

@@ -12,16 +12,19 @@ def test_reading_is_reported_throughout(tmp_path):
     path = tmp_path / "poses.csv"
     path.write_text("\n" * 200_000 + SAMPLES)
     names = set()
+    activities = set()
     fractions = []
 
-    def record(name, fraction):
+    def record(name, fraction, activity):
         names.add(name)
+        activities.add(activity)
         fractions.append(fraction)
 
     with reading_shown_by(record):
         read_trajectory(path)
 
     assert names == {str(path)}
+    assert activities == {"Reading"}
     assert len(fractions) > 4
     assert fractions[0] == 0.0
     assert fractions[-1] == 1.0

@@ -30,6 +30,7 @@ from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants
 from simbridge.judging.tool_tracking import ToolTracking, measure_tool_tracking
 from simbridge.judging.tracking_errors import ErrorPart, TrackingErrors, split_error
+from simbridge.reading_progress import report_progress
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import JOINT_LAG
@@ -140,7 +141,7 @@ def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
     """
     log = keep_complete_rows(log)
     model = find_arm(log, robots)
-    judged = [_judge_motion(log, motion, model) for motion in find_motions(log)]
+    judged = _judge_motions(log, model)
     tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
     jumps = () if log.position_commands is None else find_jumps(log.position_commands)
     judgement = Judgement(
@@ -161,6 +162,16 @@ def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
         notes=log.notes,
     )
     return Examination(log, judgement, tuple(signals for _, signals in judged), model.robot)
+
+
+def _judge_motions(log: ControllerLog, model: ArmModel) -> list[tuple[JudgedMotion, Signals]]:
+    """Return the motions of a log with their signals, and report how far this has come."""
+    motions = find_motions(log)
+    judged = []
+    for motion in motions:
+        judged.append(_judge_motion(log, motion, model))
+        report_progress(log.name, len(judged) / len(motions), "Judging")
+    return judged
 
 
 def _judge_motion(

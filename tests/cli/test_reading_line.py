@@ -35,3 +35,13 @@ def test_where_there_is_no_terminal_nothing_is_shown(monkeypatch, capsys):
     line.show("poses.csv", 1.0)
 
     assert capsys.readouterr().err == ""
+
+
+def test_a_pipe_has_a_line_now_and_then(monkeypatch, capsys):
+    monkeypatch.setattr(reading_line, "LINE_INTERVAL_S", 0.0)
+    line = ReadingLine()
+
+    line.show("log.csv", 0.5, "Judging")
+    line.show("log.csv", 1.0, "Judging")
+
+    assert capsys.readouterr().err == "Judging log.csv: 50 %\n"
