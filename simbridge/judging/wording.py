@@ -40,10 +40,21 @@ COLUMNS = (
 )
 # Those of these columns that hold text.
 TEXT_COLUMNS = ("kind", "largest part")
+# Those of these columns that a narrow terminal has no room for, the least important first.
+DISPENSABLE_COLUMNS = (
+    "peak speed, rad/s",
+    "lasts, s",
+    "from, s",
+    "largest part",
+    "tool RMS, mm",
+    "kind",
+)
 # Headings of the table of the parts of the errors.
 PART_COLUMNS = ("Motion", "from", "to", "source", "lag, ms", "RMS, mrad", "max, mrad", "tool, mm")
 # Those of these columns that hold text.
 PART_TEXT_COLUMNS = ("from", "to", "source")
+# Those of these columns that a narrow terminal has no room for, the least important first.
+DISPENSABLE_PART_COLUMNS = ("max, mrad", "tool, mm", "source", "lag, ms")
 # Headings of the table of events.
 EVENT_COLUMNS = ("from, s", "event", "details")
 # Largest number of motions that are shown by default.
@@ -93,6 +104,9 @@ def headline(judgement: Judgement) -> str:
     if judgement.whole is None:
         return f"{subject}; {_without_error(judgement)}{stops}."
     clauses = [subject]
+    speedj_delay = _speedj_delay_phrase(judgement.motions)
+    if speedj_delay:
+        clauses.append(speedj_delay)
     if judgement.tool is not None:
         clauses.append(tool_phrase(judgement.tool))
     clauses.append(error_phrase(judgement.whole, with_tool=judgement.tool is None))
@@ -236,15 +250,9 @@ def lag_number(part: ErrorPart) -> str:
 
 def _without_error(judgement: Judgement) -> str:
     """Return what a log shows in which only one signal of the joints was recorded."""
-    speedj = [item.kind.speedj for item in judgement.motions if item.kind.speedj is not None]
-    if speedj:
-        late = sum(len(evidence.late_s) for evidence in speedj)
-        delay = plain(round(1e3 * speedj[0].delay_s, 3))
-        cycles = counted(speedj[0].delay_cycles, "cycle")
-        clause = f"the joint targets follow the commands {delay}{NO_BREAK}ms ({cycles}) later"
-        if late:
-            clause += f", and {counted(late, 'command')} came a cycle late"
-        return clause
+    speedj_delay = _speedj_delay_phrase(judgement.motions)
+    if speedj_delay:
+        return speedj_delay
     if judgement.signals == ("target",):
         return (
             "only the joint targets were recorded, neither commands nor measured joints, so no "
@@ -254,6 +262,20 @@ def _without_error(judgement: Judgement) -> str:
         "only the measured joints were recorded, neither commands nor targets, so no tracking "
         "error is known"
     )
+
+
+def _speedj_delay_phrase(motions: Sequence[JudgedMotion]) -> str:
+    """Return how long joint targets follow the commands to speedj; "" for no such motion."""
+    speedj = [item.kind.speedj for item in motions if item.kind.speedj is not None]
+    if not speedj:
+        return ""
+    late = sum(len(evidence.late_s) for evidence in speedj)
+    delay = plain(round(1e3 * speedj[0].delay_s, 3))
+    cycles = counted(speedj[0].delay_cycles, "cycle")
+    clause = f"the joint targets follow the commands {delay}{NO_BREAK}ms ({cycles}) later"
+    if late:
+        clause += f", and {counted(late, 'command')} came a cycle late"
+    return clause
 
 
 def _stops_phrase(motions: Sequence[JudgedMotion]) -> str:

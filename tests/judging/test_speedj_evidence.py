@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simbridge.judging.judgement import judge
 from simbridge.judging.log import Commands
 from simbridge.judging.read_log import read_log
 from simbridge.judging.speedj_evidence import find_speedj
+from simbridge.judging.wording import headline
 
 FOLDER = Path(__file__).parents[1] / "data" / "ur5_speedj"
 
@@ -25,6 +27,18 @@ def test_a_real_arm_follows_three_cycles_later(name, late):
 
     assert found.delay_cycles == 3
     assert len(found.late_s) == late
+
+
+def test_measured_joints_leave_the_delay_in_the_headline():
+    log = read_log(FOLDER / "StepPINV.csv.gz")
+    lagging = log.target_q - 0.005 * log.target_qd
+    log = replace(log, columns={**log.columns, "actual_q": lagging})
+
+    sentence = headline(judge(log, []))
+
+    assert "the joints trailed their targets" in sentence
+    assert "the joint targets follow the commands" in sentence
+    assert "(3 cycles) later, and 7 commands came a cycle late" in sentence
 
 
 def test_a_real_arm_shows_its_acceleration():
