@@ -200,6 +200,15 @@ def make_table(
     return _plain_table(titles, narrow_rows, left_columns=left_columns, bold_rows=bold_rows)
 
 
+def fits_terminal(table: Table) -> bool:
+    """Return whether the terminal is wide enough for all cells of a table."""
+    from rich.console import Console  # noqa: PLC0415 (only the command line prints tables)
+
+    console = Console()
+    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
+    return console.measure(table, options=unlimited).maximum <= readable_width(console)
+
+
 def _cell_width(cells: Sequence[str]) -> int:
     """Return the length of the longest line in the cells of a column, characters."""
     return max(len(line) for cell in cells for line in cell.split("\n"))

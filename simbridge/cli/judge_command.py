@@ -28,7 +28,7 @@ from simbridge.judging.tolerances import Tolerances
 from simbridge.resources import robot_files
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
-from simbridge.text import make_table
+from simbridge.text import fits_terminal, make_table
 
 
 class UnreadableLog(TypedDict):
@@ -139,7 +139,13 @@ def _show(console: Terminal, judged: JudgedLog, *, verbose: bool) -> None:
     judgement = judged.judgement
     motions = wording.shown_motions(judgement, verbose=verbose)
     rows = [wording.motion_row(motion) for motion in motions]
-    _show_table(console, wording.COLUMNS, rows, text_columns=wording.TEXT_COLUMNS)
+    _show_table(
+        console,
+        wording.COLUMNS,
+        rows,
+        text_columns=wording.TEXT_COLUMNS,
+        dispensable=wording.DISPENSABLE_COLUMNS,
+    )
     if len(motions) < len(judgement.motions):
         say(console, f"Shown: the {len(motions)} motions with the largest errors.")
     for remark in wording.remarks(judgement):
@@ -158,7 +164,13 @@ def _show_details(console: Terminal, judgement: Judgement) -> None:
         say(console, wording.evidence(motion))
 
     parts = [wording.part_row(motion, part) for motion, part in wording.motion_parts(judgement)]
-    _show_table(console, wording.PART_COLUMNS, parts, text_columns=wording.PART_TEXT_COLUMNS)
+    _show_table(
+        console,
+        wording.PART_COLUMNS,
+        parts,
+        text_columns=wording.PART_TEXT_COLUMNS,
+        dispensable=wording.DISPENSABLE_PART_COLUMNS,
+    )
     events = wording.events(judgement)
     _show_table(console, wording.EVENT_COLUMNS, events, text_columns=wording.EVENT_COLUMNS[1:])
 
@@ -172,15 +184,31 @@ def _show_table(
     rows: Sequence[Sequence[str]],
     *,
     text_columns: Sequence[str],
+    dispensable: Sequence[str] = (),
 ) -> None:
     """Print a table; nothing without rows.
+
+    Columns that a narrow terminal has no room for are left out and named.
 
     Args:
         console: The terminal.
         columns: Headings of the columns.
         rows: Cells of the rows.
         text_columns: Those of the columns that hold text.
+        dispensable: Those that may be left out, the least important first.
     """
-    if rows:
-        cells = [[escape(cell) for cell in row] for row in rows]
-        console.print(make_table(columns, cells, left=text_columns))
+    if not rows:
+        return
+    shown = {name: [escape(row[number]) for row in rows] for number, name in enumerate(columns)}
+    missing = []
+    table = make_table(columns, list(zip(*shown.values(), strict=True)), left=text_columns)
+    for name in dispensable:
+        if fits_terminal(table):
+            break
+        del shown[name]
+        missing.append(name.partition(",")[0])
+        table = make_table(list(shown), list(zip(*shown.values(), strict=True)), left=text_columns)
+
+    console.print(table)
+    if missing:
+        say(console, f"Not shown because the terminal is too narrow: {', '.join(missing)}.")

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simbridge.text import milliradians
+
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 
 
@@ -146,3 +148,16 @@ def test_a_page_has_only_one_log(cli, tmp_path):
     assert answer.status == 2
     assert "--page" in answer.message
     assert not (tmp_path / "judged.html").exists()
+
+
+@pytest.mark.parametrize("columns", ["60", "40"])
+def test_a_narrow_terminal_cuts_nothing(cli, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+
+    answer = cli("judge", RECORDING, "--verbose")
+
+    (log,) = json.loads(cli("judge", RECORDING, "--json").out)["logs"]
+    errors = [motion["errors"]["whole"]["size"] for motion in log["judgement"]["motions"]]
+    words = answer.out.split()
+    assert {milliradians(error["rms_rad"]) for error in errors} <= set(words)
+    assert "Not shown because the terminal is too narrow" in " ".join(words)
