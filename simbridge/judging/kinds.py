@@ -9,14 +9,21 @@ import numpy as np
 
 from simbridge.judging.freedrive_evidence import FreedriveEvidence, find_freedrive
 from simbridge.judging.log import ControllerLog
-from simbridge.judging.motions import Motion
+from simbridge.judging.motions import Motion, moving_rows
 from simbridge.judging.movej_evidence import MovejEvidence, find_movej
-from simbridge.judging.servoj_evidence import ServojEvidence, ServojSignals, find_servoj
+from simbridge.judging.servoj_evidence import (
+    ServojEvidence,
+    ServojSignals,
+    find_servoj,
+    find_settling,
+)
 from simbridge.judging.speedj_evidence import SpeedjEvidence, find_speedj
 from simbridge.robot.robot import Robot
 
 # Smallest number of rows in which servoj can be recognized.
 MIN_ROWS = 12
+# Longest time for which the arm settles after a motion, s.
+MAX_SETTLING_S = 0.5
 
 KindName = Literal["servoj", "servoj or servoL", "speedj", "movej", "freedrive", "unknown"]
 
@@ -63,10 +70,22 @@ def find_kind(
         reason = f"it has only {rows} rows, and {MIN_ROWS} are needed to recognize servoj"
         return MotionKind("unknown", reason=reason), None
     servoj, reason = find_servoj(log.samples(motion.rows), log.position_commands, robot)
+    if servoj is None and log.position_commands is None:
+        settling_rows = slice(motion.first, _last_settling_row(log, motion) + 1)
+        servoj = find_settling(log.samples(settling_rows), robot, end_s=motion.end_s)
     if servoj is None:
         return MotionKind("unknown", reason=reason), None
     name: KindName = "servoj" if servoj.evidence.has_commands else "servoj or servoL"
     return MotionKind(name, servoj=servoj.evidence), servoj.signals
+
+
+def _last_settling_row(log: ControllerLog, motion: Motion) -> int:
+    """Return the last row in which the arm may settle after a motion, before any other motion."""
+    later = slice(motion.end, None)
+    moves_again = np.flatnonzero(moving_rows(log)[later])
+    last = motion.end + int(moves_again[0]) - 1 if len(moves_again) else len(log.times) - 1
+    within = int(np.searchsorted(log.times, motion.end_s + MAX_SETTLING_S, side="right")) - 1
+    return max(min(last, within), motion.end - 1)
 
 
 def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:

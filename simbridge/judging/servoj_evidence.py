@@ -14,7 +14,13 @@ from simbridge.errors import InvalidParameter
 from simbridge.identification.data import Samples, ServojResult
 from simbridge.identification.read_motion import read_motion
 from simbridge.identification.servo_law import LawNotFound, find_servo_law
-from simbridge.identification.servoj_results import CommandFit, fit_servoj, servoj_result
+from simbridge.identification.servoj_results import (
+    MAX_ROUGH_DEVIATION,
+    CommandFit,
+    fit_servoj,
+    servoj_result,
+)
+from simbridge.identification.settling import fit_to_settling
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.judging.log import Commands
 from simbridge.robot.pose import Array
@@ -138,6 +144,27 @@ def find_servoj(
         setpoints = motion.setpoints(fit.held.gain, fit.held.lookahead)
         return ServojMotion(evidence, ServojSignals(motion.times, setpoints, None)), ""
     return None, "; ".join(reversed(fit.failures))
+
+
+def find_settling(samples: Samples, robot: Robot | None, *, end_s: float) -> ServojMotion | None:
+    """Return the tuning of servoj from how the arm settles after a motion; None if it is not shown.
+
+    Args:
+        samples: The rows of the motion and of the rest after it, with times from the log's
+            beginning, s.
+        robot: The arm; None if it is not known.
+        end_s: Time of the motion's last row, s.
+    """
+    try:
+        motion = read_motion(samples, robot)
+        tuning = fit_to_settling(motion).round_and_check(MAX_ROUGH_DEVIATION)
+    except NotIdentified:
+        return None
+
+    moving = motion[motion.times <= end_s]
+    setpoints = moving.setpoints(tuning.gain, tuning.lookahead)
+    evidence = _evidence(servoj_result(tuning), has_commands=False)
+    return ServojMotion(evidence, ServojSignals(moving.times, setpoints, None))
 
 
 def _fit_command_each_cycle(motion: TargetMotion, commands: Commands | None) -> ServojMotion | None:

@@ -1,0 +1,48 @@
+"""The tuning of servoj in logs as ur_rtde's recorder writes them, with six decimals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.judging.kinds import find_kind
+from simbridge.judging.log import ControllerLog
+from simbridge.judging.motions import find_motions
+from tests.identification.controller import Sender, recorded
+from tests.judging.logs import CYCLE, START, TRAVEL, make_log
+
+DECIMALS = 6
+
+
+def log_of_smooth_motion(gain: float, lookahead: float) -> ControllerLog:
+    """Return the log of a smooth path to a goal and back, which begins and ends at rest."""
+    progress = np.linspace(0.0, 1.0, 600)
+    smooth = progress**3 * (10.0 - 15.0 * progress + 6.0 * progress**2)
+    # Each joint moves in its own way.
+    phases = np.outer(4.0 * np.pi * smooth, np.array([1.0, 1.5, 0.5, 1.0, 2.0, 0.5]))
+    commands = START + TRAVEL * np.sin(phases)
+    rows = recorded(
+        commands,
+        list(range(len(commands))),
+        Sender(duration=CYCLE),
+        gain=gain,
+        lookahead=lookahead,
+        cycle=CYCLE,
+        rest=1.0,
+    )
+    rounded = {name: rows[name].round(DECIMALS) for name in rows}
+    columns = {name: rounded[name] for name in ("target_qd", "target_qdd")}
+    return make_log(rounded["target_q"], columns=columns)
+
+
+@pytest.mark.parametrize(("gain", "lookahead"), [(500.0, 0.05), (300.0, 0.1)])
+def test_an_arm_that_settles_slowly_shows_servoj(gain, lookahead):
+    log = log_of_smooth_motion(gain, lookahead)
+
+    (motion,) = find_motions(log)
+    kind, signals = find_kind(log, motion, None)
+
+    assert kind.servoj is not None
+    assert abs(kind.servoj.gain - gain) < 3.0 * kind.servoj.gain_uncertainty < 0.15 * gain
+    assert signals is not None
+    assert signals.times[-1] <= motion.end_s
