@@ -1,4 +1,4 @@
-"""Leaves out what is not a number: rows without joint positions, and columns with gaps."""
+"""Leaves out rows without joint values, and columns that were recorded in few rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from simbridge.text import counted, join_words
 
 # Columns that every row needs, where a log has them.
 JOINT_COLUMNS = ("target_q", "target_qd", "target_qdd", "actual_q", "actual_qd")
-# Fraction of the rows that a column of these must have to be used.
+# Fraction of the rows in which a column must have been recorded to be used.
 MIN_COMPLETE = 0.5
 # Smallest number of rows of a log that can be judged.
 MIN_ROWS = 2
 
 
 def keep_complete_rows(log: ControllerLog) -> ControllerLog:
-    """Return a log whose columns are finite numbers, with notes on what was left out.
+    """Return a log in which each row has all joint values, with notes on what was left out.
+
+    Other columns keep the rows in which they were not recorded, as nan.
 
     Raises:
         UnusableSamples: Fewer than two rows have joint positions, or these are in degrees.
@@ -30,27 +32,28 @@ def keep_complete_rows(log: ControllerLog) -> ControllerLog:
 
     # Joint columns that are mostly empty are left out, then the rows that the others do not have.
     is_kept = np.ones(len(log.times), dtype=bool)
+    incomplete = []
     sparse = []
-    for name in JOINT_COLUMNS:
-        if name in columns:
-            is_complete = np.isfinite(columns[name]).all(axis=1)
-            if is_complete.mean() < MIN_COMPLETE:
-                sparse.append(name)
-                del columns[name]
-            else:
-                is_kept &= is_complete
-    if not is_kept.all():
+    for name in [name for name in JOINT_COLUMNS if name in columns]:
+        is_complete = np.isfinite(columns[name]).all(axis=1)
+        if _is_sparse(columns[name]):
+            sparse.append(name)
+            del columns[name]
+        elif not is_complete.all():
+            incomplete.append(name)
+            is_kept &= is_complete
+    if incomplete:
         lost = counted(int((~is_kept).sum()), "row")
-        notes.append(f"{lost} without all joint values left out.")
+        notes.append(f"{lost} without all values of {join_words(incomplete)} left out")
 
-    # Other columns are used only where every remaining row has them.
+    # Other columns are used if most of the remaining rows have them.
     for name in [*columns]:
         columns[name] = columns[name][is_kept]
-        if not np.isfinite(columns[name]).all():
+        if _is_sparse(columns[name]):
             sparse.append(name)
             del columns[name]
     if sparse:
-        notes.append(f"Not used, since rows of them are missing: {join_words(sparse)}.")
+        notes.append(f"{join_words(sparse)} not used: missing in more than half of the rows")
 
     has_joints = "target_q" in columns or "actual_q" in columns
     if not has_joints or is_kept.sum() < MIN_ROWS:
@@ -60,6 +63,7 @@ def keep_complete_rows(log: ControllerLog) -> ControllerLog:
         log,
         times=log.times[is_kept],
         columns=columns,
+        incomplete_times=None if is_kept.all() else log.times[~is_kept],
         notes=tuple(notes),
         speed_scaling=_finite(log.speed_scaling),
         safety_mode=_finite(log.safety_mode),
@@ -67,6 +71,31 @@ def keep_complete_rows(log: ControllerLog) -> ControllerLog:
     )
     complete.samples().check_joints(None)
     return complete
+
+
+def _is_sparse(values: Array) -> bool:
+    """Return whether values (T, n) are missing in most rows; false without any row."""
+    is_complete = np.isfinite(values).all(axis=1)
+    return int(is_complete.sum()) < MIN_COMPLETE * len(values)
+
+
+def with_whole_rows(log: ControllerLog) -> ControllerLog:
+    """Return a log with only the rows in which every column was recorded.
+
+    Where there are no such rows, all columns but those of the joints are left out instead.
+    """
+    columns = log.columns.values()
+    is_whole = np.all([np.isfinite(values).all(axis=1) for values in columns], axis=0)
+    if is_whole.all():
+        return log
+    if is_whole.sum() < MIN_ROWS:
+        joints = {name: log.columns[name] for name in JOINT_COLUMNS if name in log.columns}
+        return replace(log, columns=joints)
+    return replace(
+        log,
+        times=log.times[is_whole],
+        columns={name: values[is_whole] for name, values in log.columns.items()},
+    )
 
 
 def _finite(signal: Signal | None) -> Signal | None:

@@ -118,8 +118,14 @@ class Change(NamedTuple):
 
 
 def find_gaps(log: ControllerLog) -> tuple[Gap, ...]:
-    """Return the spans of a log without rows that were expected."""
-    spans = np.diff(log.times)
+    """Return the spans of a log without rows that were expected.
+
+    A row in which only some values are missing was recorded, so it is not one of these.
+    """
+    times = log.times
+    if log.incomplete_times is not None:
+        times = np.union1d(times, log.incomplete_times)
+    spans = np.diff(times)
     usual = float(np.median(spans))
     by_controller = log.clock is Clock.CONTROLLER
     ratio = GAP_RATIO if by_controller else LATE_RATIO
@@ -127,7 +133,7 @@ def find_gaps(log: ControllerLog) -> tuple[Gap, ...]:
     gaps = []
     for row in np.flatnonzero(spans > ratio * usual):
         missing = round(float(spans[row]) / usual) - 1 if by_controller else 0
-        gaps.append(Gap(float(log.times[row]), float(spans[row]), missing))
+        gaps.append(Gap(float(times[row]), float(spans[row]), missing))
     return tuple(gaps)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simbridge.judging.arm import Arm, ArmModel, find_arm
-from simbridge.judging.complete_rows import keep_complete_rows
+from simbridge.judging.complete_rows import keep_complete_rows, with_whole_rows
 from simbridge.judging.events import (
     Gap,
     Jump,
@@ -140,7 +140,7 @@ def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
         UnusableSamples: Fewer than two rows have joint positions.
     """
     log = keep_complete_rows(log)
-    model = find_arm(log, robots)
+    model = find_arm(with_whole_rows(log), robots)
     judged = _judge_motions(log, model)
     tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
     jumps = () if log.position_commands is None else find_jumps(log.position_commands)

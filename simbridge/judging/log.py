@@ -178,7 +178,9 @@ class ControllerLog:
             (target_q, target_qd, target_qdd, actual_q, actual_qd, target_moment, target_current,
             actual_current, ...; see `trajectory/rtde_recording.py`). actual_TCP_pose and
             target_TCP_pose (T, 6) are as UR writes them: m and rotation vector, in the
-            pendant's base.
+            pendant's base. A row without a quantity has nan in it.
+        incomplete_times: Stamps (K,) of rows that are left out, since joint values are missing in
+            them, s from the first sample; None without such rows.
         setpoints: Joint positions (K, n) that the joints should have, rad, where the log says so
             apart from the commands, as a run does; with feedforward the commands run ahead of
             them.
@@ -210,6 +212,7 @@ class ControllerLog:
     times: Array
     joint_names: tuple[str, ...]
     columns: Mapping[str, Array] = field(default_factory=dict)
+    incomplete_times: Array | None = None
 
     setpoints: Signal | None = None
     reference_poses: Signal | None = None

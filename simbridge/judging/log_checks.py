@@ -59,7 +59,7 @@ def _check_positions(log: ControllerLog) -> None:
     positions = log.target_q if log.actual_q is None else log.actual_q
     if positions is None or positions.shape[1] == 1:
         return
-    largest = float(np.abs(positions[:, :-1]).max())
+    largest = float(np.nanmax(np.abs(positions[:, :-1])))
     if largest > MAX_POSITION:
         reason = (
             f"joint positions reach {significant(largest, 4)}, which would be more than a full "

@@ -41,7 +41,7 @@ def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
     """
     if not names:
         _check_header(path)
-    recording = read_rtde(path, names=names)
+    recording = read_rtde(path, names=names, keep_incomplete=True)
     start = float(recording.times[0])
     times = recording.times - start
     joints = recording.columns.get("actual_q", recording.columns.get("target_q"))
@@ -129,11 +129,13 @@ def _commands(states: Mapping[str, Signal], name: str) -> Commands | None:
 
 
 def _poses(times: Array, poses: Array | None) -> Signal | None:
-    """Return UR's poses (T, 6), in the pendant's base, as poses in base_link."""
+    """Return UR's poses (T, 6), in the pendant's base, as poses in base_link, where recorded."""
     if poses is None:
         return None
-    in_pendant_base = np.concatenate([poses[:, :3], quaternions(poses[:, 3:])], axis=1)
-    return Signal(times, compose(PENDANT_BASE, in_pendant_base))
+    recorded = _signal(times, poses)
+    quaternion = quaternions(recorded.values[:, 3:])
+    in_pendant_base = np.concatenate([recorded.values[:, :3], quaternion], axis=1)
+    return Signal(recorded.times, compose(PENDANT_BASE, in_pendant_base))
 
 
 def _speed_scaling(times: Array, columns: Mapping[str, Array]) -> Signal | None:

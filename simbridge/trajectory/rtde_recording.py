@@ -96,6 +96,7 @@ def read_rtde(
     *,
     rate: float | None = None,
     names: Sequence[str] = (),
+    keep_incomplete: bool = False,
 ) -> RtdeRecording:
     """Read a recording.
 
@@ -106,6 +107,7 @@ def read_rtde(
         rate: Samples per s of a file without stamps.
         names: Names of all columns of a file without a header; of a file with one, these are used
             instead.
+        keep_incomplete: Whether a row in which fields are empty or nan is kept, with nan in these.
 
     Raises:
         InputFileError: It cannot be read, has no header, lacks a needed column, has neither stamps
@@ -130,7 +132,9 @@ def read_rtde(
     # Rows that are whole in the needed fields, and of these the ones with a new stamp.
     if needed:
         values = {name: values[name] for name in needed}
-    is_whole = np.isfinite(stamps) & _are_whole(list(values.values()))
+    is_whole = np.isfinite(stamps)
+    if not keep_incomplete:
+        is_whole &= _are_whole(list(values.values()))
     is_new = np.ones(len(stamps), dtype=bool)
     is_new[is_whole] = _are_new(stamps[is_whole])
     is_used = is_whole & is_new

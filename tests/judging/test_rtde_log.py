@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simbridge.judging.judgement import judge
 from simbridge.judging.log import Clock
 from simbridge.judging.read_log import LogOptions, read_log
 from simbridge.ur.tables import RuntimeState, SafetyMode
@@ -96,3 +97,51 @@ def test_named_columns_replace_a_header(tmp_path):
     log = read_log(path, LogOptions(columns=names))
 
     assert np.allclose(log.q, Q)
+
+
+def write_with_gaps(path, name, rows):
+    """Write a recording of a motion in which some rows have no value of a column.
+
+    Args:
+        path: The file.
+        name: The column.
+        rows: Indices of the rows without it.
+    """
+    times = 0.008 * np.arange(300)
+    q = np.sin(times)[:, None] * np.ones(6)
+    qd = np.cos(times)[:, None] * np.ones(6)
+    columns = {"target_q": q, "target_qd": qd, "actual_q": q, "actual_current": q + 1.0}
+    names = ["timestamp", *(f"{column}_{j}" for column in columns for j in range(6))]
+    values = np.column_stack([times, *columns.values()])
+    values[rows, names.index(name)] = np.nan
+    np.savetxt(path, values, delimiter=",", header=",".join(names), comments="")
+
+
+def test_a_missing_joint_value_is_no_hole(tmp_path):
+    write_with_gaps(tmp_path / "log.csv", "actual_q_2", range(100, 111))
+
+    judgement = judge(read_log(tmp_path / "log.csv"), [])
+
+    assert judgement.gaps == ()
+    assert judgement.samples == 289
+    assert "11 rows without all values of actual_q left out" in judgement.notes
+
+
+def test_a_missing_current_loses_no_row(tmp_path):
+    write_with_gaps(tmp_path / "log.csv", "actual_current_2", range(100, 111))
+
+    judgement = judge(read_log(tmp_path / "log.csv"), [])
+
+    assert judgement.samples == 300
+    assert judgement.notes == ()
+
+
+def test_a_field_of_every_tenth_row_loses_no_row(tmp_path):
+    missing = [row for row in range(300) if row % 10]
+    write_with_gaps(tmp_path / "log.csv", "actual_q_2", missing)
+
+    judgement = judge(read_log(tmp_path / "log.csv"), [])
+
+    assert judgement.samples == 300
+    assert judgement.signals == ("target",)
+    assert "actual_q not used: missing in more than half of the rows" in judgement.notes
