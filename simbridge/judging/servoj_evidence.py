@@ -23,7 +23,7 @@ from simbridge.identification.servoj_results import (
 from simbridge.identification.settling import fit_to_settling
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.judging.log import Commands
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 from simbridge.servo.law import ServojLaw
 
@@ -38,6 +38,8 @@ MAX_HELD_ROWS = 20_000
 MAX_DELAY_S = 1.0
 # The same for commands that seem to be used before they are sent, s.
 MAX_LEAD_S = 0.05
+# Smallest step between commands that the setpoints show, in units of their resolution.
+MIN_STEP_DIGITS = 5.0
 # Fraction of a cycle up to which calls begin with it.
 PHASE_TOLERANCE = 1e-3
 
@@ -56,8 +58,8 @@ class ServojEvidence:
             not show it.
         delay_s: Mean time from a command to the cycle that takes it, s; None if the commands have
             no times.
-        held_calls: Number of calls that had no new command, and held the one before; None if the
-            commands do not show it.
+        held_calls: Number of calls that had no new command, and held the one before, as far as the
+            digits tell commands apart; None if the commands do not show it.
         residual_rad: Median distance of the setpoints from the commands, or from the held command,
             over all joints, rad.
         has_commands: Whether the joint commands were recorded and explain the motion.
@@ -231,11 +233,26 @@ def _decoded(fit: CommandFit, commands: Commands) -> ServojMotion:
         mean_delay = float(np.mean(begins - commands.times[calls.command[calls.call + 1]]))
         if -MAX_LEAD_S <= mean_delay <= MAX_DELAY_S:
             delay = mean_delay
-    evidence = _evidence(
-        result, has_commands=True, delay=delay, held=int(np.sum(np.diff(used) == 0))
-    )
+    resolution = fit.motion.setpoint_resolution(1.0 / fit.tuning.gain, fit.tuning.lookahead)
+    held = count_held(used, commands.values, MIN_STEP_DIGITS * float(resolution))
+    evidence = _evidence(result, has_commands=True, delay=delay, held=held)
     taken = commands.values[calls.command[calls.call + 1]]
     return ServojMotion(evidence, ServojSignals(times, calls.setpoints, taken))
+
+
+def count_held(used: Counts, commands: Array, min_step: float) -> int:
+    """Return how many calls held the command before although the next one differs visibly.
+
+    Args:
+        used: Index of the command that each call took (M,).
+        commands: Commands (K, n), rad.
+        min_step: Smallest step between commands that the digits of the log show, rad.
+    """
+    steps = np.linalg.norm(np.diff(commands, axis=0), axis=1)
+    # After the last command there is no other one: calls that hold it have none.
+    is_visible = np.append(steps > min_step, True)
+    is_held = np.diff(used) == 0
+    return int(np.sum(is_held & is_visible[used[1:]]))
 
 
 def _evidence(

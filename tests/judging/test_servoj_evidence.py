@@ -8,6 +8,7 @@ import pytest
 from simbridge.judging.kinds import find_kind
 from simbridge.judging.log import ControllerLog
 from simbridge.judging.motions import find_motions
+from simbridge.judging.servoj_evidence import count_held
 from tests.identification.controller import Sender, recorded
 from tests.judging.logs import CYCLE, START, TRAVEL, make_log
 
@@ -46,3 +47,14 @@ def test_an_arm_that_settles_slowly_shows_servoj(gain, lookahead):
     assert abs(kind.servoj.gain - gain) < 3.0 * kind.servoj.gain_uncertainty < 0.15 * gain
     assert signals is not None
     assert signals.times[-1] <= motion.end_s
+
+
+def test_equal_commands_are_not_held():
+    """Where commands rest, no setpoint tells whether a call took the next one."""
+    commands = np.array([[0.0], [0.1], [0.1], [0.1000001], [0.2]])
+
+    calls_at_rest = count_held(np.array([0, 1, 1, 1, 4]), commands, min_step=1e-6)
+    late_calls = count_held(np.array([0, 0, 1, 3, 3, 4]), commands, min_step=1e-6)
+
+    assert calls_at_rest == 0
+    assert late_calls == 2
