@@ -28,7 +28,7 @@ from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.scenario import Scenario
 from simbridge.recording.kinematics_record import describe_kinematics
-from simbridge.recording.servo_description import describe_extrapolation, name_servo
+from simbridge.recording.servo_description import describe_extrapolation
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.signals import signal_number
@@ -241,9 +241,10 @@ def _clearance_sentence(prepared: Prepared) -> str:
 def _plan_remarks(prepared: Prepared) -> Iterator[str]:
     """Yield sentences on what a user must know: servo, kinematics, solver, slow-down, limiter."""
     plan = prepared.plan
-    extrapolation = describe_extrapolation(prepared.backend_record)
+    backend = prepared.backend_record
+    extrapolation = describe_extrapolation(backend)
     if extrapolation:
-        yield f"The arm is predicted with {name_servo(prepared.backend_record)} ({extrapolation})."
+        yield f"The servo law at gain {backend.servo_gain:g} is {extrapolation}."
     for note in prepared.plant_notes:
         yield f"Note: {note}"
     kinematics = describe_kinematics(prepared.kinematics)

@@ -179,8 +179,8 @@ def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
     if externally:
         return f"Measured externally for {arm}"
     if is_simulated(facts["backend"]):
-        extrapolation = facts.get("servo_extrapolation", "")
-        return f"Predicted for {arm}" + (f" ({extrapolation})" if extrapolation else "")
+        remark = " (extrapolated)" if facts.get("servo_extrapolation") else ""
+        return f"Predicted for {arm}{remark}"
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
     if facts["backend"] == "ursim":
@@ -497,6 +497,8 @@ def plant_sentences(summary: Summary) -> str:
     """Return sentences about the plant that followed the commands, and the check of its law."""
     model = summary["plant_model"]
     sentences = [f"{model[:1].upper()}{model[1:]}."]
+    if summary["servo_extrapolation"]:
+        sentences.append(f"At this gain it is {summary['servo_extrapolation']}.")
 
     check = summary["servo_law"]
     if check is not None:
