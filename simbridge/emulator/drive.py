@@ -16,8 +16,7 @@ from simbridge.emulator.state import ControllerState
 from simbridge.errors import SimbridgeError
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.acceleration_lag import AccelerationLag
-from simbridge.servo.plant import JOINT_LAG, acceleration_lag_of
+from simbridge.servo.plant import JOINT_LAG
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 # Change per second of the rate of a motion (1 is its full speed), which falls while it is halted
@@ -90,9 +89,6 @@ class Drive:
         self._robot = robot
         self._arm = arm
         self._period = period
-        # How the joints trail their targets' acceleration, before the e-Series.
-        acceleration_lag = acceleration_lag_of(robot.series)
-        self._acceleration_lag = AccelerationLag(acceleration_lag, period, 1, robot.n)
         self.motion: ArmMotion = HoldMotion()
         self.rate = 1.0
         self.contact = Contact(state)
@@ -286,8 +282,7 @@ class Drive:
             speed: Their speed (n,), rad/s; their mean speed in this tick by default.
         """
         state = self._state
-        is_moving = state.target_qd.any() or state.target_qdd.any()
-        is_at_rest = not is_moving and self._acceleration_lag.has_settled
+        is_at_rest = not (state.target_qd.any() or state.target_qdd.any())
         if is_at_rest and (q is state.target_q or np.array_equal(q, state.target_q)):
             # The kinematics below would take most of an idle controller's tick.
             return
@@ -300,10 +295,8 @@ class Drive:
         state.target_tcp_pose = self._arm.pose(q)
         state.target_tcp_speed = self._arm.jacobian(q) @ velocity
 
-        # The joints are where their targets were a joint lag ago; before the e-Series they also
-        # trail their targets' acceleration.
-        deviation = self._acceleration_lag.advance(state.target_qdd)[-1]
-        state.actual_q = q - JOINT_LAG * mean + deviation
+        # The joints are where their targets were a joint lag ago.
+        state.actual_q = q - JOINT_LAG * mean
         state.actual_qd = velocity
         state.actual_tcp_pose = self._arm.pose(state.actual_q)
         state.actual_tcp_speed = state.target_tcp_speed
