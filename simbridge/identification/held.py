@@ -81,7 +81,7 @@ MIN_OBEYING = 0.7
 # Smallest difference between a row's step and h qd that shows a split cycle, relative to h^2 qdd.
 # A split cycle differs by a quarter at most.
 MIN_VISIBLE_SPLIT = 3e-3
-# Percentile of these differences that tells how exactly whole cycles are recorded.
+# Percentile of these differences that shows how exactly whole cycles are recorded.
 UNSPLIT_PERCENTILE = 10.0
 # Largest value of that percentile with which split cycles are visible at all.
 MAX_UNSPLIT = 0.1 * MIN_VISIBLE_SPLIT

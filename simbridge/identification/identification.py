@@ -147,7 +147,8 @@ def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
     fits: list[tuple[float, Robot]] = []
     max_misfit = 0.0
     # How much larger the misfit of another arm must be.
-    distinct_ratio, distinct_margin = 1.0, 0.0
+    distinct_ratio = 1.0
+    distinct_margin = 0.0
     try:
         q, poses = samples.need("actual_q", "actual_TCP_pose")
         fits = [(nominal_residual(robot, q, poses), robot) for robot in robots]
@@ -157,7 +158,8 @@ def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
             targets = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
             fits = [(moment_misfit(robot, *targets), robot) for robot in robots]
             max_misfit = MAX_MISFIT
-            distinct_ratio, distinct_margin = DISTINCT_MISFIT_RATIO, DISTINCT_MISFIT_MARGIN
+            distinct_ratio = DISTINCT_MISFIT_RATIO
+            distinct_margin = DISTINCT_MISFIT_MARGIN
 
     if fits:
         misfit, best = min(fits, key=lambda fit: fit[0])

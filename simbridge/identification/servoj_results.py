@@ -72,7 +72,7 @@ class CommandFit:
 
     @property
     def phase(self) -> float:
-        """How long after the beginning of a cycle the calls begin, s."""
+        """The time from the beginning of a cycle to that of a call, s."""
         # The remainder of the calls' beginning after whole cycles, up to rounding.
         begin_cycles = self.calls.law.begin / self.motion.cycle
         whole_cycles = np.floor(begin_cycles + BEGIN_ROUNDING)

@@ -164,7 +164,7 @@ def _find_stops(motion: TargetMotion) -> Counts:
 
 
 def _fit_stop(motion: TargetMotion, stop: int, digits: Digits) -> SettlingFit | None:
-    """Fit the law to the window before a stop that tells the tuning best; None if none does.
+    """Fit the law to the window before a stop that shows the tuning best; None if none does.
 
     Args:
         motion: The recorded joint targets.

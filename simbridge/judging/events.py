@@ -1,4 +1,4 @@
-"""What happened in a log: lost rows, jumps of the commands, slower speed, and stops."""
+"""Events are found in a log: lost rows, jumps of the commands, slower speed, and stops."""
 
 from __future__ import annotations
 

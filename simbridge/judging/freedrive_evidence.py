@@ -1,4 +1,4 @@
-"""Whether an arm was moved by hand: in freedrive the joint targets follow the measured joints."""
+"""In freedrive the joint targets follow the measured joints, by which a log shows it."""
 
 from __future__ import annotations
 

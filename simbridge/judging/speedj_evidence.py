@@ -158,6 +158,6 @@ def _fit_delay(
 
     on_time = difference(newest[rows - delay])
     late = difference(newest[rows - delay - 1])
-    wanted = np.abs(commands[newest[rows - delay]] - qd[rows - 1]).max(axis=1)
-    is_limited = np.asarray(wanted > (1.0 + MIN_EXCESS) * limit)
+    largest_change = np.abs(commands[newest[rows - delay]] - qd[rows - 1]).max(axis=1)
+    is_limited = np.asarray(largest_change > (1.0 + MIN_EXCESS) * limit)
     return DelayedFit(delay, rows, on_time, late, is_limited)

@@ -184,12 +184,13 @@ def _still_joint(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> 
 
     rows = slice(since, growth.end)
     moved = float(np.ptp(trace.actual[rows, growth.joint]))
-    wanted = float(np.ptp(trace.reference[rows, growth.joint]))
-    if moved > STILL_FRACTION * wanted or not moved_rows(trace.reference[rows]).any():
+    reference_travel = float(np.ptp(trace.reference[rows, growth.joint]))
+    if moved > STILL_FRACTION * reference_travel or not moved_rows(trace.reference[rows]).any():
         return None
     evidence = (
         f"from {fixed(float(trace.times[since]), 2)} s it moved by {milliradians(moved)} mrad, but "
-        f"its reference by {milliradians(wanted)} mrad: no command reached it, or something held it"
+        f"its reference by {milliradians(reference_travel)} mrad: no command reached it, or "
+        "something held it"
     )
     return Cause("the joint did not move", evidence)
 

@@ -1,4 +1,4 @@
-"""How the joints of arms before the e-Series trail the acceleration of their targets.
+"""The joints of arms before the e-Series trail the acceleration of their targets.
 
 Besides a fixed lag, these joints are off their targets r by e = -c r'' where the motion is smooth,
 with c about 3.5e-4 s^2 (docs/validation.md). Joints cannot jump, so that e obeys
