@@ -1,0 +1,60 @@
+"""What the solvers of the suite are given: motions, and sets of single poses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from simbridge.robot.pose import Array, Flags
+
+Group = Literal["tracking", "stream"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Motion:
+    """Targets for a solver, one per control period of the arm.
+
+    Poses are those of the TCP in base_link: x y z in m, then the quaternion x y z w.
+
+    Attributes:
+        name: Short name, a row of the tables.
+        group: "tracking" for dense targets, which are the motion itself; "stream" for targets that
+            arrive less often, late or with noise, and are held until the next one.
+        description: One sentence for people: what the arm is asked to do.
+        targets: Poses that the solver is given (T, 7).
+        reference: Poses of the ideal motion behind a stream (T, 7), of which the targets are
+            samples; None where the targets are the ideal motion.
+        start: Joint positions (n,), rad or m, that attain the first target; every solver begins
+            there.
+        in_reach: Which targets can be attained within the joint limits (T,).
+        loops: Number of laps of a closed path. Lap k ends at sample k (T - 1) / loops.
+    """
+
+    name: str
+    group: Group
+    description: str
+    targets: Array
+    reference: Array | None = None
+    start: Array
+    in_reach: Flags
+    loops: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseSet:
+    """Single targets, each with joint positions from which it is to be solved.
+
+    Attributes:
+        name: Short name, a row of the tables.
+        description: One sentence for people: how poses and starts are chosen.
+        targets: Poses of the TCP in base_link (N, 7).
+        starts: Joint positions to start from (N, n), rad or m.
+        reachable: Whether joint positions within the limits attain each of the poses; False where
+            they attain none.
+    """
+
+    name: str
+    description: str
+    targets: Array
+    starts: Array
+    reachable: bool
