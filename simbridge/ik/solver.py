@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simbridge.ik import VelocityLimits
 from simbridge.ik.diagnosis import Diagnosis
 from simbridge.ik.faults import check_path, name_failures
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, wrap_into_limits
@@ -68,7 +69,7 @@ class Solver(ABC):
     """True if `solve` finds every reachable pose, and without too many iterations."""
     tries: ClassVar[int] = 20
     """Fixed postures from which `solve` begins again."""
-    velocity_limits: ClassVar[Literal["enforced", "none"]] = "none"
+    velocity_limits: ClassVar[VelocityLimits] = "none"
     """Whether each step keeps the velocity limits of the joints, at the cost of its error."""
 
     def __init__(self, robot: Robot) -> None:

@@ -1,0 +1,334 @@
+"""The results of the suite: what its results.json holds.
+
+All values are in SI units; None stands for a quantity that a motion or a solver does not have. The
+page and the tables are made from these results alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from simbridge.ik import VelocityLimits
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of failure in a solver's calls.
+
+    Attributes:
+        kind: The name of the exception, "not a number" for an answer with NaN or infinity, or
+            "invalid answer" for any other answer that is not joint positions.
+        count: Number of calls that failed in this way.
+        first_call: Index of the first of them: the sample of a motion, the pose of a set.
+        message: Message of the first of them.
+    """
+
+    kind: str
+    count: int
+    first_call: int
+    message: str
+
+
+class PoseErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """Distances and angles between two motions of the tool.
+
+    Attributes:
+        rms_m: RMS distance, m.
+        max_m: Largest distance, m.
+        rms_rad: RMS angle, rad.
+        max_rad: Largest angle, rad.
+    """
+
+    rms_m: float
+    max_m: float
+    rms_rad: float
+    max_rad: float
+
+
+class LimitShares(msgspec.Struct, frozen=True, kw_only=True):
+    """Joint speed, acceleration and jerk as shares of their limits; above 1 exceeds the limit.
+
+    Attributes:
+        speed: Largest speed of any joint.
+        acceleration: Largest acceleration of any joint.
+        acceleration_rms: RMS acceleration over samples and joints: lower is smoother.
+        jerk: Largest jerk of any joint.
+    """
+
+    speed: float
+    acceleration: float
+    acceleration_rms: float
+    jerk: float
+
+
+class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """Durations of a solver's calls along a motion.
+
+    Attributes:
+        median_s: Median over the calls of all passes, s.
+        p99_s: 99th percentile over the same calls, s.
+        ratio: Median duration divided by that of the baseline solver in the same pass: the median
+            over the passes; None where the baseline solver has no such pass.
+        calls: Number of calls.
+        passes: Number of times that the motion was completed.
+    """
+
+    median_s: float
+    p99_s: float
+    ratio: float | None
+    calls: int
+    passes: int
+
+
+class WorstMoment(msgspec.Struct, frozen=True, kw_only=True):
+    """The path of target and tool around the largest position error of a motion.
+
+    Attributes:
+        time_s: Time of the largest error on the motion's clock, s.
+        times_s: Times (K,) of the samples, s; at most 100.
+        target_m: Positions (K, 3) of the target in base_link, m.
+        tool_m: Positions (K, 3) of the tool at the solver's joint positions, m.
+    """
+
+    time_s: float
+    times_s: list[float]
+    target_m: list[list[float]]
+    tool_m: list[list[float]]
+
+
+class MotionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One solver along one motion.
+
+    Attributes:
+        motion: Name of the motion.
+        solver: Name of the solver.
+        steps: Number of calls that the motion asks for.
+        steps_done: Number of calls within the time that a solver has for a motion. The other
+            figures cover these.
+        too_slow: Whether that time was over before the end of the motion.
+        faults: Failures by kind; after a failed call the arm stays where it is.
+        error: Target minus solution.
+        reference_error: Ideal motion minus solution; None where that is the target itself.
+        lag_s: Delay of the solution behind the ideal motion, s; None where it has none.
+        shares: Joint speed, acceleration and jerk; None for fewer than four steps.
+        beyond_limits_rad: Largest excess over a joint's position limit, rad (m for a slide).
+        flips: Number of periods in which a joint jumps although the target does not.
+        chatter: RMS joint acceleration while the target is out of reach, as a share of the limit;
+            None where the target is always in reach.
+        drift_rad: Largest change of a joint from the end of the first lap to the end of the last,
+            rad; None for a motion that is not a closed loop.
+        times: Durations of the calls.
+        worst: Target and tool around the largest error.
+    """
+
+    motion: str
+    solver: str
+    steps: int
+    steps_done: int
+    too_slow: bool
+    faults: list[Fault]
+    error: PoseErrors
+    reference_error: PoseErrors | None
+    lag_s: float | None
+    shares: LimitShares | None
+    beyond_limits_rad: float
+    flips: int
+    chatter: float | None
+    drift_rad: float | None
+    times: CallTimes
+    worst: WorstMoment
+
+
+class PoseSetResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One solver on one set of single poses.
+
+    Attributes:
+        pose_set: Name of the set.
+        solver: Name of the solver.
+        poses: Number of poses in the set.
+        poses_done: Number of poses within the time that a solver has for a set. The other figures
+            cover these.
+        too_slow: Whether that time was over before the last pose.
+        faults: Failures by kind; a failed call ends the attempt.
+        solved: Share of poses that were solved within the budget.
+        solved_at_once: Share of poses that were solved from the start that comes with them, without
+            a restart.
+        median_calls: Median number of calls for a solved pose; None if none was solved.
+        median_time_s: Median computing time for a solved pose, s; None if none was solved.
+        p99_time_s: 99th percentile of that time, s.
+        median_error_m: Median distance that remains, over all poses, m.
+        median_error_rad: Median angle that remains, over all poses, rad.
+    """
+
+    pose_set: str
+    solver: str
+    poses: int
+    poses_done: int
+    too_slow: bool
+    faults: list[Fault]
+    solved: float
+    solved_at_once: float
+    median_calls: float | None
+    median_time_s: float | None
+    p99_time_s: float | None
+    median_error_m: float
+    median_error_rad: float
+
+
+class MotionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A motion that every solver follows.
+
+    Attributes:
+        name: Its name.
+        group: "tracking" for dense targets, "stream" for the held targets of a stream.
+        description: What it is, in a sentence.
+        steps: Number of targets, one per control period.
+        duration_s: Its duration, s.
+        loops: Number of laps of a closed loop; 1 for any other motion.
+        out_of_reach: Share of targets that the arm does not reach.
+    """
+
+    name: str
+    group: str
+    description: str
+    steps: int
+    duration_s: float
+    loops: int
+    out_of_reach: float
+
+
+class PoseSetFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A set of single poses that every solver solves.
+
+    Attributes:
+        name: Its name.
+        description: What it is, in a sentence.
+        poses: Number of poses.
+        reachable: Whether the arm reaches them.
+    """
+
+    name: str
+    description: str
+    poses: int
+    reachable: bool
+
+
+class SolverFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A solver that takes part.
+
+    Attributes:
+        name: Its name in the tables.
+        origin: "simbridge", "rival" for a solver of another library, or "custom".
+        velocity_limits: "enforced" if it keeps the joint velocity limits in each step, else "none".
+        task: The part of a target that it attains: "pose", "axis" or "position".
+        settings: All its settings by name.
+        versions: Version of each package that it calls, by name.
+    """
+
+    name: str
+    origin: str
+    velocity_limits: VelocityLimits
+    task: str
+    settings: dict[str, Any]
+    versions: dict[str, str]
+
+
+class AbsentSolver(msgspec.Struct, frozen=True, kw_only=True):
+    """A solver that cannot take part.
+
+    Attributes:
+        name: Its name.
+        reason: Why, and what to do, such as the command that installs it.
+    """
+
+    name: str
+    reason: str
+
+
+class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The arm.
+
+    Attributes:
+        name: Its name for `--robot`.
+        title: Its name for people.
+        joints: Number of joints.
+        period_s: Control period, s: the time between two calls.
+        task: The part of a target that it attains.
+        checksum: SHA-256 of its kinematics.
+        speed_limits: Velocity limits of the joints, rad/s (m/s for a slide).
+        acceleration_limit: Acceleration limit of every joint, rad/s^2.
+        jerk_limit: Jerk limit of every joint, rad/s^3.
+    """
+
+    name: str
+    title: str
+    joints: int
+    period_s: float
+    task: str
+    checksum: str
+    speed_limits: list[float]
+    acceleration_limit: float
+    jerk_limit: float
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """What each solver has for a motion, and for a single pose.
+
+    Attributes:
+        motion_time_s: Time for a motion with all its passes, and for a set of poses, s.
+        passes: Number of times that every motion is followed.
+        pose_time_s: Computing time for a pose with all its attempts, s.
+        pose_calls: Number of calls for a pose with all its attempts.
+        pose_motion_s: Time in which an arm makes these calls, one per control period, s.
+        tolerance_m: Distance within which a pose is solved, m.
+        tolerance_rad: Angle within which a pose is solved, rad.
+    """
+
+    motion_time_s: float
+    passes: int
+    pose_time_s: float
+    pose_calls: int
+    pose_motion_s: float
+    tolerance_m: float
+    tolerance_rad: float
+
+
+class SuiteResults(msgspec.Struct, kw_only=True):
+    """Contents of results.json of `simbridge experiment solvers`.
+
+    Attributes:
+        experiment: "solvers".
+        simbridge: Version of simbridge.
+        python: Version of Python.
+        processor: Model of the processor, and how many of them there are.
+        parameters: The parameters of the command.
+        arm: The arm.
+        budget: What each solver has for a motion, and for a single pose.
+        baseline: Name of the solver to which all times are compared.
+        solvers: The solvers that take part.
+        absent: The solvers that cannot take part.
+        motions: The motions.
+        pose_sets: The sets of single poses.
+        motion_results: A result for each motion and solver, as far as they are complete.
+        pose_results: A result for each set and solver, as far as they are complete.
+        notes: Sentences on what was chosen or left out.
+        complete: Whether all results are there.
+    """
+
+    experiment: str
+    simbridge: str
+    python: str
+    processor: str
+    parameters: dict[str, Any]
+    arm: ArmFacts
+    budget: Budget
+    baseline: str
+    solvers: list[SolverFacts]
+    absent: list[AbsentSolver]
+    motions: list[MotionFacts]
+    pose_sets: list[PoseSetFacts]
+    motion_results: list[MotionResult]
+    pose_results: list[PoseSetResult]
+    notes: list[str]
+    complete: bool
