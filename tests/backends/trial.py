@@ -302,6 +302,8 @@ class ProcessTrial(Trial):
 
     def _start(self) -> None:
         self._error_file = self.directory.parent / f"{self.directory.name}.stderr"
+        # It exists even if the process is killed before it has opened it.
+        self._error_file.touch()
         self._process = _PROCESSES.Process(
             target=_run_in_process,
             args=(
