@@ -258,6 +258,14 @@ def start_posture(robot: Robot, target: Array) -> Array:
     )
 
 
+def random_joints(robot: Robot, count: int, random: np.random.Generator) -> Array:
+    """Draw joint positions (count, n) within the limits and half a turn from zero."""
+    half_turn = np.where(robot.prismatic, np.inf, math.pi)
+    low = np.maximum(robot.position_min, -half_turn)
+    high = np.minimum(robot.position_max, half_turn)
+    return random.uniform(low, high, (count, robot.n))
+
+
 def pose_errors(robot: Robot, targets: Array, joints: Array) -> Array:
     """Return target minus tool (T, 6), of what the arm's task asks for.
 

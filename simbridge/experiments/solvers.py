@@ -22,6 +22,7 @@ from simbridge.experiments.arm import (
     choose_arm,
     make_solver,
     pose_errors,
+    random_joints,
     rms,
     start_posture,
     within_limits,
@@ -181,14 +182,6 @@ def choose_trajectory(robot: Robot, scenario: str) -> ComparedTrajectory:
         note = f"{error} Solvers are compared on random poses only."
         return ComparedTrajectory(scenario, None, (note,))
     return ComparedTrajectory(scenario, targets)
-
-
-def random_joints(robot: Robot, count: int, random: np.random.Generator) -> Array:
-    """Draw joint positions (count, n) within the limits and half a turn from zero."""
-    half_turn = np.where(robot.prismatic, np.inf, math.pi)
-    low = np.maximum(robot.position_min, -half_turn)
-    high = np.minimum(robot.position_max, half_turn)
-    return random.uniform(low, high, (count, robot.n))
 
 
 def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> PoseFigures:

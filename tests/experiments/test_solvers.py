@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments import solvers
-from simbridge.experiments.arm import make_solver
+from simbridge.experiments.arm import make_solver, random_joints
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
@@ -71,7 +71,7 @@ def test_an_unsupported_solver_is_left_out(cli, tmp_path, monkeypatch):
 
 def test_random_poses_are_reachable():
     random = np.random.default_rng((0, 1))
-    joints = solvers.random_joints(UR10, 50, random)
+    joints = random_joints(UR10, 50, random)
 
     assert np.all(joints >= UR10.position_min)
     assert np.all(joints <= UR10.position_max)
@@ -87,7 +87,7 @@ def test_the_closed_form_solves_every_pose_exactly():
 
     assert solvers.solve(UR10, solver, 50).success == 1.0
 
-    targets = tool_path(UR10, solvers.random_joints(UR10, 50, np.random.default_rng((0, 1))))
+    targets = tool_path(UR10, random_joints(UR10, 50, np.random.default_rng((0, 1))))
     assert all(solver.solve(target).distance < 1e-9 for target in targets)
 
 
