@@ -46,7 +46,7 @@ class Page:
 
     def wait_for(self, condition):
         """Wait until the view fulfils a condition; returns what it returned."""
-        end = time.monotonic() + 20.0
+        end = time.monotonic() + 60.0
         while True:
             result = condition(self.workspace.view)
             if result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from unittest.mock import MagicMock
 
@@ -375,11 +376,13 @@ def test_only_wanted_changes_are_compiled(opened, monkeypatch):
         return compile_solver(setup)
 
     monkeypatch.setattr(StudioSetup, "compile_solver", note_and_compile)
-    studio.studio._work.submit(time.sleep, 0.5)
+    all_changed = threading.Event()
+    studio.studio._work.submit(all_changed.wait, 60.0)
 
     for number in range(100):
         studio.send("change", ("servo_gain", 300.0 + number))
         studio.studio._take_events(0.0)
+    all_changed.set()
     studio.wait_for_setup()
 
     assert [setup.values["servo_gain"] for setup in compiled] == [399.0]
@@ -394,11 +397,13 @@ def test_many_presses_of_play_make_one_run(opened, monkeypatch):
         raise ZeroDivisionError
 
     monkeypatch.setattr(PlayedRun, "record", record)
-    studio.studio._work.submit(time.sleep, 0.5)
+    all_pressed = threading.Event()
+    studio.studio._work.submit(all_pressed.wait, 60.0)
 
     for _ in range(50):
         studio.send("play")
         studio.studio._take_events(0.0)
+    all_pressed.set()
     studio.wait_for(lambda: studio.workspace.view.problem)
 
     assert len(recorded) == 1
