@@ -206,22 +206,26 @@ def _record_motion(
     frame_times = np.linspace(log.stamp[0], log.stamp[-1], count + 1)
     samples = np.unique(np.searchsorted(log.stamp, frame_times))
     samples = np.minimum(samples, len(log.stamp) - 1)
+    # What each frame shows.
     distances = tracking.distance[samples].tolist()
     angles = tracking.angle[samples].tolist()
+    reference = evaluation.reference[samples, :3]
+    labels = evaluation.attained[samples, :3] + np.array([0.0, 0.0, LABEL_HEIGHT])
+    joints = log.position[samples]
+    stamps = log.stamp[samples]
 
     ball = server.scene.add_icosphere("/reference_point", REFERENCE_RADIUS, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
-    previous_stamp = None
-    for k, distance, angle in zip(samples.tolist(), distances, angles, strict=True):
+    for frame, stamp in enumerate(stamps.tolist()):
         # The frame before is shown until this one begins.
-        if previous_stamp is not None:
-            recorder.insert_sleep(float(log.stamp[k] - previous_stamp))
-        previous_stamp = log.stamp[k]
+        if frame > 0:
+            recorder.insert_sleep(float(stamp - stamps[frame - 1]))
 
-        arm.move(log.position[k])
-        ball.position = evaluation.reference[k, :3]
-        label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, LABEL_HEIGHT])
-        label.text = f"{log.stamp[k]:.2f} s: {millimetres(distance)} mm, {degrees(angle)}°"
+        arm.move(joints[frame])
+        ball.position = reference[frame]
+        label.position = labels[frame]
+        distance = millimetres(distances[frame])
+        label.text = f"{stamp:.2f} s: {distance} mm, {degrees(angles[frame])}°"
 
 
 def _rgb(colour: Any) -> tuple[int, int, int]:
