@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from simbridge.report import drawing
 from simbridge.report.palette import DASHES, LIMIT, LIMITER, on_page
+from simbridge.report.ticks import draw_ticks
 from simbridge.robot.pose import Array
 from simbridge.text import significant
 
@@ -151,13 +152,14 @@ class Chart:
         """
         canvas = drawing.Drawing(width, self.height + head)
         panel_height = (self.height - BOTTOM) / len(self.panels) - TITLE
-        first_axes = None
+        panels_axes: list[Axes] = []
         for number, panel in enumerate(self.panels):
             # All panels share the time axis of the first; only the last one has its numbers.
             top = TITLE + number * (panel_height + TITLE)
             bottom = self.height - top - panel_height
-            axes = canvas.axes(LEFT, bottom, RIGHT, head + top, sharex=first_axes)
-            first_axes = first_axes or axes
+            time_axis = panels_axes[0] if panels_axes else None
+            axes = canvas.axes(LEFT, bottom, RIGHT, head + top, sharex=time_axis)
+            panels_axes.append(axes)
             self._draw_panel(axes, panel, width - LEFT - RIGHT)
 
             for mark_panel, time, value in self.marks:
@@ -167,6 +169,7 @@ class Chart:
 
         ticks = WIDE_CHART_TICKS if width > WIDE_CHART else NARROW_CHART_TICKS
         drawing.prepare_time_axis(axes, *self.span, ticks, self.axis)
+        draw_ticks(panels_axes)
         return canvas
 
     def _draw_panel(self, axes: Axes, panel: Panel, width: int) -> None:

@@ -19,6 +19,7 @@ from simbridge.report.charts import cut_evenly, decimate_path, path_map
 from simbridge.report.drawing import Drawing, as_written, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.rendering import CaptionedDrawing
+from simbridge.report.ticks import draw_ticks
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 
@@ -201,7 +202,7 @@ def _flatness(letter: str, span: float, magnification: float) -> str:
 
 
 def prepare_axes(axes: Axes, view: View, frame: Frame) -> None:
-    """Set limits, ticks and labels of the axes of a view."""
+    """Set the limits of the axes of a view, and draw their ticks and labels."""
     axes.set_xlim(*frame.limits[0])
     axes.set_ylim(*frame.limits[1])
     for axis in (axes.xaxis, axes.yaxis):
@@ -214,6 +215,7 @@ def prepare_axes(axes: Axes, view: View, frame: Frame) -> None:
     axes.set_xlabel(labels[0])
     # At the side of the axis it would overlap long numbers.
     axes.set_title(labels[1], loc="left", pad=6.0)
+    draw_ticks([axes])
 
 
 def three_views(
