@@ -7,7 +7,12 @@ import gc
 import resource
 from collections.abc import Iterator
 
-from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
+from simbridge.scheduling import (
+    ask_for_exact_timers,
+    ask_for_priority,
+    ask_for_short_slices,
+    threads,
+)
 
 # The limit on open files under which none can be opened: the standard streams. Not zero, because
 # poll() watches no more descriptors than the limit.
@@ -15,7 +20,9 @@ NO_NEW_FILES = 3
 
 
 def minimize_latency(priority: int) -> list[str]:
-    """Disable garbage collection and request scheduling priority.
+    """Disable garbage collection, let timers be exact, and request scheduling priority.
+
+    The calling thread is the one that keeps the deadlines.
 
     Args:
         priority: Real-time priority; 0 for the default scheduler.
@@ -26,6 +33,7 @@ def minimize_latency(priority: int) -> list[str]:
     gc.collect()
     gc.freeze()
     gc.disable()
+    ask_for_exact_timers()
 
     # Threads are listed by reading a directory.
     with allow_new_files():
