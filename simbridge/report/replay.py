@@ -75,7 +75,9 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
         _set_view(server, evaluation)
 
         recorder = server.get_scene_serializer()
-        _record_motion(server, recorder, evaluation, arm)
+        # Without waking the server for each message: nobody is connected to it.
+        with server.atomic():
+            _record_motion(server, recorder, evaluation, arm)
         page = recorder.as_html()
 
     legend = _legend(evaluation, edges, drawing.simplification_note)
