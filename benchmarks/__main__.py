@@ -15,11 +15,12 @@ from simbridge.text import make_table
 PARTS = {
     "solvers": "benchmarks.solvers:measure",
     "run": "benchmarks.runs:measure_run",
-    "startup": "benchmarks.runs:measure_startup",
+    "startup": "benchmarks.startup:measure",
     "recording": "benchmarks.runs:measure_recording",
     "pages": "benchmarks.runs:measure_pages",
     "sweep": "benchmarks.runs:measure_sweeps",
     "studio": "benchmarks.studio:measure",
+    "growth": "benchmarks.growth:measure",
     "emulator": "benchmarks.emulator:measure",
 }
 # What is measured unless parts are named: each of the others takes minutes.

@@ -1,4 +1,4 @@
-"""Speed of whole runs, processes, recordings of an hour, pages and sweeps.
+"""Speed of whole runs, recordings of an hour, pages and sweeps.
 
 The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such
 numbers hardly compress, like those of a real arm. `python -m benchmarks.runs RUN` measures such a
@@ -47,9 +47,8 @@ from simbridge.trajectory.trajectory import Trajectory
 # Durations of synthetic runs, s.
 HOUR = 3600.0
 SHORT = 16.0
-# How often each process is started; and one with an empty cache.
+# How often each process is started.
 STARTS = 5
-FIRST_STARTS = 3
 
 # The servo's lag, s, and the noise of an arm's measurements, rad, rad/s and N m.
 LAG = 0.03
@@ -96,39 +95,6 @@ def measure_run() -> list[Row]:
         ("the same, no log", f"{plan.duration / without:.0f} x real time", "with its log", factor),
         ("the same, metrics, report", f"{whole:.2f} s", "simulated time", f"{plan.duration:.0f} s"),
         ("logging, one sample", f"{logging_time * 1e6:.0f} us", "5 % of a 500 Hz period", "100 us"),
-    ]
-
-
-def measure_startup() -> list[Row]:
-    """Measure whole processes: commands that only print, a check and a run, and a first start."""
-    with tempfile.TemporaryDirectory() as directory:
-        counter = iter(range(1000))
-
-        def simbridge(*arguments: str, cache: str | None = None) -> float:
-            return process_time("-m", "simbridge", *arguments, cache=cache)
-
-        empty, *printed, checked, ran = medians(
-            lambda: process_time("-c", "pass"),
-            lambda: simbridge("--help"),
-            lambda: simbridge("robots"),
-            lambda: simbridge("scenarios"),
-            lambda: simbridge("check", "square_tracking"),
-            lambda: simbridge("run", "square_tracking", "--out", f"{directory}/run{next(counter)}"),
-        )
-        caches = (f"{directory}/cache{start}" for start in range(FIRST_STARTS))
-        first = statistics.median(
-            simbridge("check", "square_tracking", cache=cache) for cache in caches
-        )
-    commands = zip(("--help", "robots", "scenarios"), printed, strict=True)
-    return [
-        ("an empty Python process", f"{empty:.2f} s", "simbridge --help", f"{printed[0]:.2f} s"),
-        *(
-            (f"simbridge {name}", f"{taken:.2f} s", "required, at most", "0.30 s")
-            for name, taken in commands
-        ),
-        ("check square_tracking, compiled", f"{checked:.2f} s", "required, at most", "1.20 s"),
-        ("check square_tracking, first time", f"{first:.2f} s", "required, at most", "15.00 s"),
-        ("run square_tracking, compiled", f"{ran:.2f} s", "required, below", "4.00 s"),
     ]
 
 
