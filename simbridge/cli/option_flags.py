@@ -79,7 +79,7 @@ def any_command(kinds: Mapping[str, type]) -> Any:
     union = commands[0]
     for command in commands[1:]:
         union = union | command
-    # Without a text, tyro looks for one in its own source, which takes a quarter of the help's time.
+    # Without a text, tyro searches its own source for one: a quarter of the time of the help.
     return Annotated[union, arg(help="simbridge COMMAND --help explains a command.")]
 
 
