@@ -1,0 +1,179 @@
+"""Motions of a hand that holds a tracked device, by a model.
+
+People move their hands in overlapping submovements, each with minimum jerk (T. Flash and N. Hogan,
+The coordination of arm movements, 1985): a long one that carries the hand most of the way, and
+short ones that correct it. On top, an unsupported hand trembles at 8 to 12 Hz (physiological
+tremor). A tracker samples this with noise. All three are modelled here, in place of recordings;
+amplitudes are chosen, not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.experiments.suite.stage import smooth_step
+from simbridge.robot.pose import Array
+
+# Duration of every motion, s.
+HAND_MOTION_DURATION = 5.0
+# Frequencies of the tremor, Hz.
+TREMOR_FREQUENCIES = (8.0, 9.3, 10.1, 11.2, 12.0)
+# RMS of the tremor along each axis, m, and about each axis, rad.
+TREMOR_SHIFT = 2e-4
+TREMOR_TURN = 2e-3
+# The first submovement ends this part of its distance short, and a second one corrects it.
+UNDERSHOOT = 0.12
+# Part of a submovement after which its correction begins.
+CORRECTION_BEGINS = 0.7
+CORRECTION_TIME = 0.35
+# Standard deviation by which goals differ from seed to seed, m.
+PERSONAL_SHIFT = 0.01
+
+
+@dataclass(frozen=True)
+class Submovement:
+    """A motion with minimum jerk, added to those that go on at the same time.
+
+    Attributes:
+        begin: When it begins, s.
+        duration: How long it lasts, s.
+        shift: Vector (3,) by which it moves the hand, m, on an arm of scale 1.
+        turn: Rotation vector (3,) by which it turns it, rad.
+    """
+
+    begin: float
+    duration: float
+    shift: tuple[float, float, float]
+    turn: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def progress(self, times: Array) -> Array:
+        """Return its progress (T,) from 0 to 1 at instants (T,), s."""
+        return smooth_step((times - self.begin) / self.duration)
+
+
+@dataclass(frozen=True)
+class HandMotion:
+    """A motion of a hand.
+
+    Attributes:
+        description: One sentence for people.
+        submovements: Their sum is what the person intends.
+    """
+
+    description: str
+    submovements: Sequence[Submovement]
+
+
+def intended_motion(motion: HandMotion, times: Array) -> tuple[Array, Array]:
+    """Return how a person intends to move a hand, without tremor.
+
+    Args:
+        motion: The motion.
+        times: Instants (T,), s.
+
+    Returns:
+        Translations (T, 3) on an arm of scale 1, m, and rotation vectors (T, 3), rad.
+    """
+    shifts = np.zeros((len(times), 3))
+    turns = np.zeros((len(times), 3))
+    for submovement in motion.submovements:
+        progress = submovement.progress(times)[:, None]
+        shifts += progress * submovement.shift
+        turns += progress * submovement.turn
+    return shifts, turns
+
+
+def tremor(times: Array, random: np.random.Generator) -> tuple[Array, Array]:
+    """Return the tremor of a hand at instants (T,), s, as `intended_motion` returns its motion."""
+    frequencies = np.array(TREMOR_FREQUENCIES)
+    phases = random.uniform(0.0, 2.0 * np.pi, (6, len(frequencies)))
+    sines = np.sin(2.0 * np.pi * times[:, None, None] * frequencies + phases)
+    # A sum of K sines of amplitude 1 has an RMS of sqrt(K / 2).
+    unit_tremor = sines.sum(axis=2) / np.sqrt(0.5 * len(frequencies))
+    return TREMOR_SHIFT * unit_tremor[:, :3], TREMOR_TURN * unit_tremor[:, 3:]
+
+
+def _reach(begin: float, duration: float, shift: Array, turn: Array) -> list[Submovement]:
+    """Return a submovement that stops short of its goal, and the one that corrects it."""
+    main = 1.0 - UNDERSHOOT
+    correction_begin = begin + CORRECTION_BEGINS * duration
+    return [
+        Submovement(begin, duration, tuple(main * shift), tuple(main * turn)),
+        Submovement(
+            correction_begin, CORRECTION_TIME, tuple(UNDERSHOOT * shift), tuple(UNDERSHOOT * turn)
+        ),
+    ]
+
+
+def _transport(random: np.random.Generator) -> HandMotion:
+    """Return a motion that reaches for something, lifts it and puts it down elsewhere."""
+    # Where the hand goes, m, how it is turned there, rad, and when, s: above a thing, to it, up,
+    # to another place, down, and back.
+    goals = np.array(
+        [
+            [0.10, -0.14, -0.06],
+            [0.10, -0.14, 0.06],
+            [-0.06, 0.14, 0.08],
+            [-0.06, 0.14, -0.06],
+            [0.0, 0.0, 0.0],
+        ]
+    )
+    rotations = np.array(
+        [
+            [0.0, 0.2, 0.3],
+            [0.1, 0.1, 0.2],
+            [-0.1, 0.0, -0.4],
+            [0.0, 0.2, -0.4],
+            [0.0, 0.0, 0.0],
+        ]
+    )
+    begins = (0.2, 1.15, 1.85, 2.95, 3.7)
+    durations = (0.9, 0.6, 1.0, 0.6, 0.9)
+    goals[:-1] += random.normal(0.0, PERSONAL_SHIFT, (len(goals) - 1, 3))
+
+    shifts = np.diff(goals, axis=0, prepend=np.zeros((1, 3)))
+    turns = np.diff(rotations, axis=0, prepend=np.zeros((1, 3)))
+    submovements = []
+    for begin, duration, shift, turn in zip(begins, durations, shifts, turns, strict=True):
+        submovements += _reach(begin, duration, shift, turn)
+    return HandMotion("A hand reaches for something, lifts it and puts it down.", submovements)
+
+
+def _wiping(random: np.random.Generator) -> HandMotion:
+    """Return strokes from side to side, each of which begins before the one before has ended."""
+    submovements = []
+    strokes = 8
+    for stroke in range(strokes):
+        side = 1.0 if stroke % 2 else -1.0
+        # The first and the last stroke lead from and to the middle.
+        width = 0.11 if stroke in (0, strokes - 1) else 0.22
+        forward = 0.02 if stroke < strokes // 2 else -0.02
+        shift = np.array([forward, side * width, 0.0]) + random.normal(0.0, 0.3 * PERSONAL_SHIFT, 3)
+        turn = np.array([0.0, 0.0, side * width])
+        submovements += _reach(0.2 + 0.52 * stroke, 0.6, shift, turn)
+    return HandMotion("A hand wipes from side to side.", submovements)
+
+
+def _screwing(random: np.random.Generator) -> HandMotion:
+    """Return a hand that turns something about its axis, and turns back, again and again."""
+    submovements = []
+    for turn in range(4):
+        begin = 0.2 + 1.1 * turn
+        angle = 1.0 + random.normal(0.0, 0.05)
+        wobble = random.normal(0.0, 0.5 * PERSONAL_SHIFT, 3)
+        lowering = np.array([0.0, 0.0, -0.004])
+        rotation = np.array([0.05, 0.05, angle])
+        submovements += _reach(begin, 0.5, wobble + lowering, rotation)
+        submovements += _reach(begin + 0.55, 0.45, -wobble, -rotation)
+    return HandMotion("A hand turns a screw: it turns, and turns back, four times.", submovements)
+
+
+# Every motion, by its name.
+HAND_MOTIONS: Mapping[str, Callable[[np.random.Generator], HandMotion]] = {
+    "hand_transport": _transport,
+    "hand_wiping": _wiping,
+    "hand_screwing": _screwing,
+}

@@ -1,0 +1,182 @@
+"""The arm of the suite, where its motions take place, and whether it can follow them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simbridge.experiments.arm import within_limits
+from simbridge.experiments.layout import choose_layout
+from simbridge.ik.reaching import fallback_solver
+from simbridge.ik.solver import Solver
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+# Length of every motion of scale 1 in any direction from its centre, m.
+TRIED_SHIFT = 0.1
+# Rotation that an arm has to be able to make about an axis for its motions to turn about it, rad.
+TRIED_TURN = 0.3
+# Targets that are solved together before a motion is given up.
+TARGETS_PER_CHUNK = 8
+# Joint motion between two targets that is a jump to another branch, rad or m. Close to a
+# singularity a joint may turn by half of it within a control period.
+MAX_JUMP = 1.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An arm, and the place and size of its motions.
+
+    Attributes:
+        robot: The arm.
+        scale: Factor of all lengths and speeds, 1 on a UR10.
+        centre: Centre of the motions (3,), in base_link, m.
+        orientation: Orientation of the tool (4,), a unit quaternion.
+        lift: 1, or 0 where the arm cannot raise its tool.
+        turns: 1 for each axis of base_link about which the arm can turn its tool, else 0 (3,).
+        solver: It decides what can be reached, and from which joint positions a motion begins. It
+            is the same for all solvers that are compared.
+    """
+
+    robot: Robot
+    scale: float
+    centre: Array
+    orientation: Array
+    lift: float
+    turns: Array
+    solver: Solver
+
+    @property
+    def central_pose(self) -> Array:
+        """The pose (7,) about which the motions take place."""
+        return np.concatenate([self.centre, self.orientation])
+
+    def shrink(self, factor: float) -> Stage:
+        """Return the same stage for smaller motions."""
+        return replace(self, scale=self.scale * factor)
+
+    def instants(self, duration: float) -> Array:
+        """Return the instants (T,) of the control periods from 0 to a duration, s."""
+        periods = int(duration / self.robot.period + 1e-9)
+        return self.robot.period * np.arange(periods + 1)
+
+    def displace(self, shifts: Array, turns: Array) -> Array:
+        """Return the central pose, displaced in the directions in which the arm can move its tool.
+
+        Args:
+            shifts: Translations (T, 3) on an arm of scale 1, m.
+            turns: Rotation vectors (T, 3) about the axes of base_link, rad.
+
+        Returns:
+            Poses (T, 7).
+        """
+        displaced = turn_poses(np.tile(self.central_pose, (len(shifts), 1)), turns * self.turns)
+        displaced[:, :3] += self.scale * shifts * np.array([1.0, 1.0, self.lift])
+        return displaced
+
+    def restrict(self, poses: Array) -> Array:
+        """Return poses (T, 7) near the centre without what the arm cannot do.
+
+        An arm that cannot raise its tool gets them at its height, for example.
+        """
+        if self.lift and self.turns.all():
+            return poses
+        shifts, turns = pose.error(poses, self.central_pose)
+        return self.displace(shifts / self.scale, turns)
+
+    def solve(self, target: Array) -> Array | None:
+        """Return joint positions (n,) for a pose (7,), from home; None if it is out of reach."""
+        solution = self.solver.solve(target)
+        return solution.q if solution.converged else None
+
+
+def set_stage(robot: Robot) -> Stage:
+    """Return where an arm can follow motions.
+
+    Raises:
+        TargetOutOfReach: It can follow none, not even a small square around its tool.
+    """
+    layout = choose_layout(robot)
+    stage = Stage(
+        robot=robot,
+        scale=layout.scale,
+        centre=layout.centre,
+        orientation=layout.orientation,
+        lift=0.0,
+        turns=np.zeros(3),
+        solver=fallback_solver(robot, robot.task),
+    )
+
+    raised = stage.central_pose
+    raised[2] += TRIED_SHIFT * stage.scale
+    lift = 0.0 if stage.solve(raised) is None else 1.0
+
+    turns = np.zeros(3)
+    for axis in range(3):
+        rotation_vector = np.zeros(3)
+        rotation_vector[axis] = TRIED_TURN
+        turned = turn_poses(stage.central_pose, rotation_vector)
+        turns[axis] = 0.0 if stage.solve(turned) is None else 1.0
+    return replace(stage, lift=lift, turns=turns)
+
+
+def smooth_step(fraction: Array) -> Array:
+    """Return the minimum-jerk course (T,) from 0 to 1 while a fraction (T,) goes from 0 to 1."""
+    x = np.clip(fraction, 0.0, 1.0)
+    return x**3 * (10.0 + x * (6.0 * x - 15.0))
+
+
+def turn_poses(poses: Array, rotation_vectors: Array) -> Array:
+    """Return poses (..., 7), each turned about its position.
+
+    Args:
+        poses: The poses (..., 7).
+        rotation_vectors: Rotation vectors (..., 3) about the axes of base_link, rad.
+    """
+    turned = np.array(poses, dtype=float)
+    turned[..., 3:] = pose.multiply(pose.quaternions(rotation_vectors), turned[..., 3:])
+    return turned
+
+
+def follow(stage: Stage, targets: Array, start: Array) -> Array | None:
+    """Return the joint positions (T, n) with which the arm follows dense targets.
+
+    Args:
+        stage: The arm and its solver.
+        targets: Poses (T, 7).
+        start: Joint positions (n,) to begin with.
+
+    Returns:
+        None where a target cannot be attained within the joint limits, or not without a jump.
+    """
+    parts = []
+    # In short chunks, since a target that cannot be attained takes long to solve.
+    for begin in range(0, len(targets), TARGETS_PER_CHUNK):
+        chunk = targets[begin : begin + TARGETS_PER_CHUNK]
+        joints, _, converged = stage.solver.solve_each(chunk, start)
+        jumps = np.abs(np.diff(joints, axis=0, prepend=start[None]))
+        is_inside = within_limits(stage.robot, joints)
+        if not converged.all() or not is_inside or jumps.max() > MAX_JUMP:
+            return None
+        parts.append(joints)
+        start = joints[-1]
+    return np.concatenate(parts)
+
+
+def attains_all(stage: Stage, targets: Array, start: Array) -> bool:
+    """Return whether the arm attains each of some targets within its joint limits.
+
+    Args:
+        stage: The arm and its solver.
+        targets: Poses (T, 7).
+        start: Joint positions (n,) from which the first is solved, and each from the one before.
+    """
+    joints = start
+    for target in targets:
+        solution = stage.solver.solve(target, joints)
+        if not solution.converged:
+            return False
+        joints = solution.q
+    return True
