@@ -110,6 +110,7 @@ class StudioArm:
             # By so much the servo law trails a steady motion.
             delay = 1e3 * options.plant_model.lookahead
             view.figures.append(("servo delay", f"{delay:.0f} ms"))
+        view.extrapolation = self._session.servo_extrapolation
 
     def posture_at(self, pose: pin.SE3, name: str) -> Array:
         """Return joint positions (n,), rad, in which the TCP is at a pose.

@@ -118,6 +118,7 @@ class Page:
         self._add_access()
         self._gui.add_html(str(STYLE))
         self._sentence = self._gui.add_html("")
+        self._extrapolation = self._gui.add_html("")
         self._problem = self._gui.add_html("", visible=False)
         self._plot = ErrorPlot(self._gui)
 
@@ -452,6 +453,7 @@ class Page:
         """Show texts and tables."""
         self._show_problems(view.problem)
         self._show_html(self._sentence, text(bold(view.sentence)) if view.sentence else "")
+        self._show_html(self._extrapolation, text(view.extrapolation))
         refused = f"Refused events: {view.refused}." if view.refused else ""
         self._show_html(self._refused, text(refused))
         figures = table(view.figures, ("figure", "now")) if view.figures else ""

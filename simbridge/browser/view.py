@@ -23,6 +23,8 @@ class PageView:
 
     Attributes:
         sentence: A sentence on what limits the arm now, or that it is at the goal.
+        extrapolation: A sentence on the gain at which the simulated servo law is extrapolated; ""
+            where it is not.
         figures: Name and value, both as text.
         joints: Name, position and part of its range, velocity and part of its limit of each joint,
             as text.
@@ -41,6 +43,7 @@ class PageView:
     """
 
     sentence: str = ""
+    extrapolation: str = ""
     figures: list[tuple[str, str]] = field(default_factory=list)
     joints: list[tuple[str, ...]] = field(default_factory=list)
     problem: dict[str, str] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from simbridge.files.writing import write_file, writing
 from simbridge.json_output import print_json
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_columns import motion_columns
-from simbridge.report.compare_headline import comparison_headline
+from simbridge.report.compare_headline import comparison_extrapolation, comparison_headline
 from simbridge.report.compare_page import about, compare_page
 from simbridge.report.figure_files import check_figure_format, write_comparison_figures
 from simbridge.report.verdict import PARTS_CANCEL, parts_cancel
@@ -132,7 +132,10 @@ def _point_facts(comparison: SweepComparison) -> list[dict[str, object]]:
 def _show_sweeps(comparison: SweepComparison, page: Path) -> None:
     """Show the points of two sweeps with the largest change."""
     console = Terminal()
-    console.print(f"[bold]{escape(comparison.headline)}[/bold]\n", soft_wrap=True)
+    console.print(f"[bold]{escape(comparison.headline)}[/bold]", soft_wrap=True)
+    if comparison.extrapolation:
+        say(console, comparison.extrapolation)
+    console.print()
 
     first, second = map(escape, comparison.names)
     columns = (*comparison.varied, f"{first} mm", f"{second} mm", "ratio")
@@ -154,8 +157,9 @@ def _show_runs(comparison: Comparison, page: Path, *, verbose: bool) -> None:
     say(console, comparison_headline(comparison), style="bold")
     for warning in comparison.warnings:
         say(console, f"Note: {warning}")
+    # An empty line, unless the sentence sets the table off.
+    say(console, comparison_extrapolation(comparison))
 
-    console.print()
     console.print(_error_table(comparison))
     console.print(_motion_table(comparison))
     _show_predictions(console, comparison)

@@ -28,10 +28,11 @@ from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.scenario import Scenario
 from simbridge.recording.kinematics_record import describe_kinematics
-from simbridge.recording.servo_description import describe_extrapolation
+from simbridge.recording.servo_description import extrapolated_gain
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.signals import signal_number
+from simbridge.servo.extrapolation import describe_extrapolation
 from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.text import counted, fixed, make_table, milliseconds
 from simbridge.trajectory.files import is_bag, pose_topics
@@ -242,9 +243,9 @@ def _plan_remarks(prepared: Prepared) -> Iterator[str]:
     """Yield sentences on what a user must know: servo, kinematics, solver, slow-down, limiter."""
     plan = prepared.plan
     backend = prepared.backend_record
-    extrapolation = describe_extrapolation(backend)
-    if extrapolation:
-        yield f"The servo law at gain {backend.servo_gain:g} is {extrapolation}."
+    gain = extrapolated_gain(backend)
+    if gain is not None:
+        yield describe_extrapolation([gain])
     for note in prepared.plant_notes:
         yield f"Note: {note}"
     kinematics = describe_kinematics(prepared.kinematics)

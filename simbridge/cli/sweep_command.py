@@ -14,13 +14,14 @@ from rich.progress import Progress as Bar
 
 from simbridge.backends import ENGINES, SIMULATION
 from simbridge.cli.flags import SweepFlags
-from simbridge.cli.terminal import NARROW_COLUMNS
+from simbridge.cli.terminal import NARROW_COLUMNS, say
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
 from simbridge.json_output import print_json_line
 from simbridge.sweeps.grid import Grid, read_grid, read_points, split_assignments
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
+    EXTRAPOLATED_GAIN,
     FAILED,
     FIXED,
     MAIN_FIGURE,
@@ -29,6 +30,7 @@ from simbridge.sweeps.results import (
     PLANNED_FIGURE,
     REFUSED,
     Row,
+    describe_extrapolated_rows,
     is_figure,
     number,
     reasons,
@@ -245,7 +247,8 @@ def _show(finished: Sweep, shown_points: int) -> None:
         shown_points: How many of the best, and of the worst.
     """
     console = Terminal()
-    rows = finished.rows("scenario", *parameters(), *OUTCOME, MAIN_FIGURE, PLANNED_FIGURE)
+    figures = (MAIN_FIGURE, PLANNED_FIGURE, EXTRAPOLATED_GAIN)
+    rows = finished.rows("scenario", *parameters(), *OUTCOME, *figures)
 
     # The tracking error, or that of the solver where nothing was simulated.
     figure = PLANNED_FIGURE
@@ -264,6 +267,9 @@ def _show(finished: Sweep, shown_points: int) -> None:
         varied = _varied_columns(rows)
         lines = _ranked_lines(ranked, varied, figure, shown_points)
         console.print(make_table((*varied, "mm"), lines))
+        extrapolation = describe_extrapolated_rows(ranked)
+        if extrapolation:
+            say(console, extrapolation)
 
     for outcome in (REFUSED, FAILED):
         for sentence in reasons(rows, outcome):

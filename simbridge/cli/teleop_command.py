@@ -56,6 +56,8 @@ def teleop(flags: TeleopFlags) -> int:
             line.print(*device.guide)
 
             with session:
+                if session.servo_extrapolation:
+                    line.print(session.servo_extrapolation)
                 if flags.view:
                     _open_view(resources, session, session_options, line)
                 watch = ToolMotionWatch()

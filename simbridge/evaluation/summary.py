@@ -31,8 +31,8 @@ from simbridge.json_output import SCHEMA_VERSION
 from simbridge.recording.kinematics_record import KinematicsSummary, summarize_kinematics
 from simbridge.recording.run_record import Record, SessionRecord, ToleranceRecord
 from simbridge.recording.servo_description import (
-    describe_extrapolation,
     describe_plant,
+    extrapolated_gain,
     name_servo,
     plant_notes,
 )
@@ -101,8 +101,8 @@ class WhatRan(TypedDict):
         backend: Name of the backend.
         emulated: Whether the controller was that of `simbridge emulate`.
         servo: What follows the commands, as a noun phrase.
-        servo_extrapolation: From which gains a prediction is extrapolated, as a phrase; "" where
-            it is not.
+        extrapolated_servo_gain: Gain of servoj, 1/s^2, with which the run is predicted, if the law
+            was never compared with a real arm at such a gain; None otherwise.
         feedforward: Whether commands were sent ahead of the setpoints.
     """
 
@@ -115,7 +115,7 @@ class WhatRan(TypedDict):
     backend: str
     emulated: bool
     servo: str
-    servo_extrapolation: str
+    extrapolated_servo_gain: float | None
     feedforward: bool
 
 
@@ -136,7 +136,7 @@ def what_ran(record: Record) -> WhatRan:
         "backend": record.backend.name,
         "emulated": is_emulated,
         "servo": name_servo(record.backend),
-        "servo_extrapolation": describe_extrapolation(record.backend),
+        "extrapolated_servo_gain": extrapolated_gain(record.backend),
         "feedforward": record.scenario.feeds_forward,
     }
 

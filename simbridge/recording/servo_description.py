@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from simbridge.recording.run_record import BackendRecord
+from simbridge.servo.extrapolation import is_extrapolated
 from simbridge.text import join_words
 
 # The evidence for the law, which is given wherever the law is named.
 VERIFIED = (
     "the law was verified on a real UR5e at gain 300 and a real UR5 at gain 100: docs/validation.md"
 )
-# The largest gain at which the law was compared with a real arm, 1/s^2.
-LARGEST_VERIFIED_GAIN = 300.0
 
 
 def describe_plant(backend: BackendRecord) -> str:
@@ -61,10 +60,9 @@ def name_servo(backend: BackendRecord) -> str:
     return "an ideal servo" if backend.simulated_time else "a servo of unknown tuning"
 
 
-def describe_extrapolation(backend: BackendRecord) -> str:
-    """Return from which gains a prediction is extrapolated, as a phrase; "" where it is not."""
-    if not backend.simulated_time or backend.servo != "servoj":
-        return ""
-    if backend.servo_gain is None or backend.servo_gain <= LARGEST_VERIFIED_GAIN:
-        return ""
-    return "extrapolated from gains 300 and 100"
+def extrapolated_gain(backend: BackendRecord) -> float | None:
+    """Return the gain of a simulated servoj, 1/s^2, if it is extrapolated; None otherwise."""
+    gain = backend.servo_gain
+    if not backend.simulated_time or backend.servo != "servoj" or gain is None:
+        return None
+    return gain if is_extrapolated(gain) else None

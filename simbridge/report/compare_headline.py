@@ -8,6 +8,7 @@ from typing import Any
 from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR
 from simbridge.report.verdict import SMALL_LENGTH, is_small
+from simbridge.servo.extrapolation import describe_extrapolation
 from simbridge.text import NO_BREAK, join_words, millimetres
 
 # More settings are counted, more runs are given by their smallest and largest error.
@@ -34,6 +35,12 @@ def comparison_headline(comparison: Comparison) -> str:
         f"{text}RMS error of the solver {_list_errors(comparison)}. With the plant's error of "
         f"{plant}, the tracking error is {tracking}."
     )
+
+
+def comparison_extrapolation(comparison: Comparison) -> str:
+    """Return that the servo law of runs is extrapolated, as a sentence; "" where it is not."""
+    gains = [run.summary["extrapolated_servo_gain"] for run in comparison.runs]
+    return describe_extrapolation(gain for gain in gains if gain is not None)
 
 
 def _describe_differences(comparison: Comparison) -> str:

@@ -31,7 +31,7 @@ from simbridge.report.compare_charts import (
     separation_panels,
 )
 from simbridge.report.compare_columns import MotionColumn, motion_columns
-from simbridge.report.compare_headline import comparison_headline
+from simbridge.report.compare_headline import comparison_extrapolation, comparison_headline
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import wide_chart
 from simbridge.report.palette import ERRORS, REFERENCE, TRACKING
@@ -77,6 +77,7 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         title=f"{scenario}: {len(comparison.runs)} runs compared",
         scenario=scenario,
         headline=comparison_headline(comparison),
+        extrapolation=comparison_extrapolation(comparison),
         warnings=comparison.warnings,
         runs=_run_rows(comparison, delays),
         labels=comparison.differences.labels,

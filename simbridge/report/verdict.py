@@ -35,6 +35,7 @@ from simbridge.ik.settings import ALL_SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
 from simbridge.robot.pose import Array
+from simbridge.servo.extrapolation import describe_extrapolation
 from simbridge.sessions.figures import Inputs, Latency
 from simbridge.text import (
     NO_BREAK,
@@ -179,7 +180,7 @@ def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
     if externally:
         return f"Measured externally for {arm}"
     if is_simulated(facts["backend"]):
-        remark = " (extrapolated)" if facts.get("servo_extrapolation") else ""
+        remark = " (extrapolated)" if facts.get("extrapolated_servo_gain") else ""
         return f"Predicted for {arm}{remark}"
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
@@ -497,8 +498,9 @@ def plant_sentences(summary: Summary) -> str:
     """Return sentences about the plant that followed the commands, and the check of its law."""
     model = summary["plant_model"]
     sentences = [f"{model[:1].upper()}{model[1:]}."]
-    if summary["servo_extrapolation"]:
-        sentences.append(f"At this gain it is {summary['servo_extrapolation']}.")
+    gain = summary["extrapolated_servo_gain"]
+    if gain is not None:
+        sentences.append(describe_extrapolation([gain]))
 
     check = summary["servo_law"]
     if check is not None:

@@ -20,6 +20,7 @@ from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import SessionRecord
+from simbridge.recording.servo_description import extrapolated_gain
 from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
@@ -40,6 +41,7 @@ from simbridge.running.signals import (
     is_interrupt,
     signal_number,
 )
+from simbridge.servo.extrapolation import describe_extrapolation
 from simbridge.sessions.causes import STANDSTILL, LiveCause
 from simbridge.sessions.channel import Period
 from simbridge.sessions.driver import LiveDriver, SteppedDriver
@@ -136,6 +138,8 @@ class LiveSession:
         robot: The arm.
         period: Control period, s.
         begins_at: Joint positions (n,), rad: where the arm was when the session was made.
+        servo_extrapolation: Once the session has begun, a sentence on the gain at which the law of
+            its simulated servoj is extrapolated; "" where it is not.
         before_report: Function that is called when the arm is at rest and the record is closed,
             before the summary and the report are made, which may take a while: to release a
             device, or to say what is being done.
@@ -155,6 +159,7 @@ class LiveSession:
         self.robot = robot
         self.period = driver.period
         self.begins_at = begins_at
+        self.servo_extrapolation = ""
         self.before_report: Callable[[], object] = lambda: None
         self._driver = driver
         self._make_record = record
@@ -240,6 +245,9 @@ class LiveSession:
             self._directory.write_meshes(drawing)
             names = tuple(self.robot.joint_names)
             self._record = LiveRecorder(self._directory, names, self.period, log_facts(record))
+            gain = extrapolated_gain(record.backend)
+            if gain is not None:
+                self.servo_extrapolation = describe_extrapolation([gain])
 
             # All steps have succeeded: there is nothing to undo.
             undo.pop_all()

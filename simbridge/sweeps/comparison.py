@@ -20,7 +20,15 @@ from simbridge.report.rendering import CaptionedDrawing, render
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.ranked_points import QUANTITIES, Quantity, rank_points
-from simbridge.sweeps.results import GRID, RESULTS, Results, Row, number
+from simbridge.sweeps.results import (
+    EXTRAPOLATED_GAIN,
+    GRID,
+    RESULTS,
+    Results,
+    Row,
+    describe_extrapolated_rows,
+    number,
+)
 from simbridge.sweeps.sweep_page import MAX_LISTED, newest_rows
 from simbridge.text import counted, millimetres
 
@@ -55,6 +63,8 @@ class SweepComparison:
         pairs: The points of both, the largest change first.
         varied: Names of the parameters that differ between points, the scenario included.
         alone: How many points only the first, and only the second has.
+        extrapolation: A sentence on the gains at which the servo law of their runs is
+            extrapolated; "" for none.
     """
 
     names: tuple[str, str]
@@ -62,6 +72,7 @@ class SweepComparison:
     pairs: tuple[Pair, ...]
     varied: tuple[str, ...]
     alone: tuple[int, int]
+    extrapolation: str
 
     @property
     def headline(self) -> str:
@@ -124,12 +135,13 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
         pairs=tuple(pairs),
         varied=varied,
         alone=(len(first_figures) - len(pairs), len(second_figures) - len(pairs)),
+        extrapolation=describe_extrapolated_rows([*first_rows, *second_rows]),
     )
 
 
 def _read_newest(directory: Path) -> list[Row]:
     """Read the rows that the sweep's page shows, with the columns that are compared."""
-    figures = [quantity.column for quantity in QUANTITIES]
+    figures = [EXTRAPOLATED_GAIN, *(quantity.column for quantity in QUANTITIES)]
     columns = ("scenario", "outcome", "made_by", *parameters(), *figures)
     return newest_rows(Results(directory / RESULTS).rows(columns))
 

@@ -21,6 +21,7 @@ from simbridge.files.toml_file import find_repeated
 from simbridge.files.writing import open_to_append, replacing, write_file, writing
 from simbridge.json_output import SCHEMA_VERSION
 from simbridge.quoting import quoted, shorten
+from simbridge.servo.extrapolation import describe_extrapolation
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results_file import decode_rows, encode_row, is_number, read_rows
@@ -49,6 +50,8 @@ PLANNED = "planned"
 # The figure that is shown first, of runs and of plans: the largest is the worst.
 MAIN_FIGURE = "tracking_error.position_m.rms"
 PLANNED_FIGURE = "solver_error.position_m.rms"
+# The gain of servoj in runs whose servo law is extrapolated; other rows have none.
+EXTRAPOLATED_GAIN = "extrapolated_servo_gain"
 
 # How many different reasons for missing figures are shown.
 MAX_REASONS = 5
@@ -89,6 +92,12 @@ def number(row: Row, name: str, default: float = math.nan) -> float:
 def is_figure(column: str) -> bool:
     """Return whether a column holds a figure: neither a parameter, nor a fact about the row."""
     return column not in FIXED and column not in parameters()
+
+
+def describe_extrapolated_rows(rows: Iterable[Row]) -> str:
+    """Return that the servo law of rows is extrapolated, as a sentence; "" where it is not."""
+    gains = [number(row, EXTRAPOLATED_GAIN) for row in rows if row.get(EXTRAPOLATED_GAIN)]
+    return describe_extrapolation(gains)
 
 
 def reasons(rows: Sequence[Row], outcome: str) -> list[str]:

@@ -28,6 +28,7 @@ from simbridge.sweeps.ranked_points import (
     rank_points,
 )
 from simbridge.sweeps.results import (
+    EXTRAPOLATED_GAIN,
     FAILED,
     FIXED,
     PLANNED,
@@ -35,6 +36,7 @@ from simbridge.sweeps.results import (
     RESULTS,
     Results,
     Row,
+    describe_extrapolated_rows,
     number,
     reasons,
 )
@@ -50,7 +52,8 @@ MAX_LISTED = 200
 def write_page(directory: Path) -> Path:
     """Write sweep.html from results.csv, and return its path."""
     quantities = (*QUANTITIES, *RIVALS.values())
-    columns = (*FIXED, *parameters(), *(quantity.column for quantity in quantities))
+    figures = [EXTRAPOLATED_GAIN, *(quantity.column for quantity in quantities)]
+    columns = (*FIXED, *parameters(), *figures)
     rows = Results(directory / RESULTS).rows(columns)
 
     path = directory / PAGE
@@ -96,6 +99,7 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
         scenarios=scenarios,
         name=sweep,
         headline=_headline(points),
+        extrapolation=describe_extrapolated_rows(points.rows),
         extremes=_extremes(points),
         notices=notices,
         figures=figures,

@@ -8,6 +8,7 @@ import pytest
 
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.simulated_arm import SimulatedStudioArm
+from simbridge.browser.view import PageView
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 
@@ -60,11 +61,14 @@ def test_it_begins_at_given_joints(tmp_path):
 
 
 def test_errors_lead_from_goal_to_arm(tmp_path):
+    view = PageView()
     with SimulatedStudioArm(StudioSetup(), tmp_path / "run") as arm:
         arm.goal = shifted_tool(arm, [0.0, 0.3, 0.0])
         arm.advance(0.2)
         snapshot = arm.snapshot()
+        arm.describe(snapshot, arm.goal, view)
 
+    assert view.extrapolation.startswith("The servo law at gain 2000 is extrapolated")
     assert snapshot.distance <= sum(snapshot.errors) + 1e-12
     # The limiter holds back an arm that was given a leap.
     assert snapshot.errors[2] > 0.1

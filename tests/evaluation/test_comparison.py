@@ -60,6 +60,9 @@ def test_the_table_fits_80_columns(cli, line_run, slower, tmp_path, monkeypatch)
     table_lines = [line for line in answer.out.splitlines() if not line.startswith("Page:")]
     assert max(map(len, table_lines)) <= 80
     page = (tmp_path / "out" / "compare.html").read_text()
+    extrapolation = "The servo law at gain 2000 is extrapolated from gains 300 and 100."
+    assert extrapolation in answer.out
+    assert extrapolation in page
     assert "backend.unmodelled_payload" in page
     assert "backend.period" in page
 

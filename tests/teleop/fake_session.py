@@ -27,6 +27,7 @@ class FakeSession:
     """Calls as (name, arguments); an arm that follows each pose at once, or not at all."""
 
     directory = Path("runs/hand")
+    servo_extrapolation = ""
     follows: bool = True
     refuses: SimbridgeError | None = None
     calls: list[tuple[Any, ...]] = field(default_factory=list)

@@ -112,6 +112,9 @@ def test_a_sweep_compares_engines(cli, line, tmp_path, monkeypatch):
     bullet, mujoco = (float(row["tracking_error.position_m.rms"]) for row in rows)
     assert [row["backend"] for row in rows] == list(ENGINES)
     assert abs(bullet - mujoco) < 1e-9
+    extrapolation = "The servo law at gain 2000 is extrapolated from gains 300 and 100."
+    assert extrapolation in answer.out
+    assert extrapolation in (tmp_path / "sweep" / "sweep.html").read_text()
 
 
 def test_a_sweep_runs_in_the_engine_of_its_flag(cli, line, tmp_path, monkeypatch):

@@ -280,6 +280,7 @@ def test_without_a_terminal_nothing_is_drawn(tmp_path):
 
     assert guide == (
         "A client engages and then drives; any client can stop the arm. Press Ctrl-C to stop. "
+        "The servo law at gain 2000 is extrapolated from gains 300 and 100. "
         "Evaluating the session and writing its report."
     )
     assert "\x1b" not in first + rest
