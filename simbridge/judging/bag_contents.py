@@ -14,6 +14,7 @@ from simbridge.trajectory.bag_reader import Bag
 JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 FLOAT = "std_msgs/msg/Float64"
 BOOL = "std_msgs/msg/Bool"
+INTEGER = "std_msgs/msg/Int32"
 ARRAY = "std_msgs/msg/Float64MultiArray"
 POSE = "geometry_msgs/msg/PoseStamped"
 ROSOUT = "rcl_interfaces/msg/Log"
@@ -30,6 +31,7 @@ ACTION = "follow_joint_trajectory"
 NAMED_TOPICS = {
     FLOAT: ("speed_scaling",),
     BOOL: ("robot_program_running", "robot_running"),
+    INTEGER: ("/robot_mode", "/safety_mode", "/runtime_state"),
     ARRAY: ("/command",),
     POSE: ("/reference/pose", "/attained/pose", "/tcp_pose_broadcaster/pose"),
     ROS1_STATUSES: (ACTION,),

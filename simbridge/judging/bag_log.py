@@ -11,7 +11,7 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.judging import ros_definitions as ros
 from simbridge.judging.bag_commands import read_forward_commands
-from simbridge.judging.bag_contents import BOOL, FLOAT, BagContents, BagMessage, Rows
+from simbridge.judging.bag_contents import BOOL, FLOAT, INTEGER, BagContents, BagMessage, Rows
 from simbridge.judging.bag_goals import read_goals, read_results
 from simbridge.judging.bag_rows import JointRows, TopicSamples
 from simbridge.judging.joint_names import find_arm_joints
@@ -207,8 +207,8 @@ def _assemble(
         ),
         results=read_results(contents, start=reading.start, clock_lead=reading.clock_lead),
         speed_scaling=_read_speed_scaling(reading),
-        robot_mode=_read_states(reading, ros.ROBOT_MODE, "mode"),
-        safety_mode=_read_states(reading, ros.SAFETY_MODE, "mode"),
+        robot_mode=_read_mode(reading, ros.ROBOT_MODE, "/robot_mode"),
+        safety_mode=_read_mode(reading, ros.SAFETY_MODE, "/safety_mode"),
         program_state=_read_program_state(reading),
         # Last: each reader above adds its notes.
         notes=tuple(reading.notes),
@@ -331,19 +331,44 @@ def _read_reference(reading: _Reading, controller: TopicSamples | None) -> Track
     )
 
 
-def _messages(reading: _Reading, kind: str) -> list[BagMessage]:
-    """Return the messages of a type, of the topic with most of them."""
+def _messages(reading: _Reading, kind: str, topic: str = "") -> list[BagMessage]:
+    """Return the messages of a type, of the topic with most of them.
+
+    Args:
+        reading: The bag.
+        kind: The type.
+        topic: How the name of the topic ends.
+    """
     topics = [
         messages
-        for messages in reading.contents.states.values()
-        if messages and messages[0].kind == kind
+        for name, messages in reading.contents.states.items()
+        if messages and messages[0].kind == kind and name.endswith(topic)
     ]
     return max(topics, key=len, default=[])
 
 
-def _read_states(reading: _Reading, kind: str, value: str) -> Signal | None:
-    """Return a value in the messages of a type over time; None where there are none."""
-    messages = _messages(reading, kind)
+def _read_mode(reading: _Reading, kind: str, topic: str) -> Signal | None:
+    """Return a mode of the controller over time; None where it was not recorded.
+
+    Args:
+        reading: The bag.
+        kind: The type of the messages of UR's driver.
+        topic: The end of the topic on which an exported run has it, as a plain number.
+    """
+    mode = _read_states(reading, kind, "mode")
+    return _read_states(reading, INTEGER, "data", topic) if mode is None else mode
+
+
+def _read_states(reading: _Reading, kind: str, value: str, topic: str = "") -> Signal | None:
+    """Return a value in the messages of a type over time; None where there are none.
+
+    Args:
+        reading: The bag.
+        kind: The type.
+        value: Name of the field with the value.
+        topic: How the name of the topic ends.
+    """
+    messages = _messages(reading, kind, topic)
     if not messages:
         return None
     recorded = np.array([message.recorded for message in messages], dtype=np.int64)
@@ -365,7 +390,10 @@ def _read_speed_scaling(reading: _Reading) -> Signal | None:
 
 
 def _read_program_state(reading: _Reading) -> Signal | None:
-    """Return whether the program ran that takes the driver's commands."""
+    """Return the state of the controller's program, or whether it takes the driver's commands."""
+    state = _read_states(reading, INTEGER, "data", "/runtime_state")
+    if state is not None:
+        return state
     running = _read_states(reading, BOOL, "data")
     if running is None:
         return None

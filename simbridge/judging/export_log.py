@@ -72,7 +72,12 @@ def read_exported_table(path: Path) -> ControllerLog:
     }
     setpoints = joints("setpoint")
     commands = joints("command")
-    scaling = _whole(table, ["speed_scaling"])
+
+    def states(name: str) -> Signal | None:
+        """Return a state of the controller over time."""
+        values = _whole(table, [name])
+        return None if values is None else Signal(times, values[:, 0])
+
     # A command leaves one period before the stamp of its sample.
     period = float(np.median(np.diff(times)))
     return ControllerLog(
@@ -87,7 +92,10 @@ def read_exported_table(path: Path) -> ControllerLog:
         reference_poses=poses("reference"),
         attained_poses=poses("attained"),
         position_commands=None if commands is None else Commands(commands, times - period),
-        speed_scaling=None if scaling is None else Signal(times, scaling[:, 0]),
+        speed_scaling=states("speed_scaling"),
+        robot_mode=states("robot_mode"),
+        safety_mode=states("safety_mode"),
+        program_state=states("runtime_state"),
     )
 
 

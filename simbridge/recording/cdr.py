@@ -110,12 +110,12 @@ class Layout:
     """The bytes of one message type whose strings and sequence lengths never change.
 
     It is built field by field, in the order of the message definition, from a std_msgs/Header,
-    whose stamp is the group (sec, nanosec). Adjacent numbers form a group; `pack` takes one
-    iterable a group.
+    whose stamp is the group (sec, nanosec), unless the message has no header. Adjacent numbers
+    form a group; `pack` takes one iterable a group.
 
     Args:
         message_type: The name of the message type.
-        frame_id: The frame in the header.
+        frame_id: The frame in the header; None for a message without a header.
 
     Attributes:
         message_type: The name of the message type; those of the log are the keys of
@@ -124,13 +124,14 @@ class Layout:
         columns: The field of each number in a message, by name.
     """
 
-    def __init__(self, message_type: str, frame_id: str) -> None:
+    def __init__(self, message_type: str, frame_id: str | None) -> None:
         self.message_type = message_type
         self.template = bytearray(LITTLE_ENDIAN_CDR)
         self.columns: dict[str, NumberField] = {}
         self._groups: list[NumberGroup] = []
-        self.add_numbers({"sec": "i", "nanosec": "I"})
-        self.add_string(frame_id)
+        if frame_id is not None:
+            self.add_numbers({"sec": "i", "nanosec": "I"})
+            self.add_string(frame_id)
 
     def _align(self, size: int) -> int:
         """Pad the template for a number of this size; return the number of bytes added."""

@@ -12,7 +12,13 @@ import numpy as np
 
 from simbridge.errors import optional_package
 from simbridge.files.writing import replacing
-from simbridge.recording.sample_table import ALL, EXPORTED_POSES, ReadSamples, RunSamples
+from simbridge.recording.sample_table import (
+    ALL,
+    CONTROLLER_STATES,
+    EXPORTED_POSES,
+    ReadSamples,
+    RunSamples,
+)
 from simbridge.robot.pose import Array
 from simbridge.trajectory.writers import write_table, write_tum
 
@@ -115,6 +121,7 @@ def export_mat(folder: Path, read_samples: ReadSamples) -> list[Path]:
         "errors": translations | rotations,
         "limited": log.limited,
         "speed_scaling": log.speed_scaling,
+        **{name: getattr(log, name) for name in CONTROLLER_STATES},
     }
 
     path = folder / "samples.mat"

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.files.writing import replacing
 from simbridge.recording import ros_messages
 from simbridge.recording.cdr import Layout
-from simbridge.recording.sample_table import ALL, EXPORTED_POSES, ReadSamples, RunSamples
-from simbridge.robot.pose import Array
+from simbridge.recording.sample_table import (
+    ALL,
+    CONTROLLER_STATES,
+    EXPORTED_POSES,
+    ReadSamples,
+    RunSamples,
+)
 
 BAG = "rosbag2"
 """The name of the bag in the run directory."""
@@ -31,11 +38,13 @@ class BagTopic:
         name: The topic's name.
         layout: The layout of its messages.
         groups: The numbers (T, k) of each group of a message after the stamp.
+        has_stamp: Whether the messages have a header with a stamp.
     """
 
     name: str
     layout: Layout
-    groups: tuple[Array, ...]
+    groups: tuple[NDArray[Any], ...]
+    has_stamp: bool = True
 
 
 def export_bag(folder: Path, read_samples: ReadSamples) -> list[Path]:
@@ -46,8 +55,9 @@ def export_bag(folder: Path, read_samples: ReadSamples) -> list[Path]:
     stamp), `/controller_target/joint_states` (the controller's own targets), `/reference/pose`,
     `/target/pose`, `/setpoint/pose`, `/attained/pose` (PoseStamped, in base_link), and
     `/error/NAME/translation` (m) and `/error/NAME/rotation` (rotation vector, rad) as
-    Vector3Stamped for sampling, solver, limiter, plant and tracking. Stamps count from the start of
-    the run.
+    Vector3Stamped for sampling, solver, limiter, plant and tracking; `/speed_scaling_factor`
+    (Float64, 0 to 1), and `/robot_mode`, `/safety_mode` and `/runtime_state` (Int32, in RTDE's
+    numbers). Stamps count from the start of the run.
     """
     run = read_samples(ALL)
     target = folder / BAG
@@ -90,6 +100,14 @@ def _topics(run: RunSamples) -> Iterator[BagTopic]:
         yield BagTopic(f"/error/{name}/translation", vector, (translation,))
         yield BagTopic(f"/error/{name}/rotation", vector, (rotation,))
 
+    scaling = ros_messages.number("std_msgs/msg/Float64")
+    scaling_group = log.speed_scaling[:, np.newaxis]
+    yield BagTopic("/speed_scaling_factor", scaling, (scaling_group,), has_stamp=False)
+    for name in CONTROLLER_STATES:
+        state = ros_messages.number("std_msgs/msg/Int32")
+        state_group = getattr(log, name)[:, np.newaxis]
+        yield BagTopic(f"/{name}", state, (state_group,), has_stamp=False)
+
 
 def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
     """Write a new bag; return its directory."""
@@ -110,6 +128,8 @@ def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
             # The header's seconds and ns.
             stamp = divmod(time, 10**9)
             for connection, topic in zip(connections, topics, strict=True):
-                groups = [group[k].tolist() for group in topic.groups]
-                writer.write(connection, time, topic.layout.pack(stamp, *groups))
+                groups: list[Iterable[float]] = [group[k].tolist() for group in topic.groups]
+                if topic.has_stamp:
+                    groups.insert(0, stamp)
+                writer.write(connection, time, topic.layout.pack(*groups))
     return path

@@ -83,6 +83,9 @@ float64[9] causes        # three times name, subject and value; -1 for none
 # Codes of the struct module for the types of ROS.
 STRUCT_CODES = {"int64": "q", "float64": "d", "int32": "i", "bool": "?"}
 
+# The same codes for the messages that are one number, by their types.
+NUMBER_MESSAGES = {"std_msgs/msg/Float64": "d", "std_msgs/msg/Int32": "i"}
+
 CAUSE_NUMBERS = 9
 
 SEPARATOR = "=" * 80 + "\n"
@@ -168,6 +171,16 @@ def vector_stamped(frame_id: str, vector: str) -> Layout:
     """
     layout = Layout("geometry_msgs/msg/Vector3Stamped", frame_id)
     layout.add_vector(vector, 3)
+    return layout
+
+
+def number(message_type: str) -> Layout:
+    """Return the layout of a message that is one number: std_msgs/Float64 or std_msgs/Int32.
+
+    Its only group is the number; it has no header.
+    """
+    layout = Layout(message_type, None)
+    layout.add_numbers({"data": NUMBER_MESSAGES[message_type]})
     return layout
 
 

@@ -31,6 +31,9 @@ JOINT_QUANTITIES = (
 EXPORTED_POSES = ("reference", "target", "setpoint", "attained")
 """The poses that are exported as trajectories."""
 
+CONTROLLER_STATES = ("robot_mode", "safety_mode", "runtime_state")
+"""The states of the controller that are exported, in the numbers of RTDE."""
+
 ALL = slice(None)
 """All samples of a run."""
 
@@ -80,7 +83,7 @@ class RunSamples:
         They are stamps, poses, the tracking error and its parts, the joints, and the origin of each
         joint's frame in base_link. For a drawing of the arm, a line from each origin to the next
         stands for a link; the last line ends at the TCP, `attained`. Each name ends in its unit;
-        components of quaternions, ratios and flags have none.
+        components of quaternions, ratios, flags and states of the controller have none.
         """
         log = self.log
         columns: dict[str, Array] = {"stamp_s": log.stamp, "plan_time_s": log.plan_time}
@@ -107,6 +110,8 @@ class RunSamples:
 
         columns["limited"] = log.limited.astype(float)
         columns["speed_scaling"] = log.speed_scaling
+        for name in CONTROLLER_STATES:
+            columns[name] = getattr(log, name).astype(float)
         columns["host_monotonic_s"] = log.host_monotonic
         return columns
 

@@ -12,7 +12,10 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.sample_table import RunSamples
 
 WITH_UNIT = r".*_(s|m|rad|rad_per_s|rad_per_s2|n_m)"
-WITHOUT_UNIT = r"(reference|target|solution|setpoint|attained)_q[xyzw]|limited|speed_scaling"
+WITHOUT_UNIT = (
+    r"(reference|target|solution|setpoint|attained)_q[xyzw]|limited|speed_scaling|robot_mode"
+    r"|safety_mode|runtime_state"
+)
 
 
 def test_columns_end_in_their_units(cli, exported_run):

@@ -77,6 +77,17 @@ def test_the_peak_speed_is_the_reports(exported, name):
 
 
 @pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_has_the_states_of_its_controller(exported, name):
+    run = read_log(exported)
+
+    export = read_log(exported / name)
+
+    for state in ("speed_scaling", "robot_mode", "safety_mode", "program_state"):
+        exported_values = getattr(export, state).values.tolist()
+        assert exported_values == getattr(run, state).values.tolist()
+
+
+@pytest.mark.parametrize("name", EXPORTS)
 def test_an_export_shows_what_its_run_shows(exported, name):
     run = judged(exported)
 
