@@ -53,7 +53,7 @@ class Arm:
 
 
 @dataclass(frozen=True, eq=False)
-class ArmModel:
+class LoggedArm:
     """The arm of a log, and the robot that stands for it in calculations.
 
     Attributes:
@@ -66,7 +66,7 @@ class ArmModel:
     robot: Robot | None
 
 
-def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> ArmModel:
+def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> LoggedArm:
     """Find the arm of a log.
 
     Args:
@@ -101,7 +101,7 @@ def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> ArmModel:
         is_simulated=_is_simulated(log),
         evidence=tuple(evidence),
     )
-    return ArmModel(arm, _with_tool(log, robot))
+    return LoggedArm(arm, _with_tool(log, robot))
 
 
 def _refuse_other_arm(log: ControllerLog, named: Robot, robots: Sequence[Robot]) -> None:

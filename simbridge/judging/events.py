@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,13 +66,13 @@ class Jump:
         at_s: Time of the command after the jump, s from the log's beginning; None if the commands
             have no times.
         index: Number of that command, from 0.
-        joint: Index of the joint that jumps farthest, from 0.
+        joint: Name of the joint that jumps farthest.
         size_rad: Size of its step, rad.
     """
 
     at_s: float | None
     index: int
-    joint: int
+    joint: str
     size_rad: float
 
 
@@ -91,7 +92,7 @@ class Slowdown:
 
 
 @dataclass(frozen=True)
-class Stop:
+class MotionStop:
     """The end of a motion by something other than the motion itself.
 
     Attributes:
@@ -137,8 +138,13 @@ def find_gaps(log: ControllerLog) -> tuple[Gap, ...]:
     return tuple(gaps)
 
 
-def find_jumps(commands: Commands) -> tuple[Jump, ...]:
-    """Return the jumps of joint commands."""
+def find_jumps(commands: Commands, joint_names: Sequence[str]) -> tuple[Jump, ...]:
+    """Return the jumps of joint commands.
+
+    Args:
+        commands: The commands.
+        joint_names: Names of their joints.
+    """
     steps = np.abs(np.diff(commands.values, axis=0))
     length = steps.max(axis=1)
     moving = length[length > MIN_STEP]
@@ -155,7 +161,7 @@ def find_jumps(commands: Commands) -> tuple[Jump, ...]:
     for step in np.flatnonzero(is_jump):
         index = int(step) + 1
         at_s = None if commands.times is None else float(commands.times[index])
-        joint = int(np.argmax(steps[step]))
+        joint = joint_names[int(np.argmax(steps[step]))]
         jumps.append(Jump(at_s, index, joint, float(length[step])))
     return tuple(jumps)
 
@@ -184,13 +190,13 @@ def find_slowdowns(log: ControllerLog, motion: Motion) -> tuple[Slowdown, ...]:
     return tuple(slowdowns)
 
 
-def find_stop(log: ControllerLog, motion: Motion) -> Stop | None:
+def find_stop(log: ControllerLog, motion: Motion) -> MotionStop | None:
     """Return what ended a motion; None if the log shows nothing but its end."""
     if log.safety_mode is not None:
         change = _change_near(log.safety_mode, motion.end_s, MOVING_MODES)
         if change is not None:
             name = mode_label(change.value, SafetyMode)
-            return Stop(change.at_s, name.split(" (")[0], f"the safety mode became {name}")
+            return MotionStop(change.at_s, name.split(" (")[0], f"the safety mode became {name}")
 
     if log.program_state is not None:
         change = _change_near(log.program_state, motion.end_s, MOVING_STATES)
@@ -198,7 +204,7 @@ def find_stop(log: ControllerLog, motion: Motion) -> Stop | None:
             is_pause = change.value in PAUSE_STATES
             cause = "pause of the program" if is_pause else "end of the program"
             name = mode_label(change.value, RuntimeState)
-            return Stop(change.at_s, cause, f"the program's state became {name}")
+            return MotionStop(change.at_s, cause, f"the program's state became {name}")
     return None
 
 

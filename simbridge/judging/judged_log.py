@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simbridge.judging import wording
-from simbridge.judging.judgement import Examination, Judgement, examine
+from simbridge.judging.judgement import Examination, LogJudgement, examine
 from simbridge.judging.log import ControllerLog, GoalResult
 from simbridge.judging.tolerance_wording import add_verdict, result_sentences, tolerance_sentences
 from simbridge.judging.tolerances import ToleranceReport, Tolerances, compare_tolerances
@@ -29,7 +29,7 @@ class JudgedLog:
     log: str
     headline: str
     findings: tuple[str, ...]
-    judgement: Judgement
+    judgement: LogJudgement
     tolerances: ToleranceReport
     results: tuple[GoalResult, ...]
 
@@ -67,7 +67,7 @@ def describe(examination: Examination, tolerances: Tolerances) -> JudgedLog:
     )
 
 
-def _was_moved_by_hand(judgement: Judgement) -> bool:
+def _was_moved_by_hand(judgement: LogJudgement) -> bool:
     """Return whether every motion was freedrive: the controller's targets followed the arm."""
     kinds = {motion.kind.name for motion in judgement.motions}
     return kinds == {"freedrive"}

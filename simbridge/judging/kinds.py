@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from simbridge.identification.movej import MovejEvidence, find_movej
 from simbridge.judging.freedrive_evidence import FreedriveEvidence, find_freedrive
 from simbridge.judging.log import ControllerLog
 from simbridge.judging.motions import Motion, moving_rows
-from simbridge.judging.movej_evidence import MovejEvidence, find_movej
 from simbridge.judging.servoj_evidence import (
     ServojEvidence,
     ServojSignals,

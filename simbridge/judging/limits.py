@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,22 +20,22 @@ class Peak:
 
     Attributes:
         value: The value, rad/s or rad/s^2.
-        joint: Index of the joint, from 0.
+        joint: Name of the joint.
         at_s: Time of its row, s from the log's beginning.
         share: The largest value of any joint as a fraction of that joint's limit; None if the arm
             is not known.
-        share_joint: Index of that joint, from 0; None if the arm is not known.
+        share_joint: Name of that joint; None if the arm is not known.
     """
 
     value: float
-    joint: int
+    joint: str
     at_s: float
     share: float | None
-    share_joint: int | None
+    share_joint: str | None
 
 
 @dataclass(frozen=True)
-class Peaks:
+class MotionPeaks:
     """The peaks of a motion.
 
     Attributes:
@@ -47,7 +48,7 @@ class Peaks:
     acceleration: Peak
 
 
-def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks:
+def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> MotionPeaks:
     """Return the peaks of a motion.
 
     Args:
@@ -71,25 +72,28 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Peaks
         speed_limits = robot.max_velocity
         acceleration_limits = np.full(robot.n, robot.max_acceleration)
 
-    return Peaks(
-        speed=_find_peak(times, measured, speed_limits),
-        acceleration=_find_peak(times, accelerations, acceleration_limits),
+    return MotionPeaks(
+        speed=_find_peak(times, measured, speed_limits, log.joint_names),
+        acceleration=_find_peak(times, accelerations, acceleration_limits, log.joint_names),
     )
 
 
-def _find_peak(times: Array, values: Array, limits: Array | None) -> Peak:
+def _find_peak(
+    times: Array, values: Array, limits: Array | None, joint_names: Sequence[str]
+) -> Peak:
     """Return the peak of values (T, n), and the largest fraction of the limits (n,)."""
     size = np.abs(values)
     row, joint = np.unravel_index(int(np.argmax(size)), size.shape)
     share: float | None = None
-    share_joint: int | None = None
+    share_joint: str | None = None
     if limits is not None:
         shares = size.max(axis=0) / limits
-        share_joint = int(np.argmax(shares))
-        share = float(shares[share_joint])
+        closest = int(np.argmax(shares))
+        share = float(shares[closest])
+        share_joint = joint_names[closest]
     return Peak(
         value=float(size[row, joint]),
-        joint=int(joint),
+        joint=joint_names[int(joint)],
         at_s=float(times[row]),
         share=share,
         share_joint=share_joint,

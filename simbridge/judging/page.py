@@ -9,7 +9,7 @@ from typing import Any
 from simbridge.judging import wording
 from simbridge.judging.judgement import Examination, JudgedMotion
 from simbridge.judging.plots import error_plot, part_colour, speed_plot, worst_plot
-from simbridge.judging.tracking_errors import ErrorPart
+from simbridge.judging.tracking_errors import SignalDifference
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import TRACKING
 from simbridge.report.rendering import render
@@ -65,7 +65,7 @@ def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> st
     )
 
 
-def _part_cells(part: ErrorPart) -> dict[str, Any]:
+def _part_cells(part: SignalDifference) -> dict[str, Any]:
     """Return the cells of a part of the error in its table, with its colour and size."""
     size = part.size
     return {

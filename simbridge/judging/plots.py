@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from simbridge.judging.judgement import Examination
 from simbridge.judging.signal_chain import SIGNALS, Signals
-from simbridge.judging.tracking_errors import ErrorPart
+from simbridge.judging.tracking_errors import SignalDifference
 from simbridge.judging.wording import ROUNDING
 from simbridge.report.charts import Chart, Line, Panel, decimate
 from simbridge.report.over_time import (
@@ -65,7 +65,7 @@ SIGNAL_COLOURS = {
 }
 
 
-def part_colour(part: ErrorPart) -> str:
+def part_colour(part: SignalDifference) -> str:
     """Return the colour of a part of the error."""
     return SOURCE_COLOURS[part.source.split(" and ")[-1]]
 
@@ -149,7 +149,8 @@ def worst_plot(examination: Examination) -> tuple[str, list[LegendEntry], Markup
     if whole is None or whole.whole.size.max_rad == 0.0:
         return None
     size = whole.whole.size
-    joint = size.max_joint
+    names = examination.log.joint_names
+    joint = names.index(size.max_joint)
     lag = 0.0 if whole.whole.lag is None else abs(whole.whole.lag.lag_s)
     span = float(np.median(np.diff(examination.log.times)))
     around = max(LEAST_AROUND_S, LAGS_AROUND * lag, ROWS_AROUND * span)
@@ -161,8 +162,7 @@ def worst_plot(examination: Examination) -> tuple[str, list[LegendEntry], Markup
     if not lines or len(lines[-1].times) < 2:
         return None
 
-    names = examination.log.joint_names
-    joint_name = names[joint].removesuffix("_joint").replace("_", " ")
+    joint_name = size.max_joint.removesuffix("_joint").replace("_", " ")
     panel = _position_panel(f"{joint_name} (°)", lines)
     chart = Chart([panel], lines[-1].times, JOINT_HEIGHT)
     label = f"Signals of {joint_name} around the largest error, in degrees over time"

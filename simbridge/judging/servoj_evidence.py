@@ -97,7 +97,7 @@ class ServojSignals:
 
 
 @dataclass(frozen=True, eq=False)
-class ServojMotion:
+class RecognizedServoj:
     """A motion that obeys servoj's law.
 
     Attributes:
@@ -111,7 +111,7 @@ class ServojMotion:
 
 def find_servoj(
     samples: Samples, commands: Commands | None, robot: Robot | None
-) -> tuple[ServojMotion | None, str]:
+) -> tuple[RecognizedServoj | None, str]:
     """Return the tuning of servoj in a motion, or why it is not known.
 
     Args:
@@ -144,11 +144,13 @@ def find_servoj(
             _evidence(servoj_result(fit.held), has_commands=False), single_cycles=fit.single_cycles
         )
         setpoints = motion.setpoints(fit.held.gain, fit.held.lookahead)
-        return ServojMotion(evidence, ServojSignals(motion.times, setpoints, None)), ""
+        return RecognizedServoj(evidence, ServojSignals(motion.times, setpoints, None)), ""
     return None, "; ".join(reversed(fit.failures))
 
 
-def find_settling(samples: Samples, robot: Robot | None, *, end_s: float) -> ServojMotion | None:
+def find_settling(
+    samples: Samples, robot: Robot | None, *, end_s: float
+) -> RecognizedServoj | None:
     """Return the tuning of servoj from how the arm settles after a motion; None if it is not shown.
 
     Args:
@@ -166,10 +168,12 @@ def find_settling(samples: Samples, robot: Robot | None, *, end_s: float) -> Ser
     moving = motion[motion.times <= end_s]
     setpoints = moving.setpoints(tuning.gain, tuning.lookahead)
     evidence = _evidence(servoj_result(tuning), has_commands=False)
-    return ServojMotion(evidence, ServojSignals(moving.times, setpoints, None))
+    return RecognizedServoj(evidence, ServojSignals(moving.times, setpoints, None))
 
 
-def _fit_command_each_cycle(motion: TargetMotion, commands: Commands | None) -> ServojMotion | None:
+def _fit_command_each_cycle(
+    motion: TargetMotion, commands: Commands | None
+) -> RecognizedServoj | None:
     """Fit the law to rows and commands that follow each other cycle by cycle; None if they do not.
 
     Args:
@@ -211,10 +215,10 @@ def _fit_command_each_cycle(motion: TargetMotion, commands: Commands | None) -> 
     # A call that begins with the cycle moves its setpoint to its command within that cycle.
     begins_with_cycle = law.phase < PHASE_TOLERANCE * cycle
     taken = setpoints if begins_with_cycle else None
-    return ServojMotion(evidence, ServojSignals(motion.times, setpoints, taken))
+    return RecognizedServoj(evidence, ServojSignals(motion.times, setpoints, taken))
 
 
-def _decoded(fit: CommandFit, commands: Commands) -> ServojMotion:
+def _decoded(fit: CommandFit, commands: Commands) -> RecognizedServoj:
     """Return a motion whose calls and their commands are known.
 
     Args:
@@ -237,7 +241,7 @@ def _decoded(fit: CommandFit, commands: Commands) -> ServojMotion:
     held = count_held(used, commands.values, MIN_STEP_DIGITS * float(resolution))
     evidence = _evidence(result, has_commands=True, delay=delay, held=held)
     taken = commands.values[calls.command[calls.call + 1]]
-    return ServojMotion(evidence, ServojSignals(times, calls.setpoints, taken))
+    return RecognizedServoj(evidence, ServojSignals(times, calls.setpoints, taken))
 
 
 def count_held(used: Counts, commands: Array, min_step: float) -> int:

@@ -32,11 +32,13 @@ class Signals:
     """The signals of a motion at its rows.
 
     Attributes:
+        joint_names: Names of the n joints, from the base.
         times: Instants of the rows (T,), s from the log's beginning.
         positions: Joint positions (T, n), rad, of the known signals by name, in the order of
             SIGNALS.
     """
 
+    joint_names: tuple[str, ...]
     times: Array
     positions: dict[str, Array]
 

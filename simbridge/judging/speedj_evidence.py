@@ -41,16 +41,16 @@ class SpeedjEvidence:
     Attributes:
         acceleration_rad_s2: Acceleration of the joint whose speed changes most, rad/s^2; None if
             no change of the commands was large enough to show it.
-        delay_cycles: Number of cycles from the row that a command belongs to, to the first row that
-            it has influenced.
+        delay_rows: Number of rows from the one that a command belongs to, to the first one that it
+            has influenced. A log with a row for each cycle has as many cycles in between.
         delay_s: The same delay, s.
-        late_s: Times of the rows whose command came a cycle late (L,), s from the log's beginning.
+        late_s: Times of the rows whose command came a row late (L,), s from the log's beginning.
         explained: Fraction of the rows that the commands explain, late ones included.
         residual_rad_s: Largest difference of an explained row, rad/s.
     """
 
     acceleration_rad_s2: float | None
-    delay_cycles: int
+    delay_rows: int
     delay_s: float
     late_s: tuple[float, ...]
     explained: float
@@ -119,7 +119,7 @@ def find_speedj(times: Array, qd: Array, commands: Commands) -> SpeedjEvidence |
     residual = np.minimum(best.on_time, best.late)[explained]
     return SpeedjEvidence(
         acceleration_rad_s2=acceleration if is_known else None,
-        delay_cycles=best.delay,
+        delay_rows=best.delay,
         delay_s=best.delay * span,
         late_s=tuple(times[best.rows[is_late]].tolist()),
         explained=float(explained.mean()),

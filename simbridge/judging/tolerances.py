@@ -240,7 +240,16 @@ def _cause(
     joint: int,
     tolerance: float | None,
 ) -> Cause:
-    """Return the cause of an error; the arguments are those of `_path_error_at`."""
+    """Return the cause of the error of a joint in a row.
+
+    Args:
+        log: The log.
+        trace: What was compared.
+        span: The span of the row.
+        row: The row.
+        joint: Index of the joint, from 0.
+        tolerance: The tolerance, rad; None where it is not known.
+    """
     # Where a controller gave up, its reference is no longer the trajectory.
     gave_up = [result.time for result in _results_in(log, trace, span)]
     end = span.rows.stop

@@ -12,7 +12,7 @@ from simbridge.identification.target_motion import NotIdentified
 from simbridge.judging.delays import Lag, fit_lag
 from simbridge.judging.signal_chain import Signals, sources_between
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Flags
 from simbridge.robot.robot import Robot
 from simbridge.text import join_words
 
@@ -23,13 +23,13 @@ MAX_LAG_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class ErrorSize:
+class DifferenceSize:
     """The size of a difference of two joint motions.
 
     Attributes:
         rms_rad: RMS over all rows and joints, rad.
         max_rad: Largest difference of a joint, rad.
-        max_joint: Index of that joint, from 0.
+        max_joint: Name of that joint.
         max_at_s: Time of that row, s from the log's beginning.
         tool_rms_m: RMS distance of the tool, m; None if the arm is not known.
         tool_max_m: Largest distance of the tool, m; None if the arm is not known.
@@ -37,14 +37,14 @@ class ErrorSize:
 
     rms_rad: float
     max_rad: float
-    max_joint: int
+    max_joint: str
     max_at_s: float
     tool_rms_m: float | None
     tool_max_m: float | None
 
 
 @dataclass(frozen=True)
-class ErrorPart:
+class SignalDifference:
     """A part of the tracking error: the difference of two signals.
 
     Attributes:
@@ -59,7 +59,7 @@ class ErrorPart:
     leading: str
     trailing: str
     source: str
-    size: ErrorSize
+    size: DifferenceSize
     lag: Lag | None
 
 
@@ -73,11 +73,11 @@ class TrackingErrors:
             to the whole; their sizes do not.
     """
 
-    whole: ErrorPart
-    parts: tuple[ErrorPart, ...]
+    whole: SignalDifference
+    parts: tuple[SignalDifference, ...]
 
     @property
-    def largest(self) -> ErrorPart:
+    def largest(self) -> SignalDifference:
         """The largest part."""
         return max(self.parts, key=lambda part: part.size.rms_rad)
 
@@ -100,20 +100,20 @@ def split_error(
         for name, positions in signals.positions.items():
             tools[name] = tool_path(robot, np.nan_to_num(positions))[:, :3]
 
-    def part(leading: str, trailing: str) -> ErrorPart | None:
+    def part(leading: str, trailing: str) -> SignalDifference | None:
         """Return the part of the error between two signals; None without a common row."""
         difference = signals.positions[leading] - signals.positions[trailing]
-        known = np.isfinite(difference).all(axis=1)
+        known: Flags = np.asarray(np.isfinite(difference).all(axis=1))
         if not known.any():
             return None
         distance = None
         if tools:
             distance = np.linalg.norm(tools[leading] - tools[trailing], axis=1)[known]
-        return ErrorPart(
+        return SignalDifference(
             leading=leading,
             trailing=trailing,
             source=join_words(sources_between(leading, trailing)),
-            size=_size(signals.times[known], difference[known], distance),
+            size=_size(signals, known, difference[known], distance),
             lag=_lag(signals, leading, trailing, target_velocity),
         )
 
@@ -126,15 +126,24 @@ def split_error(
     return TrackingErrors(whole, known_parts)
 
 
-def _size(times: Array, difference: Array, distance: Array | None) -> ErrorSize:
-    """Return the size of a difference (T, n), rad, and of the tool's distance (T,), m."""
+def _size(
+    signals: Signals, known: Flags, difference: Array, distance: Array | None
+) -> DifferenceSize:
+    """Return the size of the difference of two signals.
+
+    Args:
+        signals: The signals of the motion.
+        known: Rows in which both are known (T,).
+        difference: Their difference in the K known rows (K, n), rad.
+        distance: Distance of the tool in these rows (K,), m; None if the arm is not known.
+    """
     size = np.abs(difference)
     row, joint = np.unravel_index(int(np.argmax(size)), size.shape)
-    return ErrorSize(
+    return DifferenceSize(
         rms_rad=float(np.sqrt(np.mean(size**2))),
         max_rad=float(size[row, joint]),
-        max_joint=int(joint),
-        max_at_s=float(times[row]),
+        max_joint=signals.joint_names[joint],
+        max_at_s=float(signals.times[known][row]),
         tool_rms_m=None if distance is None else float(np.sqrt(np.mean(distance**2))),
         tool_max_m=None if distance is None else float(distance.max()),
     )

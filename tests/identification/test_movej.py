@@ -1,4 +1,4 @@
-"""Moves of movej in a recording of a real UR5, and motions that are none."""
+"""A movej is known by its straight line in joint space and its trapezoid of speed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import pytest
 
 from simbridge.identification.data import read_recording_samples
 from simbridge.identification.identification import identify
-from simbridge.identification.movej import find_moves
+from simbridge.identification.movej import find_movej, find_moves
 from simbridge.identification.target_motion import TargetMotion
+from simbridge.judging.motions import find_motions
+from simbridge.judging.read_log import read_log
 from simbridge.robot import load_robot
 from simbridge.servo.law import JointMotion, ServojLaw
 from simbridge.servo.movej import MovejLaw
+from tests.judging.logs import movej_and_back
 
 RECORDING = Path(__file__).parents[1] / "data" / "ur5_movej" / "Movement_No4_Acc.csv.gz"
 
@@ -42,8 +45,8 @@ def test_a_short_move_is_a_triangle():
 
     (found,) = find_moves(record(start, move, 0.002))
 
-    assert found.acceleration == pytest.approx(2.0)
-    assert found.residual < 1e-6
+    assert found.acceleration_rad_s2 == pytest.approx(2.0)
+    assert found.residual_rad < 1e-6
 
 
 def test_servojs_answer_to_a_step_is_no_move():
@@ -52,3 +55,63 @@ def test_servojs_answer_to_a_step_is_no_move():
     )
 
     assert find_moves(record(np.zeros(2), motion, 0.002)) == []
+
+
+def evidence_of(log):
+    """The evidence of each motion of a log."""
+    return [
+        find_movej(
+            log.times[motion.rows],
+            log.target_q[motion.rows],
+            log.target_qd[motion.rows],
+            starts_at_rest=motion.starts_at_rest,
+            ends_at_rest=motion.ends_at_rest,
+        )
+        for motion in find_motions(log)
+    ]
+
+
+def test_a_movej_shows_its_speed_and_acceleration():
+    there, back = evidence_of(movej_and_back())
+
+    for evidence in (there, back):
+        assert evidence.speed_rad_s == pytest.approx(0.5)
+        assert evidence.acceleration_rad_s2 == pytest.approx(1.4)
+        assert evidence.residual_rad < 1e-9
+
+
+def test_every_motion_of_a_real_arm_is_a_movej():
+    paces = [
+        (round(item.speed_rad_s, 3), round(item.acceleration_rad_s2, 3))
+        for item in evidence_of(read_log(RECORDING))
+    ]
+
+    # 60 degrees/s at 80 degrees/s^2, then 3.2 rad/s at 25 rad/s^2.
+    assert paces == 3 * [(1.047, 1.396)] + 2 * [(3.2, 25.0)]
+
+
+def test_a_smooth_motion_is_no_movej():
+    part = np.linspace(0.0, 1.0, 200)[:, None]
+    q = np.array([0.0, 1.0]) + np.array([0.5, -0.3]) * (10 * part**3 - 15 * part**4 + 6 * part**5)
+    qd = np.gradient(q, 0.008, axis=0)
+
+    found = find_movej(0.008 * np.arange(200), q, qd, starts_at_rest=True, ends_at_rest=True)
+
+    assert found is None
+
+
+def test_a_motion_off_the_straight_line_is_no_movej():
+    log = movej_and_back()
+    motion = find_motions(log)[0]
+    q = log.target_q[motion.rows].copy()
+    q[:, 1] += 1e-3 * np.sin(np.linspace(0.0, np.pi, len(q)))
+
+    found = find_movej(
+        log.times[motion.rows],
+        q,
+        log.target_qd[motion.rows],
+        starts_at_rest=True,
+        ends_at_rest=True,
+    )
+
+    assert found is None

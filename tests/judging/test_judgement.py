@@ -14,6 +14,7 @@ from simbridge.judging.judgement import judge
 from simbridge.judging.log import Clock, Commands, Signal, TrackedReference
 from simbridge.judging.wording import headline, remarks
 from simbridge.robot.load import load_robot
+from simbridge.robot.robot import UR_JOINTS
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.judging.logs import START, TRAVEL, make_log, movej_and_back, rest
@@ -198,15 +199,15 @@ def test_a_jump_of_the_commands_is_found():
     values = commands.values.copy()
     values[1500:, 2] += 0.05
 
-    (jump,) = find_jumps(Commands(values, commands.times))
+    (jump,) = find_jumps(Commands(values, commands.times), UR_JOINTS)
 
-    assert (jump.index, jump.joint) == (1500, 2)
+    assert (jump.index, jump.joint) == (1500, "elbow_joint")
     assert jump.size_rad == pytest.approx(0.05, abs=1e-3)
     assert jump.at_s == pytest.approx(commands.times[1500])
 
 
 def test_smooth_commands_do_not_jump():
-    assert find_jumps(servoj_log().position_commands) == ()
+    assert find_jumps(servoj_log().position_commands, UR_JOINTS) == ()
 
 
 def test_a_slow_controller_is_named():

@@ -25,7 +25,7 @@ def test_a_real_arm_follows_three_cycles_later(name, late):
 
     found = find_speedj(log.times, log.target_qd, log.speed_commands)
 
-    assert found.delay_cycles == 3
+    assert found.delay_rows == 3
     assert len(found.late_s) == late
 
 
@@ -38,7 +38,7 @@ def test_measured_joints_leave_the_delay_in_the_headline():
 
     assert "the joints trailed their targets" in sentence
     assert "the joint targets follow the commands" in sentence
-    assert "(3 cycles) later, and 7 commands came a cycle late" in sentence
+    assert "ms (3 rows) later, and 7 commands came late" in sentence
 
 
 def test_a_real_arm_shows_its_acceleration():
@@ -57,7 +57,7 @@ def test_gentle_commands_do_not_show_the_acceleration():
 
     evidence = find_speedj(times, velocities, Commands(commands, times))
 
-    assert evidence.delay_cycles == 2
+    assert evidence.delay_rows == 2
     assert evidence.acceleration_rad_s2 is None
 
 
