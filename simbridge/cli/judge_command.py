@@ -19,7 +19,7 @@ from simbridge.json_output import print_json
 from simbridge.judging import wording
 from simbridge.judging.column_names import expand_columns
 from simbridge.judging.judged_log import JudgedLog, describe
-from simbridge.judging.judgement import Examination, Judgement, examine
+from simbridge.judging.judgement import Examination, LogJudgement, examine
 from simbridge.judging.log import ControllerLog, LogSource
 from simbridge.judging.read_log import LogOptions, read_log
 from simbridge.judging.run_log import arm_of_run
@@ -68,13 +68,15 @@ def judge(flags: JudgeFlags) -> int:
     if options.robot is not None:
         arms.insert(0, options.robot)
 
+    # The terminal shows the predictions of one motion.
+    shows_all = flags.as_json or flags.page is not None
     console = Terminal()
     judged_logs: list[JudgedLog] = []
     failures: list[UnreadableLog] = []
     for name in flags.logs:
         try:
             log = read_log(name, options)
-            examination = examine(log, [*_own_arm(log), *arms])
+            examination = examine(log, [*_own_arm(log), *arms], predicts_all=shows_all)
             judged = describe(examination, tolerances)
         except SimbridgeError as error:
             print_error(error)
@@ -156,7 +158,7 @@ def _show(console: Terminal, judged: JudgedLog, *, verbose: bool) -> None:
         _show_details(console, judgement)
 
 
-def _show_details(console: Terminal, judgement: Judgement) -> None:
+def _show_details(console: Terminal, judgement: LogJudgement) -> None:
     """Print the arm, what shows the kind of each motion, its error by source, and the events."""
     for name, value in wording.arm_facts(judgement.arm):
         say(console, f"{name}: {value}.")

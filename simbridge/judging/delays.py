@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.identification.robust import cauchy_weights, jackknife_variance, spread_rows
+from simbridge.judging.interpolation import interpolate_rows
 from simbridge.robot.pose import Array
 
 # Longest lag that is searched for, s.
@@ -88,7 +89,7 @@ def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | N
     rows = rows[kept]
     lag = _refine(times, leading, rows_at, trailing=rows, start=start)
 
-    remaining = rows - _at(times, leading, rows_at - lag)
+    remaining = rows - interpolate_rows(times, leading, rows_at - lag)
     if not _explains(remaining, rows):
         return None
 
@@ -111,11 +112,6 @@ def _moves(times: Array, positions: Array) -> bool:
     return bool(np.percentile(speed.max(axis=1), 90.0) > MIN_SPEED)
 
 
-def _at(times: Array, positions: Array, instants: Array) -> Array:
-    """Return positions (T, n) at instants (T,): linear between the recorded ones (K, n)."""
-    return np.stack([np.interp(instants, times, joint) for joint in positions.T], axis=1)
-
-
 def _rms(values: Array) -> float:
     """Return the root mean square of values."""
     return float(np.sqrt(np.mean(values**2)))
@@ -133,7 +129,7 @@ def _search(times: Array, leading: Array, at: Array, trailing: Array) -> float:
     at = at[kept]
     trailing = trailing[kept]
     lags = np.arange(-MAX_LEAD_S, MAX_LAG_S, SEARCH_STEP_S)
-    differences = [_rms(_at(times, leading, at - lag) - trailing) for lag in lags]
+    differences = [_rms(interpolate_rows(times, leading, at - lag) - trailing) for lag in lags]
     return float(lags[int(np.argmin(differences))])
 
 
@@ -150,10 +146,10 @@ def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: 
     lag = start
     half_span = 0.5 * SEARCH_STEP_S
     for number in range(MAX_STEPS):
-        ahead = _at(times, leading, at - lag + half_span)
-        behind = _at(times, leading, at - lag - half_span)
+        ahead = interpolate_rows(times, leading, at - lag + half_span)
+        behind = interpolate_rows(times, leading, at - lag - half_span)
         velocity = (ahead - behind) / (2.0 * half_span)
-        residual = _at(times, leading, at - lag) - trailing
+        residual = interpolate_rows(times, leading, at - lag) - trailing
 
         # The first steps are plain least squares, which have one minimum.
         is_plain = number < PLAIN_STEPS

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simbridge.judging.arm import Arm, ArmModel, find_arm
+from simbridge.judging.arm import Arm, LoggedArm, find_arm
 from simbridge.judging.complete_rows import keep_complete_rows, with_whole_rows
 from simbridge.judging.events import (
     Gap,
     Jump,
+    MotionStop,
     Slowdown,
-    Stop,
     find_gaps,
     find_jumps,
     find_slowdowns,
@@ -22,14 +22,14 @@ from simbridge.judging.events import (
 )
 from simbridge.judging.goal_path import goal_positions
 from simbridge.judging.kinds import MotionKind, find_kind
-from simbridge.judging.limits import Peaks, find_peaks
+from simbridge.judging.limits import MotionPeaks, find_peaks
 from simbridge.judging.log import ControllerLog, Missing
 from simbridge.judging.motions import Motion, find_motions
 from simbridge.judging.predictions import Prediction, predict_errors
 from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants
 from simbridge.judging.tool_tracking import ToolTracking, measure_tool_tracking
-from simbridge.judging.tracking_errors import ErrorPart, TrackingErrors, split_error
+from simbridge.judging.tracking_errors import SignalDifference, TrackingErrors, split_error
 from simbridge.reading_progress import report_progress
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -49,7 +49,7 @@ class JudgedMotion:
         kind: How the controller made it.
         errors: The tracking error and its parts; None if the log has only one signal of the joints.
         predictions: What the servo law predicts for this motion; empty unless servoj made it, or
-            may have made it as the joint targets were not recorded.
+            may have made it as the joint targets were not recorded, or if it was not asked for.
         peaks: The largest speed and acceleration, with the shares of the arm's limits.
         slowdowns: Spans at less than full speed.
         stop: What ended it, if not the motion itself; None if the log shows nothing of that kind.
@@ -60,13 +60,18 @@ class JudgedMotion:
     kind: MotionKind
     errors: TrackingErrors | None
     predictions: tuple[Prediction, ...]
-    peaks: Peaks
+    peaks: MotionPeaks
     slowdowns: tuple[Slowdown, ...]
-    stop: Stop | None
+    stop: MotionStop | None
+
+    @property
+    def error_rad(self) -> float:
+        """RMS tracking error of the joints, rad; 0 if it is not known."""
+        return 0.0 if self.errors is None else self.errors.whole.size.rms_rad
 
 
 @dataclass(frozen=True)
-class Judgement:
+class LogJudgement:
     """A log, judged.
 
     Attributes:
@@ -114,12 +119,12 @@ class Examination:
     """
 
     log: ControllerLog
-    judgement: Judgement
+    judgement: LogJudgement
     signals: tuple[Signals, ...]
     robot: Robot | None
 
 
-def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
+def judge(log: ControllerLog, robots: Sequence[Robot]) -> LogJudgement:
     """Judge a log.
 
     Args:
@@ -133,18 +138,27 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> Judgement:
     return examine(log, robots).judgement
 
 
-def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
+def examine(
+    log: ControllerLog, robots: Sequence[Robot], *, predicts_all: bool = True
+) -> Examination:
     """Judge a log, and keep the signals; see `judge`.
+
+    Args:
+        log: The log.
+        robots: Arms that it may be of.
+        predicts_all: Whether the servo law predicts every motion that it can; otherwise only the
+            one of these with the largest error.
 
     Raises:
         UnusableSamples: Fewer than two rows have joint positions.
     """
     log = keep_complete_rows(log)
     model = find_arm(with_whole_rows(log), robots)
-    judged = _judge_motions(log, model)
+    judged = _with_predictions(_judge_motions(log, model), model, predicts_all=predicts_all)
     tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
-    jumps = () if log.position_commands is None else find_jumps(log.position_commands)
-    judgement = Judgement(
+    commands = log.position_commands
+    jumps = () if commands is None else find_jumps(commands, log.joint_names)
+    judgement = LogJudgement(
         name=log.name,
         source=log.source.value,
         samples=len(log.times),
@@ -164,7 +178,7 @@ def examine(log: ControllerLog, robots: Sequence[Robot]) -> Examination:
     return Examination(log, judgement, tuple(signals for _, signals in judged), model.robot)
 
 
-def _judge_motions(log: ControllerLog, model: ArmModel) -> list[tuple[JudgedMotion, Signals]]:
+def _judge_motions(log: ControllerLog, model: LoggedArm) -> list[tuple[JudgedMotion, Signals]]:
     """Return the motions of a log with their signals, and report how far this has come."""
     motions = find_motions(log)
     judged = []
@@ -175,7 +189,7 @@ def _judge_motions(log: ControllerLog, model: ArmModel) -> list[tuple[JudgedMoti
 
 
 def _judge_motion(
-    log: ControllerLog, motion: Motion, model: ArmModel
+    log: ControllerLog, motion: Motion, model: LoggedArm
 ) -> tuple[JudgedMotion, Signals]:
     """Return a motion with everything that the log shows of it, and its signals."""
     kind, revealed = find_kind(log, motion, model.robot)
@@ -192,7 +206,7 @@ def _judge_motion(
         travel_rad=float(np.ptp(log.q[motion.rows], axis=0).max()),
         kind=kind,
         errors=errors,
-        predictions=_predictions(signals, kind, errors, model),
+        predictions=(),
         peaks=find_peaks(log, motion, model.robot),
         slowdowns=find_slowdowns(log, motion),
         stop=stop,
@@ -200,17 +214,42 @@ def _judge_motion(
     return judged, signals
 
 
+def _with_predictions(
+    judged: Sequence[tuple[JudgedMotion, Signals]], model: LoggedArm, *, predicts_all: bool
+) -> list[tuple[JudgedMotion, Signals]]:
+    """Return motions with what the servo law predicts for them.
+
+    Args:
+        judged: The motions, with their signals.
+        model: The arm.
+        predicts_all: Whether all of them are predicted that can be; otherwise only the one of these
+            with the largest error.
+    """
+    predicted = list(judged)
+    largest_first = sorted(
+        range(len(judged)), key=lambda index: judged[index][0].error_rad, reverse=True
+    )
+    for index in largest_first:
+        motion, signals = judged[index]
+        predictions = _predictions(motion, signals, model)
+        predicted[index] = (replace(motion, predictions=predictions), signals)
+        if predictions and not predicts_all:
+            break
+    return predicted
+
+
 def _predictions(
-    signals: Signals, kind: MotionKind, errors: TrackingErrors | None, model: ArmModel
+    judged: JudgedMotion, signals: Signals, model: LoggedArm
 ) -> tuple[Prediction, ...]:
     """Return what the servo law predicts for a motion; nothing unless servoj may have made it.
 
     Args:
-        signals: The signals of the motion.
-        kind: How the controller made it.
-        errors: The tracking error, with the lag of the joints.
+        judged: The motion.
+        signals: Its signals.
         model: The arm.
     """
+    kind = judged.kind
+    errors = judged.errors
     cycle = model.arm.cycle_s
     if cycle is None or errors is None:
         return ()
@@ -270,7 +309,7 @@ def motion_signals(
         for name in SIGNALS
         if name in positions and np.isfinite(positions[name]).any()
     }
-    return Signals(times, known)
+    return Signals(log.joint_names, times, known)
 
 
 def _reference(log: ControllerLog, instants: Array) -> Array | None:
@@ -298,7 +337,7 @@ def _on_rows(times: Array, values: Array, instants: Array) -> Array:
 
 
 def _whole_error(
-    log: ControllerLog, tracked: Sequence[tuple[JudgedMotion, Signals]], model: ArmModel
+    log: ControllerLog, tracked: Sequence[tuple[JudgedMotion, Signals]], model: LoggedArm
 ) -> TrackingErrors | None:
     """Return the tracking error over all motions that were tracked; None without any.
 
@@ -322,7 +361,8 @@ def _whole_error(
     # Successive motions may share the row between them.
     is_new = np.concatenate([[True], np.diff(times) > 0.0])
     kept = {name: values[is_new] for name, values in positions.items()}
-    whole = split_error(Signals(times[is_new], kept), velocity[is_new], model.robot)
+    signals_of_all = Signals(log.joint_names, times[is_new], kept)
+    whole = split_error(signals_of_all, velocity[is_new], model.robot)
     if whole is None:
         return None
     motions = [judged for judged, _ in tracked]
@@ -332,7 +372,7 @@ def _whole_error(
     )
 
 
-def _with_spread(part: ErrorPart, motions: Sequence[JudgedMotion]) -> ErrorPart:
+def _with_spread(part: SignalDifference, motions: Sequence[JudgedMotion]) -> SignalDifference:
     """Return a part whose lag is at least as uncertain as the lags of the motions are spread."""
     lags = [
         other.lag.lag_s

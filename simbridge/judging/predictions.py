@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simbridge.errors import InvalidParameter
+from simbridge.judging.interpolation import interpolate_rows
 from simbridge.judging.servoj_evidence import ServojEvidence
 from simbridge.judging.signal_chain import Signals
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.feedforward import advance_setpoints, smooth_motion
+from simbridge.servo.extrapolation import is_extrapolated
+from simbridge.servo.feedforward import advance_setpoints, can_keep_limits, smooth_motion
 from simbridge.servo.integration import round_to_single
 from simbridge.servo.law import GAIN, GAIN_RANGE, LOOKAHEAD, LOOKAHEAD_RANGE, ServojLaw
 
-# Gains between which the law has been compared with real arms, 1/s^2.
-COMPARED_GAINS = (100.0, 300.0)
-# Relative difference up to which a gain is one that was compared.
-GAIN_TOLERANCE = 0.05
+# Relative difference up to which an identified tuning is that of UR's own ROS driver.
+TUNING_TOLERANCE = 0.05
 # Longest motion that is predicted, cycles: the rest of a longer one would show the same.
 MAX_CYCLES = 100_000
 # Distance from the range of a value that is rounding, as a fraction of the value.
@@ -83,8 +83,7 @@ class DesiredPath:
 
     def measured(self, targets: Array) -> Array:
         """Return where the joints are (N, n), rad, that follow targets (N, n), rad."""
-        columns = [np.interp(self.times - self.lag, self.times, joint) for joint in targets.T]
-        return np.stack(columns, axis=1)
+        return interpolate_rows(self.times, targets, self.times - self.lag)
 
 
 def predict_errors(
@@ -131,25 +130,26 @@ def predict_errors(
     _, gain, lookahead = tunings[0]
     law = _law(cycle, gain, lookahead)
     if law is not None:
-        targets, excess = smooth_motion(law, advance_setpoints(path.q, cycle, lag))
-        predictions.append(
-            _compare(
-                path, targets, law, variant="feedforward", robot=robot, keeps_limits=excess is None
-            )
-        )
+        predictions.append(_predict_feedforward(path, law, robot))
     return tuple(predictions)
 
 
-def is_extrapolated(gain: float) -> bool:
-    """Return whether the law has never been compared with a real arm at a gain."""
-    low, high = COMPARED_GAINS
-    return not (1.0 - GAIN_TOLERANCE) * low <= gain <= (1.0 + GAIN_TOLERANCE) * high
+def _predict_feedforward(path: DesiredPath, law: ServojLaw, robot: Robot | None) -> Prediction:
+    """Return what feedforward would leave; without smoothing where that cannot keep the limits."""
+    targets = advance_setpoints(path.q, path.cycle, path.lag)
+    keeps_limits = can_keep_limits(law, targets)
+    if keeps_limits:
+        targets, excess = smooth_motion(law, targets)
+        keeps_limits = excess is None
+    return _compare(
+        path, targets, law, variant="feedforward", robot=robot, keeps_limits=keeps_limits
+    )
 
 
 def is_tuning_of_driver(servoj: ServojEvidence) -> bool:
     """Return whether servoj has the tuning that UR's own ROS driver sends by default."""
-    is_same_gain = abs(servoj.gain / GAIN - 1.0) < GAIN_TOLERANCE
-    return is_same_gain and abs(servoj.lookahead_s / LOOKAHEAD - 1.0) < GAIN_TOLERANCE
+    is_same_gain = abs(servoj.gain / GAIN - 1.0) < TUNING_TOLERANCE
+    return is_same_gain and abs(servoj.lookahead_s / LOOKAHEAD - 1.0) < TUNING_TOLERANCE
 
 
 def _desired_path(signals: Signals, cycle: float, lag: float) -> DesiredPath | None:
@@ -162,8 +162,8 @@ def _desired_path(signals: Signals, cycle: float, lag: float) -> DesiredPath | N
     begin = known_times[0] - REST_S
     count = min(int((known_times[-1] - begin) / cycle) + 1, MAX_CYCLES)
     times = begin + cycle * np.arange(count)
-    columns = [np.interp(times, known_times, joint) for joint in positions[known].T]
-    return DesiredPath(times, round_to_single(np.stack(columns, axis=1)), cycle, lag)
+    q = interpolate_rows(known_times, positions[known], times)
+    return DesiredPath(times, round_to_single(q), cycle, lag)
 
 
 def _law(cycle: float, gain: float, lookahead: float) -> ServojLaw | None:
@@ -186,8 +186,8 @@ def _follow(path: DesiredPath, law: ServojLaw, call: float) -> Array:
     """
     duration = path.times[-1] - path.times[0]
     begins = path.times[0] + call * np.arange(int(duration / call) + 1)
-    columns = [np.interp(begins, path.times, joint) for joint in path.q.T]
-    return law.follow(np.stack(columns, axis=1), call=call, cycles=len(path.times)).q
+    commands = interpolate_rows(path.times, path.q, begins)
+    return law.follow(commands, call=call, cycles=len(path.times)).q
 
 
 def _near_range(value: float, accepted: tuple[float, float]) -> float:
@@ -244,7 +244,6 @@ def _distance_from_measured(path: DesiredPath, targets: Array, signals: Signals)
     known &= (signals.times >= path.times[0]) & (signals.times <= path.times[-1])
     if not known.any():
         return None
-    predicted = path.measured(targets)
-    columns = [np.interp(signals.times[known], path.times, joint) for joint in predicted.T]
-    difference = np.stack(columns, axis=1) - actual[known]
+    predicted = interpolate_rows(path.times, path.measured(targets), signals.times[known])
+    difference = predicted - actual[known]
     return float(np.sqrt(np.mean(difference**2)))

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from simbridge.judging.arm import Arm
-from simbridge.judging.judgement import JudgedMotion, Judgement
+from simbridge.judging.judgement import JudgedMotion, LogJudgement
 from simbridge.judging.kinds import MotionKind
 from simbridge.judging.predictions import Prediction
 from simbridge.judging.servoj_evidence import ServojEvidence
 from simbridge.judging.tool_tracking import ToolTracking
-from simbridge.judging.tracking_errors import ErrorPart, ErrorSize, TrackingErrors
+from simbridge.judging.tracking_errors import DifferenceSize, SignalDifference, TrackingErrors
+from simbridge.servo.extrapolation import describe_extrapolation
 from simbridge.text import (
     NO_BREAK,
     counted,
@@ -85,7 +86,7 @@ SIGNAL_NAMES = {
 }
 
 
-def headline(judgement: Judgement) -> str:
+def headline(judgement: LogJudgement) -> str:
     """Return the sentence that says what the log shows, or that it shows nothing."""
     arm = arm_phrase(judgement.arm)
     if not judgement.motions:
@@ -114,7 +115,7 @@ def headline(judgement: Judgement) -> str:
     return f"{'; '.join(clauses)}{stops}."
 
 
-def _longer_chain(judgement: Judgement) -> list[str]:
+def _longer_chain(judgement: LogJudgement) -> list[str]:
     """Return the error of the motion that shows more sources than all motions together do.
 
     It is a clause, or none if no motion shows more.
@@ -129,7 +130,7 @@ def _longer_chain(judgement: Judgement) -> list[str]:
     ]
     if not longer:
         return []
-    judged = max(longer, key=_error_size)
+    judged = max(longer, key=lambda judged: judged.error_rad)
     assert judged.errors is not None
     return [f"in motion {judged.motion.number} {error_phrase(judged.errors)}"]
 
@@ -220,7 +221,7 @@ def error_phrase(errors: TrackingErrors, *, with_tool: bool = True) -> str:
     return clause
 
 
-def size_text(size: ErrorSize, *, with_tool: bool = True) -> str:
+def size_text(size: DifferenceSize, *, with_tool: bool = True) -> str:
     """Return the size of an error: "0.205 mrad RMS (0.0958 mm at the tool)"."""
     text = f"{milliradians(size.rms_rad)}{NO_BREAK}mrad RMS"
     if with_tool and size.tool_rms_m is not None:
@@ -228,14 +229,14 @@ def size_text(size: ErrorSize, *, with_tool: bool = True) -> str:
     return text
 
 
-def lag_text(part: ErrorPart) -> str:
+def lag_text(part: SignalDifference) -> str:
     """Return a lag with its uncertainty: "0.489 ± 0.005 ms"; "" if there is none."""
     if part.lag is None:
         return ""
     return f"{lag_number(part)}{NO_BREAK}ms"
 
 
-def lag_number(part: ErrorPart) -> str:
+def lag_number(part: SignalDifference) -> str:
     """Return a lag in ms with its uncertainty, without the unit; a dash if there is none."""
     if part.lag is None:
         return "–"
@@ -248,7 +249,7 @@ def lag_number(part: ErrorPart) -> str:
     return f"{fixed(1e3 * part.lag.lag_s, decimals)} ± {fixed(uncertainty, decimals)}"
 
 
-def _without_error(judgement: Judgement) -> str:
+def _without_error(judgement: LogJudgement) -> str:
     """Return what a log shows in which only one signal of the joints was recorded."""
     speedj_delay = _speedj_delay_phrase(judgement.motions)
     if speedj_delay:
@@ -271,10 +272,10 @@ def _speedj_delay_phrase(motions: Sequence[JudgedMotion]) -> str:
         return ""
     late = sum(len(evidence.late_s) for evidence in speedj)
     delay = plain(round(1e3 * speedj[0].delay_s, 3))
-    cycles = counted(speedj[0].delay_cycles, "cycle")
-    clause = f"the joint targets follow the commands {delay}{NO_BREAK}ms ({cycles}) later"
+    rows = counted(speedj[0].delay_rows, "row")
+    clause = f"the joint targets follow the commands {delay}{NO_BREAK}ms ({rows}) later"
     if late:
-        clause += f", and {counted(late, 'command')} came a cycle late"
+        clause += f", and {counted(late, 'command')} came late"
     return clause
 
 
@@ -317,23 +318,18 @@ def error_cells(errors: TrackingErrors | None) -> tuple[str, str, str, str]:
     )
 
 
-def source_name(part: ErrorPart) -> str:
+def source_name(part: SignalDifference) -> str:
     """Return the source of a part in a table: "not separable" for several that were joined."""
     return part.source if " and " not in part.source else "not separable"
 
 
-def shown_motions(judgement: Judgement, *, verbose: bool = False) -> list[JudgedMotion]:
+def shown_motions(judgement: LogJudgement, *, verbose: bool = False) -> list[JudgedMotion]:
     """Return the motions that the table shows: all of them, or those with the largest errors."""
     motions = list(judgement.motions)
     if verbose or len(motions) <= MAX_SHOWN_MOTIONS:
         return motions
-    largest = sorted(motions, key=_error_size, reverse=True)[:MAX_SHOWN_MOTIONS]
+    largest = sorted(motions, key=lambda judged: judged.error_rad, reverse=True)[:MAX_SHOWN_MOTIONS]
     return sorted(largest, key=lambda judged: judged.motion.number)
-
-
-def _error_size(judged: JudgedMotion) -> float:
-    """Return the RMS tracking error of a motion, rad; 0 if it is not known."""
-    return judged.errors.whole.size.rms_rad if judged.errors is not None else 0.0
 
 
 def prediction_sentence(judged: JudgedMotion) -> str:
@@ -343,16 +339,8 @@ def prediction_sentence(judged: JudgedMotion) -> str:
         _prediction_clause(prediction, is_assumed=is_assumed) for prediction in judged.predictions
     ]
     sentence = f"Predicted for motion {judged.motion.number}: {'; '.join(clauses)}."
-
-    extrapolated = dict.fromkeys(
-        f"{prediction.gain:.4g}" for prediction in judged.predictions if prediction.is_extrapolated
-    )
-    if extrapolated:
-        sentence += (
-            f" A gain of {join_words(list(extrapolated))} is extrapolated: the law was compared "
-            "with real arms at 100 and 300."
-        )
-    return sentence
+    extrapolation = describe_extrapolation(prediction.gain for prediction in judged.predictions)
+    return f"{sentence} {extrapolation}".strip()
 
 
 def _prediction_clause(prediction: Prediction, *, is_assumed: bool) -> str:
@@ -384,7 +372,7 @@ def _prediction_clause(prediction: Prediction, *, is_assumed: bool) -> str:
     return f"{sent}, {size}{off}"
 
 
-def remarks(judgement: Judgement) -> list[str]:
+def remarks(judgement: LogJudgement) -> list[str]:
     """Return sentences on what else the log shows, the most important first."""
     sentences = [
         _gap_remark(judgement),
@@ -394,14 +382,14 @@ def remarks(judgement: Judgement) -> list[str]:
     ]
     predicted = [judged for judged in judgement.motions if judged.predictions]
     if predicted:
-        sentences.append(prediction_sentence(max(predicted, key=_error_size)))
+        sentences.append(prediction_sentence(max(predicted, key=lambda judged: judged.error_rad)))
     if judgement.missing:
         names = join_words([item.quantity for item in judgement.missing])
         sentences.append(f"Not recorded: {names}.")
     return [sentence for sentence in sentences if sentence]
 
 
-def _gap_remark(judgement: Judgement) -> str:
+def _gap_remark(judgement: LogJudgement) -> str:
     """Return how many rows were lost, or came late; "" for none."""
     if not judgement.gaps:
         return ""
@@ -419,7 +407,7 @@ def _gap_remark(judgement: Judgement) -> str:
     return f"{rows} came late; the longest wait was {duration}, from {at_s}."
 
 
-def _held_remark(judgement: Judgement) -> str:
+def _held_remark(judgement: LogJudgement) -> str:
     """Return how many calls of servoj had no new command; "" for none."""
     servoj = [judged.kind.servoj for judged in judgement.motions if judged.kind.servoj is not None]
     held = sum(evidence.held_calls or 0 for evidence in servoj)
@@ -428,7 +416,7 @@ def _held_remark(judgement: Judgement) -> str:
     return f"{counted(held, 'servoj call')} had no new command, and held the one before."
 
 
-def _jump_remark(judgement: Judgement) -> str:
+def _jump_remark(judgement: LogJudgement) -> str:
     """Return how often the commands jump, and how far; "" if they do not."""
     if not judgement.jumps:
         return ""
@@ -438,11 +426,11 @@ def _jump_remark(judgement: Judgement) -> str:
         where = f"at {fixed(jump.at_s, 2)}{NO_BREAK}s"
     return (
         f"The commands jump {counted(len(judgement.jumps), 'time')}, at most by "
-        f"{milliradians(jump.size_rad)}{NO_BREAK}mrad (joint {jump.joint + 1}, {where})."
+        f"{milliradians(jump.size_rad)}{NO_BREAK}mrad ({jump.joint}, {where})."
     )
 
 
-def _slowdown_remark(judgement: Judgement) -> str:
+def _slowdown_remark(judgement: LogJudgement) -> str:
     """Return how long the controller moved at less than full speed; "" if it did not."""
     slow = [item for judged in judgement.motions for item in judged.slowdowns]
     duration = sum(item.end_s - item.begin_s for item in slow)
@@ -481,7 +469,7 @@ def evidence(judged: JudgedMotion) -> str:
     if kind.speedj is not None:
         explained = fixed(100.0 * kind.speedj.explained, 1)
         return (
-            f"Motion {number} is a speedj: commands {counted(kind.speedj.delay_cycles, 'cycle')} "
+            f"Motion {number} is a speedj: commands {counted(kind.speedj.delay_rows, 'row')} "
             f"before explain {explained}{NO_BREAK}% of its rows."
         )
     if kind.freedrive is not None:
@@ -514,15 +502,13 @@ def prediction_remark(prediction: Prediction) -> str:
         off = milliradians(prediction.off_rms_rad)
         sentences.append(f"It is {off}{NO_BREAK}mrad RMS off the measured motion.")
     if prediction.is_extrapolated:
-        sentences.append(
-            "Extrapolated: the law was compared with real arms at gains of 100 and 300."
-        )
+        sentences.append(describe_extrapolation([prediction.gain]))
     if not prediction.keeps_limits:
         sentences.append("It would exceed the limits of acceleration or command lead.")
     return " ".join(sentences)
 
 
-def motion_parts(judgement: Judgement) -> list[tuple[JudgedMotion, ErrorPart]]:
+def motion_parts(judgement: LogJudgement) -> list[tuple[JudgedMotion, SignalDifference]]:
     """Return the parts of the error of each motion, in order."""
     return [
         (judged, part)
@@ -532,7 +518,7 @@ def motion_parts(judgement: Judgement) -> list[tuple[JudgedMotion, ErrorPart]]:
     ]
 
 
-def part_row(judged: JudgedMotion, part: ErrorPart) -> tuple[str, ...]:
+def part_row(judged: JudgedMotion, part: SignalDifference) -> tuple[str, ...]:
     """Return the cells of a part of a motion's error; see PART_COLUMNS."""
     return (
         str(judged.motion.number),
@@ -567,7 +553,7 @@ def arm_facts(arm: Arm) -> list[tuple[str, str]]:
     return facts
 
 
-def events(judgement: Judgement) -> list[tuple[str, str, str]]:
+def events(judgement: LogJudgement) -> list[tuple[str, str, str]]:
     """Return what happened in a log in order: the time in s, what it was, and the details."""
     entries = [*_log_events(judgement)]
     for judged in judgement.motions:
@@ -575,7 +561,7 @@ def events(judgement: Judgement) -> list[tuple[str, str, str]]:
     return [(fixed(at_s, 2), name, text) for at_s, name, text in sorted(entries)]
 
 
-def _log_events(judgement: Judgement) -> list[tuple[float, str, str]]:
+def _log_events(judgement: LogJudgement) -> list[tuple[float, str, str]]:
     """Return the holes of a log and the jumps of its commands, each with its time, s."""
     entries = []
     for gap in judgement.gaps:
@@ -584,7 +570,7 @@ def _log_events(judgement: Judgement) -> list[tuple[float, str, str]]:
         entries.append((gap.at_s, "hole" if gap.lost else "late row", duration + lost))
     for jump in judgement.jumps:
         if jump.at_s is not None:
-            text = f"joint {jump.joint + 1} by {milliradians(jump.size_rad)}{NO_BREAK}mrad"
+            text = f"{jump.joint} by {milliradians(jump.size_rad)}{NO_BREAK}mrad"
             entries.append((jump.at_s, "jump of the commands", text))
     return entries
 
@@ -600,6 +586,6 @@ def _motion_events(judged: JudgedMotion) -> list[tuple[float, str, str]]:
         text = f"ended motion {judged.motion.number}: {judged.stop.evidence}"
         entries.append((judged.stop.at_s, judged.stop.cause, text))
     if judged.kind.speedj is not None:
-        text = "the command before it held for a cycle"
+        text = "the command before it was repeated"
         entries += [(at_s, "late command", text) for at_s in judged.kind.speedj.late_s]
     return entries

@@ -115,6 +115,21 @@ def smooth_motion(law: ServojLaw, q: Array, delay: float = 0.0) -> tuple[Array, 
         smooth = _average(q, _half_windows(needed))
 
 
+def can_keep_limits(law: ServojLaw, q: Array) -> bool:
+    """Return whether a motion keeps its limits if it is smoothed as much as possible.
+
+    Where not even the longest window around every sample suffices, as for a steady motion whose
+    commands lead too far, `smooth_motion` would only try all the shorter ones in vain.
+
+    Args:
+        law: Servo law of the controller.
+        q: Joint positions (T, n), rad, one a cycle, at rest at both ends.
+    """
+    longest = np.full(len(q), LONGEST_HALF_WINDOW_S / law.cycle)
+    smoothest = _average(q, _half_windows(longest))
+    return not _exceeding_samples(_limited_quantities(law, smoothest, delay=0.0)).any()
+
+
 def _limited_quantities(law: ServojLaw, q: Array, delay: float) -> list[LimitedQuantity]:
     """Return acceleration and command lead of a motion q (T, n), rad."""
     velocity = np.diff(q, axis=0, prepend=q[:1]) / law.cycle
@@ -152,10 +167,13 @@ def _half_windows(needed: Array) -> Array:
     by one from sample to sample, so that the smoothed motion has no step.
     """
     half = np.zeros_like(needed)
-    for sample in np.flatnonzero(needed):
-        reach = int(np.ceil(needed[sample]))
-        reached = slice(max(sample - reach, 0), sample + reach + 1)
-        half[reached] = np.maximum(half[reached], needed[sample])
+    # Neighbours that need the same window are taken together.
+    begins = np.flatnonzero(np.diff(needed, prepend=-1.0))
+    ends = np.append(begins[1:], len(needed))
+    for begin, end in zip(begins, ends, strict=True):
+        reach = int(np.ceil(needed[begin]))
+        reached = slice(max(begin - reach, 0), end + reach)
+        half[reached] = np.maximum(half[reached], needed[begin])
 
     # A running maximum of half plus index falls by one a sample; the same from the other end.
     index = np.arange(len(half), dtype=float)
@@ -176,15 +194,26 @@ def _average(q: Array, half: Array) -> Array:
         half: How far each sample's window (T,) reaches to both sides of it, in samples.
     """
     # The integral of the motion up to the edge before each sample, and up to the end.
-    edges = np.arange(len(q) + 1, dtype=float)
     integral = np.concatenate([np.zeros((1, q.shape[1])), np.cumsum(q - q[0], axis=0)])
 
-    first = edges[:-1] - half
-    last = edges[:-1] + 1.0 + half
-    columns = [
-        np.interp(last, edges, joint) - np.interp(first, edges, joint) for joint in integral.T
-    ]
-    mean = q[0] + np.stack(columns, axis=1) / (2.0 * half + 1.0)[:, np.newaxis]
+    averaged = np.flatnonzero(half)
+    reach = half[averaged]
+    sums = _between_edges(integral, averaged + 1.0 + reach)
+    sums -= _between_edges(integral, averaged - reach)
 
-    is_averaged = (half > 0.0)[:, np.newaxis]
-    return np.where(is_averaged, mean, q)
+    means = q.copy()
+    means[averaged] = q[0] + sums / (2.0 * reach + 1.0)[:, np.newaxis]
+    return means
+
+
+def _between_edges(integral: Array, edges: Array) -> Array:
+    """Return an integral (K, n) between the samples' edges: linear between two of them.
+
+    Args:
+        integral: Its values at the edges 0 to N (N + 1, n).
+        edges: The edges (K,), from 0 to N, with fractions.
+    """
+    before = np.minimum(edges.astype(np.int64), len(integral) - 2)
+    fraction = (edges - before)[:, np.newaxis]
+    values: Array = (1.0 - fraction) * integral[before] + fraction * integral[before + 1]
+    return values
