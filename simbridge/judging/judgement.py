@@ -21,9 +21,15 @@ from simbridge.judging.events import (
     find_stop,
 )
 from simbridge.judging.goal_path import goal_positions
-from simbridge.judging.kinds import MotionKind, find_kind
+from simbridge.judging.interpolation import interpolate_rows
+from simbridge.judging.kinds import MIN_ROWS, MotionKind, find_kind
 from simbridge.judging.limits import MotionPeaks, find_peaks
 from simbridge.judging.log import ControllerLog, Missing
+from simbridge.judging.measured_servoj import (
+    MeasuredMotion,
+    fit_measured_servoj,
+    measured_evidence,
+)
 from simbridge.judging.motions import Motion, find_motions
 from simbridge.judging.predictions import Prediction, predict_errors
 from simbridge.judging.servoj_evidence import ServojSignals
@@ -37,6 +43,8 @@ from simbridge.servo.plant import JOINT_LAG
 
 # Difference up to which two positions are the same, rad.
 SAME_POSITION = 1e-9
+# Rest before a motion in which what was sent to it begins, s: longer than any delay.
+REST_BEFORE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,8 @@ def _judge_motion(
     """Return a motion with everything that the log shows of it, and its signals."""
     kind, revealed = find_kind(log, motion, model.robot)
     signals = motion_signals(log, motion, revealed, model.arm.cycle_s)
+    if kind.name == "unknown" and "target" not in signals.positions:
+        kind = _measured_kind(log, motion, signals, model.arm.cycle_s, kind)
     velocity = log.joint_velocities[motion.rows]
 
     stop = find_stop(log, motion)
@@ -212,6 +222,57 @@ def _judge_motion(
         stop=stop,
     )
     return judged, signals
+
+
+def _measured_kind(
+    log: ControllerLog, motion: Motion, signals: Signals, cycle: float | None, kind: MotionKind
+) -> MotionKind:
+    """Return the kind of a motion by its measured joints, where the targets were not recorded.
+
+    Args:
+        log: The log.
+        motion: The motion.
+        signals: Its signals.
+        cycle: The controller's cycle, s; None for that of the rows.
+        kind: The kind without that, with the reason why it is unknown.
+    """
+    actual = signals.positions.get("actual")
+    has_setpoints = signals.first in ("reference", "command sent")
+    if actual is None or not has_setpoints or not motion.starts_at_rest:
+        return kind
+    known = np.isfinite(actual).all(axis=1)
+    if np.count_nonzero(known) < MIN_ROWS:
+        return kind
+
+    cycle = cycle or float(np.median(np.diff(log.times)))
+    instants = np.arange(motion.begin_s - REST_BEFORE_S, motion.end_s + cycle, cycle)
+    measured = MeasuredMotion(
+        instants=instants,
+        setpoints=_setpoints_at(log, signals.first, instants, cycle),
+        times=signals.times[known],
+        measured=actual[known],
+    )
+    fit, reason = fit_measured_servoj(measured)
+    if fit is None:
+        return replace(kind, reason=f"{kind.reason}; {reason}")
+    return MotionKind("servoj", servoj=measured_evidence(fit))
+
+
+def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array:
+    """Return the first signal of a motion (T, n), rad, at instants, with rest around what is known.
+
+    Args:
+        log: The log.
+        name: The signal: "reference" or "command sent".
+        instants: The instants (T,), s.
+        cycle: The controller's cycle, s.
+    """
+    positions = _commands(log, instants, cycle) if name == "command sent" else None
+    if positions is None:
+        positions = _reference(log, instants)
+    assert positions is not None, "the log has this signal"
+    known = np.isfinite(positions).all(axis=1)
+    return interpolate_rows(instants[known], positions[known], instants)
 
 
 def _with_predictions(
@@ -259,6 +320,9 @@ def _predictions(
         return ()
     lags = [part.lag.lag_s for part in errors.parts if part.source == "arm" and part.lag]
     lag = min(max(lags[0], 0.0), cycle) if lags else JOINT_LAG
+    if kind.servoj is not None and kind.servoj.is_measured and kind.servoj.delay_s is not None:
+        # The delay that the measured joints show is that of the joints, too.
+        lag = kind.servoj.delay_s
     return predict_errors(signals, kind.servoj, cycle=cycle, lag=lag, robot=model.robot)
 
 
@@ -285,11 +349,9 @@ def motion_signals(
     if reference is not None:
         positions["reference"] = reference
 
-    commands = log.position_commands
-    if commands is not None and commands.times is not None:
-        # A command is meant for the end of the cycle that begins when it is sent.
-        meant_for = commands.times + (cycle or 0.0)
-        positions["command sent"] = at_instants(meant_for, commands.values, times)
+    sent = _commands(log, times, cycle or 0.0)
+    if sent is not None:
+        positions["command sent"] = sent
         # Commands that are the reference are not a signal of their own.
         if reference is not None and np.allclose(
             positions["command sent"], reference, rtol=0.0, atol=SAME_POSITION, equal_nan=True
@@ -310,6 +372,22 @@ def motion_signals(
         if name in positions and np.isfinite(positions[name]).any()
     }
     return Signals(log.joint_names, times, known)
+
+
+def _commands(log: ControllerLog, instants: Array, cycle: float) -> Array | None:
+    """Return the commands (T, n), rad, that are meant for instants (T,); None if not known.
+
+    A command is meant for the end of the cycle that begins when it is sent.
+
+    Args:
+        log: The log.
+        instants: The instants, s.
+        cycle: The controller's cycle, s.
+    """
+    commands = log.position_commands
+    if commands is None or commands.times is None:
+        return None
+    return at_instants(commands.times + cycle, commands.values, instants)
 
 
 def _reference(log: ControllerLog, instants: Array) -> Array | None:

@@ -173,7 +173,8 @@ def kind_phrase(kind: MotionKind) -> str:
         servoj = kind.servoj
         gain = _with_uncertainty(servoj.gain, servoj.gain_uncertainty)
         lookahead = _with_uncertainty(servoj.lookahead_s, servoj.lookahead_uncertainty_s)
-        return f"{kind.name}, gain {gain}, lookahead {lookahead}{NO_BREAK}s"
+        source = " by the measured joints" if servoj.is_measured else ""
+        return f"{kind.name}, gain {gain}, lookahead {lookahead}{NO_BREAK}s{source}"
     if kind.movej is not None:
         speed = significant(kind.movej.speed_rad_s)
         acceleration = significant(kind.movej.acceleration_rad_s2)
@@ -455,7 +456,10 @@ def evidence(judged: JudgedMotion) -> str:
             f"speed, to within {residual}{NO_BREAK}µrad."
         )
     if kind.servoj is not None:
-        if kind.servoj.has_commands:
+        if kind.servoj.is_measured and kind.servoj.delay_s is not None:
+            delay = f"{milliseconds(kind.servoj.delay_s)}{NO_BREAK}ms"
+            shown_by = f"with a delay of {delay} it explains the measured joints"
+        elif kind.servoj.has_commands:
             shown_by = "the recorded commands explain its targets"
         elif kind.servoj.single_cycles:
             cycles = counted(kind.servoj.single_cycles, "single cycle")
