@@ -48,11 +48,23 @@ AGREEING_S = 1e-8
 
 # Scale of the residuals in the cost of a fit, rad.
 COST_SCALE = 1e-7
+# Numbers of unknowns of a fit: gain, lookahead, begin and duration of the calls, in this order.
+ALL_UNKNOWNS = 4
+TUNING_AND_BEGIN = 3
+TUNING_ALONE = 2
+# Calls that begin this close to the edge of a cycle, as a fraction of it, may begin exactly there.
+EDGE_FRACTION = 0.05
+# How much more a fit with calls that begin on the edge may cost.
+EDGE_COST = 0.1
+# Difference of a duration from whole cycles that is rounding, as a fraction of a cycle.
+WHOLE_CYCLES_TOLERANCE = 1e-6
 # Number of Gauss-Newton steps between two searches for commands.
 NEWTON_STEPS = 3
 # Steps of the numerical derivatives with respect to gain and lookahead (both relative), begin and
 # duration (both in s).
 DERIVATIVE_STEPS = (1e-6, 1e-6, 1e-8, 1e-10)
+# Standard deviation of a rounding error, in units of the resolution: that of even chances.
+STANDARD_ROUNDING = 1.0 / np.sqrt(12.0)
 # Smallest residual that scales the weights of the rows, rad.
 LEAST_RESIDUAL = 1e-12
 # Smallest squared length of a column of derivatives that is used as a divisor.
@@ -105,11 +117,8 @@ def find_calls(
     Raises:
         NotIdentified: The setpoints do not follow the commands, or no timing explains them.
     """
-    # Residual up to which setpoints are explained exactly, given the last digits of the recording
-    # and of the commands, rad.
-    recorded_resolution = motion.setpoint_resolution(1.0 / tuning.gain, tuning.lookahead)
-    setpoint_resolution = recorded_resolution + resolution(commands)
-    max_exact_residual = MAX_DIGITS * setpoint_resolution + ROUNDING
+    # Residual up to which setpoints are explained exactly, rad.
+    max_exact_residual = MAX_DIGITS * _digits(motion, tuning, commands) + ROUNDING
 
     # Find the timing in the busiest part, and fit it to the whole recording.
     part = _busiest_part(motion)
@@ -124,7 +133,9 @@ def find_calls(
     law, is_rounded = _round_duration(start)
     begin = law.begin + part_motion.times[0] - motion.times[0]
     law = replace(law, begin=wrap_begin(begin, law.duration))
-    fit = _fit_calls(motion, commands, index, law=law, rounds=3, with_duration=not is_rounded)
+    unknowns = TUNING_AND_BEGIN if is_rounded else ALL_UNKNOWNS
+    fit = _fit_calls(motion, commands, index, law=law, rounds=3, unknowns=unknowns)
+    fit = _prefer_edge(motion, commands, index, fit)
 
     refined = fit.calls.law
     residuals = fit.residuals[motion.moving]
@@ -141,6 +152,12 @@ def find_calls(
         difference = np.array([refined.gain - tuning.gain, refined.lookahead - tuning.lookahead])
         deviation = np.hypot(deviation, np.abs(difference))
     return fit.calls, Tuning(refined.gain, refined.lookahead, deviation, residuals)
+
+
+def _digits(motion: TargetMotion, law: Tuning | TimedLaw, commands: Array) -> float:
+    """Return the resolution of setpoints minus commands, by the digits of both, rad."""
+    setpoint_resolution = motion.setpoint_resolution(1.0 / law.gain, law.lookahead)
+    return float(setpoint_resolution) + resolution(commands)
 
 
 def _busiest_part(motion: TargetMotion) -> slice:
@@ -176,13 +193,13 @@ def _search_timing(
         for shift in np.linspace(-1.0, 1.0, TRIED_BEGINS) * motion.cycle:
             begin = wrap_begin(usual_begin + shift, duration)
             law = TimedLaw(tuning.gain, tuning.lookahead, duration, begin)
-            fit = _fit_calls(motion, commands, index, law=law, rounds=1, with_duration=False)
+            fit = _fit_calls(motion, commands, index, law=law, rounds=1, unknowns=TUNING_AND_BEGIN)
             if best is None or fit.cost < best.cost:
                 best = fit
 
         assert best is not None
         law = best.calls.law
-        fit = _fit_calls(motion, commands, index, law=law, rounds=4, with_duration=True)
+        fit = _fit_calls(motion, commands, index, law=law, rounds=4, unknowns=ALL_UNKNOWNS)
         if fit.cost < best.cost:
             best = fit
         if np.median(best.residuals[motion.moving]) < max_exact_residual:
@@ -260,6 +277,40 @@ def _round_duration(fit: CallFit) -> tuple[TimedLaw, bool]:
     return law, False
 
 
+def _prefer_edge(motion: TargetMotion, commands: Array, index: Array, fit: CallFit) -> CallFit:
+    """Return the fit with calls that begin with a cycle, where that explains the motion as well.
+
+    Close to the edge of a cycle the setpoints hardly show when calls begin, so rounded digits may
+    move a call away from the edge, and the tuning with it.
+
+    Args:
+        motion: Joint targets in T rows.
+        commands: Commands (K, n), rad.
+        index: Rough position of each row along the commands (T,), as a fractional index.
+        fit: The fit with any beginning of the calls.
+    """
+    law = fit.calls.law
+    cycles = law.duration / motion.cycle
+    edge = round(law.begin / motion.cycle) * motion.cycle
+    has_whole_cycles = abs(cycles - round(cycles)) < WHOLE_CYCLES_TOLERANCE
+    if not has_whole_cycles or not 0.0 < abs(law.begin - edge) < EDGE_FRACTION * motion.cycle:
+        return fit
+
+    edge_law = replace(law, begin=wrap_begin(edge, law.duration))
+    edge_fit = _fit_calls(motion, commands, index, law=edge_law, rounds=2, unknowns=TUNING_ALONE)
+    if edge_fit.cost > fit.cost + EDGE_COST:
+        return fit
+    if edge_fit.cost <= fit.cost:
+        return edge_fit
+    # Both explain the motion, so the tuning is only as certain as they agree.
+    tuning = edge_fit.calls.law
+    deviation = edge_fit.deviation.copy()
+    deviation[:2] = np.hypot(
+        deviation[:2], [tuning.gain - law.gain, tuning.lookahead - law.lookahead]
+    )
+    return replace(edge_fit, deviation=deviation)
+
+
 def _fit_calls(
     motion: TargetMotion,
     commands: Array,
@@ -267,7 +318,7 @@ def _fit_calls(
     *,
     law: TimedLaw,
     rounds: int,
-    with_duration: bool,
+    unknowns: int,
 ) -> CallFit:
     """Search for the commands of the calls, and fit the law to them, in turns.
 
@@ -277,7 +328,7 @@ def _fit_calls(
         index: Rough position of each row along the commands (T,), as a fractional index.
         law: The servo law and timing to start from.
         rounds: Number of rounds of fitting and searching, at least 1.
-        with_duration: Whether the duration of calls is fitted, too.
+        unknowns: How many of gain, lookahead, begin and duration are fitted, from the first one on.
     """
     moving = np.flatnonzero(motion.moving)
     calls = match_calls(motion, law, commands, index)
@@ -286,9 +337,7 @@ def _fit_calls(
     for _ in range(rounds):
         # Fit the law to the commands as they were matched.
         for _ in range(NEWTON_STEPS):
-            law, deviation = _improve_law(
-                motion, calls, commands, rows=moving, with_duration=with_duration
-            )
+            law, deviation = _improve_law(motion, calls, commands, rows=moving, unknowns=unknowns)
             calls = replace(reveal_calls(motion, law), command=calls.command)
 
         # Match the commands anew under the fitted law.
@@ -300,7 +349,7 @@ def _fit_calls(
 
 
 def _improve_law(
-    motion: TargetMotion, calls: Calls, commands: Array, *, rows: Counts, with_duration: bool
+    motion: TargetMotion, calls: Calls, commands: Array, *, rows: Counts, unknowns: int
 ) -> tuple[TimedLaw, Array]:
     """Make one Gauss-Newton step with Cauchy weights.
 
@@ -309,14 +358,13 @@ def _improve_law(
         calls: The calls, with their commands.
         commands: Commands (K, n), rad.
         rows: Indices of the rows that count.
-        with_duration: Whether the duration of calls varies, too.
+        unknowns: How many of gain, lookahead, begin and duration vary, from the first one on.
 
     Returns:
         The law after the step, and one standard deviation of gain, lookahead, begin and duration
         (4,).
     """
     law = calls.law
-    unknowns = 4 if with_duration else 3
 
     # Residuals (R n,) and their derivatives (R n, unknowns), in units of the steps.
     current = _residuals_under(law, motion, calls, commands)[rows]
@@ -353,6 +401,9 @@ def _improve_law(
     pulls = slopes * (weights * (residuals + slopes @ step))[:, None]
     blocks = np.array([block.sum(axis=0) for block in np.array_split(pulls, BLOCKS)])
     covariance = inverse @ (blocks.T @ blocks) @ inverse
+    # Where a joint moves slowly, successive rows are rounded alike: at worst all those of a block.
+    rounding = STANDARD_ROUNDING * _digits(motion, law, commands)
+    covariance += inverse * rounding**2 * (len(rows) / BLOCKS)
 
     scales = [
         law.gain * DERIVATIVE_STEPS[0],
@@ -377,7 +428,7 @@ def _apply_change(law: TimedLaw, change: Array, cycle: float) -> TimedLaw:
 
     Args:
         law: The servo law to change.
-        change: Change of gain, lookahead and begin (3,), or of these and the duration (4,).
+        change: Change of gain, lookahead, begin and duration, or of the first ones of these.
         cycle: Length of the controller's cycle, s.
     """
     limits = [
@@ -389,9 +440,12 @@ def _apply_change(law: TimedLaw, change: Array, cycle: float) -> TimedLaw:
     limit = np.array(limits)[: len(change)]
     change = np.clip(change, -limit, limit)
 
-    duration = law.duration + (change[3] if len(change) == 4 else 0.0)
-    begin = wrap_begin(law.begin + change[2], duration)
+    gain_change, lookahead_change, begin_change, duration_change = np.pad(
+        change, (0, ALL_UNKNOWNS - len(change))
+    )
+    duration = law.duration + duration_change
+    begin = wrap_begin(law.begin + begin_change, duration)
     if abs(begin - law.begin) > 0.5 * duration:
         # Another call would become call 0, but the commands are numbered from this one.
         begin = law.begin
-    return TimedLaw(law.gain + change[0], law.lookahead + change[1], duration, begin)
+    return TimedLaw(law.gain + gain_change, law.lookahead + lookahead_change, duration, begin)

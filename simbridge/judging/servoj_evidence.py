@@ -57,7 +57,7 @@ class ServojEvidence:
         phase_s: How long after the beginning of a cycle calls begin, s; None if the commands do
             not show it.
         delay_s: Mean time from a command to the cycle that takes it, s; None if the commands have
-            no times.
+            no times. If the tuning comes from measured joints, their own delay is part of it.
         held_calls: Number of calls that had no new command, and held the one before, as far as the
             digits tell commands apart; None if the commands do not show it.
         residual_rad: Median distance of the setpoints from the commands, or from the held command,
@@ -65,6 +65,8 @@ class ServojEvidence:
         has_commands: Whether the joint commands were recorded and explain the motion.
         single_cycles: Number of single cycles without a new command that show the tuning; 0 if it
             comes from the commands, or from one that was held for longer.
+        is_measured: Whether it comes from the measured joints, since the joint targets were not
+            recorded.
     """
 
     gain: float
@@ -78,6 +80,7 @@ class ServojEvidence:
     residual_rad: float
     has_commands: bool
     single_cycles: int = 0
+    is_measured: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +256,9 @@ def count_held(used: Counts, commands: Array, min_step: float) -> int:
         min_step: Smallest step between commands that the digits of the log show, rad.
     """
     steps = np.linalg.norm(np.diff(commands, axis=0), axis=1)
-    # After the last command there is no other one: calls that hold it have none.
-    is_visible = np.append(steps > min_step, True)
+    # After the last command there is no other one, so calls that hold it have none; but where the
+    # commands had come to rest before it, none was needed.
+    is_visible = np.append(steps, steps[-1]) > min_step
     is_held = np.diff(used) == 0
     return int(np.sum(is_held & is_visible[used[1:]]))
 

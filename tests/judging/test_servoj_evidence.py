@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from simbridge.judging.kinds import find_kind
-from simbridge.judging.log import ControllerLog
+from simbridge.judging.log import Commands, ControllerLog
 from simbridge.judging.motions import find_motions
 from simbridge.judging.servoj_evidence import count_held
 from tests.identification.controller import Sender, recorded
@@ -15,8 +17,16 @@ from tests.judging.logs import CYCLE, START, TRAVEL, make_log
 DECIMALS = 6
 
 
-def log_of_smooth_motion(gain: float, lookahead: float) -> ControllerLog:
-    """Return the log of a smooth path to a goal and back, which begins and ends at rest."""
+def log_of_smooth_motion(
+    gain: float, lookahead: float, *, has_commands: bool = False
+) -> ControllerLog:
+    """Return the log of a smooth path to a goal and back, which begins and ends at rest.
+
+    Args:
+        gain: Gain of servoj, 1/s^2.
+        lookahead: Lookahead of servoj, s.
+        has_commands: Whether each row has the command that its cycle took, in as many digits.
+    """
     progress = np.linspace(0.0, 1.0, 600)
     smooth = progress**3 * (10.0 - 15.0 * progress + 6.0 * progress**2)
     # Each joint moves in its own way.
@@ -33,7 +43,25 @@ def log_of_smooth_motion(gain: float, lookahead: float) -> ControllerLog:
     )
     rounded = {name: rows[name].round(DECIMALS) for name in rows}
     columns = {name: rounded[name] for name in ("target_qd", "target_qdd")}
-    return make_log(rounded["target_q"], columns=columns)
+    log = make_log(rounded["target_q"], columns=columns)
+    if not has_commands:
+        return log
+    before = np.tile(commands[0], (round(1.0 / CYCLE), 1))
+    after = np.tile(commands[-1], (len(log.times) - len(before) - len(commands), 1))
+    sent = np.concatenate([before, commands, after]).round(DECIMALS)
+    return replace(log, position_commands=Commands(sent, log.times))
+
+
+@pytest.mark.parametrize(("gain", "lookahead"), [(300.0, 0.1), (150.0, 0.1), (100.0, 0.2)])
+def test_rounded_commands_leave_the_tuning_within_its_uncertainty(gain, lookahead):
+    log = log_of_smooth_motion(gain, lookahead, has_commands=True)
+
+    (motion,) = find_motions(log)
+    kind, _ = find_kind(log, motion, None)
+
+    assert kind.servoj is not None
+    assert abs(kind.servoj.gain - gain) < 3.0 * kind.servoj.gain_uncertainty
+    assert abs(kind.servoj.lookahead_s - lookahead) < 3.0 * kind.servoj.lookahead_uncertainty_s
 
 
 @pytest.mark.parametrize(("gain", "lookahead"), [(500.0, 0.05), (300.0, 0.1)])
