@@ -60,7 +60,7 @@ class Stage:
     def instants(self, duration: float) -> Array:
         """Return the instants (T,) of the control periods from 0 to a duration, s."""
         periods = int(duration / self.robot.period + 1e-9)
-        return self.robot.period * np.arange(periods + 1)
+        return self.robot.period * np.arange(periods + 1, dtype=float)
 
     def displace(self, shifts: Array, turns: Array) -> Array:
         """Return the central pose, displaced in the directions in which the arm can move its tool.

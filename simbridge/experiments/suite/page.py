@@ -1,0 +1,334 @@
+"""solvers.html: which solver is the best for what, from the results of the suite alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simbridge.experiments.outcome import solver_colour
+from simbridge.experiments.suite.answers import about_rivals, find_answers, headline
+from simbridge.experiments.suite.page_figures import draw_trade, draw_worst_moment
+from simbridge.experiments.suite.results import (
+    Fault,
+    MotionResult,
+    SolverFacts,
+    SuiteResults,
+)
+from simbridge.experiments.suite.summary import SolverSummary, ideal_error, summarize_solver
+from simbridge.report.drawing import drawing_style
+from simbridge.report.rendering import CaptionedDrawing, render
+from simbridge.text import counted, millimetres, significant
+
+# Bars of errors are logarithmic, from this error on, m.
+SMALLEST_BAR_M = 1e-6
+# Bars of times, likewise, s.
+SMALLEST_BAR_S = 1e-6
+# Numbers from here on have no decimals in the narrow columns of solvers, mm.
+WHOLE_MM = 100.0
+
+SUMMARY_HEADS = (
+    "Solver",
+    "paths",
+    "streams",
+    "speed",
+    "accel.",
+    "jerk",
+    "flips",
+    "solved, %",
+    "per call, µs",
+    "ratio",
+    "Faults",
+)
+SUMMARY_GROUPS = (
+    ("", 1),
+    ("RMS error, mm", 2),
+    ("largest share of a limit", 3),
+    ("", 1),
+    ("poses", 1),
+    ("time", 2),
+    ("", 1),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes:
+        text: What it shows.
+        bar: Length of its bar, 0 to 1; None for no bar.
+        colour: Colour of the bar.
+        exceeds: Whether the value exceeds a limit, and stands out.
+        remark: What is below the value.
+    """
+
+    text: str
+    bar: float | None = None
+    colour: str = ""
+    exceeds: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class SolverTables:
+    """The solvers that enforce velocity limits in their step, or those that do not.
+
+    Attributes:
+        title: Heading.
+        note: What it says about its solvers.
+        solvers: Their names.
+        summary: A row for each solver: its name, and a cell for each column after it.
+        motions: A row for each motion: its name, its description, and a cell for each solver.
+        poses: A row for each set of poses, likewise.
+    """
+
+    title: str
+    note: str
+    solvers: Sequence[str]
+    summary: Sequence[tuple[str, Sequence[Cell]]]
+    motions: Sequence[tuple[str, str, Sequence[Cell]]]
+    poses: Sequence[tuple[str, str, Sequence[Cell]]]
+
+
+def solvers_page(results: SuiteResults) -> str:
+    """Return the whole page as HTML."""
+    answers = find_answers(results)
+    with drawing_style():
+        trade = draw_trade(results)
+        worst_moments = _draw_worst_moments(results)
+
+    return render(
+        "solvers.html",
+        title=f"Solvers compared on {results.arm.title}",
+        results=results,
+        headline=headline(answers),
+        rivals=about_rivals(answers),
+        rival_names=[solver.name for solver in results.solvers if solver.origin == "rival"],
+        answers=answers,
+        tables=_tables(results),
+        summary_heads=SUMMARY_HEADS,
+        summary_groups=SUMMARY_GROUPS,
+        trade=trade,
+        worst_moments=worst_moments,
+        descriptions=[
+            *((motion.name, motion.description) for motion in results.motions),
+            *((pose_set.name, pose_set.description) for pose_set in results.pose_sets),
+        ],
+        versions=_versions(results.solvers),
+    )
+
+
+def _tables(results: SuiteResults) -> list[SolverTables]:
+    """Return the tables of solvers that enforce velocity limits, and of those that do not."""
+    kinds = {
+        "none": (
+            "Solvers that do not limit velocity",
+            "They go to the target however fast the joints would have to move: a share above 1 "
+            "(bold) has to be cut by a limiter, which adds error of its own.",
+        ),
+        "enforced": (
+            "Solvers that keep velocity limits in their step",
+            "A joint moves no faster than it can, at the cost of error: their errors are not to be "
+            "compared with those of the other table where those exceed a limit.",
+        ),
+    }
+    tables = []
+    for kind, (title, note) in kinds.items():
+        solvers = [solver for solver in results.solvers if solver.velocity_limits == kind]
+        if solvers:
+            names = [solver.name for solver in solvers]
+            tables.append(
+                SolverTables(
+                    title=title,
+                    note=note,
+                    solvers=names,
+                    summary=_summary_rows(results, names),
+                    motions=_motion_rows(results, names),
+                    poses=_pose_rows(results, names),
+                )
+            )
+    return tables
+
+
+def _summary_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str, list[Cell]]]:
+    """Return a row for each solver; bars compare it with all solvers of both tables."""
+    everything = [summarize_solver(results, solver.name) for solver in results.solvers]
+    largest_error = max(
+        max(summary.tracking_error_m or 0.0, summary.stream_error_m or 0.0)
+        for summary in everything
+    )
+    longest_time = max(summary.median_time_s or 0.0 for summary in everything)
+
+    rows = []
+    for summary in everything:
+        if summary.solver in solvers:
+            cells = _summary_cells(summary, largest_error, longest_time)
+            rows.append((summary.solver, cells))
+    return rows
+
+
+def _summary_cells(summary: SolverSummary, largest_error: float, longest_time: float) -> list[Cell]:
+    """Return the cells of a solver in the table of solvers.
+
+    Args:
+        summary: The solver's figures.
+        largest_error: Error of the longest bar, m.
+        longest_time: Time of the longest bar, s.
+    """
+    colour = solver_colour(summary.solver)
+    cells = []
+    for error in (summary.tracking_error_m, summary.stream_error_m):
+        bar = _logarithmic_bar(error, SMALLEST_BAR_M, largest_error)
+        cells.append(Cell(_short_millimetres(error), bar, colour))
+    for share in (summary.speed, summary.acceleration, summary.jerk):
+        cells.append(_share_cell(share))
+
+    solved = None if summary.solved is None else 100.0 * summary.solved
+    time = summary.median_time_s
+    time_bar = _logarithmic_bar(time, SMALLEST_BAR_S, longest_time)
+    microseconds = None if time is None else 1e6 * time
+    cells += [
+        Cell(str(summary.flips), exceeds=summary.flips > 0),
+        Cell("–" if solved is None else f"{solved:.3g}"),
+        Cell(significant(microseconds, decimals=1), time_bar, colour),
+        Cell(significant(summary.time_ratio, 2, 2)),
+        Cell(_fault_text(summary.faults, summary.slow)),
+    ]
+    return cells
+
+
+def _motion_rows(
+    results: SuiteResults, solvers: Sequence[str]
+) -> list[tuple[str, str, list[Cell]]]:
+    """Return a row for each motion with the error of each solver."""
+    by_key = {(result.motion, result.solver): result for result in results.motion_results}
+    rows = []
+    for motion in results.motions:
+        errors = [
+            ideal_error(result) for result in results.motion_results if result.motion == motion.name
+        ]
+        largest = max(errors, default=0.0)
+        cells = [_motion_cell(by_key.get((motion.name, solver)), largest) for solver in solvers]
+        rows.append((motion.name, motion.description, cells))
+    return rows
+
+
+def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
+    """Return the cell of a solver on a motion.
+
+    Args:
+        result: The result; None where there is none yet.
+        largest: Error of the longest bar in its row, m.
+    """
+    if result is None:
+        return Cell("–")
+    error = ideal_error(result)
+    remarks = []
+    exceeds = result.shares is not None and result.shares.speed > 1.0
+    if exceeds and result.shares is not None:
+        remarks.append(f"{significant(result.shares.speed, 2)} × speed")
+    if result.flips:
+        remarks.append(counted(result.flips, "flip"))
+    if result.faults:
+        remarks.append(_fault_text(_counts(result.faults), 0))
+    if result.too_slow:
+        remarks.append(f"too slow: {result.steps_done} of {result.steps} steps")
+    return Cell(
+        text=_short_millimetres(error),
+        bar=_logarithmic_bar(error, SMALLEST_BAR_M, largest),
+        colour=solver_colour(result.solver),
+        exceeds=exceeds or bool(result.flips or result.faults),
+        remark=", ".join(remarks),
+    )
+
+
+def _pose_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str, str, list[Cell]]]:
+    """Return a row for each set of poses with the share that each solver solved."""
+    by_key = {(result.pose_set, result.solver): result for result in results.pose_results}
+    rows = []
+    for pose_set in results.pose_sets:
+        cells = []
+        for solver in solvers:
+            result = by_key.get((pose_set.name, solver))
+            if result is None:
+                cells.append(Cell("–"))
+                continue
+            faults = _fault_text(_counts(result.faults), int(result.too_slow))
+            cells.append(
+                Cell(
+                    text=f"{100.0 * result.solved:.3g} %",
+                    bar=result.solved,
+                    colour=solver_colour(solver),
+                    # A pose out of reach that counts as solved would be a false answer.
+                    exceeds=not pose_set.reachable and result.solved > 0.0,
+                    remark="" if faults == "–" else faults,
+                )
+            )
+        rows.append((pose_set.name, pose_set.description, cells))
+    return rows
+
+
+def _draw_worst_moments(results: SuiteResults) -> list[CaptionedDrawing]:
+    """Return a picture for each motion: the largest error of any solver that completed it."""
+    drawings = []
+    for motion in results.motions:
+        complete = [
+            result
+            for result in results.motion_results
+            if result.motion == motion.name and not result.faults and not result.too_slow
+        ]
+        if complete:
+            worst = max(complete, key=lambda result: result.error.max_m)
+            drawings.append(draw_worst_moment(worst))
+    return drawings
+
+
+def _logarithmic_bar(value: float | None, smallest: float, largest: float) -> float | None:
+    """Return the length of a bar, 0 to 1, for a value up to the largest; None without a value."""
+    if value is None:
+        return None
+    if value <= smallest or largest <= smallest:
+        return 0.0
+    return math.log(value / smallest) / math.log(largest / smallest)
+
+
+def _short_millimetres(metres: float | None) -> str:
+    """Return an error in mm for a narrow column."""
+    if metres is not None and 1e3 * metres >= WHOLE_MM:
+        return f"{1e3 * metres:.0f}"
+    return millimetres(metres)
+
+
+def _share_cell(share: float | None) -> Cell:
+    """Return a share of a limit; one above 1 stands out."""
+    return Cell(significant(share, 2, 2), exceeds=share is not None and share > 1.0)
+
+
+def _counts(faults: Sequence[Fault]) -> dict[str, int]:
+    """Return the number of faults by kind."""
+    return {fault.kind: fault.count for fault in faults}
+
+
+def _fault_text(faults: Mapping[str, int], slow: int) -> str:
+    """Return faults by kind and count as text; a dash where there are none.
+
+    Args:
+        faults: Number of failed calls by kind.
+        slow: Number of motions and sets for which the solver was too slow.
+    """
+    parts = [f"{count} × {kind}" for kind, count in faults.items()]
+    if slow:
+        parts.append(f"{slow} × too slow")
+    return ", ".join(parts) or "–"
+
+
+def _versions(solvers: Sequence[SolverFacts]) -> list[tuple[str, Any]]:
+    """Return the versions of the packages that solvers call, by solver."""
+    rows = []
+    for solver in solvers:
+        versions = [f"{package} {version}" for package, version in solver.versions.items()]
+        if versions:
+            rows.append((solver.name, ", ".join(versions)))
+    return rows

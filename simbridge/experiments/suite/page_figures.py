@@ -1,0 +1,198 @@
+"""The figures of solvers.html: the trade between error, smoothness and time, and worst moments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.ticker import LogLocator, NullLocator
+
+from simbridge.experiments.outcome import solver_colour
+from simbridge.experiments.suite.answers import stream_acceleration, stream_error
+from simbridge.experiments.suite.results import MotionResult, SuiteResults
+from simbridge.experiments.suite.summary import summarize_solver
+from simbridge.report.drawing import Drawing, mark, plain_numbers
+from simbridge.report.palette import INK, REFERENCE
+from simbridge.report.rendering import CaptionedDrawing
+from simbridge.robot.pose import Array
+from simbridge.text import millimetres, significant
+
+TRADE_WIDTH = 620
+TRADE_HEIGHT = 340
+# Area of the marker of the fastest solver, pixels^2; it grows by as much for each factor of ten.
+MARKER_AREA = 30.0
+# Solvers whose points are closer than this, as parts of the two axes, share a label.
+LABEL_DISTANCE = np.array([0.25, 0.05])
+# Smaller errors are drawn as this one, mm: they are exact.
+SMALLEST_ERROR = 1e-3
+# Names in a label at most.
+MAX_NAMES = 3
+
+WORST_WIDTH = 200
+WORST_HEIGHT = 140
+# Part of the picture that is kept free around the paths.
+WORST_MARGIN = 0.12
+# Half the smallest width of a picture, mm: where the error is a rounding error, the path shows.
+MIN_HALF_WIDTH = 0.5
+
+
+@dataclass(frozen=True)
+class TradePoint:
+    """A solver on the streams.
+
+    Attributes:
+        solver: Its name.
+        error: RMS error to the ideal motion, at least SMALLEST_ERROR, mm.
+        acceleration: RMS joint acceleration, as a share of the limit.
+        time: Median time per call, µs.
+    """
+
+    solver: str
+    error: float
+    acceleration: float
+    time: float
+
+
+def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
+    """Draw error, smoothness and time of each solver on the streams; None without streams."""
+    points = _trade_points(results)
+    if not points:
+        return None
+
+    drawing = Drawing(TRADE_WIDTH, TRADE_HEIGHT)
+    axes = drawing.axes(44, 44, 16, 26)
+    fastest = min(point.time for point in points)
+    for point in points:
+        area = MARKER_AREA * (1.0 + math.log10(point.time / fastest))
+        axes.scatter(
+            point.acceleration,
+            point.error,
+            s=area,
+            color=solver_colour(point.solver),
+            alpha=0.8,
+            linewidths=0.0,
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.margins(0.12)
+    axes.autoscale_view()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(plain_numbers())
+        axis.set_minor_locator(NullLocator())
+    axes.set_xlabel("RMS joint acceleration, share of the limit (less is smoother)")
+    axes.set_title("RMS error to the ideal motion (mm)", loc="left")
+
+    positions = axes.transAxes.inverted().transform(
+        axes.transData.transform([(point.acceleration, point.error) for point in points])
+    )
+    for position, text in _labels(points, positions):
+        is_right = position[0] > 0.6
+        axes.annotate(
+            text,
+            (float(position[0]), float(position[1])),
+            xycoords="axes fraction",
+            xytext=(-8 if is_right else 8, 0),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            va="center",
+            color=INK,
+        )
+
+    best = min(points, key=lambda point: point.error)
+    label = (
+        "Error over smoothness of each solver on the streams; the smallest error is "
+        f"{significant(best.error)} mm, of {best.solver}"
+    )
+    return CaptionedDrawing(
+        "Error, smoothness and time on streams",
+        drawing.svg("trade", label),
+        ["Medians over the streams. The larger the disc, the longer a call takes."],
+    )
+
+
+def _trade_points(results: SuiteResults) -> list[TradePoint]:
+    """Return the solvers that have results on streams."""
+    points = []
+    for solver in results.solvers:
+        error = stream_error(results, solver.name)
+        acceleration = stream_acceleration(results, solver.name)
+        time = summarize_solver(results, solver.name).median_time_s
+        # A logarithmic axis has no zero.
+        if error is not None and acceleration and time:
+            shown_error = max(1e3 * error, SMALLEST_ERROR)
+            points.append(TradePoint(solver.name, shown_error, acceleration, 1e6 * time))
+    return points
+
+
+def _labels(points: Sequence[TradePoint], positions: Array) -> list[tuple[Array, str]]:
+    """Return where labels are, and their texts: solvers next to each other share one.
+
+    Args:
+        points: The solvers.
+        positions: Where they are (K, 2), as parts of the axes.
+    """
+    groups: list[tuple[Array, list[str]]] = []
+    for point, position in zip(points, positions, strict=True):
+        for place, names in groups:
+            if (np.abs(place - position) < LABEL_DISTANCE).all():
+                names.append(point.solver)
+                break
+        else:
+            groups.append((position, [point.solver]))
+
+    labels = []
+    for place, names in groups:
+        text = ", ".join(names[:MAX_NAMES])
+        if len(names) > MAX_NAMES:
+            text += f" + {len(names) - MAX_NAMES}"
+        labels.append((place, text))
+    return labels
+
+
+def draw_worst_moment(result: MotionResult) -> CaptionedDrawing:
+    """Draw target and tool around the largest error of a solver on a motion.
+
+    The view is along the direction in which the two paths extend least.
+    """
+    target = 1e3 * np.array(result.worst.target_m)
+    tool = 1e3 * np.array(result.worst.tool_m)
+    both = np.concatenate([target, tool])
+    centre = 0.5 * (both.min(axis=0) + both.max(axis=0))
+    _, _, directions = np.linalg.svd(both - centre, full_matrices=False)
+    view = directions[:2].T
+    target_points = (target - centre) @ view
+    tool_points = (tool - centre) @ view
+    errors = np.linalg.norm(target - tool, axis=1)
+    worst = int(np.argmax(errors))
+
+    drawing = Drawing(WORST_WIDTH, WORST_HEIGHT)
+    axes = drawing.axes(2, 2, 2, 2)
+    axes.set_axis_off()
+    axes.plot(*target_points.T, color=REFERENCE, linewidth=5.0, solid_capstyle="round")
+    axes.plot(*tool_points.T, color=solver_colour(result.solver), linewidth=1.8)
+    axes.plot(
+        [target_points[worst, 0], tool_points[worst, 0]],
+        [target_points[worst, 1], tool_points[worst, 1]],
+        color=INK,
+        linewidth=1.0,
+    )
+    mark(axes, tool_points[worst], "o")
+
+    points = np.concatenate([target_points, tool_points])
+    half = 0.5 * np.ptp(points, axis=0)
+    middle = points.min(axis=0) + half
+    aspect = WORST_WIDTH / WORST_HEIGHT
+    half_width = max(half[0], half[1] * aspect, MIN_HALF_WIDTH) / (1.0 - 2.0 * WORST_MARGIN)
+    axes.set_xlim(middle[0] - half_width, middle[0] + half_width)
+    axes.set_ylim(middle[1] - half_width / aspect, middle[1] + half_width / aspect)
+
+    error = f"{millimetres(result.error.max_m)} mm"
+    text = f"{result.solver}: {error} at {significant(result.worst.time_s)} s"
+    return CaptionedDrawing(
+        result.motion,
+        drawing.svg(f"worst-{result.motion}", f"{result.motion}, {text}"),
+        [text],
+    )
