@@ -142,6 +142,12 @@ class Constrained(IterativeSolver):
             )
 
     @property
+    def search_settings(self) -> Any:
+        if self._soft is not None or self._strict is not None:
+            return None
+        return super().search_settings
+
+    @property
     def cutoff(self) -> float:
         return self.settings.cutoff
 

@@ -251,6 +251,11 @@ class ForwardDynamics(Solver):
         return self._iterations
 
     @property
+    def search_settings(self) -> Any:
+        # Its gains, time step and clamps are SOLVE_KAPPA and what follows there.
+        return self.name, self.task, self.twin
+
+    @property
     def parameters(self) -> dict[str, Any]:
         return {
             "dt": self.dt,

@@ -132,6 +132,11 @@ class IterativeSolver(Solver):
         return self.settings.iterations
 
     @property
+    def search_settings(self) -> Any:
+        # The number of iterations is that of a step; `solve` makes as many as it needs.
+        return self.name, replace(self.settings, iterations=1)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         parameters = asdict(self.settings)
         for name, value in parameters.items():

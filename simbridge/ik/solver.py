@@ -124,6 +124,14 @@ class Solver(ABC):
     def parameters(self) -> dict[str, Any]:
         """All settings, by the names of their `--solver.NAME` flags: what settings.toml records."""
 
+    @property
+    def search_settings(self) -> Any:
+        """Everything besides the arm that decides what `solve` and `solve_each` find.
+
+        None where that is not known, as for a function.
+        """
+        return None
+
     def reset(self, q: Array | Sequence[float]) -> None:
         """Begin at joint positions q (n,), rad.
 

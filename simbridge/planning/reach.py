@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import TargetOutOfReach
+from simbridge.ik.faults import is_custom
 from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
@@ -24,6 +26,12 @@ DESCRIBED_SAMPLES = 25
 # Poses that are all farther away than this many times the arm's reach are most likely in another
 # unit.
 MAX_PLAUSIBLE_REACHES = 20.0
+# Searches that are remembered.
+MAX_ATTAINED = 4096
+
+# Hashes of the last searches in which every target was attained, with all that decides it: the
+# points of a sweep that differ in gain or iterations need not search again.
+_attained: dict[bytes, None] = {}
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,8 @@ def check_reach(
     """Refuse targets that no posture attains.
 
     The samples of the trajectory and the targets between them are solved to a tolerance, in the
-    order of time, each starting at the solution before it.
+    order of time, each starting at the solution before it. The same search is made once in a
+    process, unless a user's code decides what is attained.
 
     Args:
         solver: Decides what can be reached (`reaching_solver`).
@@ -109,6 +118,10 @@ def check_reach(
         instants = np.concatenate([trajectory.elapsed, times])
     order = np.argsort(instants, kind="stable")
 
+    search = _hash_search(solver, poses[order], start)
+    if search in _attained:
+        return
+
     # In chunks: a solve that fails takes as long as a hundred that succeed, and only the first
     # failure is reported.
     for begin in range(0, len(order), TARGETS_PER_CHUNK):
@@ -122,6 +135,29 @@ def check_reach(
                 solver, trajectory, time, target=target, residual=residuals[first]
             )
         start = q[-1]
+    _remember(search)
+
+
+def _hash_search(solver: Solver, poses: Array, start: Array) -> bytes | None:
+    """Return a hash of all that decides whether poses (T, 7) are attained from a start (n,).
+
+    None where a user's code decides it.
+    """
+    settings = None if is_custom(solver) else solver.search_settings
+    if settings is None:
+        return None
+    search = hashlib.sha256(solver.robot.fingerprint + repr(settings).encode())
+    search.update(poses.tobytes() + start.tobytes())
+    return search.digest()
+
+
+def _remember(search: bytes | None) -> None:
+    """Remember that every target of a search was attained; None is not remembered."""
+    if search is None:
+        return
+    _attained[search] = None
+    if len(_attained) > MAX_ATTAINED:
+        del _attained[next(iter(_attained))]
 
 
 def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:

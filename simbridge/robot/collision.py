@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from functools import cached_property
 
 import coal
 import numpy as np
@@ -39,6 +38,12 @@ SAMPLED_POSITIONS = 9
 CONSTANT_DISTANCE = 1e-4
 # Number of postures compared with the last tested one at once.
 POSTURES_PER_CHUNK = 64
+
+# Masks of structural pairs that are remembered.
+MAX_STRUCTURAL_MASKS = 64
+
+# Masks of the structural pairs of the last arms and obstacles, by the arm's fingerprint.
+_structural_masks: dict[tuple[bytes, CollisionScene], NDArray[np.bool_]] = {}
 
 # The owner of a body is a link, by its index, or one of these three.
 FLOOR_OWNER = -3
@@ -109,6 +114,7 @@ class CollisionModel:
 
     def __init__(self, robot: Robot, collision_scene: CollisionScene = BARE_FLOOR) -> None:
         self.robot = robot
+        self._collision_scene = collision_scene
         self._model = robot.model
         self._data = robot.model.createData()
 
@@ -255,7 +261,7 @@ class CollisionModel:
         self._pairs = [(self._bodies[first], self._bodies[second]) for first, second in pairs]
         self._create_buffers()
 
-    @cached_property
+    @property
     def _structural_pairs(self) -> NDArray[np.bool_]:
         """Mask of the pairs (pairs,) whose distance is given by the shape of the arm.
 
@@ -263,6 +269,17 @@ class CollisionModel:
         margin, as a UR arm's first and last wrist link, or a link and an obstacle whose distance
         is the same in every posture. They say nothing of a plan.
         """
+        key = (self.robot.fingerprint, self._collision_scene)
+        mask = _structural_masks.get(key)
+        if mask is None:
+            mask = self._find_structural_pairs()
+            _structural_masks[key] = mask
+            if len(_structural_masks) > MAX_STRUCTURAL_MASKS:
+                del _structural_masks[next(iter(_structural_masks))]
+        return mask
+
+    def _find_structural_pairs(self) -> NDArray[np.bool_]:
+        """Find the mask: the same for every model of an arm and its obstacles."""
         is_structural = np.zeros(len(self._pairs), dtype=bool)
         neighbours = []
         for index, (first, second) in enumerate(self._pairs):
@@ -349,6 +366,7 @@ class CollisionModel:
             return None
 
         levers = self._levers(np.abs(setpoints).max(axis=0))
+        structural = self._structural_pairs
         smallest = Clearance(np.inf, ("", ""))
         sample = 0
         while sample < len(setpoints):
@@ -357,7 +375,7 @@ class CollisionModel:
             # Written so that a distance that is NaN is refused, too.
             if not nearest.distance >= MARGIN:
                 raise _refusal(nearest, sample, sample * period)
-            nearest = self._nearest(np.where(self._structural_pairs, np.inf, distances))
+            nearest = self._nearest(np.where(structural, np.inf, distances))
             if nearest.distance < smallest.distance:
                 smallest = nearest
             sample = _first_near(setpoints, sample, levers=levers, free=distances - MARGIN)

@@ -7,7 +7,8 @@ that PyBullet loads are generated from it, so there is no second source that cou
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+import pickle
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -170,6 +171,12 @@ class Robot:
     def checksum(self) -> str:
         """SHA-256 over the kinematics (chain and joint kinds): equal ones give equal poses."""
         return hashlib.sha256(self.placements.tobytes() + self.prismatic.tobytes()).hexdigest()
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """SHA-256 over all fields: arms with the same one are the same in everything."""
+        content = [getattr(self, item.name) for item in fields(self)]
+        return hashlib.sha256(pickle.dumps(content)).digest()
 
     @cached_property
     def arm_length(self) -> float:
