@@ -308,7 +308,7 @@ def _sweep_time(scenario: str, **arguments: Any) -> float:
 def _overhead(engine: Engine) -> float:
     """Return the time of a point that does nothing, ms: it is the engine's."""
     tasks: Sequence[PointTask] = [PointTask(f"{k}", b"") for k in range(ENGINE_TASKS)]
-    points = make_points(tasks, engine, made_by())
+    points = make_points(tasks, engine, made_by(), count=ENGINE_TASKS)
     next(points)
     begin = time.perf_counter()
     rest = sum(1 for _ in points)

@@ -1,14 +1,19 @@
 """Make points on the cores of this computer (loky) or on a cluster (dask.distributed).
 
-One loop over futures serves both.
+One loop over futures serves both. A task has several points, about half a second of work; what
+these share with others is sent to a worker when it first asks for it.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -17,7 +22,7 @@ from concurrent.futures import (
     Future,
     wait,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,10 +32,12 @@ from simbridge.errors import InternalError, SimbridgeError, optional_package
 from simbridge.lifeline import end_with_parent, lifeline_environment
 from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.results import FAILED, REFUSED, Result
-from simbridge.sweeps.worker import work
+from simbridge.sweeps.worker import TASK_DURATION_S, WorkItem, work
 
-# Points in flight for each worker: one that it makes, and those that wait for it.
-POINTS_PER_WORKER = 4
+# Tasks in flight for each worker: one that it makes, and one that waits for it.
+TASKS_PER_WORKER = 2
+# Points of a task at most.
+MAX_TASK_POINTS = 1000
 # How often a point that was in flight when a worker died is tried at most.
 MAX_ATTEMPTS = 2
 # How often the engine is asked whether results can still come, s.
@@ -42,6 +49,8 @@ ANSWER_TIMEOUT_S = 10.0
 FIRST_ANSWER_TIMEOUT_S = 60.0
 # Time for dask.distributed to give up by itself, with a reason, s.
 GRACE_S = 1.0
+# How old the number of a cluster's workers may be, s.
+WORKER_COUNT_AGE_S = 2.0
 
 # Environment variables that say how many threads linear algebra uses.
 THREAD_VARIABLES = (
@@ -94,13 +103,15 @@ class PointTask:
 
     Attributes:
         identity: Its hash.
-        packed: Its job, pickled.
+        order: What a worker is told of it, pickled; see `Job`.
+        contents: What it shares with other points, pickled, by key.
         out: The run directory to create, if any.
         refused: Why there is nothing to be made; "" otherwise.
     """
 
     identity: str
-    packed: bytes
+    order: bytes = b""
+    contents: Mapping[str, bytes] = field(default_factory=dict)
     out: Path | None = None
     refused: str = ""
 
@@ -131,27 +142,34 @@ class Cores:
 
     def __init__(self, jobs: int = 0) -> None:
         self.workers = jobs or len(os.sched_getaffinity(0))
-        # The pool of processes; None while there is none.
-        self._executor: Any = None
+        # All pools of processes that were opened and not ended.
+        self._pools: list[Any] = []
         # For the logs of workers that are ended in the middle of a run.
         self._scratch = tempfile.TemporaryDirectory(
             prefix="simbridge-sweep-", ignore_cleanup_errors=True
         )
 
     def open(self) -> Executor:
-        """Return a new executor of `concurrent.futures`, in place of one that broke."""
+        """Return a new executor of `concurrent.futures`, in place of all others."""
         self._end()
+        return self._open_pool(self.workers)
+
+    def open_single(self, count: int) -> list[Executor]:
+        """Return executors of one process each: where one dies, the others are not affected."""
+        return [self._open_pool(1) for _ in range(count)]
+
+    def _open_pool(self, processes: int) -> Executor:
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, "1"),
             **lifeline_environment(),
             "TMPDIR": self._scratch.name,
         }
         # A worker waits for work without end (no timeout), but not longer than this process lives.
-        self._executor = ProcessPoolExecutor(
-            self.workers, timeout=None, env=environment, initializer=end_with_parent
+        pool: Executor = ProcessPoolExecutor(
+            processes, timeout=None, env=environment, initializer=end_with_parent
         )
-        executor: Executor = self._executor
-        return executor
+        self._pools.append(pool)
+        return pool
 
     def check(self) -> None:
         """Do nothing: a pool that breaks says so itself."""
@@ -160,20 +178,19 @@ class Cores:
         """Return the error that results are lost."""
         return InternalError("pool of processes", "a point was cancelled")
 
-    def close(self, running: Iterable[Future[Result]] = ()) -> None:
+    def close(self, running: Iterable[Future[Any]] = ()) -> None:
         """End all points in flight, also in the middle of a run.
 
         Args:
-            running: Futures of points in flight. They are not cancelled: loky prints a traceback
+            running: Futures of tasks in flight. They are not cancelled: loky prints a traceback
                 for each that was cancelled before its workers are killed.
         """
         self._end()
         self._scratch.cleanup()
 
     def _end(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=True)
-            self._executor = None
+        while self._pools:
+            self._pools.pop().shutdown(wait=True, kill_workers=True)
 
 
 class Cluster:
@@ -193,6 +210,10 @@ class Cluster:
     def __init__(self, address: str) -> None:
         distributed = optional_package("distributed", "distributed", "--cluster", "cluster")
         self._address = address
+        # Number of points that the workers can make at a time, and when it was asked for, s
+        # (monotonic clock).
+        self._workers = 1
+        self._counted = -math.inf
 
         def connect() -> Any:
             return distributed.Client(address, timeout=ANSWER_TIMEOUT_S)
@@ -244,17 +265,28 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """Number of points that the present workers can make at a time; 1 without a worker."""
-        facts = self._ask(
-            lambda: self._client.scheduler_info(n_workers=-1), timeout=ANSWER_TIMEOUT_S
-        )
-        threads = sum(worker["nthreads"] for worker in facts["workers"].values())
-        return max(1, threads)
+        """Number of points that the workers can make at a time; 1 without a worker.
+
+        It is at most WORKER_COUNT_AGE_S old: asking the scheduler takes milliseconds.
+        """
+        now = time.monotonic()
+        if now - self._counted > WORKER_COUNT_AGE_S:
+            facts = self._ask(
+                lambda: self._client.scheduler_info(n_workers=-1), timeout=ANSWER_TIMEOUT_S
+            )
+            threads = sum(worker["nthreads"] for worker in facts["workers"].values())
+            self._workers = max(1, threads)
+            self._counted = now
+        return self._workers
 
     def open(self) -> Executor:
         """Return an executor of `concurrent.futures`."""
         executor: Executor = self._client.get_executor(pure=False, retries=0)
         return executor
+
+    def open_single(self, count: int) -> list[Executor]:
+        """Return executors whose tasks do not affect each other: Dask knows which one it lost."""
+        return [self.open()] * count
 
     def check(self) -> None:
         """Raise `lost()` if no further result can come."""
@@ -265,8 +297,8 @@ class Cluster:
         """Return the error that results are lost."""
         return ClusterUnreachable(self._address, "the connection was lost during the sweep")
 
-    def close(self, running: Iterable[Future[Result]] = ()) -> None:
-        """Cancel the points in flight, and leave the cluster."""
+    def close(self, running: Iterable[Future[Any]] = ()) -> None:
+        """Cancel the tasks in flight, and leave the cluster."""
         for future in running:
             future.cancel()
         self._client.close()
@@ -276,129 +308,234 @@ class Cluster:
 Engine = Cores | Cluster
 
 
-def make_points(tasks: Iterable[PointTask], engine: Engine, versions: str) -> Iterator[Made]:
+def make_points(
+    tasks: Iterable[PointTask], engine: Engine, versions: str, *, count: int
+) -> Iterator[Made]:
     """Make points, and yield each as it is made.
 
-    At most POINTS_PER_WORKER points for each worker are in flight; no further task is drawn before
-    one of them is made. Where a pool breaks because a worker died, each point in flight runs again,
-    alone, and has failed if the worker dies once more.
+    At most TASKS_PER_WORKER tasks for each worker are in flight; no further point is drawn before
+    one of them is done. Where a worker dies, each point in flight is made again in a task of its
+    own, and has failed if the worker dies once more.
 
     Args:
         tasks: The points.
         engine: Where they are made; closed at the end.
         versions: What makes the sweep's figures; see `made_by`.
+        count: Number of points at most: towards the end of them, tasks get fewer.
 
     Raises:
         ClusterUnreachable: The scheduler was lost.
     """
-    waiting = iter(tasks)
-    running: dict[Future[Result], PointTask] = {}
-    executor = engine.open()
+    dispatcher = _Dispatcher(tasks, engine, versions, count)
     try:
+        yield from dispatcher.make()
+    finally:
+        engine.close(dispatcher.running)
+
+
+class _Dispatcher:
+    """Hands points out to workers, several in a task, and collects their results.
+
+    Args:
+        tasks: The points.
+        engine: Where they are made.
+        versions: What makes the sweep's figures.
+        count: Number of points at most.
+
+    Attributes:
+        running: The points of each task in flight, by its future.
+    """
+
+    def __init__(
+        self, tasks: Iterable[PointTask], engine: Engine, versions: str, count: int
+    ) -> None:
+        self.running: dict[Future[Any], Sequence[PointTask]] = {}
+        self._tasks = iter(tasks)
+        self._engine = engine
+        self._versions = versions
+        # Number of points that were not drawn yet, at most.
+        self._undrawn = count
+        self._executor = engine.open()
+        # Points that a task has returned because its time was up: they are handed out first.
+        self._returned: deque[PointTask] = deque()
+        # Points of tasks that were lost: any of them may have killed its worker.
+        self._suspects: list[PointTask] = []
+        # Whether the pool of processes ended with a worker, and all tasks in flight with it.
+        self._is_broken = False
+        # Mean time of the points that were made last, s; None before the first.
+        self._point_duration: float | None = None
+
+    def make(self) -> Iterator[Made]:
+        """Make all points, and yield each as it is made."""
         while True:
-            suspects = yield from _submit_tasks(
-                waiting, running, executor, engine=engine, versions=versions
-            )
-            if not running and not suspects:
+            yield from self._hand_out()
+            if not self.running and not self._suspects:
                 return
 
-            # A pool that broke has nothing to wait for.
-            wait(
-                running,
-                timeout=0.0 if suspects else RESULT_POLL_S,
-                return_when=FIRST_COMPLETED,
-            )
-            engine.check()
-            suspects += yield from _collect(running, engine)
+            yield from self._collect()
+            if self._suspects:
+                yield from self._retry()
 
-            # All points in flight failed with the pool: any of them may have killed the worker.
-            if suspects:
-                suspects += running.values()
-                running.clear()
-                executor = yield from _retry(suspects, engine, versions)
-    finally:
-        engine.close(running)
+    def _hand_out(self) -> Iterator[Made]:
+        """Give the workers something to do; yield the points that are refused on the way."""
+        workers = self._engine.workers
+        while len(self.running) < TASKS_PER_WORKER * workers and not self._suspects:
+            drawn = self._draw(self._task_size(workers))
+            if not drawn:
+                return
 
+            for task in drawn:
+                if task.refused:
+                    yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
+            batch = [task for task in drawn if not task.refused]
+            if batch:
+                self._start(batch)
 
-def _submit_tasks(
-    waiting: Iterator[PointTask],
-    running: dict[Future[Result], PointTask],
-    executor: Executor,
-    *,
-    engine: Engine,
-    versions: str,
-) -> Generator[Made, None, list[PointTask]]:
-    """Give the workers something to do, until the tasks are used up or the pool breaks.
+    def _task_size(self, workers: int) -> int:
+        """Return how many points the next task gets: half a second of work, fewer at the end."""
+        if self._point_duration is None:
+            return 1
+        in_time = TASK_DURATION_S / max(self._point_duration, TASK_DURATION_S / MAX_TASK_POINTS)
+        fair_share = self._undrawn / (TASKS_PER_WORKER * workers)
+        return max(1, math.ceil(min(in_time, fair_share)))
 
-    Those that are submitted are added to those in flight; those that were refused are yielded.
+    def _draw(self, size: int) -> list[PointTask]:
+        """Return the next points, at most so many; none when all were drawn."""
+        points = [self._returned.popleft() for _ in range(min(size, len(self._returned)))]
+        new_points = list(itertools.islice(self._tasks, size - len(points)))
+        self._undrawn -= len(new_points)
+        return points + new_points
 
-    Returns:
-        The task at which the pool turned out to be broken, if any.
-    """
-    while len(running) < POINTS_PER_WORKER * engine.workers:
-        task = next(waiting, None)
-        if task is None:
-            break
-        if task.refused:
-            yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
-            continue
+    def _start(self, batch: Sequence[PointTask], *, sends_contents: bool = False) -> None:
+        """Submit a task.
+
+        Args:
+            batch: Its points.
+            sends_contents: Whether to send what they share, too, for a worker that has asked.
+        """
         try:
-            running[_submit(executor, task, versions)] = task
+            future = self._submit(self._executor, batch, sends_contents=sends_contents)
         except BrokenExecutor:
-            return [task]
-    return []
-
-
-def _submit(executor: Executor, task: PointTask, versions: str) -> Future[Result]:
-    return executor.submit(work, task.packed, versions, task.out)
-
-
-def _collect(
-    running: dict[Future[Result], PointTask], engine: Engine
-) -> Generator[Made, None, list[PointTask]]:
-    """Yield the points that are done, and remove them from those in flight.
-
-    Returns:
-        The tasks whose pool broke.
-    """
-    broken = []
-    done = [future for future in running if future.done()]
-    for future in done:
-        task = running.pop(future)
-        result = _result_of(future, engine)
-        if result is None:
-            broken.append(task)
+            self._is_broken = True
+            self._suspects += batch
         else:
-            yield Made(task.identity, result, attempts=1)
-    return broken
+            self.running[future] = batch
+
+    def _submit(
+        self, executor: Executor, batch: Sequence[PointTask], *, sends_contents: bool
+    ) -> Future[Any]:
+        """Submit a task of points to an executor, with what they share or without."""
+        items = [WorkItem(task.order, tuple(task.contents), task.out) for task in batch]
+        contents: dict[str, bytes] = {}
+        if sends_contents:
+            for task in batch:
+                contents |= task.contents
+        return executor.submit(work, items, contents, self._versions)
+
+    def _collect(self) -> Iterator[Made]:
+        """Wait for a task, and yield the points of all that are done."""
+        # A pool that broke has nothing to wait for.
+        timeout = 0.0 if self._suspects else RESULT_POLL_S
+        wait(self.running, timeout=timeout, return_when=FIRST_COMPLETED)
+        self._engine.check()
+
+        for future in [future for future in self.running if future.done()]:
+            batch = self.running.pop(future)
+            outcome = self._outcome(future)
+            if outcome is None:
+                self._start(batch, sends_contents=True)
+            elif isinstance(outcome, Exception):
+                yield from self._lose(batch, outcome)
+            else:
+                self._pace(outcome)
+                for task, result in zip(batch, outcome, strict=False):
+                    yield Made(task.identity, result, attempts=1)
+                self._returned.extend(batch[len(outcome) :])
+
+    def _outcome(self, future: Future[Any]) -> list[Result] | Exception | None:
+        """Return the outcome of a task that is done.
+
+        Returns:
+            The results of its first points; None where its worker asks for what they share; or the
+            error with which it was lost.
+        """
+        try:
+            results: list[Result] | None = future.result()
+        except CancelledError:
+            raise self._engine.lost() from None
+        except Exception as error:
+            # The pool broke, a cluster lost the workers, or the results could not be sent.
+            return error
+        return results
+
+    def _lose(self, batch: Sequence[PointTask], error: Exception) -> Iterator[Made]:
+        """Suspect the points of a task that was lost; a single one has failed by itself."""
+        if isinstance(error, BrokenExecutor):
+            self._is_broken = True
+        elif len(batch) == 1:
+            yield Made(batch[0].identity, _failure(error), attempts=1)
+            return
+        self._suspects += batch
+
+    def _pace(self, results: Sequence[Result]) -> None:
+        """Note how long the points of a task took, on average with those before."""
+        duration = sum(result.wall for result in results) / len(results)
+        if self._point_duration is None:
+            self._point_duration = duration
+        self._point_duration = 0.5 * (self._point_duration + duration)
+
+    def _retry(self) -> Iterator[Made]:
+        """Make the suspects again, each in a task of its own, and yield them.
+
+        So a worker's death shows which of them kills it.
+        """
+        if self._is_broken:
+            # All tasks in flight were lost with the pool.
+            self._suspects += itertools.chain(*self.running.values())
+            self.running.clear()
+        waiting = deque(self._suspects)
+        self._suspects = []
+
+        idle = self._engine.open_single(min(len(waiting), self._engine.workers))
+        busy: dict[Future[Any], Executor] = {}
+        while waiting or busy:
+            while waiting and idle:
+                batch = [waiting.popleft()]
+                executor = idle.pop()
+                future = self._submit(executor, batch, sends_contents=True)
+                busy[future] = executor
+                self.running[future] = batch
+
+            wait(busy, timeout=RESULT_POLL_S, return_when=FIRST_COMPLETED)
+            self._engine.check()
+            for future in [future for future in busy if future.done()]:
+                executor = busy.pop(future)
+                (task,) = self.running.pop(future)
+                outcome = self._outcome(future)
+                broke = isinstance(outcome, BrokenExecutor)
+                idle += self._engine.open_single(1) if broke else [executor]
+                yield Made(task.identity, _single_result(outcome), MAX_ATTEMPTS)
+
+        if self._is_broken:
+            self._executor = self._engine.open()
+            self._is_broken = False
 
 
-def _retry(
-    suspects: Iterable[PointTask], engine: Engine, versions: str
-) -> Generator[Made, None, Executor]:
-    """Make points again, one at a time, so that a worker's death shows which of them kills it.
+def _single_result(outcome: list[Result] | Exception | None) -> Result:
+    """Return the result of a point that was made in a task of its own.
 
-    Returns:
-        A new executor.
+    Args:
+        outcome: Of its task; see `_Dispatcher`.
     """
-    executor = engine.open()
-    for task in suspects:
-        result = _result_of(_submit(executor, task, versions), engine)
-        if result is None:
-            executor = engine.open()
-            result = Result(FAILED, "Its worker process was killed, or crashed, twice.")
-        yield Made(task.identity, result, MAX_ATTEMPTS)
-    return executor
+    if isinstance(outcome, BrokenExecutor):
+        return Result(FAILED, "Its worker process was killed, or crashed, twice.")
+    if isinstance(outcome, Exception):
+        return _failure(outcome)
+    assert outcome is not None
+    (result,) = outcome
+    return result
 
 
-def _result_of(future: Future[Result], engine: Engine) -> Result | None:
-    """Return a future's result; None where the pool broke because a worker died."""
-    try:
-        return future.result()
-    except BrokenExecutor:
-        return None
-    except CancelledError:
-        raise engine.lost() from None
-    except Exception as error:
-        # A worker of a cluster was lost with this point, or the result could not be sent.
-        return Result(FAILED, f"{type(error).__name__}: {error}")
+def _failure(error: Exception) -> Result:
+    """Return the result of a point whose task was lost."""
+    return Result(FAILED, f"{type(error).__name__}: {error}")

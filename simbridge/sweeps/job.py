@@ -1,8 +1,12 @@
-"""A job: a point of a sweep with all that its run needs, so that a worker needs no files."""
+"""A job: a point of a sweep with all that its run needs, so that a worker needs no files.
+
+What many points share, the arm with its scenario and a user's function, is apart from the rest.
+"""
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import pickle
 import sys
 from collections.abc import Callable, Mapping
@@ -14,9 +18,12 @@ import cloudpickle
 from simbridge.backends import check_engine
 from simbridge.errors import InvalidParameter, Refusal
 from simbridge.ik.callable_solver import load_function
+from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.settings import ALL_SOLVERS, change_settings, is_function
 from simbridge.planning.options import Options
-from simbridge.planning.scenario import Scenario, load_scenario
+from simbridge.planning.scenario import load_scenario
+from simbridge.resources import AnyPath
+from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
@@ -24,6 +31,10 @@ from simbridge.sweeps.grid import Point
 from simbridge.sweeps.identity import digest, made_by, modules_of
 from simbridge.sweeps.parameters import Choices, choices
 from simbridge.trajectory.read_options import ReadOptions
+
+# Arms and contexts that are kept. Beyond that they are loaded again, in some 10 ms each.
+MAX_ARMS = 64
+MAX_CONTEXTS = 1024
 
 # Names of users' modules whose code is sent to workers.
 _sent_modules: set[str] = set()
@@ -48,14 +59,14 @@ class CannotTravel(Refusal, TypeError):
 
 
 @dataclass(frozen=True)
-class Job:
-    """A resolved point. It names no file that a worker would have to have.
+class Order:
+    """What a worker is told of one point. It names no file that a worker would have to have.
 
     Attributes:
-        identity: Hash of all that its figures depend on.
-        context: The arm and the scenario, pickled: many points share them, and a worker unpickles
-            them once.
-        solver: A solver's name, "" for the scenario's; or a user's function.
+        context: Key of the arm and the scenario among the contents that points share.
+        function: Key of a user's function among them; "" where the solver is no function of the
+            point.
+        solver: A solver's name, "" for the scenario's or for a function.
         solver_name: The name by which the user gave that function; "" for none.
         settings: Settings of the solver that differ from its defaults or the scenario's.
         options: Options of the run.
@@ -63,39 +74,104 @@ class Job:
         plan_only: Whether to plan and check only, without a run.
     """
 
-    identity: str
-    context: bytes
-    solver: str | Callable[..., Any]
+    context: str
+    function: str
+    solver: str
     solver_name: str
     settings: Mapping[str, Any]
     options: Options
     backend: str
     plan_only: bool
 
-    def pack(self) -> bytes:
-        """Return the job for a worker; a user's functions are sent with their modules' code."""
-        return _pickle(self, "solver")
+
+@dataclass(frozen=True)
+class Job:
+    """A resolved point.
+
+    Attributes:
+        identity: Hash of all that its figures depend on.
+        order: Its `Order`, pickled.
+        contents: What it shares with other points, pickled, by the hash of each: the arm and the
+            scenario, and a user's function. A worker is sent each of them once.
+    """
+
+    identity: str
+    order: bytes
+    contents: Mapping[str, bytes]
+
+
+class _Content(NamedTuple):
+    """Something that many points share.
+
+    Attributes:
+        key: Its hash.
+        pickled: Itself, for a worker.
+    """
+
+    key: str
+    pickled: bytes
 
 
 class _Context(NamedTuple):
     """An arm and the scenario that was loaded for it.
 
     Attributes:
-        pickled: Both, for a worker.
+        content: Both, for a worker.
         identity: Their hash.
-        scenario: The scenario.
+        scenario: Name of the scenario.
+        solver: Settings of its solver, or its function.
     """
 
-    pickled: bytes
+    content: _Content
     identity: str
-    scenario: Scenario
+    scenario: str
+    solver: SolverParameters | Callable[..., Any]
+
+
+class _ArmChoice(NamedTuple):
+    """Everything on which the loading of an arm depends, without TCP, payload and mounting.
+
+    Attributes:
+        name: A name or a file.
+        home: Joint positions (n,), rad; () for the robot's.
+        lengths: Link lengths of a planar arm, m; () for the robot's.
+        links: Names and values of the options that choose the arm in a URDF or xacro file.
+        kinematics: Source of the kinematics; None for those of the robot's file.
+    """
+
+    name: str
+    home: tuple[float, ...]
+    lengths: tuple[float, ...]
+    links: tuple[tuple[str, Any], ...]
+    kinematics: AnyPath | None
+
+
+class _ContextChoice(NamedTuple):
+    """Everything on which an arm with its scenario depends, and nothing else.
+
+    Attributes:
+        scenario: A name, a script, or a file.
+        reading: How files of targets are read.
+        arm: The arm that is equipped with the rest.
+        tcp: Its TCP, as `Options.tcp`.
+        payload: Its payload, kg; None for none.
+        cell: Its mounting, and the centre of its payload; None without a cell.
+    """
+
+    scenario: str
+    reading: ReadOptions
+    arm: _ArmChoice
+    tcp: tuple[float, ...]
+    payload: float | None
+    cell: Cell | None
 
 
 def forget_files() -> None:
     """Read all files anew from now on: between two sweeps of one program they may have changed."""
-    _load_robot.cache_clear()
+    _load_arm.cache_clear()
     _load_context.cache_clear()
     _load_function.cache_clear()
+    _share.cache_clear()
 
     while _sent_modules:
         module = sys.modules.pop(_sent_modules.pop(), None)
@@ -118,15 +194,13 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     if not plan_only:
         check_engine(chosen.backend)
 
-    name = chosen.robot or chosen.options.robot
-    robot = _load_robot(name, chosen.home, chosen.lengths, **chosen.options.links)
-    if chosen.options.kinematics_source is not None:
-        robot = with_kinematics(robot, chosen.options.kinematics_source)
-
-    context = _load_context(
-        point.scenario, pickle.dumps(robot), pickle.dumps(options), reading=options.reading
-    )
-    solver, solver_content = _resolve_solver(chosen, context.scenario)
+    context = _load_context(_choose_context(point.scenario, chosen))
+    solver_content = _resolve_solver(chosen, context)
+    contents = [context.content]
+    is_custom = is_function(chosen.solver)
+    if is_custom:
+        function, _ = _load_function(chosen.solver)
+        contents.append(function)
 
     # The plant counts as it is, whether a file or flags describe it.
     option_content = vars(options) | {
@@ -139,59 +213,82 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     identity = digest(
         made_by(), context.identity, solver_content, option_content, run_content, plan_only
     )
-    return Job(
-        identity=identity,
-        context=context.pickled,
-        solver=solver,
-        solver_name=chosen.solver if is_function(chosen.solver) else "",
+    order = Order(
+        context=context.content.key,
+        function=contents[-1].key if is_custom else "",
+        solver="" if is_custom else chosen.solver,
+        solver_name=chosen.solver if is_custom else "",
         settings=chosen.settings,
         options=options,
         backend=chosen.backend,
         plan_only=plan_only,
     )
-
-
-@functools.cache
-def _load_robot(
-    name: str, home: tuple[float, ...], lengths: tuple[float, ...], **links: Any
-) -> Robot:
-    """Load an arm once for all points that use it.
-
-    Args:
-        name: A name or a file.
-        home: Joint positions (n,), rad; () for the robot's.
-        lengths: Link lengths of a planar arm, m; () for the robot's.
-        links: Names of the base and tool links.
-    """
-    return load_robot(name, home=home or None, lengths=lengths or None, **links)
+    return Job(identity, pickle.dumps(order), {item.key: item.pickled for item in contents})
 
 
 def _without_files(options: Options) -> Options:
     """Return options without the files whose content the arm holds, or that were read."""
+    if options.kinematics_source is None:
+        return options
     cell = options.cell and replace(options.cell, calibration=None)
     return replace(options, kinematics=None, cell=cell)
 
 
-@functools.lru_cache(maxsize=64)
-def _load_context(
-    name: str, pickled_robot: bytes, pickled_options: bytes, *, reading: ReadOptions
-) -> _Context:
-    """Load a scenario for an arm, once for all points that share them.
+def _choose_context(scenario: str, chosen: Choices) -> _ContextChoice:
+    """Return what the arm and the scenario of a point depend on.
 
     Args:
-        name: The scenario.
-        pickled_robot: The arm without its tool and cell; pickled, since robots cannot be hashed.
-        pickled_options: The options that equip it, likewise.
-        reading: How files of targets are read.
+        scenario: A name, a script, or a file.
+        chosen: What the values of the point choose.
+    """
+    options = chosen.options
+    arm = _ArmChoice(
+        name=chosen.robot or options.robot,
+        home=chosen.home,
+        lengths=chosen.lengths,
+        links=tuple(options.links.items()),
+        kinematics=options.kinematics_source,
+    )
+    cell = options.cell
+    if cell is not None:
+        cell = Cell(
+            robot=cell.robot,
+            payload=cell.payload,
+            payload_cog=cell.payload_cog,
+            mounting=cell.mounting,
+            source=cell.source,
+        )
+    return _ContextChoice(
+        scenario, options.reading, arm, tcp=tuple(options.tcp), payload=options.payload, cell=cell
+    )
+
+
+@functools.lru_cache(maxsize=MAX_ARMS)
+def _load_arm(choice: _ArmChoice) -> Robot:
+    """Load an arm, without TCP and payload, once for all points that use it."""
+    robot = load_robot(
+        choice.name,
+        home=choice.home or None,
+        lengths=choice.lengths or None,
+        **dict(choice.links),
+    )
+    if choice.kinematics is not None:
+        robot = with_kinematics(robot, choice.kinematics)
+    return robot
+
+
+@functools.lru_cache(maxsize=MAX_CONTEXTS)
+def _load_context(choice: _ContextChoice) -> _Context:
+    """Load a scenario for an arm, once for all points that share them.
 
     Raises:
-        SimbridgeError: The scenario cannot be loaded.
-        CannotTravel: It cannot be sent to a worker.
+        SimbridgeError: The arm or the scenario cannot be loaded.
+        CannotTravel: The scenario cannot be sent to a worker.
     """
-    bare_robot = pickle.loads(pickled_robot)
-    options = pickle.loads(pickled_options)
-    robot = options.equip(bare_robot)
-    scenario = load_scenario(name, robot, reading)
+    bare_robot = _load_arm(choice.arm)
+    equipment = Options(tcp=choice.tcp, payload=choice.payload, cell=choice.cell)
+    robot = equipment.equip(bare_robot)
+    scenario = load_scenario(choice.scenario, robot, choice.reading)
     if callable(scenario.solver):
         _send_modules(scenario.solver)
 
@@ -200,43 +297,58 @@ def _load_context(
         # A script may be in any encoding that its first lines declare.
         script = scenario.file.read_text("utf-8", "surrogateescape")
 
-    pickled = _pickle((bare_robot, scenario), f"scenario {name}")
-    return _Context(pickled, digest(robot, scenario, script), scenario)
+    content = _share(_pickle((bare_robot, scenario), f"scenario {choice.scenario}"))
+    identity = digest(robot, scenario, script)
+    return _Context(content, identity, scenario.name, scenario.solver)
 
 
-def _resolve_solver(chosen: Choices, scenario: Scenario) -> tuple[str | Callable[..., Any], object]:
-    """Resolve which solver a point uses.
+@functools.lru_cache(maxsize=MAX_CONTEXTS)
+def _share(pickled: bytes) -> _Content:
+    """Return a content by its key; equal contents are the same object.
+
+    The scenario is often the same for many payloads or TCPs, and is then kept and sent once.
+    """
+    return _Content(hashlib.sha256(pickled).hexdigest()[:16], pickled)
+
+
+def _resolve_solver(chosen: Choices, context: _Context) -> object:
+    """Resolve which solver a point uses, unless it is a function of the point.
 
     Returns:
-        The solver for the worker, and what is hashed of it.
+        What is hashed of the solver.
 
     Raises:
         InvalidParameter: The solver is a function, which has no settings.
     """
-    settings = scenario.solver
+    settings = context.solver
     if chosen.solver in ALL_SOLVERS and type(settings) is not ALL_SOLVERS[chosen.solver]:
         settings = ALL_SOLVERS[chosen.solver]()
     is_custom = is_function(chosen.solver)
 
     if chosen.settings and (is_custom or callable(settings)):
-        name = chosen.solver if is_custom else f"the solver of {scenario.name}"
+        name = chosen.solver if is_custom else f"the solver of {context.scenario}"
         names = ", ".join(chosen.settings)
         raise InvalidParameter("solver's settings", names, f"left out: {name} is a function")
 
     if is_custom:
-        function, function_identity = _load_function(chosen.solver)
-        return function, (chosen.solver, function_identity)
+        _, identity = _load_function(chosen.solver)
+        return chosen.solver, identity
     if callable(settings):
-        return "", ("scenario's",)
+        return ("scenario's",)
     return chosen.solver, change_settings(type(settings), settings, chosen.settings)
 
 
 @functools.cache
-def _load_function(name: str) -> tuple[Callable[..., Any], str]:
-    """Load a user's function once; return it and the hash of its code as it was loaded."""
+def _load_function(name: str) -> tuple[_Content, str]:
+    """Load a user's function once.
+
+    Returns:
+        The function for a worker, with the code of its modules, and the hash of its code as it was
+        loaded.
+    """
     function = load_function(name)
     _send_modules(function)
-    return function, digest(function)
+    return _share(_pickle(function, f"solver {name}")), digest(function)
 
 
 def _send_modules(function: Callable[..., Any]) -> None:

@@ -282,6 +282,29 @@ def choices(values: Mapping[str, str]) -> Choices:
     )
 
 
+@cache
+def _option_fields() -> dict[str, str]:
+    """Return the fields of `Options` by the names of their parameters, without its sampling."""
+    return {
+        flag_name(option): option.name
+        for option in fields(Options)
+        if "prefix" not in option.metadata
+    }
+
+
+@cache
+def _sampling_fields() -> dict[str, str]:
+    """Return the fields of `Sampling` by the names of their parameters."""
+    prefixes = [
+        option.metadata["prefix"] for option in fields(Options) if "prefix" in option.metadata
+    ]
+    return {
+        (prefix + item.name).replace("_", "-"): item.name
+        for prefix in prefixes
+        for item in fields(Sampling)
+    }
+
+
 def _options(parsed: Mapping[str, Any]) -> Options:
     """Return the options of a run.
 
@@ -289,16 +312,13 @@ def _options(parsed: Mapping[str, Any]) -> Options:
         parsed: Values by the names of their parameters, in SI units.
     """
     options = {}
+    for name, field_name in _option_fields().items():
+        if name in parsed:
+            options[field_name] = parsed[name]
     sampling_fields = {}
-    for option in fields(Options):
-        prefix = option.metadata.get("prefix")
-        if prefix is not None:
-            for item in fields(Sampling):
-                name = (prefix + item.name).replace("_", "-")
-                if name in parsed:
-                    sampling_fields[item.name] = parsed[name]
-        elif flag_name(option) in parsed:
-            options[option.name] = parsed[flag_name(option)]
+    for name, field_name in _sampling_fields().items():
+        if name in parsed:
+            sampling_fields[field_name] = parsed[name]
 
     # A seed alone changes nothing.
     sampling = Sampling(**sampling_fields)

@@ -343,7 +343,8 @@ class Results:
 
     def _add_columns(self, names: Iterable[str]) -> bool:
         """Add the columns that are not there yet, in memory; return whether there were any."""
-        new = [name for name in names if name not in self._columns]
+        known = set(self._columns)
+        new = [name for name in names if name not in known]
         if not new:
             return False
 

@@ -257,7 +257,8 @@ class _Making:
             keeps_runs: Whether each writes its run into the sweep's directory.
         """
         tasks = self._missing_tasks(keeps_runs=keeps_runs)
-        for identity, result, attempts in make_points(tasks, engine, made_by()):
+        made_points = make_points(tasks, engine, made_by(), count=self.grid.count)
+        for identity, result, attempts in made_points:
             point = self.points[identity]
             row = self.results.add(identity, point, result, attempts=attempts, made_by=made_by())
             self.state.count(point, row)
@@ -298,11 +299,11 @@ class _Making:
         for identity, out in directories.items():
             if not (out / "summary.json").is_file():
                 job = job_of(self.results.point(identity))
-                tasks.append(PointTask(identity, job.pack(), out))
+                tasks.append(PointTask(identity, job.order, job.contents, out))
 
         self.state.last = None
         self.state.keeping = len(tasks)
-        for _ in make_points(tasks, Cores(jobs), made_by()):
+        for _ in make_points(tasks, Cores(jobs), made_by(), count=len(tasks)):
             self.state.keeping -= 1
             self._report()
 
@@ -379,8 +380,8 @@ def _resolve(point: Point, plan_only: bool) -> PointTask:
         raise
     except SimbridgeError as error:
         identity = digest(made_by(), point.scenario, point.values, plan_only)
-        return PointTask(identity, b"", refused=str(error))
-    return PointTask(job.identity, job.pack())
+        return PointTask(identity, refused=str(error))
+    return PointTask(job.identity, job.order, job.contents)
 
 
 def _check_values(grid: Grid) -> None:

@@ -1,4 +1,4 @@
-"""Makes a point in a worker, which needs nothing but the point's job."""
+"""Makes points in a worker, which needs nothing but their orders and what these share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from simbridge.errors import SimbridgeError, UnforeseenError
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, error_budget
@@ -24,73 +24,160 @@ from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.runner import execute
 from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.job import Job
+from simbridge.sweeps.job import Order
 from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
 
 # Parts of a plan's error that are known before a run: of sampling, solver and limiter.
 PLANNED_PARTS = 3
+# A task returns once it has taken this long, s. Points that it has not begun are handed out again.
+TASK_DURATION_S = 0.5
+# Contents that a worker keeps. It asks again for those that it has dropped.
+MAX_CONTENTS = 256
+
+# Contents that this worker has been sent, by their keys, in the order of their last use.
+_contents: dict[str, bytes] = {}
+_contents_lock = threading.Lock()
 
 # PyBullet simulates one run at a time in a process.
 _simulation_lock = threading.Lock()
 
 
-def work(packed: bytes, versions: str, out: Path | None = None) -> Result:
-    """Make one point, in a worker.
+class WorkItem(NamedTuple):
+    """One point of a task.
 
-    Args:
-        packed: The point's `Job`, pickled.
-        versions: What makes the sweep's figures; see `made_by`.
+    Attributes:
+        order: The point's `Order`, pickled.
+        shared: Keys of the contents that it needs.
         out: The run directory to create, with its report; None for none.
     """
+
+    order: bytes
+    shared: tuple[str, ...]
+    out: Path | None = None
+
+
+def work(
+    items: Sequence[WorkItem], contents: Mapping[str, bytes], versions: str
+) -> list[Result] | None:
+    """Make points one after another, in a worker, until they have taken TASK_DURATION_S.
+
+    Args:
+        items: The points.
+        contents: Contents of which this worker may not know yet.
+        versions: What makes the sweep's figures; see `made_by`.
+
+    Returns:
+        The results of the first points, at least of one; None where this worker lacks contents that
+        the points share: it must be sent them.
+    """
+    keys = {key for item in items for key in item.shared}
+    known = _keep_contents(keys, contents)
+    if known is None:
+        return None
+
+    results: list[Result] = []
+    begin = time.perf_counter()
+    for item in items:
+        results.append(_time_point(item, known, versions))
+        if time.perf_counter() - begin >= TASK_DURATION_S:
+            break
+    return results
+
+
+def _keep_contents(keys: set[str], contents: Mapping[str, bytes]) -> dict[str, bytes] | None:
+    """Keep the contents that were sent, and return those that are needed; None if one is missing.
+
+    Args:
+        keys: Keys of those that are needed.
+        contents: Those that were sent.
+    """
+    with _contents_lock:
+        _contents.update(contents)
+        if not keys <= _contents.keys():
+            return None
+
+        # What is used now moves to the end, and what was not used for longest is dropped.
+        needed = {key: _contents.pop(key) for key in keys}
+        _contents.update(needed)
+        for key in list(_contents)[:-MAX_CONTENTS]:
+            del _contents[key]
+    return needed
+
+
+def _time_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) -> Result:
+    """Make a point, and return its result with the time that it took, and where."""
     with _simulation_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begin = time.perf_counter()
-        result = _make_point(packed, versions, out)
+        result = _make_point(item, contents, versions)
         wall = time.perf_counter() - begin
     return replace(result, wall=wall, host=socket.gethostname())
 
 
-def _make_point(packed: bytes, versions: str, out: Path | None) -> Result:
+def _make_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) -> Result:
     """Load, prepare and run one point; every error becomes its result."""
     if made_by() != versions:
         reason = f"The worker has different versions ({made_by()}) from the sweep ({versions})."
         return Result(FAILED, reason)
 
     try:
-        job: Job = pickle.loads(packed)
-        robot, scenario = _load_context(job.context)
+        order: Order = pickle.loads(item.order)
+        robot, scenario = _load_context(contents[order.context])
+        function = None
+        if order.function:
+            # It may have a state: each point gets a copy of its own.
+            function = pickle.loads(contents[order.function])
     except Exception as error:  # a user's code needs what the worker does not have
         return Result(FAILED, f"The worker cannot load the point: {_describe(error)}")
 
     try:
-        prepared = _prepare(job, robot, scenario)
+        prepared = _prepare(order, robot, scenario, function)
     except SimbridgeError as error:
         return Result(REFUSED, str(error))
     except (Exception, SystemExit) as error:  # a user's solver
         return Result(FAILED, _describe(error))
 
-    if job.plan_only:
+    if order.plan_only:
         return Result(PLANNED, figures=measure_plan(prepared))
-    return _run(prepared, out)
+    return _run(prepared, item.out)
 
 
-@functools.lru_cache(maxsize=8)
-def _load_context(context: bytes) -> tuple[Robot, Scenario]:
-    """Unpickle an arm and its scenario once for all points that share them."""
-    robot, scenario = pickle.loads(context)
+def _load_context(pickled: bytes) -> tuple[Robot, Scenario]:
+    """Return an arm and its scenario, a fresh copy where the scenario has a function of its own."""
+    robot, scenario = _unpickle_context(pickled)
+    if callable(scenario.solver):
+        # The function may have a state.
+        robot, scenario = pickle.loads(pickled)
     return robot, scenario
 
 
-def _prepare(job: Job, robot: Robot, scenario: Scenario) -> Prepared:
-    """Plan the run of a job."""
+@functools.lru_cache(maxsize=MAX_CONTENTS)
+def _unpickle_context(pickled: bytes) -> tuple[Robot, Scenario]:
+    """Unpickle an arm and its scenario, once for all points that share them."""
+    robot, scenario = pickle.loads(pickled)
+    return robot, scenario
+
+
+def _prepare(
+    order: Order, robot: Robot, scenario: Scenario, function: Callable[..., Any] | None
+) -> Prepared:
+    """Plan the run of a point.
+
+    Args:
+        order: What is told of the point.
+        robot: Its arm, without TCP and payload.
+        scenario: Its scenario.
+        function: Its user's function; None where the order or the scenario names the solver.
+    """
+    solver = order.solver or None if function is None else function
     return prepare(
         scenario,
         robot=robot,
-        solver=job.solver or None,
-        solver_name=job.solver_name,
-        solver_changes=job.settings,
-        options=job.options,
-        backend=job.backend,
+        solver=solver,
+        solver_name=order.solver_name,
+        solver_changes=order.settings,
+        options=order.options,
+        backend=order.backend,
     )
 
 

@@ -28,7 +28,7 @@ from simbridge.sweeps.grid import Grid, GridFile, read_grid
 from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.job import forget_files, job_of
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.worker import figures_of, work
+from simbridge.sweeps.worker import WorkItem, figures_of, work
 from tests.sweeps.rows import compared, rows_of
 
 pytestmark = pytest.mark.slow
@@ -384,7 +384,9 @@ def test_rows_of_other_versions_stay(swept, tmp_path, monkeypatch):
 
 
 def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
-    result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).pack(), "simbridge 99")
+    job = job_of(next(iter(Grid((str(line),)))), plan_only=True)
+    item = WorkItem(job.order, tuple(job.contents))
+    (result,) = work([item], job.contents, "simbridge 99")
 
     assert result.outcome == "failed"
     assert "different versions" in result.reason
@@ -673,9 +675,12 @@ def test_a_broken_pool_costs_no_point(line):
             self.opened += 1
             return Broken() if self.opened == 1 else InThisProcess()
 
-    packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).pack()
-    tasks = [engine.PointTask(f"{number}", packed) for number in range(3)]
-    results = list(engine.make_points(tasks, Pools(1), made_by()))
+        def open_single(self, count):
+            return [InThisProcess()] * count
+
+    job = job_of(next(iter(Grid((str(line),)))), plan_only=True)
+    tasks = [engine.PointTask(f"{number}", job.order, job.contents) for number in range(3)]
+    results = list(engine.make_points(tasks, Pools(1), made_by(), count=3))
 
     assert [(identity, result.outcome) for identity, result, _ in results] == [
         (f"{k}", "planned") for k in range(3)
