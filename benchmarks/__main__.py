@@ -18,7 +18,7 @@ PARTS = {
     "startup": "benchmarks.startup:measure",
     "recording": "benchmarks.runs:measure_recording",
     "pages": "benchmarks.runs:measure_pages",
-    "sweep": "benchmarks.runs:measure_sweeps",
+    "sweeps": "benchmarks.sweeps:measure",
     "studio": "benchmarks.studio:measure",
     "growth": "benchmarks.growth:measure",
     "emulator": "benchmarks.emulator:measure",

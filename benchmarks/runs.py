@@ -1,4 +1,4 @@
-"""Speed of whole runs, recordings of an hour, pages and sweeps.
+"""Speed of whole runs, recordings of an hour, and pages.
 
 The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such
 numbers hardly compress, like those of a real arm. `python -m benchmarks.runs RUN` measures such a
@@ -7,27 +7,23 @@ run in a separate process, whose peak memory is that of the measurement alone.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import medians, peak_memory, process_time, wall_time
+from benchmarks.measuring import medians, peak_memory, process_time
 from simbridge.backends.backend import ArmState
 from simbridge.bench import Row
 from simbridge.bench.measuring import client
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
-from simbridge.files.writing import write_file
 from simbridge.lifeline import end_with_parent
 from simbridge.planning.plan import Plan
 from simbridge.recording.log_writer import LogWriter
@@ -37,11 +33,6 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_samples import PlanSamples
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
-from simbridge.sweeps.engine import Cluster, Cores, Engine, PointTask, make_points
-from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.results import RESULTS
-from simbridge.sweeps.sweep import sweep
-from simbridge.sweeps.sweep_page import write_page
 from simbridge.trajectory.trajectory import Trajectory
 
 # Durations of synthetic runs, s.
@@ -57,12 +48,6 @@ VELOCITY_NOISE = 1e-3
 EFFORT_NOISE = 0.5
 # States per block: the memory of the benchmark itself is not to be measured.
 BLOCK_STATES = 5000
-
-# Sizes of sweeps: runs, plans, tasks of the engine, and rows of a page.
-SWEPT_RUNS = 200
-SWEPT_PLANS = 10_000
-ENGINE_TASKS = 2_000
-PAGE_ROWS = 100_000
 
 
 def measure_run() -> list[Row]:
@@ -271,74 +256,6 @@ def _measure_report(path: str) -> dict[str, float]:
     times.append(time.perf_counter())
     read, summarised, reported = np.diff(times).tolist()
     return {"read": read, "summary": summarised, "report": reported, "memory": float(peak_memory())}
-
-
-def measure_sweeps() -> list[Row]:
-    """Measure the figures of docs/sweeps.md."""
-    gains = {"servo-gain": [500 + 5 * k for k in range(SWEPT_RUNS)]}
-    one = _sweep_time("circle", grid=gains, keep="none", jobs=1)
-    two = _sweep_time("circle", grid=gains, keep="none", jobs=2)
-    kp = [10 + 0.4 * k for k in range(100)]
-    gain = [500 + 10 * k for k in range(SWEPT_PLANS // 100)]
-    grid = {"period": [0.016], "solver.iterations": [10], "solver.kp": kp, "servo-gain": gain}
-    before = peak_memory()
-    planned = _sweep_time("circle", grid=grid, plan_only=True, jobs=2)
-    grown = 1e-6 * (peak_memory() - before)
-    rows = [
-        (f"sweep: {SWEPT_RUNS} runs, two cores", f"{two:.0f} s", "one core", f"{one:.0f} s"),
-        ("sweep: two cores are faster by", f"{one / two:.2f} x", "required", "1.85 x"),
-        (f"sweep: {SWEPT_PLANS} plans, two cores", f"{planned:.0f} s", "wanted", "60 s"),
-        ("sweep: memory of these rows", f"{grown:.0f} MB", "rows", f"{SWEPT_PLANS}"),
-        ("sweep: engine, one point", f"{_overhead(Cores(2)):.2f} ms", "required, at most", "2 ms"),
-    ]
-    if importlib.util.find_spec("distributed") is not None:
-        rows.append(("sweep: engine with Dask", f"{_with_dask():.2f} ms", "loky's bound", "2 ms"))
-    return [
-        *rows,
-        (f"sweep: page of {PAGE_ROWS} rows", f"{_page():.1f} s", "required, at most", "5 s"),
-    ]
-
-
-def _sweep_time(scenario: str, **arguments: Any) -> float:
-    """Return the wall time of a sweep, s."""
-    with tempfile.TemporaryDirectory() as directory:
-        return wall_time(lambda: sweep(scenario, out=Path(directory, "sweep"), **arguments))
-
-
-def _overhead(engine: Engine) -> float:
-    """Return the time of a point that does nothing, ms: it is the engine's."""
-    tasks: Sequence[PointTask] = [PointTask(f"{k}", b"") for k in range(ENGINE_TASKS)]
-    points = make_points(tasks, engine, made_by(), count=ENGINE_TASKS)
-    next(points)
-    begin = time.perf_counter()
-    rest = sum(1 for _ in points)
-    return 1e3 * (time.perf_counter() - begin) / rest
-
-
-def _with_dask() -> float:
-    """Return the same with workers of Dask, ms."""
-    distributed = importlib.import_module("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as cluster:
-        return _overhead(Cluster(cluster.scheduler_address))
-
-
-def _page() -> float:
-    """Return the time from results.csv of many rows to its page, s."""
-    with tempfile.TemporaryDirectory() as directory:
-        out = Path(directory, "sweep")
-        sweep(
-            "circle",
-            grid={"solver.kp": [10, 20], "servo-gain": [500, 900]},
-            keep="none",
-            jobs=2,
-            out=out,
-        )
-        header, *lines = (out / RESULTS).read_text().splitlines(keepends=True)
-        many = [f"{k:016x}{lines[k % len(lines)][16:]}" for k in range(PAGE_ROWS)]
-        write_file(out / RESULTS, (header + "".join(many)).encode())
-        return wall_time(lambda: write_page(out))
 
 
 if __name__ == "__main__":

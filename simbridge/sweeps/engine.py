@@ -362,8 +362,10 @@ class _Dispatcher:
         self._suspects: list[PointTask] = []
         # Whether the pool of processes ended with a worker, and all tasks in flight with it.
         self._is_broken = False
-        # Mean time of the points that were made last, s; None before the first.
-        self._point_duration: float | None = None
+        # Number of points that were made.
+        self._made = 0
+        # Mean time of the points that were made last, s.
+        self._point_duration = 0.0
 
     def make(self) -> Iterator[Made]:
         """Make all points, and yield each as it is made."""
@@ -392,12 +394,15 @@ class _Dispatcher:
                 self._start(batch)
 
     def _task_size(self, workers: int) -> int:
-        """Return how many points the next task gets: half a second of work, fewer at the end."""
-        if self._point_duration is None:
-            return 1
+        """Return how many points the next task gets.
+
+        It is half a second of work; fewer at the beginning, while little is known of the points,
+        and at the end, so that all workers end at about the same time.
+        """
         in_time = TASK_DURATION_S / max(self._point_duration, TASK_DURATION_S / MAX_TASK_POINTS)
-        fair_share = self._undrawn / (TASKS_PER_WORKER * workers)
-        return max(1, math.ceil(min(in_time, fair_share)))
+        at_beginning = self._made / workers
+        at_end = self._undrawn / (TASKS_PER_WORKER * workers)
+        return max(1, math.ceil(min(in_time, at_beginning, at_end)))
 
     def _draw(self, size: int) -> list[PointTask]:
         """Return the next points, at most so many; none when all were drawn."""
@@ -480,9 +485,10 @@ class _Dispatcher:
     def _pace(self, results: Sequence[Result]) -> None:
         """Note how long the points of a task took, on average with those before."""
         duration = sum(result.wall for result in results) / len(results)
-        if self._point_duration is None:
-            self._point_duration = duration
-        self._point_duration = 0.5 * (self._point_duration + duration)
+        if self._made > 0:
+            duration = 0.5 * (self._point_duration + duration)
+        self._point_duration = duration
+        self._made += len(results)
 
     def _retry(self) -> Iterator[Made]:
         """Make the suspects again, each in a task of its own, and yield them.
