@@ -20,6 +20,7 @@ from simbridge.cli.judge_command import JudgeOutput
 from simbridge.evaluation.iso_figures import IsoFigures
 from simbridge.evaluation.repeats_summary import RepeatsSummary
 from simbridge.evaluation.summary import Summary
+from simbridge.experiments.suite.results import SuiteResults
 from simbridge.files.writing import write_file
 from simbridge.identification.data import Identification
 from simbridge.json_output import SCHEMA_VERSION
@@ -246,6 +247,12 @@ class ExperimentOutput(ExperimentResults):
     directory: str
 
 
+class SuiteOutput(SuiteResults, kw_only=True):
+    """Output of `simbridge experiment solvers --json`: the directory and results.json."""
+
+    directory: str
+
+
 class BenchFigure(TypedDict):
     """A figure of `simbridge bench`, as text, and what it is compared to."""
 
@@ -266,6 +273,7 @@ OUTPUTS: dict[str, Any] = {
     "summary": Summary,
     "repeats_summary": RepeatsSummary,
     "experiment_results": ExperimentResults,
+    "solvers_results": SuiteResults,
     "run": RunOutput,
     "run_repeats": RepeatsOutput,
     "check": CheckFacts,
@@ -284,6 +292,7 @@ OUTPUTS: dict[str, Any] = {
     "doctor": DoctorOutput,
     "emulate_check": EmulateCheckOutput,
     "experiment": ExperimentOutput,
+    "solvers": SuiteOutput,
     "bench": BenchOutput,
 }
 

@@ -7,6 +7,7 @@ imported when its command is called.
 from __future__ import annotations
 
 from simbridge.cli.flags import BenchFlags, DoctorFlags, EmulateFlags, ExperimentFlags, UrsimFlags
+from simbridge.experiments import SolversParameters
 from simbridge.ursim import StartFlags, StatusFlags
 
 
@@ -48,7 +49,15 @@ def ursim(flags: UrsimFlags) -> int:
 
 
 def experiment(flags: ExperimentFlags) -> int:
-    """Run an experiment of the paper; see `simbridge.experiments.experiment.run_experiment`."""
+    """Run an experiment of the paper, or the suite that compares solvers.
+
+    See `simbridge.experiments.experiment` and `simbridge.experiments.suite.command`.
+    """
+    if isinstance(flags.parameters, SolversParameters):
+        from simbridge.experiments.suite.command import compare_solvers  # noqa: PLC0415
+
+        return compare_solvers(flags.parameters)
+
     from simbridge.experiments.experiment import run_experiment  # noqa: PLC0415
 
     return run_experiment(flags.parameters)

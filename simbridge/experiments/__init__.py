@@ -4,12 +4,13 @@
     convergence      B: one far step of the target
     interpolation    C: the path between the corners of a square
     tracking         D: a moving target, for each gain; and a sweep of kp on noisy targets
-    solvers          all solvers on one trajectory and on random poses
+    solvers          all solvers through one suite of motions and poses (suite/)
 
 This module is the registry: the name and the parameters of each experiment, from which its flags
 and help follow. It is quick to import. The module of an experiment's name holds `measure`, which
 takes a robot and solvers and returns arrays; EXPECTED, what its figures are known to be on a UR10,
-with the source; and `run`, which returns an `Outcome`.
+with the source; and `run`, which returns an `Outcome`. The comparison of solvers is a package of
+its own, suite/, which begins in `suite/command.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tyro.conf import UseAppendAction, arg, subcommand
 
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.flag_types import optional_arg, optional_reading
+from simbridge.ik import VelocityLimits
 from simbridge.ik.parameters import Jacobian
 from simbridge.robot import Six, Task
 
@@ -29,8 +31,6 @@ from simbridge.robot import Six, Task
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
 # The source of the known figures.
 KDL = "an independent C++ implementation on Orocos KDL"
-# The scenario of the paper's square.
-SQUARE = "square_tracking"
 
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 
@@ -187,23 +187,39 @@ class TrackingParameters(FromHome):
 
 @dataclass(frozen=True)
 class SolversParameters(FromHome):
-    """All solvers with their defaults, on a trajectory and on random reachable poses."""
+    """Every solver through the same motions and poses, with their times (docs/solvers.md)."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: all that support the arm)")] = ()
-    """Solvers to compare: names, or custom functions as module:function."""
-    scenario: Annotated[str, arg(metavar="NAME|FILE")] = SQUARE
-    """The trajectory: a name in scenarios/, a script, or a file of samples."""
-    jacobian: Annotated[tuple[Jacobian, ...], arg(metavar="exact|difference ...")] = get_args(
-        Jacobian
-    )
+    """Solvers to compare: names, or custom functions as module:function. The first one is the
+    baseline of all times."""
+    rivals: Annotated[
+        str, arg(metavar="all|NAME,NAME ...", help_behavior_hint="(default: none)")
+    ] = ""
+    """Solvers of other libraries to compare as well (docs/rivals.md)."""
+    solver_limits: Annotated[
+        VelocityLimits | None,
+        optional_reading(1, str, get_args(VelocityLimits)),
+        optional_arg("enforced|none", "what the solver declares, none for a function"),
+    ] = None
+    """Whether the functions that are compared keep the joint velocity limits in each step: decides
+    in which table they are."""
+    motion: Annotated[
+        tuple[str, ...], optional_arg("NAME [NAME ...]", "all motions and sets of poses")
+    ] = ()
+    """Motions and sets of poses to compare on."""
+    scenario: Annotated[tuple[str, ...], optional_arg("NAME|FILE ...", "none")] = ()
+    """Trajectories to add to the motions: names in scenarios/, scripts, or files of samples."""
+    motion_time: Annotated[float, arg(metavar="S")] = 20.0
+    """Time that each solver has for a motion or a set of poses, s; beyond it, it is too slow."""
+    jacobian: Annotated[tuple[Jacobian, ...], arg(metavar="exact|difference ...")] = ("exact",)
     """Jacobians of the solvers that use one: exact, by finite differences, or both in turn."""
-    samples: int = 200
-    """Random poses, each with a random start."""
     seed: int = 0
-    """Seed of poses and starts."""
+    """Seed of all that is random in motions and poses."""
+    baseline: Annotated[str | None, optional_arg("FILE", "no comparison")] = None
+    """An earlier results.json of the same arm: names what got worse, with exit status 1."""
 
     def check(self) -> None:
-        _check_range("samples", self.samples, 1, 100_000)
+        _check_range("motion-time", self.motion_time, 0.1, 3600.0, " s")
         _check_range("seed", self.seed, 0, 2**32 - 1)
 
 

@@ -21,7 +21,7 @@ from simbridge.errors import MissingValue
         ("sweep circle --keep", "--keep", "none|extremes|all"),
         ("teleop network --port", "--port", "PORT"),
         ("emulate --check", "--check", "FILE..."),
-        ("experiment solvers --samples", "--samples", "NUMBER"),
+        ("experiment solvers --seed", "--seed", "NUMBER"),
     ],
 )
 def test_an_option_without_its_value_is_refused(line, option, metavar):

@@ -149,17 +149,6 @@ def test_an_arm_without_a_square_is_refused(cli, tmp_path):
     assert refused.status == 2
     assert "cannot move its tool in all the directions that this needs" in refused.message
 
-    some = ("--samples", 3, "--solver", "forward-dynamics")
-    answer = cli(
-        "experiment", "solvers", "--robot", FLAT, *some, "--out", tmp_path / "out", "--json"
-    )
-
-    assert answer.status == 0, answer.message
-
-    figures = json.loads(answer.out)["solvers"]["forward-dynamics"]
-    assert figures["trajectory"] is None
-    assert figures["poses"]["success"] == 1.0
-
 
 @pytest.mark.slow
 def test_a_singular_home_is_reported(cli, tmp_path):

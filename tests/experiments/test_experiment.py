@@ -21,14 +21,12 @@ QUICK = {
     "convergence": (),
     "interpolation": ("--steps", "100"),
     "tracking": ("--kp", "5", "50"),
-    "solvers": ("--samples", "3", "--solver", "forward-dynamics", "closed-form"),
 }
 PICTURES = {
     "homogenization": {"homogenization.png"},
     "convergence": {"convergence.png"},
     "interpolation": {"interpolation.png"},
     "tracking": {"tracking.png", "gain_sweep.png"},
-    "solvers": {"solvers.png"},
 }
 
 
@@ -155,11 +153,10 @@ OWN = {
     "convergence": ("--iterations", "20"),
     "interpolation": ("--steps", "20"),
     "tracking": ("--kp", "50"),
-    "solvers": ("--samples", "3"),
 }
 
 
-# The comparison of solvers and the convergence take the same way through the program as the others.
+# The convergence takes the same way through the program as the others.
 MORE = dict.fromkeys(("homogenization", "tracking", "interpolation"), pytest.mark.soak)
 
 
@@ -191,7 +188,6 @@ def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name
         "homogenization": "matrices",
         "convergence": "errors",
         "interpolation": "edges",
-        "solvers": "solvers",
     }[name]
     custom, exact = (results[part][solver] for solver in (custom_solver, "closed-form"))
 
@@ -199,11 +195,8 @@ def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name
         assert np.allclose(custom["mean"], exact["mean"], atol=1e-9)
     elif name == "convergence":
         assert np.allclose(custom, exact, atol=1e-9)
-    elif name == "interpolation":
-        assert [edge["iterations_to_1_mm"] for edge in custom] == [1.0] * 4
     else:
-        assert custom["poses"]["success"] == 1.0
-        assert custom["trajectory"]["rms"] < 1e-9
+        assert [edge["iterations_to_1_mm"] for edge in custom] == [1.0] * 4
 
 
 @pytest.mark.soak

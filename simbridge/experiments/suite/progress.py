@@ -36,9 +36,8 @@ class ProgressLine:
         self._begin = clock()
         # When the next line is due, s.
         self._due = self._begin + self._interval
-        # Number of motions and sets that are complete, and of those that were so at the beginning.
+        # Number of motions and sets that are complete.
         self._done = 0
-        self._kept = 0
         # The name of the motion or set that is under way.
         self._current = ""
         # Whether a line stands in the terminal.
@@ -46,7 +45,6 @@ class ProgressLine:
 
     def keep(self, count: int) -> None:
         """Count the motions and sets that an earlier call of the command has completed."""
-        self._kept = count
         self._done = count
 
     def begin(self, name: str) -> None:
@@ -65,13 +63,7 @@ class ProgressLine:
             return
         self._due = now + self._interval
 
-        elapsed = now - self._begin
-        parts = [f"{self._done}/{self._total}", self._current, f"{elapsed:.0f} s"]
-        completed = self._done - self._kept
-        if completed:
-            remaining = elapsed / completed * (self._total - self._done)
-            parts.append(f"about {remaining:.0f} s left")
-        text = "  ".join(parts)
+        text = f"{self._done}/{self._total}  {self._current}  {now - self._begin:.0f} s"
 
         if self._console.is_terminal:
             self.clear()

@@ -25,9 +25,10 @@ class SolverSummary:
         tracking_error_m: Median over the tracking motions of the RMS error, m.
         stream_error_m: Median over the streams of the RMS error to the ideal motion, m.
         lag_s: Median lag over the motions, s.
-        speed: Largest share of a speed limit in any motion.
-        acceleration: Largest share of the acceleration limit in any motion.
-        jerk: Largest share of the jerk limit in any motion.
+        speed: Largest share of a speed limit in any tracking motion. Streams are left out: their
+            targets jump, and a solver that follows at once has to exceed the limits.
+        acceleration: Largest share of the acceleration limit, likewise.
+        jerk: Largest share of the jerk limit, likewise.
         flips: Number of flips in all motions.
         chatter: Largest chatter in any motion.
         drift_rad: Largest drift in any motion, rad.
@@ -57,13 +58,12 @@ def summarize_solver(results: SuiteResults, solver: str) -> SolverSummary:
     """Return the summary of a solver."""
     motions = [result for result in results.motion_results if result.solver == solver]
     poses = [result for result in results.pose_results if result.solver == solver]
-    shares = [result.shares for result in motions if result.shares is not None]
-
     results_of_solver: list[MotionResult | PoseSetResult] = [*motions, *poses]
 
     groups = {motion.name: motion.group for motion in results.motions}
     tracking = [result for result in motions if groups[result.motion] == "tracking"]
     streams = [result for result in motions if groups[result.motion] == "stream"]
+    shares = [result.shares for result in tracking if result.shares is not None]
 
     return SolverSummary(
         solver=solver,

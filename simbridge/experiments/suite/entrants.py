@@ -1,0 +1,146 @@
+"""The solvers that take part in the suite, and those that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
+from simbridge.experiments import SolversParameters
+from simbridge.experiments.arm import make_solver
+from simbridge.experiments.suite.results import AbsentSolver, SolverFacts
+from simbridge.ik import VelocityLimits
+from simbridge.ik.parameters import IterativeParameters, Jacobian
+from simbridge.ik.rivals.rival import RivalParameters
+from simbridge.ik.settings import ALL_SOLVERS, RIVALS, SOLVERS, is_function
+from simbridge.ik.solver import Solver
+from simbridge.robot.robot import Robot
+
+# The value of --rivals that stands for every rival.
+ALL_RIVALS = "all"
+# The package that a rival without packages of its own calls.
+PINOCCHIO = "pin"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A solver that takes part in the suite.
+
+    Attributes:
+        name: Its name in the tables.
+        origin: "simbridge", "rival" for a solver of another library, or "custom".
+        solver: The solver.
+        velocity_limits: Whether its steps keep the velocity limits of the joints.
+        versions: Version of each package that it calls, by name.
+    """
+
+    name: str
+    origin: str
+    solver: Solver
+    velocity_limits: VelocityLimits
+    versions: dict[str, str]
+
+    @property
+    def facts(self) -> SolverFacts:
+        """What the results say of it."""
+        return SolverFacts(
+            name=self.name,
+            origin=self.origin,
+            velocity_limits=self.velocity_limits,
+            task=self.solver.task,
+            settings=dict(self.solver.parameters),
+            versions=self.versions,
+        )
+
+
+def choose_entrants(
+    robot: Robot, parameters: SolversParameters
+) -> tuple[list[Entrant], list[AbsentSolver]]:
+    """Return the solvers that take part, and those that do not support the arm or are missing.
+
+    Solvers that are named with --solver must take part.
+
+    Args:
+        robot: The arm.
+        parameters: The parameters of the command.
+
+    Raises:
+        SimbridgeError: There is no such solver, or a named one cannot take part.
+        InvalidParameter: --solver-limits is given without a function.
+    """
+    named = list(dict.fromkeys(parameters.solver))
+    _check_declared_limits(parameters, named)
+    names = [*(named or SOLVERS)]
+    names += [name for name in chosen_rivals(parameters.rivals) if name not in names]
+
+    entrants: list[Entrant] = []
+    absent = []
+    for name in names:
+        try:
+            entrants += _make_entrants(robot, name, parameters)
+        except SimbridgeError as error:
+            if name in named:
+                raise
+            absent.append(AbsentSolver(name=name, reason=str(error)))
+    return entrants, absent
+
+
+def chosen_rivals(text: str) -> list[str]:
+    """Return the names of rivals in the value of --rivals: "all", or names with commas.
+
+    Raises:
+        UnknownName: There is no such rival.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == [ALL_RIVALS]:
+        return list(RIVALS)
+    for name in names:
+        if name not in RIVALS:
+            raise UnknownName("rival", name, [ALL_RIVALS, *RIVALS])
+    return names
+
+
+def _check_declared_limits(parameters: SolversParameters, named: Sequence[str]) -> None:
+    """Refuse --solver-limits where no function is given, whose property it could declare."""
+    if parameters.solver_limits is not None and not any(map(is_function, named)):
+        needed = "given together with a function: --solver module:function"
+        raise InvalidParameter("solver-limits", parameters.solver_limits, needed)
+
+
+def _make_entrants(robot: Robot, name: str, parameters: SolversParameters) -> Iterator[Entrant]:
+    """Yield a solver; one that uses the Jacobian once for each of the chosen Jacobians."""
+    for jacobian in _jacobians_of(name, parameters.jacobian):
+        solver = make_solver(robot, name, jacobian=jacobian)
+        limits = solver.velocity_limits
+        if is_function(name) and parameters.solver_limits is not None:
+            limits = parameters.solver_limits
+        yield Entrant(
+            name=name if jacobian == "exact" else f"{name}, {jacobian}",
+            origin=_origin_of(name),
+            solver=solver,
+            velocity_limits=limits,
+            versions=_versions_of(name),
+        )
+
+
+def _jacobians_of(name: str, jacobians: Sequence[Jacobian]) -> Sequence[Jacobian]:
+    """Return with which Jacobians a solver takes part."""
+    is_iterative = name in ALL_SOLVERS and issubclass(ALL_SOLVERS[name], IterativeParameters)
+    return jacobians if is_iterative else ("exact",)
+
+
+def _origin_of(name: str) -> str:
+    if is_function(name):
+        return "custom"
+    return "rival" if name in RIVALS else "simbridge"
+
+
+def _versions_of(name: str) -> dict[str, str]:
+    """Return the version of each package that a rival calls; nothing for any other solver."""
+    if name not in RIVALS:
+        return {}
+    settings = RIVALS[name]
+    assert issubclass(settings, RivalParameters)
+    packages = [package for _, package in settings.packages] or [PINOCCHIO]
+    return {package: metadata.version(package) for package in packages}

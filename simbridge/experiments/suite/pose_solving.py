@@ -1,0 +1,224 @@
+"""Single poses, solved by every solver in turn within one budget of time and calls.
+
+A solver is called again and again with the same target, from its own last answer, as it would be in
+a session. An attempt ends when the pose is solved, when a call fails, or when the joints stand
+still; then the next attempt begins from a fixed posture, until the budget is used up. It is large
+enough for solvers that keep velocity limits: the slowest joint of a UR arm turns all the way round
+in 3 s, a third of the budget.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simbridge.experiments.suite.entrants import Entrant
+from simbridge.experiments.suite.faults import FaultLog
+from simbridge.experiments.suite.following import Heartbeat
+from simbridge.experiments.suite.motion import PoseSet
+from simbridge.experiments.suite.results import Budget, PoseSetResult
+from simbridge.ik.solver import Solver
+from simbridge.ik.targets import residual, wrap_into_limits
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.postures import restart_postures
+from simbridge.robot.robot import Robot
+
+# A pose within these, m and rad, is solved where the joints are within their limits.
+SOLVED_DISTANCE = 1e-3
+SOLVED_ANGLE = math.radians(0.1)
+
+# Computing time for a pose, s, and the motion in which an arm would make its calls, s.
+POSE_TIME_S = 2.0
+POSE_MOTION_S = 10.0
+# Most fixed postures from which a pose is attempted again.
+MAX_RESTARTS = 20
+
+# The joints stand still if none has moved by more than this, rad or m, in as many calls.
+STANDSTILL = 1e-4
+STANDSTILL_CALLS = 20
+
+
+@dataclass
+class Attempts:
+    """All attempts of a solver at one pose.
+
+    Attributes:
+        calls: Number of calls.
+        time_s: Computing time, s.
+        restarts: Number of attempts after the first.
+        is_solved: Whether the last attempt has solved the pose.
+        distance: Smallest distance at which an attempt ended, m.
+        angle: Angle at the end of that attempt, rad.
+        error: What ended an attempt by failing, the last one; None if none failed.
+    """
+
+    calls: int = 0
+    time_s: float = 0.0
+    restarts: int = 0
+    is_solved: bool = False
+    distance: float = math.inf
+    angle: float = math.inf
+    error: BaseException | None = None
+
+    def is_within(self, budget: Budget) -> bool:
+        """Return whether there is time, and a call, for another one."""
+        return self.time_s < budget.pose_time_s and self.calls < budget.pose_calls
+
+
+@dataclass
+class PoseTally:
+    """What a solver made of the poses of a set so far.
+
+    Attributes:
+        entrant: The solver.
+        time_left: What is left of its time for the set, s.
+        attempts: Its attempts at each pose so far.
+        faults: Its failures.
+    """
+
+    entrant: Entrant
+    time_left: float
+    attempts: list[Attempts] = field(default_factory=list)
+    faults: FaultLog = field(default_factory=FaultLog)
+
+
+def solve_in_turn(
+    robot: Robot,
+    pose_set: PoseSet,
+    entrants: Sequence[Entrant],
+    budget: Budget,
+    heartbeat: Heartbeat,
+) -> list[PoseSetResult]:
+    """Let every solver solve the poses of a set, one pose after another.
+
+    Args:
+        robot: The arm.
+        pose_set: The poses.
+        entrants: The solvers.
+        budget: What each of them has for a pose, and for the set.
+        heartbeat: Called after each call.
+    """
+    # An unreachable pose is attempted once: a restart could not solve it either.
+    postures = restart_postures(robot, MAX_RESTARTS if pose_set.reachable else 0)
+
+    exam = PoseExam(robot, budget, heartbeat)
+    tallies = [PoseTally(entrant, budget.motion_time_s) for entrant in entrants]
+    for index, target in enumerate(pose_set.targets):
+        starts = [pose_set.starts[index], *postures]
+        for tally in tallies:
+            if tally.time_left <= 0.0:
+                continue
+            attempts = exam.solve(tally.entrant.solver, target, starts)
+            tally.attempts.append(attempts)
+            tally.time_left -= attempts.time_s
+            if attempts.error is not None:
+                tally.faults.add(index, attempts.error)
+    return [summarize_tally(pose_set, tally) for tally in tallies]
+
+
+@dataclass(frozen=True)
+class PoseExam:
+    """Attempts at single poses.
+
+    Attributes:
+        robot: The arm.
+        budget: Time and number of calls for a pose.
+        heartbeat: Called after each call.
+    """
+
+    robot: Robot
+    budget: Budget
+    heartbeat: Heartbeat
+
+    def solve(self, solver: Solver, target: Array, starts: Sequence[Array]) -> Attempts:
+        """Attempt a pose from each start in turn, until it is solved or the budget is used up.
+
+        Args:
+            solver: The solver.
+            target: The pose (7,).
+            starts: Joint positions (n,), rad, from which attempts begin.
+        """
+        attempts = Attempts()
+        for number, start in enumerate(starts):
+            if not attempts.is_within(self.budget):
+                break
+            attempts.restarts = number
+            self._attempt(solver, target, start, attempts)
+            if attempts.is_solved:
+                break
+        return attempts
+
+    def _attempt(self, solver: Solver, target: Array, start: Array, attempts: Attempts) -> None:
+        """Attempt a pose (7,) from one start (n,), and add what it took to the attempts."""
+        solver.reset(start)
+        q = start
+        recent: deque[Array] = deque([start], maxlen=STANDSTILL_CALLS + 1)
+        distance, angle = self._residual(target, q)
+        while attempts.is_within(self.budget):
+            begin = time.perf_counter()
+            try:
+                q = solver.step(target)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # also SystemExit, which ends the attempt alone
+                attempts.error = error
+                break
+            finally:
+                attempts.time_s += time.perf_counter() - begin
+                attempts.calls += 1
+                self.heartbeat()
+
+            recent.append(q)
+            distance, angle = self._residual(target, q)
+            is_close = distance <= self.budget.tolerance_m and angle <= self.budget.tolerance_rad
+            attempts.is_solved = is_close and self._is_within_limits(start, q)
+            if attempts.is_solved or _stands_still(recent):
+                break
+
+        if attempts.is_solved or distance < attempts.distance:
+            attempts.distance = distance
+            attempts.angle = angle
+
+    def _residual(self, target: Array, q: Array) -> tuple[float, float]:
+        """Return the distance, m, and the angle, rad, from joint positions (n,) to a pose (7,)."""
+        return residual(self.robot.task, target, tool_path(self.robot, q[None])[0])
+
+    def _is_within_limits(self, start: Array, q: Array) -> bool:
+        """Return whether joints (n,) are within their limits, if need be after whole turns."""
+        return wrap_into_limits(self.robot, start, q.copy())
+
+
+def _stands_still(recent: Sequence[Array]) -> bool:
+    """Return whether no joint has moved in the recent calls."""
+    if len(recent) <= STANDSTILL_CALLS:
+        return False
+    return float(np.ptp(np.array(recent), axis=0).max()) <= STANDSTILL
+
+
+def summarize_tally(pose_set: PoseSet, tally: PoseTally) -> PoseSetResult:
+    """Return the result of one solver on a set of poses."""
+    attempts = tally.attempts
+    solved = [item for item in attempts if item.is_solved]
+    at_once = [item for item in solved if item.restarts == 0]
+    times = [item.time_s for item in solved]
+    return PoseSetResult(
+        pose_set=pose_set.name,
+        solver=tally.entrant.name,
+        poses=len(pose_set.targets),
+        poses_done=len(attempts),
+        too_slow=len(attempts) < len(pose_set.targets),
+        faults=tally.faults.faults,
+        solved=len(solved) / len(attempts),
+        solved_at_once=len(at_once) / len(attempts),
+        median_calls=float(np.median([item.calls for item in solved])) if solved else None,
+        median_time_s=float(np.median(times)) if solved else None,
+        p99_time_s=float(np.quantile(times, 0.99)) if solved else None,
+        median_error_m=float(np.median([item.distance for item in attempts])),
+        median_error_rad=float(np.median([item.angle for item in attempts])),
+    )

@@ -1,0 +1,52 @@
+"""A scenario, or a user's own file of samples, as one more motion of the suite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simbridge.errors import InvalidTrajectory
+from simbridge.experiments.arm import start_posture
+from simbridge.experiments.suite.motion import Motion
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.planning.scenario import load_scenario
+from simbridge.robot.robot import Robot
+
+# Samples of a trajectory at least: fewer have no acceleration.
+MIN_SAMPLES = 3
+
+
+def make_scenario_motion(robot: Robot, name: str) -> Motion:
+    """Return a scenario as a motion.
+
+    Args:
+        robot: The arm.
+        name: A name in scenarios/, a script, or a file of samples.
+
+    Raises:
+        UnknownName: There is no such scenario.
+        InvalidTrajectory: It lasts less than three periods, too short for an acceleration.
+        TargetOutOfReach: No joint positions within the limits attain its first target.
+    """
+    scenario = load_scenario(name, robot)
+    trajectory = scenario.trajectory
+    times = np.arange(int(trajectory.duration / robot.period) + 1) * robot.period
+    if len(times) < MIN_SAMPLES:
+        reason = (
+            f"it lasts {trajectory.duration:g} s, less than three control periods of {robot.name}"
+        )
+        raise InvalidTrajectory(reason, source=trajectory.source)
+
+    targets = trajectory.target(times, scenario.hold)
+    is_stream = scenario.hold != "linear"
+    start = start_posture(robot, targets[0])
+    joints, _, attained = ForwardDynamics(robot).solve_each(targets, start)
+    inside = (joints >= robot.position_min) & (joints <= robot.position_max)
+    return Motion(
+        name=name,
+        group="stream" if is_stream else "tracking",
+        description="The scenario, from the command line.",
+        targets=targets,
+        reference=trajectory.target(times, "linear") if is_stream else None,
+        start=start,
+        in_reach=attained & inside.all(axis=1),
+    )

@@ -1,0 +1,243 @@
+"""The tables of the suite in the terminal: a motion as its results come, and all in the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rich.markup import escape
+
+from simbridge.console import Terminal
+from simbridge.experiments.outcome import format_number
+from simbridge.experiments.suite.results import (
+    Fault,
+    MotionResult,
+    PoseSetResult,
+    SolverFacts,
+    SuiteResults,
+)
+from simbridge.experiments.suite.summary import SolverSummary, summarize_solver
+from simbridge.ik import VelocityLimits
+from simbridge.text import counted, degrees, make_table, millimetres, milliseconds, significant
+
+# The two tables, by the declared property of the solvers in them.
+TITLES: dict[VelocityLimits, str] = {
+    "enforced": "Solvers that keep the joint velocity limits in each step",
+    "none": "Solvers that do not keep the joint velocity limits",
+}
+
+MOTION_COLUMNS = (
+    "solver",
+    "time ratio",
+    "median µs",
+    "p99 µs",
+    "RMS mm",
+    "max mm",
+    "RMS °",
+    "lag ms",
+    "speed",
+    "acceleration",
+    "jerk",
+    "faults",
+)
+POSE_COLUMNS = (
+    "solver",
+    "solved %",
+    "at once %",
+    "calls",
+    "median µs",
+    "p99 µs",
+    "left mm",
+    "left °",
+    "faults",
+)
+SUMMARY_COLUMNS = (
+    "solver",
+    "time ratio",
+    "median µs",
+    "tracking mm",
+    "stream mm",
+    "lag ms",
+    "speed",
+    "acceleration",
+    "jerk",
+    "flips",
+    "chatter",
+    "drift °",
+    "solved %",
+    "faults",
+)
+
+# A joint that changes by less than this over the laps of a closed loop does not drift, rad.
+DRIFT = math.radians(0.1)
+
+_Result = TypeVar("_Result", MotionResult, PoseSetResult)
+
+
+def show_motion(
+    console: Terminal, results: SuiteResults, motion_results: Sequence[MotionResult]
+) -> None:
+    """Print the results of one motion."""
+    name = motion_results[0].motion
+    facts = next(motion for motion in results.motions if motion.name == name)
+    title = f"{facts.name}, {facts.duration_s:.1f} s, {counted(facts.steps, 'step')}"
+    _show_heading(console, title, facts.description)
+    _show_tables(console, results.solvers, motion_results, MOTION_COLUMNS, _motion_row)
+
+
+def show_pose_set(
+    console: Terminal, results: SuiteResults, pose_results: Sequence[PoseSetResult]
+) -> None:
+    """Print the results of one set of poses."""
+    name = pose_results[0].pose_set
+    facts = next(pose_set for pose_set in results.pose_sets if pose_set.name == name)
+    _show_heading(console, f"{facts.name}, {counted(facts.poses, 'pose')}", facts.description)
+    _show_tables(console, results.solvers, pose_results, POSE_COLUMNS, _pose_row)
+
+
+def show_summary(console: Terminal, results: SuiteResults) -> None:
+    """Print the two tables in which each solver has one row."""
+    for limits, title in TITLES.items():
+        rows = []
+        for solver in results.solvers:
+            if solver.velocity_limits == limits:
+                rows.append(_summary_row(summarize_solver(results, solver.name)))
+        if rows:
+            console.print(f"[bold]{title}[/bold]", soft_wrap=True)
+            console.print(make_table(SUMMARY_COLUMNS, rows, left=("faults",)))
+            console.print()
+    for sentence in explain(results):
+        console.print(sentence, soft_wrap=True, markup=False)
+
+
+def _show_heading(console: Terminal, title: str, description: str) -> None:
+    console.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
+    console.print(description, soft_wrap=True, markup=False)
+
+
+def _show_tables(
+    console: Terminal,
+    solvers: Sequence[SolverFacts],
+    results: Sequence[_Result],
+    columns: tuple[str, ...],
+    make_row: Callable[[_Result], tuple[str, ...]],
+) -> None:
+    """Print a table for each kind of solver that has results."""
+    limits_of = {solver.name: solver.velocity_limits for solver in solvers}
+    for limits, title in TITLES.items():
+        rows = [make_row(result) for result in results if limits_of[result.solver] == limits]
+        if rows:
+            titled = (title, *columns[1:])
+            console.print(make_table(titled, rows, left=("faults",)))
+    console.print()
+
+
+def _motion_row(result: MotionResult) -> tuple[str, ...]:
+    times = result.times
+    shares = result.shares
+    share_cells = ("–", "–", "–")
+    if shares is not None:
+        share_cells = (_share(shares.speed), _share(shares.acceleration), _share(shares.jerk))
+    return (
+        escape(result.solver),
+        significant(times.ratio, decimals=2),
+        significant(1e6 * times.median_s),
+        significant(1e6 * times.p99_s),
+        millimetres(result.error.rms_m),
+        millimetres(result.error.max_m),
+        degrees(result.error.rms_rad),
+        milliseconds(result.lag_s),
+        *share_cells,
+        escape(describe_faults(result)),
+    )
+
+
+def _pose_row(result: PoseSetResult) -> tuple[str, ...]:
+    return (
+        escape(result.solver),
+        f"{100.0 * result.solved:.0f}",
+        f"{100.0 * result.solved_at_once:.0f}",
+        format_number(result.median_calls),
+        _microseconds(result.median_time_s),
+        _microseconds(result.p99_time_s),
+        millimetres(result.median_error_m),
+        degrees(result.median_error_rad),
+        escape(describe_pose_faults(result)),
+    )
+
+
+def _summary_row(summary: SolverSummary) -> tuple[str, ...]:
+    faults = [f"{count} × {kind}" for kind, count in summary.faults.items()]
+    if summary.slow:
+        faults.insert(0, f"{summary.slow} too slow")
+    return (
+        escape(summary.solver),
+        significant(summary.time_ratio, decimals=2),
+        _microseconds(summary.median_time_s),
+        millimetres(summary.tracking_error_m),
+        millimetres(summary.stream_error_m),
+        milliseconds(summary.lag_s),
+        _share(summary.speed),
+        _share(summary.acceleration),
+        _share(summary.jerk),
+        str(summary.flips),
+        significant(summary.chatter, decimals=2),
+        degrees(summary.drift_rad),
+        "–" if summary.solved is None else f"{100.0 * summary.solved:.0f}",
+        escape(", ".join(faults)),
+    )
+
+
+def explain(results: SuiteResults) -> list[str]:
+    """Return sentences on how the tables are to be read, and on who is absent."""
+    budget = results.budget
+    sentences = [
+        "Speed, acceleration and jerk are shares of the joint limits: above 1 (bold) the limit is "
+        "exceeded. In the last tables, times, errors and lag are medians over the motions; speed, "
+        "acceleration and jerk are the largest of the tracking motions; flips are added up; "
+        "chatter and drift are the largest. docs/metrics.md defines every figure.",
+        f"Time ratio: time per call relative to {results.baseline}, in {budget.passes} passes with "
+        f"the solvers in turn. Each solver had {budget.motion_time_s:g} s per motion.",
+        f"Single poses: solved within {1e3 * budget.tolerance_m:g} mm, "
+        f"{math.degrees(budget.tolerance_rad):g}° and the joint limits, by at most "
+        f"{budget.pose_time_s:g} s of computing and {budget.pose_calls} calls "
+        f"({budget.pose_motion_s:g} s of motion), restarts included.",
+        *results.notes,
+    ]
+    sentences += [f"{item.name} takes no part: {item.reason}" for item in results.absent]
+    return sentences
+
+
+def describe_faults(result: MotionResult) -> str:
+    """Return all that went wrong along a motion, in words; "" for nothing."""
+    parts = [_describe(fault) for fault in result.faults]
+    if result.too_slow:
+        parts.insert(0, f"too slow: {result.steps_done} of {counted(result.steps, 'step')}")
+    if result.flips:
+        parts.append(counted(result.flips, "flip"))
+    if result.drift_rad is not None and result.drift_rad > DRIFT:
+        parts.append(f"drift {degrees(result.drift_rad)}°")
+    return ", ".join(parts)
+
+
+def describe_pose_faults(result: PoseSetResult) -> str:
+    """Return all that went wrong on a set of poses, in words; "" for nothing."""
+    parts = [_describe(fault) for fault in result.faults]
+    if result.too_slow:
+        parts.insert(0, f"too slow: {result.poses_done} of {counted(result.poses, 'pose')}")
+    return ", ".join(parts)
+
+
+def _describe(fault: Fault) -> str:
+    return f"{fault.count} × {fault.kind}"
+
+
+def _share(value: float | None) -> str:
+    """Return a share of a limit, in bold where it exceeds the limit."""
+    text = significant(value, decimals=2)
+    return f"[bold]{text}[/bold]" if value is not None and value > 1.0 else text
+
+
+def _microseconds(seconds: float | None) -> str:
+    return significant(None if seconds is None else 1e6 * seconds)

@@ -1,0 +1,217 @@
+"""`simbridge experiment solvers`: faults are named, results are kept, the worse ones stand out."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import pytest
+
+from simbridge.cli.json_schemas import make_schema
+from simbridge.experiments.suite.tables import TITLES
+from tests.json_schema import faults
+
+MOTIONS = ["loop", "held"]
+
+
+def row_of(answer, name):
+    """The row of a solver in the last table in which it is."""
+    return [line for line in answer.out.splitlines() if f":{name} " in line][-1]
+
+
+def result_of(results, name, motion="loop"):
+    rows = results["motion_results"]
+    return next(
+        row for row in rows if row["solver"].endswith(f":{name}") and row["motion"] == motion
+    )
+
+
+def test_an_exact_solver_has_no_faults(compare):
+    answer, results = compare("exact")
+
+    assert answer.status == 0, answer.message
+    assert results["complete"]
+    result = result_of(results, "exact")
+    assert result["faults"] == []
+    assert result["error"]["max_m"] < 1e-9
+    assert result["flips"] == 0
+    assert result["drift_rad"] < 1e-9
+    assert results["pose_results"][0]["solved"] == 1.0
+
+
+def test_exceptions_are_counted(compare):
+    answer, results = compare("exact", "raises")
+
+    [fault] = result_of(results, "raises")["faults"]
+    assert (fault["kind"], fault["count"]) == ("ArithmeticError", 3)
+    assert "no solution at call 20" in fault["message"]
+    assert "ArithmeticError" in row_of(answer, "raises")
+
+
+def test_answers_that_are_no_numbers_are_counted(compare):
+    answer, results = compare("exact", "not_a_number")
+
+    [fault] = result_of(results, "not_a_number")["faults"]
+    assert (fault["kind"], fault["count"]) == ("not a number", 6)
+    assert "not a number" in row_of(answer, "not_a_number")
+
+
+def test_a_slow_solver_has_its_steps(compare):
+    answer, results = compare("exact", "slow", flags=("--motion-time", "0.1"))
+
+    result = result_of(results, "slow")
+    assert result["too_slow"]
+    assert 0 < result["steps_done"] < result["steps"]
+    assert "too slow" in row_of(answer, "slow")
+    assert not result_of(results, "exact")["too_slow"]
+
+
+def test_jumps_are_flips(compare):
+    answer, results = compare("exact", "jumps")
+
+    assert result_of(results, "jumps")["flips"] == 3
+    assert result_of(results, "jumps")["error"]["max_m"] < 1e-9
+    assert "3 flips" in answer.out
+
+
+def test_drift_is_named(compare):
+    answer, results = compare("exact", "drifts")
+
+    assert result_of(results, "drifts")["drift_rad"] > 0.05
+    assert "drift" in row_of(answer, "drifts")
+
+
+def test_a_function_declares_its_limits(compare):
+    answer, results = compare("exact", flags=("--solver-limits", "enforced"))
+
+    assert results["solvers"][0]["velocity_limits"] == "enforced"
+    assert TITLES["enforced"] in answer.out
+    assert TITLES["none"] not in answer.out
+
+
+def test_limits_of_no_function_are_refused(cli, short_suite, tmp_path):
+    chosen = ("--solver", "closed-form", "--solver-limits", "enforced")
+    answer = cli("experiment", "solvers", *chosen, "--out", tmp_path / "out")
+
+    assert answer.status == 2
+    assert "solver-limits" in answer.message
+
+
+def test_an_interrupted_suite_goes_on(compare):
+    answer, first = compare("exact", "interrupts")
+    assert answer.status == 130
+    assert [row["motion"] for row in first["motion_results"]] == ["loop", "loop"]
+    assert not first["complete"]
+
+    answer, results = compare("exact", "interrupts")
+
+    assert answer.status == 0, answer.message
+    assert results["complete"]
+    assert results["motion_results"][:2] == first["motion_results"]
+    assert {row["motion"] for row in results["motion_results"]} == set(MOTIONS)
+
+
+def test_other_settings_do_not_go_on(compare):
+    compare("exact", flags=("--seed", "1"))
+
+    answer, _ = compare("exact", flags=("--seed", "2"))
+
+    assert answer.status == 2
+    assert "results.json" in answer.message
+
+
+def test_what_got_worse_is_named(compare, tmp_path):
+    _, results = compare("exact", "drifts")
+    baseline = tmp_path / "baseline.json"
+    result_of(results, "drifts")["drift_rad"] = 0.0
+    baseline.write_text(json.dumps(results))
+
+    answer, _ = compare("exact", "drifts", flags=("--baseline", baseline), out="again")
+
+    assert answer.status == 1
+    [worse] = [line for line in answer.out.splitlines() if "drift from" in line]
+    assert "drifts on loop" in worse
+
+
+def test_the_same_results_are_not_worse(compare, tmp_path):
+    compare("exact")
+
+    flags = ("--baseline", tmp_path / "out" / "results.json")
+    answer, _ = compare("exact", flags=flags)
+
+    assert answer.status == 0
+    assert "Nothing is worse" in answer.out
+
+
+def test_a_baseline_of_another_arm_is_refused(compare, tmp_path):
+    compare("exact", flags=("--robot", "ur5e"), out="ur5e")
+
+    flags = ("--baseline", tmp_path / "ur5e" / "results.json")
+    answer, results = compare("exact", flags=flags)
+
+    assert answer.status == 2
+    assert "ur5e" in answer.message
+    assert results is None
+
+
+def test_an_absent_rival_has_its_command(compare, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mink", None)
+
+    answer, results = compare("exact", flags=("--rivals", "mink"))
+
+    assert answer.status == 0, answer.message
+    assert results["absent"][0]["name"] == "mink"
+    assert 'pip install "simbridge[rivals]"' in answer.out
+
+
+def test_an_unknown_rival_is_refused(compare):
+    answer, results = compare("exact", flags=("--rivals", "pinkk"))
+
+    assert answer.status == 2
+    assert "pink" in answer.message
+    assert results is None
+
+
+def test_results_fit_their_schema(compare, tmp_path):
+    _, results = compare("exact", "raises")
+
+    schema = make_schema("solvers_results")
+    assert faults(results, schema, schema) == []
+
+
+def test_json_is_the_results_file(compare):
+    answer, results = compare("exact", flags=("--json",))
+
+    printed = json.loads(answer.out)
+    assert printed.pop("directory")
+    assert printed == results
+
+
+def test_the_table_has_the_same_figures(compare, tmp_path):
+    _, results = compare("exact", "raises")
+
+    with (tmp_path / "out" / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(results["motion_results"]) + len(results["pose_results"])
+    assert float(rows[0]["error_rms_m"]) == results["motion_results"][0]["error"]["rms_m"]
+    assert rows[1]["faults"] == "3 × ArithmeticError"
+
+
+def test_solvers_with_a_jacobian_may_have_both(cli, short_suite, tmp_path):
+    chosen = ("--solver", "damped-least-squares", "closed-form")
+    kinds = ("--jacobian", "exact", "difference")
+    answer = cli("experiment", "solvers", *chosen, *kinds, "--out", tmp_path / "out", "--json")
+
+    names = [solver["name"] for solver in json.loads(answer.out)["solvers"]]
+    expected = ["damped-least-squares", "damped-least-squares, difference", "closed-form"]
+    assert names == expected
+
+
+@pytest.mark.slow
+def test_a_scenario_is_one_more_motion(compare):
+    flags = ("--scenario", "step", "--motion", "step")
+
+    _, results = compare("exact", flags=flags)
+
+    assert [row["motion"] for row in results["motion_results"]] == ["step"]
