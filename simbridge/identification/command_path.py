@@ -64,28 +64,47 @@ class CommandPath:
         return CommandPath(commands[:-1][kept], step[kept], squared_length[kept], kept)
 
     def nearest(self, points: Array) -> Counts:
-        """Return the index of the segment (R,) nearest to each point (R, n), rad."""
+        """Return the index (R,) of the segment nearest to each point.
+
+        Args:
+            points: Points (R, n), rad.
+        """
+        # A long path is searched in two passes. With a stride of two, the second pass would cost
+        # more than the first one saves.
         stride = 1 + len(self.squared_length) // COARSE_SEGMENTS
         if stride > 2:
-            # Search a coarser path first, and then the segments near its result.
-            coarse = CommandPath.of_commands(self.start[::stride])
-            coarse_segment = coarse.index[coarse.nearest(points)]
-            # The segment in the middle of those that the coarse one stands for.
-            guess = coarse_segment * stride + stride // 2
-            batches = (
-                slice(first, first + BATCH_POINTS) for first in range(0, len(points), BATCH_POINTS)
-            )
-            segments = [
-                self.nearest_around(points[rows], guess[rows], 2 * stride) for rows in batches
-            ]
-            return np.concatenate(segments)
+            return self._nearest_in_two_passes(points, stride)
 
         size = max(1, MAX_COMPARED_PAIRS // len(self.squared_length))
         blocks = (points[first : first + size] for first in range(0, len(points), size))
         return np.concatenate([self._squared_distances(block).argmin(axis=1) for block in blocks])
 
+    def _nearest_in_two_passes(self, points: Array, stride: int) -> Counts:
+        """Find the nearest segments on a coarse path, and then among the segments around those.
+
+        Args:
+            points: Points (R, n), rad.
+            stride: Number of segments that one segment of the coarse path replaces.
+
+        Returns:
+            The index (R,) of the segment nearest to each point.
+        """
+        coarse = CommandPath.of_commands(self.start[::stride])
+        coarse_segment = coarse.index[coarse.nearest(points)]
+
+        # Start in the middle of the replaced segments, and include those of the coarse segments
+        # before and after, to which a point near a corner may belong.
+        guess = coarse_segment * stride + stride // 2
+        reach = 2 * stride
+
+        segments = []
+        for first in range(0, len(points), BATCH_POINTS):
+            batch = slice(first, first + BATCH_POINTS)
+            segments.append(self.nearest_around(points[batch], guess[batch], reach))
+        return np.concatenate(segments)
+
     def nearest_around(self, points: Array, around: Counts, reach: int = SEARCH_REACH) -> Counts:
-        """Return the index of the segment (R,) nearest to each point, among those near a guess.
+        """Return the index (R,) of the segment nearest to each point, among those near a guess.
 
         Args:
             points: Points (R, n), rad.
@@ -105,7 +124,7 @@ class CommandPath:
         return np.take_along_axis(candidates, best, axis=1)[:, 0]
 
     def follow(self, points: Array) -> Counts:
-        """Return the index of the segment (R,) of each point, for points that advance on the path.
+        """Return the index (R,) of each point's segment, for points that advance on the path.
 
         Unlike `nearest` it stays on the right branch where the path crosses itself.
 
@@ -154,7 +173,7 @@ class CommandPath:
         )
 
     def _match_in_order(self, points: Array) -> Counts:
-        """Return the index of the segment (R,) of each point, in a sequence that never goes back.
+        """Return the index (R,) of each point's segment, in a sequence that never goes back.
 
         Dynamic programming finds the cheapest such sequence. Its cost is the sum over the points of
         log(1 + (distance / scale)^2), in which a few outliers hardly count.

@@ -83,7 +83,7 @@ def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
     """Check joint positions; see `Samples.check_joints`.
 
     Args:
-        source: Where they come from, for messages: "recording" or "commands".
+        source: Source of the positions, for messages: "recording" or "commands".
         q: Joint positions (T, n), rad.
         robot: The arm; None if it is not known.
     """

@@ -311,7 +311,7 @@ def _begins_command(setpoints: Array, is_gap: Flags, resolution: float) -> Flags
 
     Args:
         setpoints: Setpoints of the rows in which commands were held (R, n), rad.
-        is_gap: Between which successive rows others are missing (R - 1,).
+        is_gap: Whether other rows are missing between successive rows (R - 1,).
         resolution: Resolution of the setpoints by the recorded digits, rad.
     """
     steps = np.linalg.norm(np.diff(setpoints, axis=0), axis=1)

@@ -124,17 +124,33 @@ def fit_kinematics(
             f"the tool is off by {1e3 * residual:.0f} mm RMS with the kinematics of a "
             f"{robot.title or robot.name}: this is a recording of another arm"
         )
-    if is_calibrated or residual < MAX_NOMINAL_RESIDUAL:
-        # Each row alone gives a tool; their scatter is the uncertainty.
-        tools = [
-            _as_vector(_fit_tool(chain, robot, q[[i]], measured[[i]]))
-            for i in spread_rows(len(q), MAX_SCATTER_ROWS)
-        ]
-        source: Literal["given", "nominal"] = "given" if is_calibrated else "nominal"
-        return Kinematics(residual, _as_vector(tool), np.std(tools, axis=0), source)
+    if not is_calibrated and residual >= MAX_NOMINAL_RESIDUAL:
+        return _fit_calibration(chain, tool, robot, q=q, measured=measured, residual=residual)
 
-    # Estimate a calibration. The recording cannot tell the flange from the tool, since both move
-    # with the last joint, so the nominal flange is kept.
+    # The chain fits: each row alone gives a tool, and their scatter is the uncertainty.
+    tools = [
+        _as_vector(_fit_tool(chain, robot, q[[i]], measured[[i]]))
+        for i in spread_rows(len(q), MAX_SCATTER_ROWS)
+    ]
+    source: Literal["given", "nominal"] = "given" if is_calibrated else "nominal"
+    return Kinematics(residual, _as_vector(tool), np.std(tools, axis=0), source)
+
+
+def _fit_calibration(
+    chain: Array, tool: Array, robot: Robot, *, q: Array, measured: Array, residual: float
+) -> Kinematics:
+    """Estimate a calibration, and use it if it fits clearly better than the nominal chain.
+
+    Args:
+        chain: Nominal placements of the frames (n + 1, 4, 4).
+        tool: The tool in the flange's frame (4, 4) that fits best with this chain.
+        robot: The arm.
+        q: Joint positions (T, n), rad.
+        measured: Poses (T, 7) in base_link.
+        residual: RMS distance of the TCP with this chain and tool, m.
+    """
+    # The recording cannot tell the flange from the tool, since both move with the last joint. So
+    # the nominal flange is kept, and its uncertainty becomes the tool's.
     rows = spread_rows(len(q), MAX_CALIBRATION_ROWS)
     q = q[rows]
     measured = measured[rows]
@@ -143,8 +159,9 @@ def fit_kinematics(
     flange_deviation = FLANGE_DEVIATIONS.get(robot.name, FLANGE_DEVIATION)
     deviation[TOOL_Z] = np.hypot(deviation[TOOL_Z], flange_deviation)
 
-    # Keep the nominal chain if the calibration does not fit rows that it was not estimated from
-    # much better.
+    # A calibration must also fit rows that it was not estimated from. If it hardly fits these
+    # better than the nominal chain does, keep that chain; the difference between the two tools
+    # counts as uncertainty.
     held_out_residual = _held_out_residual(chain, tool, robot, q=q, measured=measured)
     if held_out_residual > MAX_RESIDUAL_FRACTION * residual:
         nominal_tcp = _as_vector(tool)
@@ -279,7 +296,7 @@ def _calibrate(
     """
     placements = _with_tool(chain, tool)
     count = len(placements)
-    prior = _prior_deviations(count)
+    prior_weights = _prior_deviations(count) ** -2.0
     displacements = np.zeros((count, 6))
     noise = np.array(FIRST_NOISE)
     for _ in range(CALIBRATION_STEPS):
@@ -287,15 +304,15 @@ def _calibrate(
         attained = tool_poses(displaced, robot.prismatic, q)
         offset, rotation = pose.error(measured, attained)
 
-        # The residuals and their derivatives, in units of the noise.
+        # The residuals (6 T,) and their derivatives (6 T, 6 (n + 1)), in units of the noise.
         units = np.repeat(noise, 3)
         residuals = (np.concatenate([offset, rotation], axis=1) / units).ravel()
         jacobian = _frame_jacobian(displaced, robot, q, attained)
         matrix = (jacobian / units[:, None]).reshape(-1, 6 * count)
 
         # The normal equations, in which the prior pulls the displacements towards zero.
-        normal = matrix.T @ matrix + np.diag(prior**-2.0)
-        right_side = matrix.T @ residuals - displacements.ravel() * prior**-2.0
+        normal = matrix.T @ matrix + np.diag(prior_weights)
+        right_side = matrix.T @ residuals - displacements.ravel() * prior_weights
         step = np.linalg.solve(normal, right_side)
         displacements += step.reshape(count, 6)
 
@@ -304,6 +321,8 @@ def _calibrate(
         remainder = (residuals - matrix @ step).reshape(-1, 2, 3) * noise[:, None]
         noise = np.maximum(np.sqrt(np.mean(remainder**2, axis=(0, 2))), LEAST_NOISE)
 
+    # The covariance of all displacements is the inverse of the normal matrix; the tool's six are
+    # the last.
     calibrated = _displace(placements, displacements)
     tool_covariance = np.linalg.inv(normal)[-6:, -6:]
     rotation_in_flange = np.linalg.inv(chain[-1])[:3, :3] @ calibrated[-1][:3, :3]

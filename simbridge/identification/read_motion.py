@@ -80,8 +80,9 @@ def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
 def find_cycle(times: Array, velocity: Array | None, acceleration: Array | None) -> float | None:
     """Return the controller's cycle, s; None if a recording does not show it.
 
-    With a CB3 the velocity changes by 8 ms of acceleration per row; other controllers have a cycle
-    of 2 ms.
+    Rows less than 8 ms apart cannot come from a CB3. If they are 8 ms apart, a CB3's velocity
+    changes by 8 ms times the acceleration from row to row. An e-Series controller, whose cycle is
+    2 ms, has made four changes in between, of which only the last acceleration is recorded.
 
     Args:
         times: Stamps (T,), s.
@@ -106,15 +107,18 @@ def find_cycle(times: Array, velocity: Array | None, acceleration: Array | None)
     if rows.sum() < MIN_CYCLE_ROWS:
         return None
 
-    # The fraction of the change of velocity that a CB3's cycle does not explain.
+    # The fraction of the change of velocity that a CB3's cycle does not explain. In between the two
+    # limits it may come from noise as well as from another cycle.
     velocity_change = np.diff(velocity, axis=0)[rows]
-    remainder = velocity_change - CB3_CYCLE * acceleration[1:][rows]
-    misfit = float(np.median(np.linalg.norm(remainder, axis=1)))
+    unexplained = velocity_change - CB3_CYCLE * acceleration[1:][rows]
     usual_change = float(np.median(np.linalg.norm(velocity_change, axis=1)))
-    misfit /= max(usual_change, LEAST_VELOCITY_CHANGE)
+    usual_unexplained = float(np.median(np.linalg.norm(unexplained, axis=1)))
+    misfit = usual_unexplained / max(usual_change, LEAST_VELOCITY_CHANGE)
     if misfit < MAX_CB3_MISFIT:
         return CB3_CYCLE
-    return E_SERIES_CYCLE if misfit > MIN_OTHER_MISFIT else None
+    if misfit > MIN_OTHER_MISFIT:
+        return E_SERIES_CYCLE
+    return None
 
 
 def _differentiate(times: Array, q: Array, cycle: float) -> TargetMotion:

@@ -59,7 +59,7 @@ class IdentifiedLaw:
         lookahead: Lookahead of servoj, s.
         deviations: Standard deviations of gain, 1/s^2, and lookahead, s.
         delay: Mean delay of the commands, s.
-        phase: How long after the beginning of a cycle a call begins, s.
+        phase: Time from the beginning of a cycle to that of its call, s.
         residuals: Distance of each examined cycle's setpoint from the commands (K,), rad.
     """
 
@@ -104,6 +104,7 @@ def find_servo_law(
     if len(moving) < MIN_ROWS:
         raise LawNotFound(f"the joints moved in only {len(moving)} consecutive cycles")
 
+    # The command of each cycle since the first; nan where a cycle was not recorded.
     number = cycles - cycles[0]
     sent = np.full((number[-1] + 1, commands.shape[1]), np.nan)
     sent[number] = commands.astype(np.float32)
@@ -142,15 +143,14 @@ def find_servo_law(
         refit = judged.fit(expected.tuning, expected.phase, expected.window)
         raise LawNotFound(reason, judged.residuals_and_delays(refit)[0])
 
-    gain = 1.0 / best.tuning[0]
-    lookahead = best.tuning[1]
+    # A tuning is X = 1 / gain and Y = lookahead. X and gain have the same relative deviation.
+    x, lookahead = best.tuning
+    gain = 1.0 / x
+    x_deviation, y_deviation = relative_deviations
     return IdentifiedLaw(
         gain=float(gain),
         lookahead=float(lookahead),
-        deviations=(
-            float(relative_deviations[0] * gain),
-            float(relative_deviations[1] * lookahead),
-        ),
+        deviations=(float(x_deviation * gain), float(y_deviation * lookahead)),
         delay=float(delays.mean() * law.cycle),
         phase=best.phase,
         residuals=residuals,

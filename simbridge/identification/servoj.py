@@ -111,16 +111,19 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     coarse = CommandPath.of_commands(commands[:: 1 + len(commands) // COARSE_SEGMENTS])
     start = _search_start(rows[spread_rows(len(rows), MAX_SEARCHED_ROWS)], path, coarse)
 
-    # Fit by the median, then by the lower quartile. If the median has led away from the rows that
-    # obey, the second fit starts from the first tuning instead.
+    # Fit with weights scaled by the median residual, to come near the solution.
     fitted_rows = rows[spread_rows(len(rows), MAX_FITTED_ROWS)]
-    pair, fit = _iterate(fitted_rows, path, start.pair, MEDIAN)
-    quartile = float(np.percentile(fit.residuals, LOWER_QUARTILE))
-    if quartile > MAX_QUARTILE_RATIO * start.quartile + ROUNDING:
-        pair = start.pair
-    _, fit = _iterate(fitted_rows, path, pair, LOWER_QUARTILE)
+    median_pair, median_fit = _iterate(fitted_rows, path, start.pair, MEDIAN)
 
-    # Refuse setpoints that are not on the path, measured by how far they lead the joint targets.
+    # Fit again with weights scaled by the lower quartile, which singles out the rows that obey the
+    # law exactly. If the first fit has led away from these rows, start where it started.
+    quartile = float(np.percentile(median_fit.residuals, LOWER_QUARTILE))
+    has_led_away = quartile > MAX_QUARTILE_RATIO * start.quartile + ROUNDING
+    second_start = start.pair if has_led_away else median_pair
+    _, fit = _iterate(fitted_rows, path, second_start, LOWER_QUARTILE)
+
+    # Refuse setpoints that are too far from the path, in proportion to their lead over the joint
+    # targets.
     lead = np.median(np.linalg.norm(rows.setpoints(fit.gain, fit.lookahead) - rows.q, axis=1))
     residual = np.median(fit.residuals)
     if residual > MAX_RELATIVE_RESIDUAL * lead:
@@ -204,7 +207,7 @@ def _iterate(
         percentile: Percentile of the residuals that scales the weights of the rows.
 
     Returns:
-        X and Y, and the same as a tuning.
+        X and Y, and the tuning that they amount to.
     """
     setpoints = rows.setpoints(1.0 / pair[0], pair[1])
     segments = path.nearest(setpoints)
@@ -253,7 +256,7 @@ def _improve_pair(
         target: Right-hand sides (R, n), rad.
         start: X and Y whose residuals give the weights.
         percentile: Percentile of the residuals that scales the weights: a low one singles out the
-            rows that obey exactly.
+            rows that obey the law exactly.
 
     Raises:
         NotIdentified: The motion does not separate X from Y.
@@ -279,5 +282,7 @@ def _improve_pair(
     remainder = target - pair[0] * x - pair[1] * y
     degrees_of_freedom = max(weights.sum() * x.shape[1] - 2.0, 1.0)
     variance = (weights[:, None] * remainder * remainder).sum() / degrees_of_freedom
+    # The inverse of the normal matrix [[xx, xy], [xy, yy]] has yy and xx on its diagonal, divided
+    # by the determinant.
     deviation = np.sqrt(variance * np.array([yy, xx]) / determinant)
     return PairStep(pair, deviation, np.linalg.norm(remainder, axis=1))

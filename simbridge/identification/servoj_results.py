@@ -148,10 +148,12 @@ def _fit_roughly(motion: TargetMotion, failures: list[str]) -> tuple[Tuning | No
 
     Args:
         motion: The controller's joint targets.
-        failures: Why a tuning was not found, as clauses; a clause is added.
+        failures: Why a tuning was not found, as clauses; another clause is put first if neither
+            fit succeeds.
 
     Returns:
-        The tuning, or None; and the number of single cycles that it comes from.
+        The tuning, or None; and the number of single cycles that it comes from, which is 0 if the
+        arm's coming to rest gave it.
     """
     try:
         tuning = fit_to_single_cycles(motion).round_and_check(MAX_ROUGH_DEVIATION)
@@ -251,7 +253,8 @@ def _servoj_rows(motion: TargetMotion, path_distance: Array, tuning: Tuning) -> 
     if not is_off.any():
         return slice(0, len(motion))
 
-    # The stretches on the path, by the position of their first row among the moving ones.
+    # The fraction of rows off the path in each stretch. A stretch, here and below, is numbered by
+    # its first row, counted among the moving rows.
     length = min(STRETCH_ROWS, len(moving))
     off_fraction = np.convolve(is_off, np.ones(length) / length, mode="valid")
     on_path = np.flatnonzero(off_fraction < MAX_OFF_PATH)
@@ -276,9 +279,9 @@ def _reconcile(held: Tuning, refined: Tuning) -> Tuning:
     Raises:
         NotIdentified: They differ by more than their uncertainty.
     """
-    difference = np.abs([held.gain - refined.gain, held.lookahead - refined.lookahead])
+    difference = np.abs(held.values - refined.values)
     uncertainty = AGREEING_DEVIATIONS * np.hypot(held.deviation, refined.deviation)
-    allowed = uncertainty + AGREEING_FRACTION * np.array([held.gain, held.lookahead])
+    allowed = uncertainty + AGREEING_FRACTION * held.values
     if (difference > allowed).any():
         raise NotIdentified(
             f"the commands give a gain of {refined.gain:.6g}, but the moments when a command was "
@@ -328,12 +331,12 @@ def _describe_fit(
 def servoj_result(
     tuning: Tuning, *, phase: float | None = None, duration: float | None = None
 ) -> ServojResult:
-    """Return the result of a tuning and of the timing of its calls.
+    """Return the table [servoj] of a plant file: the tuning of servoj and the timing of its calls.
 
     Args:
         tuning: Tuning of servoj.
-        phase: How long after the beginning of a cycle calls begin, s; None if it is not known.
-        duration: Duration of a call, s; None if it is not known.
+        phase: Time from the beginning of a cycle to that of the call in it, s; None if unknown.
+        duration: Duration of a call, s; None if unknown.
     """
     return {
         "gain": float(tuning.gain),
@@ -341,8 +344,8 @@ def servoj_result(
         "phase_s": phase,
         "call_s": duration,
         "uncertainty": {
-            "gain": float(tuning.deviation[0]),
-            "lookahead_s": float(tuning.deviation[1]),
+            "gain": tuning.gain_deviation,
+            "lookahead_s": tuning.lookahead_deviation,
         },
         "residual_rad": {
             "median": float(np.median(tuning.residuals)),

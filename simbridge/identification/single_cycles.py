@@ -155,14 +155,14 @@ def _is_accepted(tunings: Array) -> Flags:
 
 
 def _choose(proposals: Array, agreeing: Array) -> Array:
-    """Return the tuning on which most pairs agree.
+    """Return the tuning on which most pairs of rows agree.
 
     Args:
         proposals: Proposed X and Y (P, 2).
-        agreeing: Number of pairs that agree on each (P,).
+        agreeing: Number of pairs that agree on each proposal (P,).
 
     Raises:
-        NotIdentified: Too few agree on it, or about as many on another one.
+        NotIdentified: Too few pairs agree on the tuning, or about as many agree on another one.
     """
     if not len(agreeing) or agreeing.max() < MIN_AGREEING:
         raise NotIdentified(
@@ -170,7 +170,8 @@ def _choose(proposals: Array, agreeing: Array) -> Array:
             "held, not even for a cycle"
         )
 
-    best = proposals[int(np.argmax(agreeing))]
+    # Tunings that clearly differ from the best one must have far fewer agreeing pairs.
+    best: Array = proposals[int(np.argmax(agreeing))]
     difference = np.abs(proposals / best - 1.0)
     is_rival = (difference > [RIVAL_GAIN, RIVAL_LOOKAHEAD]).any(axis=1)
     most_rivals = int(agreeing[is_rival].max(initial=0))
@@ -179,8 +180,7 @@ def _choose(proposals: Array, agreeing: Array) -> Array:
             f"successive rows reveal the same setpoint with several tunings: {agreeing.max()} "
             f"pairs agree on one, but {most_rivals} on another"
         )
-    chosen: Array = best
-    return chosen
+    return best
 
 
 def _fit(pairs: RowPairs, start: Array) -> tuple[Array, Array]:

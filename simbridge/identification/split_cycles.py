@@ -41,7 +41,8 @@ MISFIT_PER_RESIDUAL = 2000.0
 EXACT_MISFITS = 1e3
 # ... and this rounding.
 MATRIX_ROUNDING = 1e-11
-# In any other recording, the matrix of whole cycles agrees up to this many misfits.
+# In any other recording, the matrix of whole cycles agrees up to this many misfits. That is
+# stricter than the tolerance of split cycles, so that a split is not overlooked.
 ROUGH_MISFITS = 0.3
 # Relative error of the gain up to which splits do no harm.
 HARMLESS_GAIN_ERROR = 2e-3
@@ -276,10 +277,16 @@ def _fit_transition(earlier: Array, later: Array) -> Transition:
 def _explain_transition(
     transition: Transition, tuning: Tuning, interval: Interval
 ) -> Tuning | None:
-    """Return the tuning that explains a transition, by whole cycles or by split ones.
+    """Return the tuning with which the servo law makes a transition.
+
+    Args:
+        transition: The transition, as fitted to the recorded rows.
+        tuning: The tuning that was identified on the assumption that cycles are whole.
+        interval: The cycles between the rows.
 
     Returns:
-        The tuning; None if neither explains the transition.
+        The tuning itself if whole cycles explain the transition; a corrected one, or one with a
+        larger deviation, if split cycles do; None if neither does.
 
     Raises:
         NotIdentified: Cycles were split, but the recording is not exact enough to correct that.
@@ -298,18 +305,18 @@ def _explain_transition(
     ]
     if not candidates:
         return None
-    best = min(candidates, key=lambda candidate: candidate.distance).tuning
+    corrected = min(candidates, key=lambda candidate: candidate.distance).tuning
     if transition.is_exact:
-        return best
+        return corrected
 
-    # The digits of the recording do not show the split well enough to correct its effect. A small
-    # effect is added to the deviations.
-    if abs(best.gain / tuning.gain - 1.0) < HARMLESS_GAIN_ERROR:
-        difference = np.array([best.gain - tuning.gain, best.lookahead - tuning.lookahead])
-        return replace(tuning, deviation=np.hypot(tuning.deviation, difference))
-    raise NotIdentified(
-        "commands were held while the arm moved, but every cycle was split by the end of a call"
-    )
+    # The digits of the recording do not show the split well enough to correct its effect on the
+    # tuning. A large effect is refused; a small one is added to the deviations.
+    if abs(corrected.gain / tuning.gain - 1.0) >= HARMLESS_GAIN_ERROR:
+        raise NotIdentified(
+            "commands were held while the arm moved, but every cycle was split by the end of a call"
+        )
+    effect = corrected.values - tuning.values
+    return replace(tuning, deviation=np.hypot(tuning.deviation, effect))
 
 
 def _split_tunings(

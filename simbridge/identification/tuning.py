@@ -41,6 +41,21 @@ class Tuning:
     deviation: Array
     residuals: Array
 
+    @property
+    def values(self) -> Array:
+        """Gain, 1/s^2, and lookahead, s, in the order of `deviation` (2,)."""
+        return np.array([self.gain, self.lookahead])
+
+    @property
+    def gain_deviation(self) -> float:
+        """One standard deviation of the gain, 1/s^2."""
+        return float(self.deviation[0])
+
+    @property
+    def lookahead_deviation(self) -> float:
+        """One standard deviation of the lookahead, s."""
+        return float(self.deviation[1])
+
     def round_and_check(self, max_deviation: float = MAX_DEVIATION) -> Tuning:
         """Return the tuning rounded to values that can have been set, if it is certain enough.
 
@@ -55,22 +70,23 @@ class Tuning:
         self._check_range("gain", self.gain, GAIN_RANGE)
         self._check_range("lookahead", self.lookahead, LOOKAHEAD_RANGE)
 
-        relative = self.deviation / (self.gain, self.lookahead)
-        if relative.max() > max_deviation:
+        relative_deviation = self.deviation / self.values
+        if relative_deviation.max() > max_deviation:
+            gain_percent, lookahead_percent = 100 * relative_deviation
             raise NotIdentified(
                 "this motion determines gain and lookahead only to within "
-                f"{100 * relative[0]:.2g} % and {100 * relative[1]:.2g} %; "
+                f"{gain_percent:.2g} % and {lookahead_percent:.2g} %; "
                 f"{100 * max_deviation:.0f} % is required"
             )
 
         # The controller keeps the lookahead in single precision. Take the shortest decimal number
         # with the same single-precision value.
         shortest_lookahead = float(str(np.float32(self.lookahead)))
-        least_deviation = SINGLE_PRECISION * np.array([self.gain, self.lookahead])
+        least_deviation = SINGLE_PRECISION * self.values
         return replace(
             self,
-            gain=_move_to_edge(self.gain, GAIN_RANGE, self.deviation[0]),
-            lookahead=_move_to_edge(shortest_lookahead, LOOKAHEAD_RANGE, self.deviation[1]),
+            gain=_move_to_edge(self.gain, GAIN_RANGE, self.gain_deviation),
+            lookahead=_move_to_edge(shortest_lookahead, LOOKAHEAD_RANGE, self.lookahead_deviation),
             deviation=np.maximum(self.deviation, least_deviation),
         )
 
