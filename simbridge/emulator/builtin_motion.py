@@ -29,7 +29,7 @@ from simbridge.emulator.urscript.library import Library
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
-from simbridge.servo.joints import EDGE_TOLERANCE
+from simbridge.servo.integration import EDGE_TOLERANCE
 
 # Accelerations of OptiMove at a=1, rad/s^2 and m/s^2, and its speed at v=1, m/s.
 OPTIMOVE_JOINT_ACCELERATION = 10.0

@@ -44,7 +44,7 @@ class Excess(NamedTuple):
         quantity: What exceeds its limit.
         sample: Index of the sample of the motion.
         joint: Index of the joint; None for the tool's path.
-        value: rad/s^2 (with what a changing speed slider adds), rad, or m.
+        value: Largest value: rad/s^2 (with what a changing speed slider adds), rad, or m.
         limit: The limit, in the same unit.
     """
 
@@ -59,8 +59,8 @@ class LimitedQuantity(NamedTuple):
     """A quantity of a motion that smoothing keeps within its limit.
 
     Attributes:
-        quantity: Its name.
-        values: Its absolute value at each sample and joint (T, n).
+        quantity: Name of the quantity.
+        values: Absolute value of the quantity at each sample and joint (T, n).
         limit: The largest allowed value.
     """
 
@@ -161,43 +161,54 @@ def _worst_excess(quantities: list[LimitedQuantity]) -> Excess:
 
 
 def _half_windows(needed: Array) -> Array:
-    """Return half of each sample's window (T,), in samples.
+    """Return how far each sample's window reaches to both sides of it (T,), in samples.
 
-    A window that a sample needs is used as far around it as it reaches. From there its half shrinks
-    by one from sample to sample, so that the smoothed motion has no step.
+    A window that a sample needs is used for all samples in it. From there on the half window
+    shrinks by one from sample to sample, so that the smoothed motion has no step.
+
+    Args:
+        needed: The half window that each sample needs (T,), in samples; 0 for none.
     """
-    half = np.zeros_like(needed)
-    # Neighbours that need the same window are taken together.
+    half_window = np.zeros_like(needed)
+    # Take neighbours that need the same window together.
     begins = np.flatnonzero(np.diff(needed, prepend=-1.0))
     ends = np.append(begins[1:], len(needed))
     for begin, end in zip(begins, ends, strict=True):
         reach = int(np.ceil(needed[begin]))
         reached = slice(max(begin - reach, 0), end + reach)
-        half[reached] = np.maximum(half[reached], needed[begin])
+        half_window[reached] = np.maximum(half_window[reached], needed[begin])
 
-    # A running maximum of half plus index falls by one a sample; the same from the other end.
-    index = np.arange(len(half), dtype=float)
+    # Shrink by one a sample after each window: the running maximum of half window plus index, less
+    # the index. Before each window, the same from the other end.
+    index = np.arange(len(half_window), dtype=float)
     index_from_end = index[::-1]
-    forward = np.maximum.accumulate(half + index) - index
-    backward = np.maximum.accumulate((half + index_from_end)[::-1])[::-1] - index_from_end
+    forward = np.maximum.accumulate(half_window + index) - index
+    reversed_maximum = np.maximum.accumulate((half_window + index_from_end)[::-1])
+    backward = reversed_maximum[::-1] - index_from_end
 
-    # The window stays within the motion, and centred.
+    # Keep the window centred and within the motion.
     room = np.minimum(index, index_from_end)
     return np.minimum(np.maximum(forward, backward), room)
 
 
-def _average(q: Array, half: Array) -> Array:
+def _average(q: Array, half_window: Array) -> Array:
     """Return means of a motion over windows of different lengths.
 
+    The motion is taken to be constant for one sample around each sample: a window that reaches h
+    samples to both sides is 2 h + 1 samples wide.
+
     Args:
-        q: Joint positions (T, n), rad: steps that are one sample wide.
-        half: How far each sample's window (T,) reaches to both sides of it, in samples.
+        q: Joint positions (T, n), rad.
+        half_window: How far each sample's window reaches to both sides of it (T,), in samples.
     """
-    # The integral of the motion up to the edge before each sample, and up to the end.
+    # The integral of the motion, relative to its start, up to the edge before each sample and up
+    # to the end.
     integral = np.concatenate([np.zeros((1, q.shape[1])), np.cumsum(q - q[0], axis=0)])
 
-    averaged = np.flatnonzero(half)
-    reach = half[averaged]
+    # The mean over a window is the difference of the integral at its ends, divided by its width. A
+    # sample without a window stays as it is, bit for bit.
+    averaged = np.flatnonzero(half_window)
+    reach = half_window[averaged]
     sums = _between_edges(integral, averaged + 1.0 + reach)
     sums -= _between_edges(integral, averaged - reach)
 
@@ -210,7 +221,7 @@ def _between_edges(integral: Array, edges: Array) -> Array:
     """Return an integral (K, n) between the samples' edges: linear between two of them.
 
     Args:
-        integral: Its values at the edges 0 to N (N + 1, n).
+        integral: Values of the integral at the edges 0 to N (N + 1, n).
         edges: The edges (K,), from 0 to N, with fractions.
     """
     before = np.minimum(edges.astype(np.int64), len(integral) - 2)

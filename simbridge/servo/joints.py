@@ -5,25 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from simbridge.robot.pose import Array
-from simbridge.servo.integration import compiled_integrate, integrate, round_to_single
+from simbridge.servo.integration import (
+    EDGE_TOLERANCE,
+    compiled_integrate,
+    integrate,
+    round_to_single,
+)
 from simbridge.servo.law import JointMotion, ServojLaw
-
-# Distance, as a fraction of a cycle, up to which a call ends exactly with a cycle.
-EDGE_TOLERANCE = 1e-6
 
 
 class ServojJoints:
     """Joints that follow the servo law.
 
+    All times of calls are kept relative to the start of the coming cycle and without the phase,
+    which is added when a cycle is integrated.
+
     Args:
         law: Servo law of the controller.
         q: Joint positions (n,), rad.
         phase: Time from the start of a cycle to that of its calls, s: less than a cycle.
-        compiled: Otherwise a cycle takes 20 us instead of 3, but nothing has to be loaded or
-            compiled before the first.
+        compiled: Whether to integrate in compiled code. Otherwise a cycle takes 20 us instead of 3,
+            but nothing has to be loaded or compiled before the first.
 
     Attributes:
-        law: May be replaced between two cycles.
+        law: The servo law, which may be replaced between two cycles.
     """
 
     def __init__(
@@ -60,16 +65,19 @@ class ServojJoints:
             q: Joint positions (n,), rad.
             qd: Joint velocities (n,), rad/s; at rest by default.
         """
+        # Positions, rad, and velocities, rad/s, of the joint targets (2, n).
         velocity = np.zeros(len(q)) if qd is None else qd
-        # Positions and velocities (2, n).
         self._state = np.stack([q, velocity]).astype(float)
-        # The commands of calls that have not ended (K + 1, n), rad, behind the one before them.
+
+        # The command of the last call that has ended, and those of the K calls that have not
+        # (K + 1, n), rad. Here both are the position: a call with it ends now.
         self._commands = np.stack([round_to_single(self._state[0])] * 2)
-        # The beginning of the first of these calls and the ends of all (K,), s after the start of
-        # the coming cycle, except for the phase.
+        # When the first of the K calls began, s after the start of the coming cycle.
         self._begin = -self.law.cycle
+        # When each of the K calls ends (K,), s after the start of the coming cycle.
         self._ends = np.zeros(1)
 
+        # The motion of the last cycle.
         self._motion.q[0] = self._state[0]
         self._motion.qd[0] = self._state[1]
         self._motion.qdd[0] = 0.0
@@ -77,8 +85,8 @@ class ServojJoints:
     def command(self, q: Array, call: float | None = None) -> None:
         """Begin a call of servoj.
 
-        It begins with the coming cycle, or inside it, where the call before ends. A call before
-        that would outlast the coming cycle is given up.
+        The call begins with the coming cycle; or inside this cycle, if the previous call ends
+        there. If the previous call would outlast the cycle, it is given up.
 
         Args:
             q: The command (n,), rad.
@@ -90,49 +98,57 @@ class ServojJoints:
 
         begin = float(self._ends[-1])
         if begin < -tolerance:
-            # Until now the last command was held.
+            # The previous call has ended before: until now its command was held, as by a call.
             self._append(self._commands[-1], 0.0)
             begin = 0.0
         elif begin > self.law.cycle - tolerance:
+            # The previous call would outlast the coming cycle.
             self._give_up_calls()
             begin = 0.0
         self._append(command, begin + duration)
 
     def _give_up_calls(self) -> None:
         """End the call under way with the last cycle, and forget those that have not begun."""
+        # The first call has begun, and so has each whose previous call has ended.
         begun = 1 + int(np.count_nonzero(self._ends[:-1] < 0.0))
         self._ends = np.append(self._ends[: begun - 1], 0.0)
+        # One command more than calls: the first one is that of the last call that has ended.
         self._commands = self._commands[: begun + 1]
 
     def _append(self, command: Array, end: float) -> None:
         """Append a call.
 
         Args:
-            command: The command (n,), rad, in single precision.
-            end: Its end, s after the start of the coming cycle.
+            command: The call's command (n,), rad, in single precision.
+            end: When the call ends, s after the start of the coming cycle.
         """
         self._commands = np.concatenate([self._commands, command[np.newaxis]])
         self._ends = np.append(self._ends, end)
 
     def step(self) -> Array:
         """Advance by one cycle and return the joint targets (n,), rad."""
+        # Integrate the coming cycle, which advances the state and fills in the motion.
+        previous_command = self._commands[0]
+        commands = self._commands[1:]
         begin = self._begin + self._phase
+        ends = self._ends + self._phase
         self._integrate(
-            self._commands[1:],
-            self._commands[0],
-            self._ends + self._phase,
+            commands,
+            previous_command,
+            ends,
             *self.law.integration_constants(begin),
             self._state,
             *self._motion,
         )
 
+        # From now on, times count from the start of the next cycle.
         self._begin -= self.law.cycle
         self._ends = self._ends - self.law.cycle
         self._forget_ended_calls()
         return self.q
 
     def _forget_ended_calls(self) -> None:
-        """Keep the calls that the next cycle has a part of, and the last one."""
+        """Forget the calls that end before the next cycle, except for the last one."""
         has_ended = self._ends + self._phase <= EDGE_TOLERANCE * self.law.cycle
         ended = min(int(np.count_nonzero(has_ended)), len(self._ends) - 1)
         if ended:

@@ -23,7 +23,12 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
-from simbridge.servo.integration import compiled_integrate, integrate, round_to_single
+from simbridge.servo.integration import (
+    EDGE_TOLERANCE,
+    compiled_integrate,
+    integrate,
+    round_to_single,
+)
 
 # The defaults of UR's own ROS driver, s and 1/s^2.
 LOOKAHEAD = 0.03
@@ -122,8 +127,8 @@ class ServojLaw:
                 for a call under way.
             previous: Command of the call before the first (n,), rad; the first command by default.
             q: Joint targets at the start (n,), rad; `previous` by default.
-            qd: Their velocities (n,), rad/s; at rest by default.
-            cycles: How many to predict; by default until the last call ends.
+            qd: Velocities of the joint targets at the start (n,), rad/s; at rest by default.
+            cycles: Number of cycles to predict; by default until the last call ends.
 
         Raises:
             InvalidParameter: A call does not last longer than zero seconds.
@@ -132,8 +137,10 @@ class ServojLaw:
         ends = _call_ends(self.cycle if call is None else call, begin, len(commands))
         previous = commands[0] if previous is None else np.array(previous, dtype=float)
         if cycles is None:
-            cycles = math.ceil(ends[-1] / self.cycle - 1e-6)
+            # Rounding must not add a cycle to a call that ends with one.
+            cycles = math.ceil(ends[-1] / self.cycle - EDGE_TOLERANCE)
 
+        # The state (2, n) is advanced in place, and the motion is filled in.
         start_q = previous if q is None else q
         start_qd = np.zeros_like(previous) if qd is None else qd
         state = np.stack([start_q, start_qd])
@@ -157,7 +164,8 @@ class ServojLaw:
         Args:
             begin: Time from the start of a cycle to that of its calls, s.
         """
-        # The velocity of the targets is that of the commands, filtered by this impulse response.
+        # The velocity of the targets is the velocity of the commands, filtered by the response to
+        # a command that steps by 1 rad.
         step = np.ones((1, 1))
         cycles = round(RESPONSE_DURATION_S / self.cycle)
         motion = self.follow(step, begin=begin, previous=np.zeros(1), cycles=cycles)
@@ -187,10 +195,11 @@ class ServojLaw:
         s = q' + qdd / gain + lookahead qd', with q' and qd' one cycle before. The arm is at rest at
         q[0] before.
         """
-        before = np.concatenate([q[:1], q[:1], q])
-        qd = np.diff(before, axis=0) / self.cycle
-        qdd = np.diff(qd, axis=0) / self.cycle
-        return self.setpoint(before[1:-1], qd[:-1], qdd)
+        # The targets after two cycles at rest (N + 2, n); the differences lose one row each.
+        positions = np.concatenate([q[:1], q[:1], q])
+        velocities = np.diff(positions, axis=0) / self.cycle
+        accelerations = np.diff(velocities, axis=0) / self.cycle
+        return self.setpoint(positions[1:-1], velocities[:-1], accelerations)
 
     def setpoint(self, before: Array, velocity: Array, qdd: Array) -> Array:
         """Return the setpoint, rad, that accelerates the joints at `qdd`.
@@ -238,7 +247,7 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
 
     Args:
         lookahead: Lookahead of servoj, s.
-        gain: 1/s^2.
+        gain: Gain of servoj, 1/s^2.
         cycle: Length of the controller's cycle, s; without it stability is not checked.
 
     Raises:
@@ -254,18 +263,29 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
 
 
 def _is_unstable(lookahead: float, gain: float, cycle: float) -> bool:
-    """Apply the stability criterion of the law's step.
+    """Return whether the law's step is unstable.
 
-    It is Jury's, for its characteristic polynomial.
+    By Jury's criterion for its characteristic polynomial, it is stable if
+    2 h gain lookahead + h^2 gain < 4, with the cycle h.
     """
     return 2.0 * cycle * gain * lookahead + cycle**2 * gain >= 4.0
 
 
 def _unstable_tuning(lookahead: float, gain: float, cycle: float) -> InvalidParameter:
-    """Explain which cycle or which lookahead would be stable."""
+    """Return the error for an unstable tuning, which names a lookahead or a cycle that is stable.
+
+    Both bounds are those of `_is_unstable`, solved for the lookahead and for the cycle.
+
+    Args:
+        lookahead: Lookahead of servoj, s.
+        gain: Gain of servoj, 1/s^2.
+        cycle: Length of the controller's cycle, s.
+    """
     shortest_lookahead = LOOKAHEAD_RANGE[0]
     lookahead_bound = (4.0 - cycle**2 * gain) / (2.0 * cycle * gain)
 
+    # If servoj accepts no lookahead that is short enough, only a shorter cycle or a lower gain
+    # helps.
     if lookahead_bound <= shortest_lookahead:
         longest_cycle = math.sqrt(shortest_lookahead**2 + 4.0 / gain) - shortest_lookahead
         needed = (

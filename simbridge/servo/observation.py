@@ -31,28 +31,31 @@ def observe_setpoints(
         Setpoints (N, n), rad, and the weight (N,) of the last step's setpoint in them: 1 where the
         cycle is not split.
     """
-    # Whole cycles; the velocity one cycle before follows from the mean acceleration.
+    # A whole cycle. The velocity one cycle before follows from the mean acceleration.
     velocity_before = motion.qd - cycle * motion.qdd
     position_before = motion.q - cycle * motion.qd
     setpoints = position_before + motion.qdd / gain + lookahead * velocity_before
     weights = np.ones(len(motion.q))
 
+    # A split cycle, whose two steps last `first` and `second`.
     is_split = last_step < cycle * (1.0 - SPLIT_TOLERANCE)
     second = last_step[is_split, np.newaxis]
     first = cycle - second
 
-    # Between the two steps: position, and velocity as a linear function of the last setpoint.
+    # Undo the second step, whose setpoint s2 is not known: the position p between the steps, and
+    # the velocity there as velocity + slope s2.
     second_damping = 1.0 - second * gain * lookahead
     position = motion.q[is_split] - second * motion.qd[is_split]
     velocity = (motion.qd[is_split] + second * gain * position) / second_damping
     slope = -second * gain / second_damping
 
-    # The first setpoint as a linear function, offset + factor times, of the last.
+    # Solve the first step for its setpoint s1, which becomes offset + factor s2.
     first_damping = 1.0 - first * gain * lookahead
     factor = slope * (1.0 / (first * gain) - first)
     offset = position - first * velocity
     offset += (velocity - velocity_before[is_split] * first_damping) / (first * gain)
 
+    # So the weighted mean (s1 - factor s2) / (1 - factor) of the two setpoints is known.
     setpoints[is_split] = offset / (1.0 - factor)
     weights[is_split] = (-factor / (1.0 - factor))[:, 0]
     return setpoints, weights

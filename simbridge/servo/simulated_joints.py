@@ -35,15 +35,16 @@ class SimulatedJoints:
         self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
         self._period = period
         self._cycle = cycle
-        # Number of cycles in a period.
-        self._cycles = round(period / cycle)
+        self._cycles_per_period = round(period / cycle)
 
-        # The joints are where their targets were `joint_lag` before. These are the instants of the
-        # targets, in cycles after the start of a cycle, for the end of each of its physics steps;
-        # and the weights (steps, 6) that interpolate the targets there.
+        # The joints are where their targets were `joint_lag` before. For the end of each physics
+        # step, these are the instants of the targets, in cycles after the start of the step's
+        # cycle, and the weights (steps, 6) that interpolate the targets there.
         steps = round(cycle / step)
         instants = [((i + 1) * step - plant.joint_lag) / cycle for i in range(steps)]
         self._weights = _hermite_weights(instants)
+
+        # How far the joints trail the acceleration of their targets, in addition.
         acceleration_lag = plant.acceleration_lag or 0.0
         self._acceleration_lag = AccelerationLag(acceleration_lag, cycle, steps, len(q))
         self.reset(q)
@@ -75,22 +76,28 @@ class SimulatedJoints:
             Joint positions (S, n), rad, at the end of each physics step.
         """
         self._joints.command(command, self._period)
-        return np.concatenate([self._advance_cycle() for _ in range(self._cycles)])
+        return np.concatenate([self._advance_cycle() for _ in range(self._cycles_per_period)])
 
     def _advance_cycle(self) -> Array:
-        """Move for one cycle; return the joint positions (., n), rad, after its physics steps."""
+        """Move for one cycle.
+
+        Returns:
+            Joint positions (steps, n), rad, at the end of each of the cycle's physics steps.
+        """
         velocity_before = self._joints.qd
         q = self._joints.step()
         mean_velocity = self._joints.qd
 
-        # The law's velocity is the mean of the cycle; this is the one at its end, if the velocity
-        # goes on changing as it did.
+        # The law's velocity is the mean over the cycle. The velocity at the end of the cycle
+        # follows if it goes on changing as it did.
         velocity = mean_velocity + 0.5 * (mean_velocity - velocity_before)
         slope = self._cycle * velocity
 
-        # The oldest node leaves, and this one follows.
+        # The end of this cycle becomes the newest node, and the oldest node is dropped.
         self._nodes = np.concatenate([self._nodes[2:], q[np.newaxis], slope[np.newaxis]])
 
+        # The joints are where the nodes, interpolated at the earlier instants, and the trail of the
+        # acceleration put them.
         acceleration = (mean_velocity - velocity_before) / self._cycle
         deviation = self._acceleration_lag.advance(acceleration)
         return self._weights @ self._nodes + deviation
@@ -107,8 +114,8 @@ def _hermite_weights(instants: Sequence[float]) -> Array:
     """
     weights = np.zeros((len(instants), 6))
     for row, instant in zip(weights, instants, strict=True):
-        # The interval between the first two nodes, or between the last two: the column of its first
-        # weight, and the fraction of the interval that has passed.
+        # The instant is between the first two nodes, or between the last two. The column of the
+        # first weight of that interval, and the fraction of the interval that has passed:
         first = 0 if instant < 0.0 else 2
         u = instant + 1.0 if instant < 0.0 else instant
 

@@ -102,7 +102,7 @@ class SpeedjLaw:
                 command of cycle k first acts in cycle k + d.
             previous: The command before the first (n,), rad/s; rest by default.
             q: Joint targets at the start (n,), rad; zero by default.
-            qd: Their velocities (n,), rad/s; at rest by default.
+            qd: Velocities of the joint targets (n,), rad/s; at rest by default.
 
         Returns:
             Joint targets at the end of each of the N cycles.
