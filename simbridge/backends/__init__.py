@@ -30,7 +30,7 @@ class Engine(NamedTuple):
     """A physics engine that simulates an arm.
 
     Attributes:
-        title: Its name for people.
+        title: Name of the engine for people.
         install: The command that installs it; "" where there is no wheel of it.
     """
 
@@ -47,7 +47,7 @@ def pybullet_command(version: tuple[int, int], machine: str) -> str:
     """
     if machine != "x86_64" or version > (3, 13):
         return ""
-    # Its own wheels end at Python 3.11; the other package has the same module.
+    # PyBullet's own wheels end at Python 3.11; the other package has the same module.
     return "pip install pybullet" if version < (3, 12) else "pip install pybullet-arm64"
 
 

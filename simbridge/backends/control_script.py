@@ -100,7 +100,8 @@ def render_control_script(
         tcp: TCP in tool0 (6,), x y z (m) rx ry rz (rotation vector, rad), to be set; None leaves
             it.
         payload: Mass to be set, kg; None leaves it.
-        payload_cog: Its centre of gravity in tool0 (3,), m; None for its origin.
+        payload_cog: Centre of gravity of the payload in tool0 (3,), m; None for the origin of
+            tool0.
     """
     tool = ""
     if tcp is not None:

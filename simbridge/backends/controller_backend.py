@@ -473,16 +473,21 @@ class ControllerBackend(Backend):
             raise
 
     def stop(self) -> None:
-        """See `Backend.stop`.
+        """Bring the arm to rest and end the session, as `Backend.stop` describes.
 
-        There is one way in which a session ends (`ending.py`), and no signal interrupts it.
+        However a session ends, `end_session` ends it, and no signal interrupts that.
         """
         process = self._process
         if process is None:
             return
 
+        # Before the first motion no state has come from the session: the newest one is that of the
+        # checks.
+        newest_timestamp = self._checked_at
+        if self._newest is not None:
+            newest_timestamp = self._newest.timestamp
+
         with shield_from_signals():
-            newest_timestamp = self._checked_at if self._newest is None else self._newest.timestamp
             self._ending = Ending(at_s=self._time_of_setpoints())
             end_session(
                 self.host,

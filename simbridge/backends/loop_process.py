@@ -49,8 +49,8 @@ class LoopProcess:
         arguments: Arguments of the module.
 
     Attributes:
-        failures: What it could not do when it ended, as clauses.
-        counts: What it had missed by then, as `LoopTiming.add_counts` takes it.
+        failures: What the process could not do when it ended, as clauses.
+        counts: What the process had missed when it ended, as `LoopTiming.add_counts` takes it.
     """
 
     def __init__(self, module: str, name: str, *arguments: str) -> None:
@@ -107,7 +107,7 @@ class LoopProcess:
         ended, even by SIGKILL.
 
         Args:
-            name: What it holds, as the system's list of open files shows it.
+            name: Name of the content, as the system's list of open files shows it.
         """
         descriptor = os.memfd_create(f"simbridge-{name}")
         self._shared.append(descriptor)

@@ -17,9 +17,9 @@ class LoopTiming:
     def __init__(self) -> None:
         # The index of each setpoint whose state has come.
         self._sequence = array("q")
-        # When it was sent, s (host clock).
+        # When each of these setpoints was sent, s (host clock).
         self._sent = array("d")
-        # When its state arrived, s (host clock).
+        # When the state of each setpoint arrived, s (host clock).
         self._received = array("d")
         # Numbers of missed deadlines and states, as the process reports them.
         self._missed = {

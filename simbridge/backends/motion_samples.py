@@ -25,8 +25,8 @@ class SentSetpoint(NamedTuple):
 
     Attributes:
         due: The controller's tick at which it is due.
-        sequence: Its index in the motion, from 0.
-        position: Its position in the plan, in periods.
+        sequence: Index of the setpoint in the motion, from 0.
+        position: Position of the setpoint in the plan, in periods.
         sent: When it was sent, s (host clock).
         command: The command (n,), rad, that was sent for it: with feedforward it differs.
         scaling: The controller's speed scaling at the time.

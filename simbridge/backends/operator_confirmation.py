@@ -103,13 +103,19 @@ def _ask_operator(ask: Ask, facts: Facts, robot: Robot) -> None:
 def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
     """Check that a cell file may confirm for the operator.
 
-    It may if it gives the arm, its tool and its mounting, and these match the controller.
+    It must give the arm's serial number, the TCP, the payload and the mounting. All but the
+    mounting, which no controller reports, must match the controller.
+
+    Args:
+        facts: Facts of the controller.
+        cell: The cell file's content; None if there is no cell file.
 
     Raises:
         NotConfirmed: The file leaves one of these out.
-        ModelMismatch: One of them differs from the controller's.
+        ModelMismatch: One of them differs from the controller's, or the controller does not report
+            it.
     """
-    # The file must give all of them.
+    # The file must give all four.
     missing = [name for name in CONFIRMING_FIELDS if cell is None or getattr(cell, name) is None]
     if missing:
         raise NotConfirmed(
@@ -119,8 +125,7 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
         )
     assert cell is not None
 
-    # The controller must report them, and they must be equal; the mounting cannot be read.
-    alternative = "leave it out and confirm yourself."
+    # The serial number must be the controller's.
     serial_number = facts.pendant.serial_number
     if serial_number != cell.serial_number:
         reason = ""
@@ -132,16 +137,18 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
             actual=serial_number or "unknown",
             expected=str(cell.serial_number),
             remedy=f"--yes needs a controller that reports the cell file's serial number{reason}; "
-            f"{alternative}",
+            "leave it out and confirm yourself.",
         )
+
+    # So must be the tool. `check_tool` passes a payload that is not reported; here it is refused.
     if facts.state.payload is None:
         raise ModelMismatch(
             facts.host,
             "payload",
             actual="unknown",
             expected=f"{cell.payload:g} kg",
-            remedy=f"This software does not report its payload, so --yes cannot compare it; "
-            f"{alternative}",
+            remedy="This software does not report its payload, so --yes cannot compare it; leave "
+            "it out and confirm yourself.",
         )
     preflight.check_tool(facts, cell.tcp, cell.payload, cell.centre_of_gravity)
 

@@ -22,7 +22,7 @@ class PredictedTargets:
 
     Attributes:
         q: Joint targets (n,), rad, after the newest command.
-        qd: Their velocities (n,), rad/s.
+        qd: Velocities of the joint targets (n,), rad/s.
         due: The controller's tick at which the newest command is due; -1 before the first.
     """
 

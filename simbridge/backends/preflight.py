@@ -242,28 +242,32 @@ def check_tool(
     payload: float | None,
     payload_cog: Sequence[float] | None = None,
 ) -> None:
-    """Check TCP and payload on the controller.
+    """Check that the controller has the expected TCP and payload.
 
-    None is not compared, nor is what the software does not report.
+    A quantity is compared only if it is expected to have a value and the software reports it.
 
     Args:
         facts: Facts of the controller.
-        tcp: [x y z rx ry rz] in the flange, m and rad.
-        payload: kg.
-        payload_cog: Its centre of gravity in the flange (3,), m.
+        tcp: Expected [x y z rx ry rz] in the flange, m and rad; None for any.
+        payload: Expected mass, kg; None for any.
+        payload_cog: Expected centre of gravity of the payload in the flange (3,), m; None for any.
 
     Raises:
         ModelMismatch: TCP, payload or centre of gravity differs.
     """
     actual_tcp = facts.arm.tcp_offset
     if tcp is not None and not same_tcp(actual_tcp, tcp):
-        remedy = _tool_remedy(facts, "TCP")
-        raise errors.ModelMismatch(facts.host, "TCP", tcp_text(actual_tcp), tcp_text(tcp), remedy)
+        tcp_remedy = _tool_remedy(facts, "TCP")
+        raise errors.ModelMismatch(
+            facts.host, "TCP", tcp_text(actual_tcp), tcp_text(tcp), tcp_remedy
+        )
 
-    remedy = _tool_remedy(facts, "Payload")
+    payload_remedy = _tool_remedy(facts, "Payload")
     mass = facts.state.payload
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
-        raise errors.ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
+        raise errors.ModelMismatch(
+            facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", payload_remedy
+        )
 
     # Without a mass, the centre of gravity has no effect.
     cog = facts.state.payload_cog
@@ -271,7 +275,11 @@ def check_tool(
         return
     if not np.allclose(cog, payload_cog, rtol=0.0, atol=SAME_COG):
         raise errors.ModelMismatch(
-            facts.host, "centre of gravity", position_text(cog), position_text(payload_cog), remedy
+            facts.host,
+            "centre of gravity",
+            position_text(cog),
+            position_text(payload_cog),
+            payload_remedy,
         )
 
 

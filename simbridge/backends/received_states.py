@@ -102,7 +102,7 @@ class ReceivedStates:
         return self._tick(self.newest)
 
     def receive(self, timeout: float) -> bool:
-        """Take the states that come within a timeout, s.
+        """Receive the states that come within a timeout, and match them with setpoints.
 
         Args:
             timeout: How long to wait for a state, s.
@@ -115,7 +115,8 @@ class ReceivedStates:
             StaleState: The controller's clock has advanced by too much at once, and as much time
                 has passed on this computer.
         """
-        # The link itself may refuse what it reads.
+        # The link itself may refuse what it reads. An arm that is being braked does not need it:
+        # braking must go on.
         try:
             states = self._link.states(timeout)
         except ImplausibleState:
@@ -135,7 +136,7 @@ class ReceivedStates:
             if not self._can_follow(state, silence):
                 continue
 
-            # Keep the state, and complete the sample of the setpoint that was due at its tick.
+            # Keep the state; together with the setpoint that was due at its tick it is a sample.
             is_newer = True
             self.arrival = arrival
             self._keep(state)

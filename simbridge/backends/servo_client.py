@@ -50,7 +50,7 @@ class LiveProgram:
     """A program that makes setpoints within the servo process, from inputs in shared memory.
 
     Attributes:
-        module: Its main module, which runs as `python -m MODULE servo`.
+        module: Main module of the program, which runs as `python -m MODULE servo`.
         setup: The pickled `MotionSetup` of which it is made.
         create_channel: Function that creates the channel of inputs in the file at a path.
     """

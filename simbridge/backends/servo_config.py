@@ -29,7 +29,7 @@ class ServoConfig:
         tcp: TCP in tool0 (6,), x y z (m) rx ry rz (rotation vector, rad), configured on the
             controller; None leaves it.
         payload: Mass, kg, configured on the controller; None leaves it.
-        payload_cog: Its centre of gravity in tool0 (3,), m.
+        payload_cog: Centre of gravity of the payload in tool0 (3,), m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
         rest_port: The port of the Robot API, if the controller has PolyScope X.
         number: The number of the session, which the control script carries.

@@ -127,20 +127,21 @@ class ServoLoop:
         self._rate = 1.0
         # Number of setpoints of the motion that were sent.
         self._sequence = 0
-        # Position of the last one in the plan, in periods.
+        # Position in the plan of the last setpoint that was sent, in periods.
         self._position = 0.0
         self.slowed = False
 
-        # Whether the inverse of the servo law is sent.
+        # Whether commands come from the inverse of the servo law, instead of the setpoints.
         self._feedforward = False
-        # This inverse; None before the first setpoint with feedforward.
+        # The inverse of the servo law; None before the first setpoint with feedforward, and after a
+        # pause.
         self._inverse: InverseServoj | None = None
         # Where the commands bring the controller's targets.
         self._targets = PredictedTargets(law)
 
-        # In how many periods in a row a setpoint was due that is ahead of the newest state.
+        # Number of successive periods in which the last command was due after the newest state.
         self._ahead_periods = 0
-        # How many ticks a setpoint may be ahead of the newest state.
+        # Largest number of ticks that a command may be due after the newest state.
         self._max_ahead = max(1, round(AHEAD_S / law.cycle))
         self.missed_deadlines = 0
 
@@ -148,9 +149,9 @@ class ServoLoop:
         self._last_sent = 0.0
         # Length of the last gap long enough for the script's watchdog, s; 0 if there was none.
         self._watchdog_gap = 0.0
-        # When it ended, s (host clock).
+        # When this gap ended, s (host clock).
         self._watchdog_gap_end = 0.0
-        # How long no setpoint has been sent in the present gap, s; 0 outside of gaps.
+        # Length of the present gap between setpoints, s; 0 outside of gaps.
         self._gap = 0.0
         # The motion's rate before the present gap.
         self._rate_before_gap = 1.0
@@ -351,7 +352,7 @@ class ServoLoop:
         it keeps to the clock.
 
         Args:
-            growth: By how much the gap has become longer, s.
+            growth: Growth of the gap since the last call, s.
         """
         self._gap += growth
         if self._motion is None or self._feedforward:
@@ -435,7 +436,7 @@ class ServoLoop:
         return max(self._states.tick(), self._targets.due) + 1
 
     def _send(self) -> None:
-        """Send the next setpoint of the motion, or what is held."""
+        """Send the next setpoint of the motion, or the held one again if there is no motion."""
         if self.paused:
             self._wait_where_stopped()
             return
@@ -449,28 +450,31 @@ class ServoLoop:
         if self._feedforward and self._sequence:
             periods = min(due - self._targets.due, MAX_PREDICTED_CYCLES)
 
-        # Every setpoint and every command passes the guard.
+        # The setpoints that are not sent pass the guard and the inverse, too: both follow the
+        # motion from period to period. The last setpoint of a motion is sent in any case.
         for _ in range(periods):
             setpoint, position = self._next(scaling)
             checked = self._guard.check(setpoint, self.measured)
-            command = checked
-            if self._feedforward:
-                if self._inverse is None:
-                    self._inverse = InverseServoj(self._law, checked)
-                command = self._guard.check_command(self._inverse.command(checked), checked)
+            command = self._command_for(checked)
             if self._motion is None or self._motion.finished:
                 break
 
         self._send_command(command, due)
-        setpoint_sent = SentSetpoint(
-            due=due,
-            sequence=self._sequence,
-            position=position,
-            sent=self._last_sent,
-            command=command,
-            scaling=scaling,
-        )
-        self._keep_sent(checked, setpoint_sent)
+        self._keep_sent(checked, command, due=due, position=position, scaling=scaling)
+
+    def _command_for(self, setpoint: Array) -> Array:
+        """Return the checked command that brings the arm to a setpoint, joint positions (n,), rad.
+
+        Without feedforward it is the setpoint itself.
+
+        Args:
+            setpoint: The setpoint (n,), rad, as the guard passed it.
+        """
+        if not self._feedforward:
+            return setpoint
+        if self._inverse is None:
+            self._inverse = InverseServoj(self._law, setpoint)
+        return self._guard.check_command(self._inverse.command(setpoint), setpoint)
 
     def _next(self, scaling: float) -> tuple[Array, float]:
         """Return the setpoint (n,), rad, of the next cycle, and its position in the plan, periods.
@@ -501,32 +505,32 @@ class ServoLoop:
         return self._motion.next(self._rate)
 
     def _wait_where_stopped(self) -> None:
-        """Go with the command to where the controller has stopped its targets in a pause.
+        """Send, in a pause, the joint positions at which the controller has stopped its targets.
 
-        That moves nothing, and when the program is resumed, nothing jumps.
+        A paused controller takes commands without following them. Sent like this, the command
+        equals the targets, so that nothing jumps when the program is resumed.
         """
-        target = np.array(self._states.newest["target_q"])
+        # The guard allows a step from the last setpoint that is possible from rest, so the command
+        # may take a few periods to arrive.
+        stop = np.array(self._states.newest["target_q"])
         self._slow_down(0.0)
-        command = self._guard.check(self._guard.towards(target), self.measured)
+        command = self._guard.check(self._guard.towards(stop), self.measured)
+
+        # From here a slow motion leads back to the held setpoint after the pause. If none is held
+        # yet, the program was paused before the first setpoint: there is nowhere to lead back to.
         self._stopped_at = command
         if self._hold is None:
             self._hold = command
 
-        due = self._next_due()
+        # The arm rests, so the inverse begins anew after the pause, and the targets stay where they
+        # are whatever is sent.
         self._inverse = None
+        due = self._next_due()
         self._send_command(command, due)
-        self._targets.stop(target)
+        self._targets.stop(stop)
 
         position = self._position if self._motion is None else self._motion.pause(command)
-        setpoint_sent = SentSetpoint(
-            due=due,
-            sequence=self._sequence,
-            position=position,
-            sent=self._last_sent,
-            command=command,
-            scaling=0.0,
-        )
-        self._keep_sent(command, setpoint_sent)
+        self._keep_sent(command, command, due=due, position=position, scaling=0.0)
 
     def _send_command(self, command: Array, due: int) -> None:
         """Send a command, if the guard permits the motion that it causes.
@@ -555,20 +559,33 @@ class ServoLoop:
         self._gap = 0.0
         self._rate_before_gap = self._rate
 
-    def _keep_sent(self, checked: Array, setpoint: SentSetpoint) -> None:
-        """Expect the state of a setpoint that was sent.
+    def _keep_sent(
+        self, setpoint: Array, command: Array, *, due: int, position: float, scaling: float
+    ) -> None:
+        """Expect the state at which a setpoint that was sent is due.
 
         Args:
-            checked: The setpoint (n,), rad, as the guard passed it: it is held after the motion.
-            setpoint: The command that was sent for it, and when it is due.
+            setpoint: The setpoint (n,), rad, as the guard passed it: it is held after the motion.
+            command: The command (n,), rad, that was sent for it.
+            due: The controller's tick at which it is due.
+            position: Position of the setpoint in the plan, in periods.
+            scaling: The controller's speed scaling.
         """
         if self._stopped_at is None and not self._return_path:
-            self._hold = checked
+            self._hold = setpoint
         if self._motion is None:
             return
 
-        self._states.samples.waiting.append(setpoint)
+        expected = SentSetpoint(
+            due=due,
+            sequence=self._sequence,
+            position=position,
+            sent=self._last_sent,
+            command=command,
+            scaling=scaling,
+        )
+        self._states.samples.waiting.append(expected)
         self._sequence += 1
-        self._position = setpoint.position
+        self._position = position
         if self._motion.finished:
             self._motion = None

@@ -187,8 +187,8 @@ class SimulationBackend(Backend):
         self._qd: Array
         # The torques of largest magnitude in the last period (n,), N m.
         self._effort: Array
-        # The joint targets of the last period (., n), rad, a physics step apart; the last two
-        # count.
+        # The joint targets of the last period (., n), rad, a physics step apart. Only the last two
+        # are used.
         self._path: Array = np.empty((0, robot.n))
 
     # What a physics engine does.
@@ -247,8 +247,8 @@ class SimulationBackend(Backend):
         largest_effort = np.zeros(self.robot.n)
         reference = self._reference_motion(command)
         for q, qd, qdd in zip(reference.q, reference.qd, reference.qdd, strict=True):
-            # Computed torque: that of the nominal model, for the acceleration of the reference with
-            # the feedback on it.
+            # Computed torque: the torque that gives the nominal model the acceleration of the
+            # reference plus the feedback.
             acceleration = qdd + self._stiffness * (q - self._q) + self._damping * (qd - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, acceleration)
             effort = np.minimum(np.maximum(torque, -limit), limit)
@@ -259,8 +259,8 @@ class SimulationBackend(Backend):
             self._step_engine(effort)
             self._q, self._qd = self._measure()
 
-        # The largest of the period's physics steps, so that a saturation between two samples is
-        # recorded.
+        # Record the largest effort of all physics steps, so that a saturation between two samples
+        # is seen.
         self._effort = largest_effort
         self._command = command.copy()
         self._count += 1
@@ -279,26 +279,28 @@ class SimulationBackend(Backend):
         # The ideal servo: from the last command to this one in a straight line. It is interpolated
         # at the instant of the measurement, so that a steady motion is tracked without lead or lag.
         if self._law is None:
+            shape = (self._steps, self.robot.n)
             fractions = np.arange(self._steps)[:, np.newaxis] / self._steps
             change = command - self._command
-            zeros = np.zeros((self._steps, self.robot.n))
             return JointMotion(
-                q=self._command + fractions * change, qd=zeros + change / self.period, qdd=zeros
+                q=self._command + fractions * change,
+                qd=np.broadcast_to(change / self.period, shape),
+                qdd=np.zeros(shape),
             )
 
-        # The servo law's targets (S + 2, n): one before the period, one at its start, and one at
-        # the end of each step.
+        # The servo law's targets (S + 2, n): the last two of the period before, which are at its
+        # last step's start and end; and one at the end of each step of this period.
         path = np.concatenate([self._path[-2:], self._law.advance(command)])
         self._path = path
         at_starts = path[1:-1]
 
-        # An engine moves a joint by its velocity at the end of a step. So a target is reached from
-        # the one before by the mean velocity between them (S + 1, n), and these accelerations
-        # change the velocity before a step to that of the step.
-        velocity = (path[1:] - path[:-1]) / self.physics_step
-        before_steps = velocity[:-1]
-        acceleration = (velocity[1:] - before_steps) / self.physics_step
-        return JointMotion(q=at_starts, qd=before_steps, qdd=acceleration)
+        # An engine first changes a joint's velocity and then moves the joint by the new one. So a
+        # step reaches its target with the mean velocity from the target before it, and needs the
+        # acceleration from the mean velocity of the step before it.
+        mean_velocity = (path[1:] - path[:-1]) / self.physics_step
+        velocity_before = mean_velocity[:-1]
+        acceleration = (mean_velocity[1:] - velocity_before) / self.physics_step
+        return JointMotion(q=at_starts, qd=velocity_before, qdd=acceleration)
 
     def read(self) -> ArmState:
         return self._state(0.0)

@@ -47,7 +47,7 @@ class StreamedMotion(Protocol):
         """Return the position in the plan, in periods, of a period in which the program is paused.
 
         Args:
-            q: Where the arm rests meanwhile (n,), rad.
+            q: Joint positions at which the arm rests meanwhile (n,), rad.
         """
         ...
 
@@ -55,8 +55,8 @@ class StreamedMotion(Protocol):
         """Return the setpoints (T, n), rad, that lead from a pause back to the motion.
 
         Args:
-            q: Where the arm was stopped (n,), rad.
-            hold: Where it was to be (n,), rad.
+            q: Joint positions at which the arm was stopped (n,), rad.
+            hold: Joint positions at which the motion was to be (n,), rad.
             period: Control period, s.
         """
         ...

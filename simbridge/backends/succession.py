@@ -52,7 +52,7 @@ def check_state(host: str, state: Package) -> None:
 
     Args:
         host: The controller, for the message.
-        state: What it sent.
+        state: The state that the controller sent.
 
     Raises:
         ImplausibleState: A quantity is larger than that of any arm, or not a number.

@@ -34,7 +34,7 @@ class ToolWatch:
         tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), that the control script sets;
             None if it sets none.
         payload: Mass that it sets, kg; None if it sets none.
-        payload_cog: Its centre of gravity in tool0 (3,), m.
+        payload_cog: Centre of gravity of the payload in tool0 (3,), m.
         before: The state right before the control script began; what the script does not set is to
             stay as it was there. None for the first state that is compared.
 

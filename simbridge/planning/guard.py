@@ -4,10 +4,10 @@ The guard is the last of three stages. The plan check refuses a plan that violat
 velocity, velocity jump, torque or tool speed limits, or collides; with `--on-limits limit`, and for
 live targets, the limiter first brings the setpoints within velocity, acceleration and tool speed.
 The guard then checks four rules on the single setpoint: position, velocity (the step from the
-previous setpoint), velocity jump (the change of that step), and distance from the measured arm; and
-on what the servo law makes of it the velocity, with feedforward the acceleration, too. Without
-feedforward a plan within the velocity jump may exceed that acceleration. Tool speed is no limit of
-the guard.
+previous setpoint), velocity jump (the change of that step), and distance from the measured arm. It
+also checks what the servo law makes of the setpoint: its velocity and, with feedforward, its
+acceleration. Without feedforward a plan within the velocity jump may exceed that acceleration. The
+guard does not limit the speed of the tool.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 # Setpoints planned to a limit may exceed it by this factor, by rounding.
 ROUNDING_FACTOR = 1.0 + 1e-5
-# What the servo law predicts may exceed it by this factor: the state that the prediction begins
-# with is not the one of the plan check.
+# What the servo law predicts may exceed a limit by this factor: the state that the prediction
+# begins with is not the one of the plan check.
 PREDICTION_FACTOR = 1.0 + 1e-3
-# Positions may exceed the joint range by so much, rad.
+# Positions may exceed the joint range by this rounding, rad.
 POSITION_ROUNDING = 1e-9
 # How far a setpoint may be from the measured arm, in addition to the normal lag of the servo at
 # speed, rad.
@@ -42,11 +42,11 @@ class ArmLimits:
     """The limits that the guard checks, as plain numbers: the servo process has no `Robot`.
 
     Attributes:
-        name: The arm's.
+        name: Name of the arm.
         joint_names: Names of the n joints.
         position_min: Lowest positions (n), rad.
         position_max: Highest positions (n), rad.
-        max_velocity: Velocities (n), rad/s.
+        max_velocity: Largest velocities (n), rad/s.
         max_velocity_jump: Largest change of velocity from one period to the next, rad/s.
     """
 
@@ -75,7 +75,7 @@ def allowed_distance(velocity: Array, lookahead: float) -> Array:
 
     Args:
         velocity: Velocity of the setpoints (n,), rad/s: the arm lags behind them.
-        lookahead: The servo's, s.
+        lookahead: Lookahead of servoj, s.
     """
     distance: Array = MAX_DISTANCE + 2.0 * lookahead * np.abs(velocity)
     return distance
@@ -147,11 +147,14 @@ class Guard:
         measured_q = self._as_numbers(measured, "measured position")
         self._check_range(q)
 
+        # Before the first setpoint, the step is counted from the measured arm.
         previous = measured_q if self._previous is None else self._previous
         velocity = (q - previous) / self._period
         self._check("velocity", velocity, self._max_velocity, what="its velocity", unit="rad/s")
 
-        jump = velocity - (velocity if self._velocity is None else self._velocity)
+        # Before the first setpoint there is no velocity that could jump.
+        previous_velocity = velocity if self._velocity is None else self._velocity
+        jump = velocity - previous_velocity
         what = "the change of its velocity within a period"
         self._check("velocity jump", jump, self._max_jump, what=what, unit="rad/s")
 
@@ -160,7 +163,8 @@ class Guard:
         what = "its distance from the measured arm"
         self._check("distance", distance, allowed, what=what, unit="rad", factor=1.0)
 
-        # The first setpoint is where the motion begins, from rest: the step to it is no velocity.
+        # The motion begins at the first setpoint from rest: the step to it does not count as a
+        # velocity.
         self._previous = q
         self._velocity = 0.0 * q if self._velocity is None else velocity
         return q
@@ -226,7 +230,11 @@ class Guard:
         )
 
     def towards(self, q: Array) -> Array:
-        """Return the setpoint nearest to q (n,), rad, within a step of the last one, from rest."""
+        """Return the setpoint nearest to q that an arm at rest may receive after the last one.
+
+        Args:
+            q: Joint positions (n,), rad.
+        """
         if self._previous is None:
             return q
         step = np.minimum(self._max_velocity, self._velocity_jump) * self._period
@@ -240,7 +248,7 @@ class Guard:
         return np.clip(command, self._low, self._high)
 
     def _as_numbers(self, values: Array, name: str) -> Array:
-        """Return a read-only copy (n,) of joint positions; refuse what is none."""
+        """Return a read-only copy of joint positions (n,); refuse any other value."""
         try:
             q = np.array(values, dtype=float)
         except Exception:  # conversion of an arbitrary object may fail in any way
