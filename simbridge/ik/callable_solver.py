@@ -48,7 +48,7 @@ class CallableSolver(Solver):
         function: Given the present joint positions (n,) in rad and the target pose of the TCP in
             base_link, returns the next ones (n,). It may keep a state, but then `track` is no
             longer repeatable.
-        name: Its name in the reports; the function's own by default.
+        name: Name of the solver in the reports; the function's own by default.
         task: The part of the target that the function is meant to attain; the robot's own by
             default.
 
@@ -120,7 +120,7 @@ def is_factory(function: SolverFunction, name: str = "") -> bool:
     Args:
         function: A step has two required parameters: joint positions and a target. A factory has
             one: the robot. A class counts with the parameters of its constructor.
-        name: Its name in messages; its own by default.
+        name: Name of the function in messages; its own by default.
 
     Raises:
         InvalidParameter: It cannot be called, or has another number of required parameters.
@@ -149,8 +149,8 @@ def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -
     Args:
         robot: The arm.
         function: A step or a factory: see `is_factory`.
-        name: Its name in the reports; the function's own by default. A `Solver` that a factory
-            returns keeps its own.
+        name: Name of the solver in the reports; the function's own by default. A `Solver` that a
+            factory returns keeps its own.
 
     Raises:
         InvalidParameter: It is neither, or the factory returns anything other than a step or a

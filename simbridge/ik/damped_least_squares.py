@@ -188,7 +188,8 @@ def damped_motion(
         stiffness: beta (n,), not negative; zeros for no pull. One half removes all of a joint's
             free distance to the posture; more than one diverges.
         posture: Joint positions of the posture (n,), rad.
-        is_printed: Whether the pull is as Haynes prints it; see `posture_gradient`.
+        is_printed: Whether the pull is z = beta (q - posture)^2, as Haynes prints it, and not its
+            gradient.
         dq: Result: the motion (n,), rad.
     """
     jacobian = descent.iterate.jacobian

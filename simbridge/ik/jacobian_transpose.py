@@ -148,7 +148,7 @@ def best_length_step(settings: tuple[float], descent: Descent) -> None:
     """Fill in the motion alpha J^T e with the alpha that leaves the smallest error, to first order.
 
     Args:
-        settings: Not used.
+        settings: Settings of the solver, which this step does not use.
         descent: State of the descent, whose motion `iterate.dq` is filled in.
     """
     iterate = descent.iterate

@@ -50,10 +50,10 @@ def setting(default: Any, check: Check | None = None, unset: str = "", **more: A
     """Return the dataclass field of a setting.
 
     Args:
-        default: Its default.
+        default: Default of the setting.
         check: Check of its value, if any.
         unset: What an empty default stands for, as the help shows it.
-        more: For a page: `slider`, the least and the largest value of a slider, where that is
+        more: Facts for a page: `slider`, the least and the largest value of a slider, if that is
             narrower than what the check lets pass; `choices`, the texts among which one is chosen;
             the `unit`, and its `scale` in SI.
     """

@@ -74,10 +74,11 @@ def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
     rows = iterate.rows
     # Components of the task before this index are translation, the others rotation.
     split = min(3, rows)
+    # Here a row of the Jacobian belongs to a joint, so the left vectors are those of joint space.
     count = decompose(jacobian, n, rows, scratch.joints, scratch.singular, scratch.tool)
 
-    # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint
-    # j.
+    # The paper's rho, summed over the end effectors: how far a unit motion of each joint moves the
+    # tool.
     rho = scratch.vector
     for j in range(n):
         dq[j] = 0.0
@@ -85,26 +86,33 @@ def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
 
     motion = scratch.motion
     for i in range(count):
+        # A motion of the joints along v moves the tool along u, sigma times as far.
         sigma = scratch.singular[i]
         u = scratch.tool[i]
         v = scratch.joints[i]
+        # The singular values are sorted: from here on they are rounding.
         if sigma <= ROUNDING * scratch.singular[0]:
             break
 
-        along = 0.0
+        # The component of the error along u.
+        error_along = 0.0
         for k in range(rows):
-            along += u[k] * iterate.error[k]
+            error_along += u[k] * iterate.error[k]
 
-        # The paper's N (gain) and M (travel), and its bound gamma on the motion of a joint.
-        gain = length(u, 0, split) + length(u, split, rows)
-        travel = 0.0
+        # The paper's N: how far the tool moves in all for a unit error along u. Its M: how far all
+        # joints by themselves would move the tool for it. The more these motions cancel one
+        # another, the smaller is the bound gamma on the motion of a joint.
+        net_travel = length(u, 0, split) + length(u, split, rows)
+        total_travel = 0.0
         for j in range(n):
-            travel += abs(v[j]) * rho[j]
-        travel /= sigma
-        gamma = gamma_max * gain / travel if travel > gain else gamma_max
+            total_travel += abs(v[j]) * rho[j]
+        total_travel /= sigma
+        gamma = gamma_max
+        if total_travel > net_travel:
+            gamma = gamma_max * net_travel / total_travel
 
         for j in range(n):
-            motion[j] = along / sigma * v[j]
+            motion[j] = error_along / sigma * v[j]
         factor = clamp_factor(motion, n, gamma)
         for j in range(n):
             dq[j] += factor * motion[j]

@@ -32,7 +32,7 @@ SETTINGS = {
     "closed-form": "simbridge.ik.closed_form:ClosedFormParameters",
 }
 
-# The same of the solvers of other libraries, most of which need not be installed.
+# The settings classes of the solvers of other libraries, most of which need not be installed.
 RIVAL_SETTINGS = {
     "pybullet-ik": "simbridge.ik.rivals.pybullet_ik:PybulletIKParameters",
     "pinocchio-clik": "simbridge.ik.rivals.pinocchio_clik:PinocchioClikParameters",
@@ -64,7 +64,7 @@ class SolverRegistry(Mapping[str, type[SolverParameters]]):
     """The settings classes of solvers by the solvers' names, imported where they are used.
 
     Args:
-        locations: Where the class of each solver is, `module:class`.
+        locations: Location of each solver's class, `module:class`.
     """
 
     def __init__(self, locations: Mapping[str, str]) -> None:

@@ -78,10 +78,10 @@ class Solver(ABC):
         self._q: Array = robot.home.copy()
         # The memory of `_advance` between targets; None before the first step.
         self._memory: Array | None = None
-        # The last step's joint positions and target, from which `last` is computed on demand: doing
-        # so in each step would double the time.
+        # The joint positions (n,), rad, and the target (7,) of the last step; None before the
+        # first. `last` diagnoses them on demand: doing so in each step would double its time.
         self._stepped: tuple[Array, Array] | None = None
-        # The diagnosis of the last step, once `last` has been read.
+        # The diagnosis of the last step; None until `last` is read.
         self._last: Diagnosis | None = None
 
     @property
@@ -91,7 +91,8 @@ class Solver(ABC):
 
     @property
     def last(self) -> Diagnosis | None:
-        """The state after the last step; None before the first."""
+        """The diagnosis of the last step: error and singularities; None before the first step."""
+        # A step only keeps its joint positions and target. Diagnose them when somebody asks.
         if self._last is None and self._stepped is not None:
             q, target = self._stepped
             self._last = Diagnosis(

@@ -137,7 +137,7 @@ def check_joints(name: str, q: Any, n: int) -> Array:
     """Return a copy of joint positions (n,), rad.
 
     Args:
-        name: Their name in a message.
+        name: Name of the joint positions in a message.
         q: The joint positions.
         n: The number of joints.
 

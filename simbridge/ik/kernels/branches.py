@@ -194,11 +194,11 @@ def ur_branches(
     ahead = math.sqrt(max(0.0, (r - abs(d4)) * (r + abs(d4))))
     pan_folds = ahead < FOLD
 
-    k = 0
+    solutions = 0
     for side in range(2):
         # If both sides coincide, one is enough. Rounding may put a stretched arm out of reach on
         # one of them, so the other one is tried if the first has no solution.
-        if pan_folds and k > 0:
+        if pan_folds and solutions > 0:
             break
         forward = ahead if side == 0 else -ahead
         exact_pan = pan_angle(px, py, d4, forward, near[0] + joints[0, 0])
@@ -221,21 +221,21 @@ def ur_branches(
 
             # Both postures of upper arm and forearm.
             first = near[1] + joints[0, 1]
-            count, flags = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, first, slack, bends)
-            flags |= pan_and_wrist_singularities(pan_folds, is_wrist_free)
-            for bend in range(count):
+            postures, singularities = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, first, slack, bends)
+            singularities |= pan_and_wrist_singularities(pan_folds, is_wrist_free)
+            for posture in range(postures):
                 q[0] = pan
-                q[1] = bends[bend, 0]
-                q[2] = bends[bend, 1]
+                q[1] = bends[posture, 0]
+                q[2] = bends[posture, 1]
                 q[3] = lean - q[1] - q[2]
                 q[4] = wrist_2
                 q[5] = wrist_3
-                k = accept(flags, joints, near, k, buffers)
+                solutions = accept(singularities, joints, near, solutions, buffers)
 
             # The two flips of a singular wrist are one solution.
             if is_wrist_free:
                 break
-    return k
+    return solutions
 
 
 def pan_of_flip(
@@ -348,20 +348,25 @@ def planar_branches(
     Returns:
         The number of solutions.
     """
+    # The arm moves in a plane: the goal must be at its height.
     goal = buffers.goal
     if abs(goal[2, 3] - lengths[2]) > slack:
         return 0
 
+    # The postures of the two links, in table angles. If the elbow is singular, the first joint may
+    # be free: then its table angle is the one to be near to.
     first = near[0] + joints[0, 0]
-    count, flags = elbow(
+    postures, singularities = elbow(
         goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, buffers.bends
     )
-    k = 0
-    for bend in range(count):
-        buffers.q[0] = buffers.bends[bend, 0]
-        buffers.q[1] = buffers.bends[bend, 1]
-        k = accept(flags, joints, near, k, buffers)
-    return k
+
+    # Keep those within the joint limits.
+    solutions = 0
+    for posture in range(postures):
+        buffers.q[0] = buffers.bends[posture, 0]
+        buffers.q[1] = buffers.bends[posture, 1]
+        solutions = accept(singularities, joints, near, solutions, buffers)
+    return solutions
 
 
 def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:

@@ -321,8 +321,8 @@ def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
     is_converged = True
     for i in range(count - 1):
         for j in range(i + 1, count):
-            # Squared lengths a and b of the two vectors, and their scalar product c. A function for
-            # this loop would be called for each pair.
+            # Squared lengths a and b of the two vectors, and their scalar product c. The loop
+            # stands here because calling a function for each pair would take longer.
             a = 0.0
             b = 0.0
             c = 0.0
@@ -333,12 +333,15 @@ def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
                 b += y * y
                 c += x * y
 
-            # Leave vectors alone that are orthogonal and sorted.
+            # Leave vectors alone that are orthogonal and sorted. Two vectors are orthogonal if
+            # their cosine, c / sqrt(a b), is no larger than RIGHT_ANGLE, or if one of them is zero.
             is_skewed = c * c > RIGHT_ANGLE * RIGHT_ANGLE * a * b and min(a, b) > NEGLIGIBLE
             if a >= b and not is_skewed:
                 continue
             is_converged = False
 
+            # Rotate both: the new first vector is ix times the first plus iy times the second, and
+            # the new second one has the weights jx and jy.
             ix, iy, jx, jy = pair_rotation(a, b, c, is_skewed)
             rotate(vectors, i, j, length, ix, iy, jx, jy)
             rotate(rotation, i, j, count, ix, iy, jx, jy)

@@ -159,7 +159,7 @@ def track(
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
-        limits: Not used by this loop.
+        limits: Lowest and highest joint positions; this loop does not use them.
         poses: The targets (T, 7).
         memory: The state that is kept between targets (2 n + 8,), described above; it is updated.
         settings: The settings of the loops, as a plain tuple in the order of `LoopSettings`.
@@ -175,7 +175,7 @@ def track(
     is_guarded = step_clamp < np.inf
     # Lines 8 and 9 of the algorithm are qd = 0.5 qdd dt and q += 0.5 qd dt, so that a motion is
     # this factor times the acceleration. Velocity does not accumulate.
-    quarter = 0.25 * dt * dt
+    step_factor = 0.25 * dt * dt
     # The decrease of a quadratic potential by a motion, as a fraction of slope times motion.
     decrease_fraction = 1.0 - kappa / 8.0
 
@@ -237,8 +237,8 @@ def track(
                     break
 
             # Move, with no joint moving further than the clamp.
-            scale = quarter
-            farthest = quarter * largest(motion[:n])
+            scale = step_factor
+            farthest = step_factor * largest(motion[:n])
             if farthest > step_clamp:
                 scale *= step_clamp / farthest
             predicted = decrease_fraction * scale * float(motion[n])
@@ -358,8 +358,8 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
     """
     n = q0.shape[0]
     dt, step_clamp, error_clamp, twin, kp, _, _, _ = settings
-    # Factor of the acceleration in a motion: see `track`.
-    quarter = 0.25 * dt * dt
+    # The motion of an iteration is this factor times the acceleration: see `track`.
+    step_factor = 0.25 * dt * dt
     last = iterations + FINISHING_ITERATIONS
 
     target = np.zeros(12)
@@ -376,7 +376,7 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
 
     for t in range(poses.shape[0]):
         write_target(poses[t], target)
-        # The smallest error so far, in units of the tolerance.
+        # The smallest error of all postures so far, in units of the tolerance.
         best = np.inf
         used[t] = 0
 
@@ -400,34 +400,35 @@ def solve(  # noqa: PLR0913 (compiled: plain arrays and numbers)
                     motion,
                 )
 
-                # Keep the best posture. The first one always counts, so that there is a result even
-                # if every residual is NaN.
+                # Keep the best posture, by its error in units of the tolerance. The first one
+                # always counts, so that there is a result even if every residual is NaN.
                 distance = norm(error, 0)
                 angle = norm(error, 3)
-                miss = max(distance / tolerance[0], angle / tolerance[1])
-                if miss < best or (attempt == 0 and iteration == 0):
-                    best = min(best, miss)
+                relative_error = max(distance / tolerance[0], angle / tolerance[1])
+                if relative_error < best or (attempt == 0 and iteration == 0):
+                    best = min(best, relative_error)
                     copy(q, out[t])
                     residuals[t, 0] = distance
                     residuals[t, 1] = angle
 
                 # End the attempt if the target is attained, or too far away to be finished.
                 is_far = iteration == iterations and distance + angle > FINISHING_ERROR
-                if miss <= 1.0 or iteration == last or is_far:
+                if relative_error <= 1.0 or iteration == last or is_far:
                     break
 
-                # Finish with all mass at the tool: m = dt^2 kp / 4 makes Gauss-Newton steps.
+                # Finish with all mass at the tool: m = dt^2 kp / 4 makes Gauss-Newton steps, from
+                # the next acceleration on.
                 if iteration >= iterations:
-                    masses[0] = quarter * kp[0]
-                    masses[1] = quarter * kp[3]
+                    masses[0] = step_factor * kp[0]
+                    masses[1] = step_factor * kp[3]
                     masses[2] = 0.0
                     masses[3] = 0.0
                     ballast = max((distance + angle) ** 2, FINISHING_BALLAST) * masses[0]
 
                 # Move, with no joint moving further than the clamp.
                 used[t] += 1
-                scale = quarter
-                farthest = quarter * largest(motion[:n])
+                scale = step_factor
+                farthest = step_factor * largest(motion[:n])
                 if farthest > step_clamp:
                     scale *= step_clamp / farthest
                 for i in range(n):

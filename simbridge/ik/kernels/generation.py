@@ -29,6 +29,8 @@ from simbridge.robot.pose import Array, Flags
 
 # Entries of a transform that become part of the generated code, where they simplify it.
 PLAIN_NUMBERS = (0.0, 1.0, -1.0)
+# Index of the tool's inertia in the array `twin`: see `LoopSettings`.
+TOOL_INERTIA = 1
 
 
 class Structure(NamedTuple):
@@ -94,7 +96,7 @@ def generate_move(structure: Structure, task: str) -> Generated:
         structure: Kinematic structure of the arms.
         task: The part of a target to attain: "pose", "axis" or "position".
     """
-    # The arguments of the function, as expressions.
+    # Expressions for the arguments of the function: arrays in the order of `LoopSettings`.
     trace = Trace()
     kp = _names(trace, "kp", 6)
     damping = _names(trace, "damping", 6)
@@ -102,11 +104,11 @@ def generate_move(structure: Structure, task: str) -> Generated:
     twin = _names(trace, "twin", 4)
     clamp = _names(trace, "clamp", 2)
     target = _names(trace, "target", 12)
-    # If the rotation of the tool is free, its rotational inertia, the second number, is zero.
+    # If the rotation of the tool is free, the tool has no rotational inertia.
     if task == "position":
-        twin[1] = 0.0
+        twin[TOOL_INERTIA] = 0.0
 
-    # The force at the tool.
+    # The force at the tool: a spring, and a damper of the change of the error.
     frames = structure.trace_frames(trace)
     error = pose_error(target, frames, task)
     pull = clamp_error(error, clamp)

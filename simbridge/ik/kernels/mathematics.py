@@ -267,7 +267,7 @@ def rotation_vector(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         return scale * x, scale * y, scale * z
 
     # Near pi the sine vanishes, and only the symmetric part determines the axis (up to its sign).
-    # Its largest component comes from the diagonal, the others from their products with it.
+    # The axis's largest component comes from the diagonal, the others from their products with it.
     k = 1.0 / (1.0 - cosine)
     if d00 >= d11 and d00 >= d22:
         ax = math.sqrt(max(0.0, (d00 - cosine) * k))

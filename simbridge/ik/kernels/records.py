@@ -12,8 +12,10 @@ from typing import Annotated, Any
 from simbridge.kernels.records import allocate_record
 from simbridge.robot.pose import Array, Counts
 
+TASK_ROWS = 6
+"""Largest number of rows of a task: those of a pose."""
 MAX_STRICT = 6
-"""Strict rows that a solver may add to the six of the task."""
+"""Largest number of strict rows that a solver may add to those of the task."""
 
 
 class DescentIterate:
@@ -117,8 +119,15 @@ class Descent:
 
 
 def allocate_descent(n: int) -> Any:
-    """Return an array (1,) with a `Descent` for n joints, in which only n is not zero."""
-    strict = 6 + MAX_STRICT
+    """Return an array (1,) with a `Descent` for an arm.
+
+    All its elements are zero, except for the number of joints.
+
+    Args:
+        n: Number of joints of the arm.
+    """
+    # The rows of the task are strict, too.
+    strict = TASK_ROWS + MAX_STRICT
     sizes = {
         "n": n,
         "frames": n + 1,

@@ -168,7 +168,10 @@ def halve_turns(
     swing_turn: float,
     missing: float,
 ) -> tuple[float, float, float, float]:
-    """Try turns of the pan at offsets from zero and from `swing_turn` that are halved repeatedly.
+    """Search for the turn of the pan with which the arm comes nearest to its goal.
+
+    Turns around zero and around `swing_turn` are tried, at offsets that are halved from `max_turn`
+    on: the goal may be reached only in a range of turns far narrower than `max_turn`.
 
     Args:
         lengths: Lengths of the arm (4,), m: see `ClosedFormArm`.
@@ -176,7 +179,8 @@ def halve_turns(
         pan: The exact angle, rad.
         flip: Whether the wrist is flipped (1) or not (0).
         max_turn: The largest turn, rad.
-        swing_turn: The turn at which the offset swings most, rad.
+        swing_turn: The turn, rad, at which a little more turn of the pan swings the offset of
+            wrist 2 most: see `pan_within_rounding`.
         missing: Distance by which the goal is out of reach without a turn, m.
 
     Returns:
@@ -184,6 +188,7 @@ def halve_turns(
         rad (infinite if none is better than no turn; the smallest of those that reach); and the two
         turns, rad, between which a better one may be.
     """
+    # Without a better turn, the two turns enclose nothing but zero.
     least_missing = missing
     best_turn = math.inf
     low = 0.0
