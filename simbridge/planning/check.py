@@ -25,33 +25,35 @@ from simbridge.text import displayed
 
 # Values planned to a limit may exceed it by this factor, by rounding.
 ROUNDING_FACTOR = 1.0 + 1e-6
-# Positions may exceed a limit by so much, rad or m.
+# Positions may exceed a limit by this rounding, rad or m.
 POSITION_ROUNDING = 1e-9
-# A cycle that ends at a sample, up to rounding, belongs to it; samples.
+# An instant that is this close to the end of a cycle, as a fraction of it, or to a sample, as a
+# fraction of a period, belongs to that cycle or sample.
 CYCLE_ROUNDING = 1e-6
-# How long ago the state was measured that the guard compares a setpoint with, at most, s: real
-# links take 4 to 6 ms.
+# Largest age of the state with which the guard compares a setpoint, s: real links take 4 to 6 ms.
 STATE_AGE_S = 0.006
 
 # Fraction of a limit at which an advised speed stays.
 ADVISED_FRACTION = 0.95
 # The same fraction for a velocity jump, which does not shrink in proportion to the speed.
 ADVISED_JUMP_FRACTION = 0.8
+# Smallest ratio of a speed to its limit that is used as a divisor.
+LEAST_RATIO = 1e-9
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The largest of each quantity over a plan that passed.
+    """The extreme values of a plan that passed.
 
     Attributes:
         velocity: Largest velocity of each joint (n,), rad/s.
-        velocity_jump: Largest change of velocity from one period to the next, of each joint (n,),
+        velocity_jump: Largest change of each joint's velocity from one period to the next (n,),
             rad/s.
-        acceleration: While moving, of each joint (n,), rad/s^2.
+        acceleration: Largest acceleration of each joint between start and stop (n,), rad/s^2.
         tool_speed: Largest speed of the TCP, m/s.
-        clearance: The smallest that was measured; None for an arm without shapes.
-        command_lead: With feedforward: the largest distance of a command from the arm, rad; None
-            without.
+        clearance: Smallest measured clearance; None for an arm without shapes.
+        command_lead: Largest distance of a command from the arm with feedforward, rad; None without
+            feedforward.
     """
 
     velocity: Array
@@ -135,13 +137,12 @@ class LimitCheck:
     """A quantity of a plan, with its limits, and the refusal where it exceeds them.
 
     Attributes:
-        quantity: Its name.
-        values: One for each sample and joint (T, n), or for each sample (T,) where it is no
-            joint's.
+        quantity: Name of the quantity.
+        values: Values for each sample and joint (T, n); or for each sample (T,), if the quantity
+            does not belong to a joint.
         limits: Limits of the same shape; or one for each joint, or for all.
         exceeds: Which values are refused, of the shape of the values.
-        sentence: What is wrong, with the fields joint, value and limit, the last two in degrees,
-            too, and excess; in the units of a joint that turns.
+        sentence: The problem, as a clause with fields in braces: see `_explain`.
         remedy: What helps, as a sentence.
         samples_before: Number of samples before the first value.
         cycle: Time from one value to the next, s; the control period by default.
@@ -179,7 +180,7 @@ def check_setpoints(
         max_tool_speed: Largest speed of the TCP, m/s.
         collisions: The arm's links and what they must not touch.
         remedies: Facts that decide what the refusal advises.
-        max_acceleration: Largest acceleration of a joint, rad/s^2; None where it is no limit.
+        max_acceleration: Largest acceleration of a joint, rad/s^2; None if it is not limited.
 
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
@@ -244,8 +245,8 @@ def check_positions(
         limits=limits,
         exceeds=is_low | is_high,
         sentence=(
-            "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of "
-            "{limit:.3f} rad{limit_degrees}"
+            "{joint} would be at {value:.3f} {unit}{value_degrees}, {excess} past its limit of "
+            "{limit:.3f} {unit}{limit_degrees}"
         ),
         remedy=remedies.range_advice,
     )
@@ -259,9 +260,9 @@ def check_predicted_velocity(
 
     Args:
         robot: The arm.
-        velocity: Predicted (N, n), rad/s, one for each cycle of the controller.
+        velocity: Predicted velocities (N, n), rad/s, for each cycle of the controller.
         period: Control period, s.
-        cycle: The controller's, s.
+        cycle: Cycle of the controller, s.
         remedies: Facts that decide what the refusal advises.
 
     Raises:
@@ -269,15 +270,15 @@ def check_predicted_velocity(
     """
     speed = np.abs(velocity)
     worst_ratio = float((speed / robot.max_velocity).max())
-    advised = ADVISED_FRACTION / max(worst_ratio, 1e-9)
+    advised = ADVISED_FRACTION / max(worst_ratio, LEAST_RATIO)
     check = LimitCheck(
         quantity="velocity",
         values=speed,
         limits=robot.max_velocity,
         exceeds=speed > robot.max_velocity * ROUNDING_FACTOR,
         sentence=(
-            "servoj would overshoot: it would move {joint} at {value:.3f} rad/s, exceeding its "
-            "limit of {limit:.3f} rad/s, although the setpoints respect it"
+            "servoj would overshoot: it would move {joint} at {value:.3f} {unit}/s, exceeding its "
+            "limit of {limit:.3f} {unit}/s, although the setpoints respect it"
         ),
         remedy=remedies.advice(f"Slow it down to {advised:.2g} times its speed"),
         cycle=cycle,
@@ -295,7 +296,7 @@ def check_predicted_distance(
         setpoints: Joint positions (T, n), rad, one a period.
         period: Control period, s.
         q: Joint targets that the servo law predicts (N, n), rad, at the end of each cycle.
-        cycle: The controller's, s.
+        cycle: Cycle of the controller, s.
         limits: How far each setpoint may be from the arm (T, n), rad.
 
     Raises:
@@ -303,7 +304,7 @@ def check_predicted_distance(
     """
     # The state of the arm that the guard has when it checks each setpoint.
     measured_at = np.arange(len(setpoints)) * period - STATE_AGE_S
-    cycles_before = np.maximum(np.floor(measured_at / cycle + 1e-6), 0.0).astype(int)
+    cycles_before = np.maximum(np.floor(measured_at / cycle + CYCLE_ROUNDING), 0.0).astype(int)
     measured = np.concatenate([setpoints[:1], q])[cycles_before]
 
     distance = np.abs(setpoints - measured)
@@ -313,8 +314,8 @@ def check_predicted_distance(
         limits=limits,
         exceeds=distance > limits,
         sentence=(
-            "servoj would leave {joint} {value:.3f} rad behind its setpoint, and the guard stops "
-            "it at {limit:.3f} rad"
+            "servoj would leave {joint} {value:.3f} {unit} behind its setpoint, and the guard "
+            "stops it at {limit:.3f} {unit}"
         ),
         remedy="Slow it down (--speed-scale), or use a higher gain (--servo-gain).",
     )
@@ -337,10 +338,11 @@ def _worst_velocity_ratio(robot: Robot, rates: SetpointRates) -> float:
 def _advise_speed(robot: Robot, rates: SetpointRates, max_tool_speed: float) -> str:
     """Return a clause that advises a lower speed, with a number where one is right."""
     tool_ratio = rates.max_tool_speed / max_tool_speed
-    advised = ADVISED_FRACTION / max(_worst_velocity_ratio(robot, rates), tool_ratio, 1e-9)
+    joint_ratio = _worst_velocity_ratio(robot, rates)
+    advised = ADVISED_FRACTION / max(joint_ratio, tool_ratio, LEAST_RATIO)
 
-    # Velocity jumps do not shrink in proportion: where they are too large as well, no number would
-    # be right.
+    # Velocity jumps do not shrink in proportion to the speed: if they are too large as well, no
+    # number would be right.
     if rates.jumps.max() * advised > ADVISED_JUMP_FRACTION * robot.max_velocity_jump:
         return "Slow it down"
     return f"Slow it down to {advised:.2g} times its speed"
@@ -355,8 +357,8 @@ def _check_velocity(robot: Robot, period: float, rates: SetpointRates, *, advice
         limits=robot.max_velocity,
         exceeds=rates.speed > robot.max_velocity * ROUNDING_FACTOR,
         sentence=(
-            "{joint} would move at {value:.3f} rad/s, exceeding its limit of {limit:.3f} rad/s; "
-            f"the worst violation is {worst_ratio:.3g} times the limit"
+            "{joint} would move at {value:.3f} {unit}/s, exceeding its limit of {limit:.3f} "
+            f"{{unit}}/s; the worst violation is {worst_ratio:.3g} times the limit"
         ),
         remedy=advice,
         samples_before=1,
@@ -374,8 +376,8 @@ def _check_velocity_jump(
         limits=robot.max_velocity_jump,
         exceeds=rates.jumps > robot.max_velocity_jump * ROUNDING_FACTOR,
         sentence=(
-            "the velocity of {joint} would jump by {value:.3f} rad/s within one period; "
-            "at most {limit:.3f} rad/s is allowed"
+            "the velocity of {joint} would jump by {value:.3f} {unit}/s within one period; "
+            "at most {limit:.3f} {unit}/s is allowed"
         ),
         remedy=remedies.advice("Slow it down", "round the corner", "lower the solver's kp"),
     )
@@ -400,8 +402,8 @@ def _check_acceleration(
         limits=max_acceleration,
         exceeds=acceleration > allowed * ROUNDING_FACTOR,
         sentence=(
-            "{joint} would accelerate at {value:.1f} rad/s^2, exceeding the limit of "
-            "{limit:.1f} rad/s^2"
+            "{joint} would accelerate at {value:.1f} {unit}/s^2, exceeding the limit of "
+            "{limit:.1f} {unit}/s^2"
         ),
         remedy="Slow it down (--speed-scale).",
         samples_before=1,
@@ -419,7 +421,8 @@ def _check_torque(robot: Robot, period: float, setpoints: Array) -> None:
         limits=robot.max_effort,
         exceeds=torque > robot.max_effort,
         sentence=(
-            "{joint} would need {value:.0f} N m to hold the posture; its limit is {limit:.0f} N m"
+            "{joint} would need {value:.0f} {effort_unit} to hold the posture; its limit is "
+            "{limit:.0f} {effort_unit}"
         ),
         remedy="Reduce the payload (--payload) or keep the arm closer to its base.",
     )
@@ -451,13 +454,15 @@ def _refuse_first(robot: Robot, period: float, check: LimitCheck) -> None:
     if not check.exceeds.any():
         return
 
-    # The sample, and the joint where the quantity is a joint's.
+    # The index of the value: its row, and its joint if the quantity belongs to a joint.
     index = tuple(int(i) for i in np.argwhere(check.exceeds)[0])
+    row = index[0]
     joint = index[1] if len(index) > 1 else None
-    sample = index[0]
+
+    # The sample of the row, which may belong to a cycle of the controller.
+    sample = row
     if check.cycle is not None:
-        # The values belong to cycles of the controller, not to samples of the plan.
-        sample = int(index[0] * check.cycle / period + CYCLE_ROUNDING)
+        sample = int(row * check.cycle / period + CYCLE_ROUNDING)
     sample += check.samples_before
     time = sample * period
 
@@ -477,23 +482,30 @@ def _refuse_first(robot: Robot, period: float, check: LimitCheck) -> None:
 
 
 def _explain(robot: Robot, sentence: str, joint: int | None, *, value: float, limit: float) -> str:
-    """Fill in what is wrong, in the units of the joint.
+    """Fill in the sentence of a check, in the units of the joint.
+
+    Its fields are: joint, the joint's name; value and limit; unit, that of the joint's positions;
+    effort_unit, that of its torque or force; value_degrees and limit_degrees, value and limit in
+    parentheses for a joint that turns, and nothing for one that slides; and excess, the difference
+    of value and limit with its unit.
 
     Args:
         robot: The arm.
-        sentence: See `LimitCheck`.
-        joint: Index of the joint; None where the quantity is no joint's.
+        sentence: The sentence, as `LimitCheck` describes it.
+        joint: Index of the joint; None if the quantity does not belong to a joint.
         value: The value, in rad for a joint that turns, in m for one that slides.
         limit: The limit, in the same unit.
     """
-    slides = joint is not None and bool(robot.prismatic[joint])
-    unit = "m" if slides else "rad"
-    value_degrees = f" ({math.degrees(value):.1f} degrees)"
-    limit_degrees = f" ({math.degrees(limit):.1f} degrees)"
-    if slides:
-        sentence = sentence.replace(" rad", " m").replace(" N m", " N")
+    if joint is not None and robot.prismatic[joint]:
+        unit = "m"
+        effort_unit = "N"
         value_degrees = ""
         limit_degrees = ""
+    else:
+        unit = "rad"
+        effort_unit = "N m"
+        value_degrees = f" ({math.degrees(value):.1f} degrees)"
+        limit_degrees = f" ({math.degrees(limit):.1f} degrees)"
 
     # Degrees are written without a blank before their sign.
     excess = " ".join(displayed(abs(value - limit), unit)).replace(" °", "°")
@@ -501,6 +513,8 @@ def _explain(robot: Robot, sentence: str, joint: int | None, *, value: float, li
         joint=None if joint is None else robot.joint_names[joint],
         value=value,
         limit=limit,
+        unit=unit,
+        effort_unit=effort_unit,
         excess=excess,
         value_degrees=value_degrees,
         limit_degrees=limit_degrees,

@@ -26,6 +26,13 @@ SETTLING_SAMPLES = 4
 HALVINGS = 5
 # Shortest length of a piece of the tool's path, squared, m^2: the tool may rest.
 MIN_SQUARED_LENGTH = 1e-30
+# Difference up to which two periods are equal, s.
+PERIOD_ROUNDING_S = 1e-9
+# Rounding, in samples, that adds no sample to a motion that is resampled.
+SAMPLE_ROUNDING = 1e-9
+# Fraction of the highest possible speed that is advised: solved again at another speed, a motion
+# has other samples at its corners.
+ADVISED_FRACTION = 0.95
 
 
 class Feedforward(NamedTuple):
@@ -33,7 +40,7 @@ class Feedforward(NamedTuple):
 
     Attributes:
         before: Number of samples of rest before the setpoints.
-        after: Number of samples of rest after them.
+        after: Number of samples of rest after the setpoints.
         joint_targets: Joint targets of a law without phase (T, n), rad, ahead by the lag of phase
             and joints.
         commands: Commands (T, n), rad, with which such a law has these targets.
@@ -73,36 +80,38 @@ def compute_feedforward(
             that can.
     """
     law = plant.law(robot.period)
-    if not abs(period - robot.period) < 1e-9:
+    if not abs(period - robot.period) < PERIOD_ROUNDING_S:
         needed = (
             f"the controller's cycle of {robot.period:g} s: feedforward needs a command for each "
             "cycle"
         )
         raise InvalidParameter("period", f"{period:g} s", needed)
 
-    # At full speed.
-    result = _attempt(robot, setpoints, law, plant=plant, corner_tolerance=corner_tolerance)
-    if isinstance(result, Feedforward):
-        return result
+    # Try full speed.
+    full_speed = _attempt(robot, setpoints, law, plant=plant, corner_tolerance=corner_tolerance)
+    if isinstance(full_speed, Feedforward):
+        return full_speed
 
-    # At the highest speed that keeps the limits: between one that does and one that does not.
+    # Search the highest speed that keeps the limits, by halving the interval between the highest
+    # speed that is known to keep them and the lowest that is known not to.
     slower: Feedforward | None = None
-    possible = 0.0
-    impossible = 1.0
+    possible_speed = 0.0
+    impossible_speed = 1.0
     for _ in range(HALVINGS):
-        speed = 0.5 * (possible + impossible)
+        speed = 0.5 * (possible_speed + impossible_speed)
         slow_setpoints = resample_at_speed(setpoints, speed)
         attempt = _attempt(
             robot, slow_setpoints, law, plant=plant, corner_tolerance=corner_tolerance
         )
         if isinstance(attempt, Feedforward):
-            possible = speed
+            possible_speed = speed
             slower = attempt._replace(speed=speed)
         else:
-            impossible = speed
+            impossible_speed = speed
 
+    # Even if the motion must not be slowed down, the refusal names the speed.
     if slower is None or not slow_down:
-        raise _refusal(robot, law, result, possible)
+        raise _refusal(robot, law, full_speed, possible_speed)
     return slower
 
 
@@ -114,7 +123,7 @@ def resample_at_speed(values: Array, speed: float) -> Array:
         speed: Fraction, 0 to 1.
     """
     last = len(values) - 1
-    count = math.ceil(last / speed - 1e-9) + 1
+    count = math.ceil(last / speed - SAMPLE_ROUNDING) + 1
     instants = np.minimum(np.arange(count) * speed, float(last))
 
     # Linear between the samples before and after each instant.
@@ -174,7 +183,7 @@ def _check_rounding(
         robot: The arm.
         period: Time from one sample to the next, s.
         ahead: The setpoints, taken ahead (T, n), rad.
-        joint_targets: The same, smoothed (T, n), rad.
+        joint_targets: The smoothed setpoints (T, n), rad.
         tolerance: How far the tool may leave its path, m.
     """
     changed = np.flatnonzero((ahead != joint_targets).any(axis=1))
@@ -237,9 +246,8 @@ def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> Limi
 
     advice = f"{remedy}, or turn feedforward off."
     if speed:
-        # Solved again at that speed, the motion has other samples at its corners: some room is left
-        # for that.
-        advised = math.floor(95.0 * speed) / 100.0
+        # Rounded down to two digits.
+        advised = math.floor(100.0 * ADVISED_FRACTION * speed) / 100.0
         advice = f"slow it down to {advised:g} times its speed (--speed-scale), {advice}"
 
     time = excess.sample * law.cycle

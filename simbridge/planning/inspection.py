@@ -41,27 +41,27 @@ class TrajectoryFacts:
 
     Attributes:
         source: File or scenario that it comes from.
-        samples: Their number.
+        samples: Number of samples.
         duration_s: Time from the first sample to the last.
         rate_hz: One over the median step; None for a single sample.
         step_std_s: Standard deviation of the steps that are not gaps; None without any.
         gaps: Number of steps that are longer than 1.5 times the median.
         longest_gap_s: The longest step; None for a single sample.
-        longest_gap_at_s: Time from the start to its begin.
+        longest_gap_at_s: Time from the start to the beginning of the longest step.
         large_gaps: Gaps that `run` refuses unless --gaps says what to do.
         jumps: Steps of position or rotation that are far larger than the others.
         length_m: Length of the line through the positions.
         speed_m_s: Speed between neighbouring samples, weighted by time; None for a single sample.
         turn_rate_rad_s: Rate of rotation between neighbouring samples, likewise.
         extent_min_m: Lowest corner of the smallest box around the positions, in base_link.
-        extent_max_m: Its highest corner.
+        extent_max_m: Highest corner of this box, in base_link.
         reach: The part that the arm can attain; None without a solver.
         read_as: How its file was read, in one line; "" if it is from none.
         unknown_frame: The frame of a file's poses that nothing relates to base_link; extent and
             reach are as if it were base_link. "" where the poses are in base_link.
         frame_flags: Flags of which one may relate that frame to base_link.
-        placement: Where the arm attains none of a file: a transform that brings it in reach (7,), m
-            and quaternion. It is a guess, which knows nothing of the cell.
+        placement: A transform that brings the trajectory in reach (7,), m and quaternion, if the
+            arm attains none of a file. It is a guess, which knows nothing of the cell.
     """
 
     source: str
@@ -102,13 +102,14 @@ def inspect(
         The facts; and which samples can be attained (T,). Not all are solved: those between two
         solved ones count as the nearer one.
     """
-    # Samples in time.
+    # The steps from sample to sample in time; a single sample has none. Steps that are longer than
+    # GAP_PERIODS medians are gaps.
     steps = np.diff(trajectory.elapsed)
     median_step = float(np.median(steps)) if len(steps) else None
     even_steps = steps[steps <= GAP_PERIODS * (median_step or 0.0)]
     longest = int(np.argmax(steps)) if len(steps) else None
 
-    # Samples in space.
+    # The steps in space, and the box around the samples.
     translations, rotations = pose.error(trajectory.poses[1:], trajectory.poses[:-1])
     distances = np.linalg.norm(translations, axis=1)
     angles = np.linalg.norm(rotations, axis=1)
@@ -120,7 +121,6 @@ def inspect(
     if solver is not None:
         reach, attained = measure_reach(trajectory, solver)
 
-    # Steps longer than LARGEST medians are gaps that `run` refuses.
     facts = TrajectoryFacts(
         source=trajectory.source,
         samples=len(trajectory.times),

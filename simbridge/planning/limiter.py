@@ -17,7 +17,8 @@ from simbridge.robot.robot import Robot
 LIMIT_FRACTION = 1.0 - 1e-6
 # Fraction of the velocity limit that a motion may have on arrival.
 ARRIVAL_FRACTION = 0.99
-# A goal leaps if its velocity changes by so many times what the acceleration allows.
+# Ratio of a change of the goal's velocity to the change that the acceleration allows, above which
+# the goal leaps.
 LEAP_RATIO = 10.0
 # How long a limited solution may take to come to rest at its end, s.
 MAX_SETTLING_S = 30.0
@@ -53,7 +54,7 @@ class Limiter:
     guard to refuse.
 
     Args:
-        robot: Its position, velocity and acceleration limits hold.
+        robot: The arm, whose limits of position, velocity and acceleration hold.
         period: Control period, s.
         max_tool_speed: Largest speed of the TCP, m/s; None where the time of the whole plan is
             stretched instead.
@@ -219,7 +220,8 @@ class Limiter:
         else:
             position, end_velocity = self._lead_back(goal, bounds)
 
-        # Tool speed, and what the arm approaches: the rest of the profile no longer holds.
+        # Tool speed, and distance from dangers. If one of them shortens the step, the velocity at
+        # its end is no longer that of the profile.
         slower = self._limit_tool_speed(position, bounds)
         slower = self._limit_approach(slower, bounds, approach)
         if slower is not position:
@@ -287,8 +289,8 @@ class Limiter:
         Returns:
             Joint positions (n,), rad, and velocities (n,), rad/s.
         """
-        # Arrive with the velocity of the goal. To arrive with that of a leap would take a run-up,
-        # away from the goal.
+        # Arrive with the velocity of the goal. A joint whose goal leaps arrives at rest: to arrive
+        # with the velocity of a leap, it would take a run-up away from the goal.
         fastest = ARRIVAL_FRACTION * self._speed * self._max_velocity
         arrival = np.clip((goal - self._goal) / self._period, -fastest, fastest)
         largest_step_change = LEAP_RATIO * self._max_change * self._period
@@ -298,7 +300,7 @@ class Limiter:
         self._input.max_velocity = (self._speed * self._max_velocity).tolist()
         self._input.current_position = self._position.tolist()
         self._input.current_velocity = self._end_velocity.tolist()
-        # With this ruckig continues its profile while the goal stays.
+        # With its own acceleration, ruckig continues its profile while the goal stays.
         self._input.current_acceleration = self._acceleration
         self._input.target_position = goal.tolist()
         self._input.target_velocity = arrival.tolist()
@@ -308,6 +310,7 @@ class Limiter:
             position = self._move(np.zeros(self._robot.n), bounds)
             return position, (position - self._position) / self._period
 
+        # Take the profile's next position, if the step to it is within the bounds.
         position = np.array(self._output.new_position)
         velocity = (position - self._position) / self._period
         if np.all((bounds.lowest <= velocity) & (velocity <= bounds.highest)):
@@ -347,20 +350,22 @@ class Limiter:
         if self._tool_speed(position, self._position) <= max_speed:
             return position
 
+        # The setpoint after full braking: all joints in proportion, the fastest one as much as it
+        # may.
         fastest = max(float(np.abs(self._velocity).max()), self._max_change)
         braked = self._move((1.0 - self._max_change / fastest) * self._velocity, bounds)
 
-        # Fraction of the way from full braking to the setpoint.
-        slow = 0.0
-        fast = 1.0
+        # Bisect the way from there to the setpoint for the largest fraction that is slow enough.
+        slow_fraction = 0.0
+        fast_fraction = 1.0
         for _ in range(BISECTIONS):
-            middle = 0.5 * (slow + fast)
-            candidate = braked + middle * (position - braked)
+            fraction = 0.5 * (slow_fraction + fast_fraction)
+            candidate = braked + fraction * (position - braked)
             if self._tool_speed(candidate, self._position) <= max_speed:
-                slow = middle
+                slow_fraction = fraction
             else:
-                fast = middle
-        return braked + slow * (position - braked)
+                fast_fraction = fraction
+        return braked + slow_fraction * (position - braked)
 
     def _limit_approach(
         self, position: Array, bounds: VelocityBounds, approach: Approach | None
@@ -403,7 +408,7 @@ def limit_setpoints(
     """Bring a whole solution within limits of velocity and acceleration.
 
     Args:
-        robot: Its limits hold.
+        robot: The arm, whose limits hold.
         solution: Joint positions (T, n), rad, one a period.
         period: Control period, s.
         max_velocity: Lower limits of velocity (n,), rad/s; the robot's by default.

@@ -44,6 +44,13 @@ from simbridge.trajectory.read_options import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
+# Shortest control period, s.
+MIN_PERIOD_S = 1e-4
+# Longest control period, s.
+MAX_PERIOD_S = 1.0
+# Largest real-time priority of Linux's scheduler.
+MAX_REALTIME_PRIORITY = 99
+
 Servo = Literal["servoj", "ideal"]
 Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
@@ -363,7 +370,7 @@ class Options:
             for name in ("host", "tcp", "payload", "floor"):
                 object.__setattr__(self, name, self.cell.resolve(name, getattr(self, name)))
 
-        # What a cell recommends is no fact of the installation: an option may differ from it.
+        # What a cell recommends is not a fact of the installation: an option may differ from it.
         if self.feedforward is None:
             recommended = None if self.cell is None else self.cell.feedforward
             object.__setattr__(self, "feedforward", recommended or "off")
@@ -500,8 +507,9 @@ class Options:
 
     def _check_values(self) -> None:
         """Refuse numbers and texts out of their ranges."""
-        if self.period is not None and not 1e-4 <= self.period <= 1.0:
-            raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
+        if self.period is not None and not MIN_PERIOD_S <= self.period <= MAX_PERIOD_S:
+            needed = f"from {MIN_PERIOD_S:g} to {MAX_PERIOD_S:g} s"
+            raise InvalidParameter("period", f"{self.period} s", needed)
         if not self.label.isprintable():
             raise InvalidParameter("label", repr(self.label), "one line of text")
         if not 0.0 < self.speed_scale < math.inf:
@@ -514,14 +522,14 @@ class Options:
             needed = "left out with --reference: the file's poses already are the samples"
             raise InvalidParameter("sampling of targets", "one", needed)
 
-        mass = "a non-negative mass in kg"
+        needed_mass = "a non-negative mass in kg"
         if self.payload is not None and not 0.0 <= self.payload < math.inf:
-            raise InvalidParameter("payload", self.payload, mass)
+            raise InvalidParameter("payload", self.payload, needed_mass)
         if not 0.0 <= self.unmodelled_payload < math.inf:
-            raise InvalidParameter("unmodelled payload", self.unmodelled_payload, mass)
+            raise InvalidParameter("unmodelled payload", self.unmodelled_payload, needed_mass)
 
-        if not 0 <= self.realtime_priority <= 99:
-            needed = "from 1 to 99, or 0 for none"
+        if not 0 <= self.realtime_priority <= MAX_REALTIME_PRIORITY:
+            needed = f"from 1 to {MAX_REALTIME_PRIORITY}, or 0 for none"
             raise InvalidParameter("real-time priority", self.realtime_priority, needed)
 
     def _check_address(self) -> None:

@@ -42,6 +42,8 @@ MAX_SUGGESTED = 2
 HALVINGS = 5
 # A shortened shift stays by this fraction of the whole one inside of the reach.
 MARGIN_FRACTION = 0.1
+# Smallest distance from the vertical axis that has a direction, m.
+LEAST_RADIUS = 1e-9
 
 
 class AttainableSpace(NamedTuple):
@@ -61,7 +63,7 @@ class AttainableSpace(NamedTuple):
         Args:
             poses: Poses (T, 7) in the recording's frame.
             rotation: Quaternion (4,) of the placement.
-            shift: Its translation (3,), m.
+            shift: Translation of the placement (3,), m.
         """
         robot = self.solver.robot
         placed_poses = pose.compose(np.concatenate([shift, rotation]), poses)
@@ -95,9 +97,9 @@ class AttainableSpace(NamedTuple):
         """
         robot = self.solver.robot
         home = tool_path(robot, robot.home[None])[0, :3]
-        has_direction = np.hypot(*middle[:2]) > 1e-9
+        has_direction = np.hypot(*middle[:2]) > LEAST_RADIUS
         x, y = middle[:2] if has_direction else home[:2]
-        outwards = np.array([x, y]) / max(math.hypot(x, y), 1e-9)
+        outwards = np.array([x, y]) / max(math.hypot(x, y), LEAST_RADIUS)
 
         middles = []
         for distance, height in itertools.product(DISTANCES, HEIGHTS):

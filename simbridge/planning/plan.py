@@ -90,9 +90,9 @@ class Plan:
         limited: Which setpoints the limiter changed (T,).
         source_samples: Samples that the solver gets, as from a low-rate or noisy source; None for
             the trajectory itself.
-        joint_targets: With feedforward, the joint targets that the commands are computed for
-            (T, n), rad: the setpoints, taken ahead by the lag of the arm, and smoothed at corners.
-            They belong to a servo's tuning, so they are no part of the plan's file.
+        joint_targets: The joint targets that the commands are computed for (T, n), rad, with
+            feedforward: the setpoints, taken ahead by the lag of the arm, and smoothed at corners.
+            They belong to a servo's tuning, so the plan's file does not contain them.
         start: Branch that it begins on; None for home's.
     """
 
@@ -161,6 +161,7 @@ class Plan:
             "setpoints": self.setpoints,
             "limited": self.limited,
         }
+        # The samples of the file, if they are not the trajectory itself.
         if self.source_samples is not None:
             arrays["given_stamps"] = self.source_samples.times
             arrays["given_poses"] = self.source_samples.poses
@@ -185,7 +186,7 @@ class Plan:
         _check_array(arrays, "solution", (count, joints))
         _check_array(arrays, "setpoints", (count, joints))
 
-        # Where nothing was limited, one array serves for both: for an hour it has 0.1 GB.
+        # Without limited setpoints, keep one array for both: an hour takes 0.1 GB.
         solution = arrays["solution"]
         if np.array_equal(solution, setpoints):
             solution = setpoints

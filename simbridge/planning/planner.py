@@ -48,7 +48,7 @@ from simbridge.planning.start import (
     find_home_start,
     unwind_joint,
 )
-from simbridge.planning.time_stretch import TimedSetpoints, stretch_time
+from simbridge.planning.time_stretch import PERIOD_ROUNDING, TimedSetpoints, stretch_time
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
@@ -87,8 +87,8 @@ class PlanContext:
         robot: The arm.
         scenario: The scenario, with the sampling that the options choose.
         solver: A solver that is made for the same arm.
-        start: Where the plan begins: at what is solved from home, or (auto) elsewhere where that is
-            refused.
+        start: Beginning of the plan: at what is solved from home; or, with auto, elsewhere if that
+            is refused.
         speed_scale: Playback speed; 1 is the trajectory's own.
         hold: The target between two samples.
         period: Control period, s.
@@ -96,7 +96,7 @@ class PlanContext:
         plant: The arm behind servoj.
         predict: Predicts the joint targets that servoj computes; None for an ideal servo.
         feeds_forward: Whether commands are sent ahead of the setpoints.
-        corner_tolerance: With feedforward, how far the tool's path may be rounded, m.
+        corner_tolerance: How far the tool's path may be rounded with feedforward, m.
         is_limited: Whether setpoints are limited in velocity, acceleration and tool speed, rather
             than refused.
         max_tool_speed: Largest speed of the TCP, m/s.
@@ -148,8 +148,8 @@ def make_plan(
             by default. With a sampling the target is held (zero-order) unless `hold` is given: a
             sampled source does not know its next sample.
         replay: An earlier plan for the same kinematics and period, which is only checked.
-        start: Where the plan begins, unless the options say so: "home", at what is solved from
-            home; or "auto", at other whole turns or on another branch where that is refused.
+        start: Beginning of the plan, unless the options say so: "home", at what is solved from
+            home; or "auto", at other whole turns or on another branch if that is refused.
 
     Raises:
         PlanRefused: One of its subclasses names the limit, the sample and the value.
@@ -291,7 +291,7 @@ def _plan_branch(
     Args:
         context: Everything that the plan is computed from.
         replay: An earlier plan, which is neither solved nor limited again.
-        start: Where it begins; by default at what is solved from home.
+        start: Beginning of the plan; by default at what is solved from home.
     """
     if replay is not None:
         plan = replay
@@ -363,7 +363,7 @@ def _plan_other_turns(
 
     Args:
         context: Everything that the plan is computed from.
-        start: Where a plan began that was refused.
+        start: Beginning of a plan that was refused.
         refusal: Why it was refused.
 
     Returns:
@@ -387,7 +387,7 @@ def _solve(context: PlanContext, start: Start | None) -> Plan:
 
     Args:
         context: Everything that the plan is computed from.
-        start: Where it begins; None: at what is solved from home.
+        start: Beginning of the plan; None: at what is solved from home.
     """
     robot = context.robot
     scenario = context.scenario.scale_speed(context.speed_scale)
@@ -446,7 +446,7 @@ def sample_recorded_joints(robot: Robot, trajectory: Trajectory, period: float) 
 
     Args:
         robot: The arm.
-        trajectory: With joint positions, speed scale applied.
+        trajectory: A trajectory with joint positions, to which the speed scale has been applied.
         period: Control period, s.
     """
     assert trajectory.joints is not None
@@ -471,7 +471,7 @@ def _count_samples(trajectory: Trajectory, period: float) -> int:
             field="time",
             source=trajectory.source,
         )
-    return math.ceil(periods - 1e-9) + 1
+    return math.ceil(periods - PERIOD_ROUNDING) + 1
 
 
 def _limit(context: PlanContext, plan: Plan) -> Plan:
@@ -575,8 +575,8 @@ def _is_held(context: PlanContext, plan: Plan) -> bool:
         return False
 
     sample_periods = np.diff((plan.source_samples or plan.trajectory).times)
-    has_gaps = bool((sample_periods > context.period * (1.0 + 1e-9)).any())
-    return plan.hold == "zero-order" and has_gaps
+    is_sparse = bool((sample_periods > context.period * (1.0 + PERIOD_ROUNDING)).any())
+    return plan.hold == "zero-order" and is_sparse
 
 
 def _check(context: PlanContext, plan: Plan, commands: Array | None, remedies: Remedies) -> Peaks:

@@ -17,12 +17,16 @@ from simbridge.robot.robot import Robot
 from simbridge.text import fixed, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
-# Targets that are solved at most: one out of reach takes as long as a hundred others.
+# Largest number of targets that are solved to measure the reach: one out of reach takes as long as
+# a hundred others.
 MAX_SOLVED = 400
-# Targets that are solved together, before a plan is refused for the first that is out of reach.
+# Number of targets that are solved together, before a plan is refused for the first that is out of
+# reach.
 TARGETS_PER_CHUNK = 64
-# Samples that are solved to describe a trajectory that is out of reach.
+# Number of samples that are solved to describe a trajectory that is out of reach.
 DESCRIBED_SAMPLES = 25
+# Ratio of a sample's distance out of reach to the first one's above which it is named, too.
+FARTHER_RATIO = 2.0
 # Poses that are all farther away than this many times the arm's reach are most likely in another
 # unit.
 MAX_PLAUSIBLE_REACHES = 20.0
@@ -44,7 +48,7 @@ class Reach:
         solved: Number of samples that were solved: all, or at most MAX_SOLVED, evenly spread over
             the trajectory.
         first_missed: The first sample of those that cannot be attained; None if all can.
-        first_missed_s: Its instant since the start, s.
+        first_missed_s: Instant of this sample since the start, s.
     """
 
     robot: str
@@ -105,12 +109,14 @@ def check_reach(
         solver: Decides what can be reached (`reaching_solver`).
         trajectory: The trajectory, in base_link.
         targets: Poses (T, 7) in base_link.
-        times: Their instants on the trajectory (T,), s.
+        times: Instants of the targets on the trajectory (T,), s.
         start: Joint positions (n,), rad, from which the first target is solved.
 
     Raises:
-        TargetOutOfReach: Names the first, and says when all are (most likely in another unit).
+        TargetOutOfReach: A target is out of reach; names the first one, and says so if all are,
+            most likely because they are in another unit.
     """
+    # A single target has no samples around it that the plan would pass.
     poses = targets
     instants = times
     if len(targets) > 1:
@@ -122,8 +128,8 @@ def check_reach(
     if search in _attained:
         return
 
-    # In chunks: a solve that fails takes as long as a hundred that succeed, and only the first
-    # failure is reported.
+    # Solve in chunks: a solve that fails takes as long as a hundred that succeed, and only the
+    # first failure is reported.
     for begin in range(0, len(order), TARGETS_PER_CHUNK):
         chunk = order[begin : begin + TARGETS_PER_CHUNK]
         q, residuals, converged = solver.solve_each(poses[chunk], start)
@@ -176,32 +182,34 @@ def _explain_out_of_reach(
         trajectory: The trajectory, in base_link.
         time: Instant of the target on the trajectory, s.
         target: Pose (7,) in base_link.
-        residual: Distance of the nearest posture, m, and angle, rad.
+        residual: Distance (m) and angle (rad) of the nearest posture's tool from the target (2,).
     """
     sample = int(trajectory.sample_at(time))
     distance = float(residual[0])
     angle = float(residual[1])
 
     # A few samples show whether anything of the trajectory is in reach.
-    described = np.unique(np.linspace(0, len(trajectory.poses) - 1, DESCRIBED_SAMPLES).astype(int))
+    last_sample = len(trajectory.poses) - 1
+    described = np.unique(np.linspace(0, last_sample, DESCRIBED_SAMPLES).astype(int))
     _, residuals, attained = solver.solve_each(trajectory.poses[described], solver.robot.home)
     all_missed = not attained.any()
 
-    first = f"the first is sample {sample} at {time:.3f} s, which stays "
-    first += f"{pose_residual(distance, angle)} away"
-    # The first is only just out of reach; the worst shows how far the motion leaves the workspace.
-    worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
-    if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
-        residual_text = pose_residual(*residuals[worst])
-        first += f"; the farthest is sample {described[worst]}, {residual_text} away"
+    # The first target may be only just out of reach. The farthest sample, if it is clearly farther,
+    # shows how far the motion leaves the workspace.
+    misses = f"the first is sample {sample} at {time:.3f} s, which stays "
+    misses += f"{pose_residual(distance, angle)} away"
+    farthest = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
+    if residuals[farthest, 0] > FARTHER_RATIO * distance and not attained[farthest]:
+        residual_text = pose_residual(*residuals[farthest])
+        misses += f"; the farthest is sample {described[farthest]}, {residual_text} away"
 
     if all_missed:
-        message = _all_out_of_reach(trajectory, solver.robot, first)
+        message = _all_out_of_reach(trajectory, solver.robot, misses)
     else:
         position = ", ".join(fixed(coordinate, 3) for coordinate in target[:3])
         message = (
-            f"targets are out of reach; {first} (the first target is {position} m). Move or shrink "
-            "the trajectory, or choose a longer arm (--robot)."
+            f"targets are out of reach; {misses} (the first target is {position} m). Move or "
+            "shrink the trajectory, or choose a longer arm (--robot)."
         )
     if trajectory.read_as:
         message += f" The file was read as {trajectory.read_as}."
@@ -216,19 +224,19 @@ def _explain_out_of_reach(
     )
 
 
-def _all_out_of_reach(trajectory: Trajectory, robot: Robot, first: str) -> str:
+def _all_out_of_reach(trajectory: Trajectory, robot: Robot, misses: str) -> str:
     """Return the message where nothing of a trajectory is in reach.
 
     Args:
         trajectory: The trajectory, in base_link.
         robot: The arm.
-        first: A clause about the first target that is out of reach.
+        misses: A clause about the first and the farthest target that are out of reach.
     """
     unit = ""
     if in_another_unit(trajectory, robot):
         unit = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
     return (
-        f"every target is out of reach{unit}; {first}. The arm reaches at most "
+        f"every target is out of reach{unit}; {misses}. The arm reaches at most "
         f"{robot.arm_length:.2f} m from its first joint; check units, frame "
         "(--frame base for pendant poses) and TCP."
     )

@@ -73,7 +73,7 @@ class Scenario:
         solver: The solver's settings, unless the command line gives others; or a function of joint
             positions (n,) and a target pose that returns the next joint positions (n,), see
             `CallableSolver`.
-        name: Its name; that of the script or file if left empty.
+        name: Name of the scenario; that of the script or file if left empty.
         sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives
             it the trajectory itself. Errors are measured against the trajectory all the same.
         targets: Noisy samples of the trajectory, recorded, that the solver gets; None gives it the
@@ -148,7 +148,7 @@ class Scenario:
         return replace(self, trajectory=self.trajectory.transform(frame), targets=targets)
 
     def _check_targets(self, targets: Trajectory) -> None:
-        """Refuse targets that are no samples of the trajectory, or beside other samples of it."""
+        """Refuse targets that are not samples of the trajectory, or beside other samples of it."""
         needed = "a simbridge.Trajectory, without sampling and joint positions"
         is_alone = self.sampling is None and self.trajectory.joints is None
         self._require("targets", isinstance(targets, Trajectory) and is_alone, needed)
@@ -232,6 +232,8 @@ def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: boo
         )
         raise InputFileError(path, reason)
 
+    # A file that is only inspected, in whatever frame, keeps its gaps unless their treatment is
+    # chosen: the inspection lists them.
     file = _read_motion(path, robot, reading, any_frame=any_frame)
     motion = file.motion
     if not any_frame or reading.gaps is not None:
@@ -258,8 +260,8 @@ class _FileMotion(NamedTuple):
     """The motion in a file, and how it is to be placed.
 
     Attributes:
-        motion: As it was recorded; of what the format defines to be in the pendant's base, in
-            base_link.
+        motion: The motion as it was recorded; in base_link if the format defines poses in the
+            pendant's base.
         recording: The file as read.
         reading: The options, with what the format defines.
     """

@@ -25,14 +25,15 @@ from simbridge.robot.robot import Robot
 from simbridge.text import degrees, join_words, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
-# Postures from which branches are searched where there is no closed form.
+# Number of postures from which branches are searched for an arm without a closed form.
 SEED_POSTURES = 24
-# Branches that are tried besides home's.
+# Largest number of branches that are tried besides home's.
 MAX_BRANCHES = 8
-# Two postures belong to the same branch if no joint of them differs by more, rad.
+# Largest difference of a joint between two postures of the same branch, rad.
 BRANCH_DISTANCE = 0.05
 # What may help where a joint would leave its range.
 MOVE_IT = "Move the trajectory."
+# A whole turn of a joint, rad.
 TURN = 2.0 * math.pi
 
 
@@ -62,7 +63,7 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
     if solution.converged or (is_attained and not is_outside.any()):
         return solution.q
 
-    # If the reach check refuses the target, too, its message says more: whether the rest of the
+    # If the reach check refuses the target, too, its error says more: whether the rest of the
     # trajectory is out of reach.
     first_time = np.zeros(1)
     first_target = trajectory.target(first_time, "linear")
@@ -95,8 +96,8 @@ def depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
 def alternative_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[Array]:
     """Yield joint positions on other branches than home's, those nearest to home first.
 
-    These are all branches where there is a closed form; else what the solver finds from postures
-    that are always the same.
+    A closed form gives all branches of an arm. Of an arm without one, the branches are those that
+    the solver finds from postures that are always the same.
 
     Args:
         robot: The arm.
@@ -113,11 +114,13 @@ def alternative_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[
         candidates = _search_branches(robot, target, solver)
     candidates.sort(key=lambda q: float(np.linalg.norm(q - robot.home)))
 
-    known = [home_start]
+    # Yield one of several candidates on the same branch, and none on that of home.
+    starts = [home_start]
     for candidate in candidates:
-        is_new = all(np.abs(candidate - joints).max() > BRANCH_DISTANCE for joints in known)
-        if is_new and len(known) <= MAX_BRANCHES:
-            known.append(candidate)
+        distances = [np.abs(candidate - start).max() for start in starts]
+        has_own_branch = min(distances) > BRANCH_DISTANCE
+        if has_own_branch and len(starts) <= MAX_BRANCHES:
+            starts.append(candidate)
             yield candidate
 
 
@@ -126,7 +129,7 @@ def unwind_joint(robot: Robot, joints: Array, refusal: PlanRefused) -> Array | N
 
     Args:
         robot: The arm.
-        joints: Where a plan began (n,), rad.
+        joints: Joint positions at which a plan began (n,), rad.
         refusal: Why it was refused.
 
     Returns:

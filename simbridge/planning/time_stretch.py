@@ -14,8 +14,12 @@ from simbridge.robot.robot import Robot
 
 # Fraction of the tool speed limit that is aimed for: chords are a little shorter than their arcs.
 TOOL_SPEED_FRACTION = 0.98
-# How often time is stretched until the tool keeps its limit.
+# Largest number of times that time is stretched until the tool keeps its limit.
 MAX_STRETCHES = 10
+# Rounding, in periods, that adds no sample to a motion.
+PERIOD_ROUNDING = 1e-9
+# Smallest speed of the tool that is used as a divisor, m/s.
+LEAST_SPEED = 1e-12
 
 
 class TimedSetpoints(NamedTuple):
@@ -58,7 +62,7 @@ def stretch_time(
             break
 
         due = find_due_times(robot, path, period, max_tool_speed)
-        count = int(np.ceil(due[-1] / period - 1e-9)) + 1
+        count = int(np.ceil(due[-1] / period - PERIOD_ROUNDING)) + 1
         clock = np.minimum(np.arange(count) * period, due[-1])
         instants = np.interp(clock, due, instants)
         path = _interpolate(instants, original, motion.setpoints)
@@ -86,7 +90,8 @@ def find_due_times(robot: Robot, setpoints: Array, period: float, max_tool_speed
         max_tool_speed: Largest speed of the TCP, m/s.
     """
     speeds = tool_speeds(robot, setpoints, period)
-    rate = np.minimum(1.0, TOOL_SPEED_FRACTION * max_tool_speed / np.maximum(speeds, 1e-12))
+    nonzero_speeds = np.maximum(speeds, LEAST_SPEED)
+    rate = np.minimum(1.0, TOOL_SPEED_FRACTION * max_tool_speed / nonzero_speeds)
 
     # The rate changes by this much within a period at most, forwards and backwards.
     slope = CLOCK_SLOPE * period

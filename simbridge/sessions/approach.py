@@ -160,7 +160,7 @@ class ApproachLimit:
 
         Args:
             i: Index of the danger: of the pair of bodies, or the last one, the singularity.
-            value: Its number: m, or the singular value.
+            value: Distance of the bodies, m, or the smallest singular value.
             q: Joint positions (n,), rad.
         """
         if i < self._collisions.pairs:

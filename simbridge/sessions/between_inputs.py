@@ -29,7 +29,7 @@ class HeldInput:
         self._space = space
         # The newest input (m,); None before the first.
         self._value: Array | None = None
-        # When it was received, s.
+        # When the newest input was received, s.
         self._received = 0.0
         # The velocity between the last two inputs, as a difference per second; None before the
         # second.

@@ -96,9 +96,10 @@ class CauseRecord(TypedDict):
     """A cause in JSON: in replies to network clients, and in the record of a session.
 
     Attributes:
-        kind: Its kind, one of `KINDS`; or an order or input that changed the session's state.
+        kind: Kind of the cause, one of `KINDS`; or an order or input that changed the session's
+            state.
         subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
-        value: Its value in SI units; None for a kind without one.
+        value: Value of the cause in SI units; None for a kind without one.
         unit: The unit of the value; "" for none.
         text: The cause as it is shown, such as "reach 38 mm".
     """
@@ -116,9 +117,10 @@ class LiveCause(NamedTuple):
     It is shown as a kind, a subject and a number: `str(cause)` is "joint_limit elbow 0.001 rad".
 
     Attributes:
-        kind: Its kind, such as "joint_limit"; docs/live.md explains all of them.
+        kind: Kind of the cause, such as "joint_limit"; docs/live.md explains all of them.
         subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
-        value: Its value in SI units, such as the room that is left; None for a kind without one.
+        value: Value of the cause in SI units, such as the room that is left; None for a kind
+            without one.
         unit: The unit of the value, such as "rad"; "" for a fraction or no value.
     """
 
@@ -132,9 +134,9 @@ class LiveCause(NamedTuple):
         """Return a cause with the unit of its kind.
 
         Args:
-            kind: Its kind, such as "joint_limit".
+            kind: Kind of the cause, such as "joint_limit".
             subject: The joint, pair of bodies or obstacle that it concerns; "" for none.
-            value: Its value in SI units; of no meaning for a kind without one.
+            value: Value of the cause in SI units; without meaning for a kind without one.
         """
         quantity = QUANTITIES[kind]
         if quantity is None:

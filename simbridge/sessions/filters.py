@@ -22,7 +22,7 @@ def filter_delay(kind: Filter, cutoff: float) -> float:
 
     Args:
         kind: The kind of filter.
-        cutoff: Its cutoff frequency, Hz.
+        cutoff: Cutoff frequency of the filter, Hz.
     """
     # The delay in units of 1 / (2 pi cutoff): the first-order coefficient of the denominator.
     delay = {"none": 0.0, "one-euro": 1.0, "butterworth": math.sqrt(2.0)}[kind]
@@ -38,7 +38,7 @@ class InputFilter:
 
     Args:
         kind: The kind of filter; "none" changes nothing.
-        cutoff: Its cutoff frequency, Hz; for one-euro at rest.
+        cutoff: Cutoff frequency of the filter, Hz; that at rest for one-euro.
         period: Control period, s.
         space: The space of the values.
     """
@@ -52,7 +52,7 @@ class InputFilter:
         self._space = space
         # The last filtered value (m,); None before the first.
         self._value: Array | None = None
-        # Its velocity, as a difference per second.
+        # Velocity of the filtered value, as a difference per second (m,).
         self._velocity = np.empty(0)
 
     def next(self, value: Array) -> Array:

@@ -47,7 +47,7 @@ class Input(NamedTuple):
         values: A pose (7,), a twist (6,) in m/s and rad/s, joint velocities or positions (n,), or
             the rows of a chunk of poses (K, 1 + 7) or joint positions (K, 1 + n): a time in s after
             the input, and what is due then.
-        number: Its number: inputs of a session are counted from 1.
+        number: Number of the input: inputs of a session are counted from 1.
         engagement: Number of the engagement to which it belongs.
         frame: The frame in whose axes a twist is given.
         relative: Whether a pose is relative to that at the engagement.

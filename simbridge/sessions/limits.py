@@ -31,7 +31,7 @@ class ServoModel(NamedTuple):
 
     Attributes:
         law: The servo law, for whose overshoot the limits leave room.
-        phase: How long after a controller's cycle begins commands arrive, s.
+        phase: Time from the beginning of a controller's cycle to the arrival of its command, s.
     """
 
     law: ServojLaw
@@ -59,9 +59,9 @@ def setpoint_limits(
 
     Args:
         robot: The arm.
-        servo: How it follows setpoints; None for an ideal servo.
+        servo: How the arm follows setpoints; None for an ideal servo.
         tool_speed: Limit of the tool's speed, m/s.
-        lead: Whether the inverse of the law is sent.
+        lead: Whether commands come from the inverse of the law, and lead the setpoints.
     """
     if servo is None:
         return SetpointLimits(robot.max_velocity, robot.max_acceleration, tool_speed)
@@ -103,24 +103,31 @@ def _limits_without_lead(robot: Robot, servo: ServoModel, tool_speed: float) -> 
 def _stoppable_velocity(law: ServojLaw, acceleration: float) -> float:
     """Return the velocity, rad/s, from which setpoints may stop without the guard refusing any.
 
-    The distance of the arm from its setpoints is a sum over the setpoints' velocities so far: each
-    counts by how far the arm is still behind, after that time, a command that steps. Summed by
-    parts, it is the present velocity times the lag, which the guard allows for, and a sum over the
-    accelerations so far. If the largest acceleration cannot make this second sum too large,
-    setpoints may stop from any velocity; otherwise the first sum limits the velocity.
+    The servo law is linear, so the distance of the arm from its setpoints is a sum over the cycles
+    before: h sum_k b_k v_k, with the cycle h. Here v_k is the velocity of the setpoints k cycles
+    ago, and b_k is how far the arm is still behind a command that stepped by 1 rad k cycles ago.
+
+    Summation by parts makes it lag v_0 - h^2 sum_k B_k a_k, with the accelerations a_k and with
+    B_k, the sum of b over k and all later cycles. The guard allows for the first term. So the
+    largest acceleration bounds what remains, by h^2 a sum_k |B_k|. If the guard allows this much,
+    setpoints may stop from any velocity; otherwise the largest velocity must keep the first sum
+    small enough, which is at most h v sum_k |b_k|.
 
     Args:
         law: The servo law.
         acceleration: Largest acceleration of the setpoints, rad/s^2.
     """
-    # How far the arm is behind a command that has stepped by 1 rad, after each cycle (N,), rad.
+    # b_k, for as long as a command has an effect (N,), rad.
     step = np.ones((1, 1))
     response = law.follow(step, previous=np.zeros(1), cycles=round(MEMORY_S / law.cycle))
     behind = 1.0 - response.q[:, 0]
 
-    # The largest distance per unit of acceleration, s^2.
+    # The guard's distance at rest: near the stop the velocity no longer adds to it.
     allowed = DISTANCE_FRACTION * float(allowed_distance(np.zeros(1), law.lookahead)[0])
-    distance_per_acceleration = law.cycle**2 * float(np.abs(behind[::-1].cumsum()).sum())
+
+    # The largest distance per unit of acceleration, s^2.
+    later_sums = behind[::-1].cumsum()
+    distance_per_acceleration = law.cycle**2 * float(np.abs(later_sums).sum())
     if acceleration * distance_per_acceleration <= allowed:
         return np.inf
 

@@ -30,9 +30,9 @@ class OrderRequest(NamedTuple):
 
     Attributes:
         order: What is asked of the motion.
-        engagement: With `ENGAGE`: number of the engagement that begins.
+        engagement: Number of the engagement that begins, with `ENGAGE`.
         upto: Number of the last input that is ignored from then on.
-        value: With `SPEED`: largest fraction of full speed.
+        value: Largest fraction of full speed, with `SPEED`.
     """
 
     order: Order

@@ -258,9 +258,9 @@ class LiveMotion:
 
         Args:
             order: The order.
-            engagement: With `ENGAGE`: the number of the engagement that begins.
+            engagement: Number of the engagement that begins, with `ENGAGE`.
             upto: Number of the last input that is ignored from now on.
-            took: With `TOO_SLOW`: how long the last step took, s.
+            took: Duration of the last step, s, with `TOO_SLOW`.
         """
         self._ignored = max(self._ignored, upto)
         if order is Order.ENGAGE:
@@ -577,14 +577,20 @@ class LiveMotion:
         return self._slow_factor
 
     def _limit_causes(self, desired_joints: Array, rate: float) -> list[LiveCause]:
-        """Return the limits that keep the setpoint from the wanted joint positions (n,), rad."""
+        """Return the limits that keep the setpoint from the wanted joint positions.
+
+        Args:
+            desired_joints: The wanted joint positions (n,), rad.
+            rate: Fraction of its speed at which the motion advances, which the limits are
+                multiplied with.
+        """
         causes = []
 
         # The joint that moves fastest in proportion to the setpoints' limit. The number that is
         # shown is a fraction of the robot's limit.
-        used = np.abs(self._limiter.velocity) / (rate * self._limits.velocity)
-        joint = int(np.argmax(used))
-        if used[joint] > AT_LIMIT:
+        limit_fractions = np.abs(self._limiter.velocity) / (rate * self._limits.velocity)
+        joint = int(np.argmax(limit_fractions))
+        if limit_fractions[joint] > AT_LIMIT:
             fraction = abs(self._limiter.velocity[joint]) / self._robot.max_velocity[joint]
             name = self._robot.joint_names[joint]
             causes.append(LiveCause.of("joint_velocity", name, float(fraction)))
@@ -660,14 +666,14 @@ class LiveMotion:
         self._target = self._pose(self._setpoint)
         cause = self._cause_of_rest(now)
 
-        # Once the arm rests, the next input begins anew from there. The last one is kept, so that
-        # its age can be shown, and the next one be known as late.
+        # Once the arm rests, the next input begins anew from there. Only the last input is kept, so
+        # that its age can be shown and the next one can be recognized as late.
         if not self._limiter.velocity.any():
-            input_end = self._input_end
-            item = self._input
+            last_input = self._input
+            last_input_end = self._input_end
             self._begin_here()
-            self._input_end = input_end
-            self._input = item
+            self._input = last_input
+            self._input_end = last_input_end
             self._change_phase(Happening.RESTS)
         return (cause,)
 

@@ -25,12 +25,12 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
     """One input, as received: a line of inputs.jsonl.
 
     Attributes:
-        kind: What it is; "" if it could not be recognised.
+        kind: Kind of the input; "" if it could not be recognised.
         sent: When it was given, s of the host's monotonic clock.
-        values: Its numbers, or the rows of a chunk; None if it was refused and they were not
-            numbers.
-        number: Its number: inputs of a session are counted from 1; 0 for an input that was refused
-            when it was given.
+        values: Numbers of the input, or the rows of a chunk; None if it was refused and they were
+            not numbers.
+        number: Number of the input: inputs of a session are counted from 1; 0 for an input that was
+            refused when it was given.
         engagement: Number of the engagement to which it belongs.
         frame: The frame in whose axes a twist was given.
         relative: Whether a pose is relative to that at the engagement.

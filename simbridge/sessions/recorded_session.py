@@ -49,7 +49,7 @@ class RecordedSession:
     """A live session on disk.
 
     Attributes:
-        path: Its directory.
+        path: Directory of the session.
         record: What was recorded of its settings.
     """
 
@@ -94,7 +94,8 @@ class RecordedSession:
 
         Args:
             home: Joint positions (n,), rad; the session's by default.
-            links: As `Options.links`; a link that is named replaces the session's.
+            links: Choice of links, as in `Options.links`; a link that is named replaces the
+                session's.
 
         Raises:
             InvalidParameter: The calling program had defined the arm, or it has no links to choose.

@@ -164,7 +164,7 @@ class LiveRecorder:
         Args:
             now: When it was noted, s of the session's clock.
             name: What is noted.
-            facts: Its further values.
+            facts: Further values of the note.
         """
         if len(self._notes) >= MAX_WAITING:
             self.count_lost(1)

@@ -338,9 +338,12 @@ class LiveSession:
         """
         ended_by = self._ended_by
         ending = self._driver.ending
+
+        # The controller stopped the arm while the session was being ended.
         if isinstance(ended_by, StoppedAtTheEnd):
             raise ended_by from None
 
+        # A signal, with the error that had ended the session before it, if there was one.
         if is_interrupt(error):
             before = None if ended_by is error else ended_by
             interrupted = explain_interrupt(error, before, ending, subject="session")
@@ -348,11 +351,13 @@ class LiveSession:
             interrupted.run_directory = self._directory.path
             raise interrupted from None
 
+        # An error of the caller's code, which cannot carry the session's end itself.
         if isinstance(error, Exception) and not isinstance(error, SimbridgeError):
             unforeseen = reportable_error(error, "session")
             carry_end(unforeseen, ending, self._directory)
             raise unforeseen from error
 
+        # The block was left at its end, but the record had failed.
         if error is None and self._failure is not None:
             raise self._failure
 
@@ -513,8 +518,8 @@ class LiveSession:
         """Move the TCP at a twist.
 
         Args:
-            twist: (6,), m/s and rad/s.
-            frame: Its axes: those of base_link, base (the pendant's) or the tool.
+            twist: Velocity and angular velocity of the TCP (6,), m/s and rad/s.
+            frame: Axes of the twist: those of base_link, base (the pendant's) or the tool.
         """
         self._post("twist", twist, lambda: twist_values(twist, frame), frame=frame)
 
@@ -698,7 +703,7 @@ class LiveSession:
             speed_factor = newest.rate
             standstill = self._standstill(newest)
             if standstill is not None:
-                # The causes of the last period hold no more: nothing moves the arm until the loop
+                # The causes of the last period no longer hold: nothing moves the arm until the loop
                 # goes on.
                 causes = (standstill,)
                 if newest.phase not in PHASES_AT_REST:
@@ -738,7 +743,7 @@ class LiveSession:
                 return
 
     def _drain(self) -> None:
-        """Take what has happened since the last time, and record it."""
+        """Record what has happened since the last call."""
         with self._control_lock:
             news = self._take_news()
             if news.states:
@@ -759,7 +764,7 @@ class LiveSession:
                 )
 
     def _take_news(self) -> _News:
-        """Take what the loop has left in memory, and ask the driver what has stopped the arm."""
+        """Collect new states and periods of the loop from the shared memory, and the arm's stop."""
         news = _News()
         channel = self._driver.channel
         ring = self._driver.ring

@@ -13,16 +13,16 @@ PATIENCE_S = 0.5
 # A solution is nearer than another one if its distance is smaller by this fraction.
 PROGRESS = 0.01
 # The time, s, after which a target may be given up. Solvers may creep for minutes, or wander about
-# it.
+# the target.
 SETTLING_S = 3.0
-# It is then given up if the solutions come nearer, within `PATIENCE_S`, neither by this fraction of
-# the distance ...
+# The target is then given up if, within `PATIENCE_S`, the solutions approach it neither by this
+# fraction of the distance ...
 MIN_APPROACH_FRACTION = 0.5
-# ... nor by this much, m.
+# ... nor by this distance, m.
 MIN_APPROACH = 1e-2
-# A target is out of reach where the nearest solution is farther away than this, m, ...
+# A target is out of reach if the nearest solution is farther away than this, m, ...
 REACHED_DISTANCE = 1e-3
-# ... or turned from it by more than this, rad.
+# ... or turned from the target by more than this, rad.
 REACHED_ANGLE = 1e-2
 
 
@@ -41,34 +41,37 @@ class SolutionWatch:
         """Begin with another target."""
         self.final: Array | None = None
 
-        # The nearest solution (n,), rad; None before the first.
+        # The nearest solution so far (n,), rad; None before the first.
         self._nearest: Array | None = None
-        # When it came, s.
+        # When the nearest solution came, s.
         self._nearest_time = 0.0
-        # How far it is from the target, m, angles counted by their lever.
+        # Distance of the nearest solution from the target, m, angles included by their lever.
         self._distance = np.inf
-        # How far it is from the target, m and rad.
+        # Distance (m) and angle (rad) of the nearest solution from the target.
         self._residual = (0.0, 0.0)
-        # How far it is in units of what counts as reached, by distance or by angle, whichever is
-        # more: the target is reached up to 1.
+        # The larger ratio of these two to `REACHED_DISTANCE` and `REACHED_ANGLE`: the target counts
+        # as reached up to 1.
         self._unreached = 0.0
 
         # When the first solution came, s.
         self._begin = 0.0
-        # The distance, m, from which the present approach is measured.
-        self._mark = np.inf
-        # When that was the distance, s.
-        self._mark_time = 0.0
+        # The distance at the last measurement of the approach, m.
+        self._measured_distance = np.inf
+        # When the approach was last measured, s.
+        self._measured_at = 0.0
         # Whether the solutions come no nearer.
         self._is_stuck = False
 
     def follow(self, now: float, solution: Array, residual: tuple[float, float]) -> Array:
-        """Take a solution; return it or, once it gets no nearer, the nearest.
+        """Note the next solution, and return the one to use.
 
         Args:
             now: The loop's clock, s.
             solution: Joint positions (n,), rad.
-            residual: How far the solution is from the target, m and rad.
+            residual: Distance (m) and angle (rad) of the solution from the target.
+
+        Returns:
+            The solution itself; or the nearest one so far, once solutions come no nearer (n,), rad.
         """
         translation, angle = residual
         distance = translation + LEVER * angle
@@ -76,7 +79,7 @@ class SolutionWatch:
         # Note the nearest solution so far, if it is clearly nearer than the last one.
         if self._nearest is None:
             self._begin = now
-            self._mark_time = now
+            self._measured_at = now
         if self._nearest is None or distance < (1.0 - PROGRESS) * self._distance:
             self._nearest = solution
             self._distance = distance
@@ -85,16 +88,16 @@ class SolutionWatch:
             self._unreached = max(translation / REACHED_DISTANCE, angle / REACHED_ANGLE)
 
         # Measure the approach at intervals; once it is slow, give the target up.
-        if now - self._mark_time > PATIENCE_S:
-            approach = self._mark - self._distance
-            slow_approach = min(MIN_APPROACH_FRACTION * self._mark, MIN_APPROACH)
+        if now - self._measured_at > PATIENCE_S:
+            approach = self._measured_distance - self._distance
+            slow_approach = min(MIN_APPROACH_FRACTION * self._measured_distance, MIN_APPROACH)
             is_slow = approach < slow_approach
             gives_up = is_slow and now - self._begin > SETTLING_S
             self.final = self._nearest if gives_up else None
-            self._mark = self._distance
-            self._mark_time = now
+            self._measured_distance = self._distance
+            self._measured_at = now
 
-        # Where no solution came nearer for a while, the nearest one holds.
+        # If no solution has come nearer for a while, use the nearest one.
         self._is_stuck = self.final is not None or now - self._nearest_time > PATIENCE_S
         return self._nearest if self._is_stuck else solution
 

@@ -238,7 +238,7 @@ def session_record(
         controller: Facts of the controller; None in simulation.
         capabilities: Capabilities of the backend.
     """
-    # Of a function, whose solver only the loop's process makes, no more than the name is known.
+    # If the solver is a function, only the loop's process makes it: here its name alone is known.
     if not isinstance(setup.solver, Solver):
         solver = SolverRecord(name=setup.solver_name, task=robot.task, parameters={})
     else:
