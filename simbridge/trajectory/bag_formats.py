@@ -32,7 +32,7 @@ BagItem = tuple[str, str, int, bytes | None]
 
 # How a bag of ROS 1 begins.
 ROS1_MAGIC = b"#ROSBAG V2.0\n"
-# Its records, by the field "op" of their headers.
+# The kinds of its records, by the field "op" of their headers.
 ROS1_MESSAGE = b"\x02"
 ROS1_CHUNK = b"\x05"
 ROS1_CONNECTION = b"\x07"

@@ -125,9 +125,9 @@ class _JointMessages:
         """Add a message.
 
         Args:
-            number: Of the message, counted from 1.
+            number: Number of the message, counted from 1.
             recorded: Time of recording, ns.
-            message: Its content.
+            message: Content of the message.
         """
         names = tuple(message.name)
         if names not in self._places:

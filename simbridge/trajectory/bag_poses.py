@@ -42,8 +42,8 @@ class StampedPose(NamedTuple):
     """A pose of a message.
 
     Attributes:
-        child: Its child frame, of tf; its index, of a PoseArray or Path; else "".
-        header: Its header, with stamp and frame.
+        child: Child frame of a transform in tf; index of a pose in a PoseArray or Path; else "".
+        header: Header of the message, with stamp and frame.
         translation: An object with x, y, z.
         rotation: An object with x, y, z, w.
     """

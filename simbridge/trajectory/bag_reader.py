@@ -48,7 +48,7 @@ class Connection(NamedTuple):
     """The messages of a type on a topic.
 
     Attributes:
-        topic: Its name.
+        topic: Name of the topic.
         msgtype: The type.
         msgcount: The number of messages.
     """
@@ -62,13 +62,13 @@ class Bag:
     """An open bag.
 
     Args:
-        path: Its file or directory.
+        path: File or directory of the bag.
         read: Iterates over its messages.
         decode: Decodes a message.
 
     Attributes:
-        path: Its file or directory.
-        connections: Its topics.
+        path: File or directory of the bag.
+        connections: Connections of the bag: its topics, with their types.
     """
 
     def __init__(self, path: Path, read: Callable[[], Iterator[BagItem]], decode: Decode) -> None:

@@ -30,9 +30,9 @@ class BagSamples:
     Attributes:
         name: Name of the topic, for messages.
         noun: What the samples are, in the singular: "pose".
-        stamps: Their stamps (T,), ns; all zero where there are none.
+        stamps: Stamps of the samples (T,), ns; all zero if there are none.
         recorded: Times of recording (T,), ns.
-        values: Their numbers (T, k).
+        values: Numbers of the samples (T, k).
         numbers: The message of each (T,), counted from 1.
         unit: What `numbers` counts: "message", or "pose" where all are of one message.
     """
@@ -57,7 +57,7 @@ class SortedSamples:
 
     Attributes:
         stamps: Times (T,), ns, increasing.
-        values: Their numbers (T, k).
+        values: Numbers of the samples (T, k).
         numbers: The message of each (T,); see `BagSamples`.
         unit: What `numbers` counts.
         notes: What was left out, and what was sorted.
@@ -93,7 +93,7 @@ def sort_samples(path: Path, samples: BagSamples) -> SortedSamples:
 
     Args:
         path: The bag, for messages.
-        samples: In the order of their messages.
+        samples: The samples, in the order of their messages.
 
     Raises:
         InputFileError: A number is not finite, or two samples of one instant differ.

@@ -260,14 +260,19 @@ def _recorded_steps(transforms: BagTransforms, parent: str, child: str) -> list[
 def _chain_at(
     transforms: BagTransforms, samples: SortedSamples, steps: Sequence[_RecordedStep]
 ) -> tuple[Array, Flags, list[DroppedRows | str]]:
-    """Return what the transforms on a path are together at the instants of samples.
+    """Return the product of the transforms on a path at the instants of samples.
+
+    Args:
+        transforms: The transforms of the bag.
+        samples: The samples.
+        steps: The transforms on the path.
 
     Returns:
-        Poses (T, 7), of no meaning where a transform is not known; where all are known (T,); and
-        the notes.
+        Poses (T, 7), without meaning where a transform is not known; which instants have all
+        transforms (T,); and the notes.
 
     Raises:
-        InputFileError: They are known at no instant.
+        InputFileError: No instant has all transforms.
     """
     lookups = [look_up(recorded.transform, samples.stamps) for recorded in steps]
     is_known = np.all([lookup.is_known for lookup in lookups], axis=0)
@@ -285,7 +290,13 @@ def _chain_at(
 def _lookup_notes(
     samples: SortedSamples, key: FrameNames, lookup: TransformLookup
 ) -> list[DroppedRows | str]:
-    """Return notes on the samples that have no transform, and on the gaps that are interpolated."""
+    """Return notes on the samples that have no transform, and on the gaps that are interpolated.
+
+    Args:
+        samples: The samples, which are placed by transforms.
+        key: Parent and child of one transform.
+        lookup: This transform at the instants of the samples.
+    """
     name = "from {} to {}".format(*key)
     large_gaps = f"in gaps of more than {LARGE_GAP_PERIODS:g} periods of the transforms {name}"
     dropped = {
@@ -296,8 +307,8 @@ def _lookup_notes(
 
     notes: list[DroppedRows | str] = []
     for detail, is_dropped in dropped.items():
-        places = np.sort(samples.numbers[is_dropped])
-        notes += dropped_rows("pose", places, detail=detail, unit=samples.unit)
+        numbers = np.sort(samples.numbers[is_dropped])
+        notes += dropped_rows("pose", numbers, detail=detail, unit=samples.unit)
     if lookup.gaps:
         notes.append(f"the transforms {name} have {named(lookup.gaps, 'gap')}, interpolated")
     return notes

@@ -31,16 +31,20 @@ class BagTopics:
 
     Args:
         bag: The bag.
-        transforms: Its tf, which is read only where it matters.
+        transforms: The bag's tf, which is read only if it matters.
     """
 
     def __init__(self, bag: Bag, transforms: BagTransforms) -> None:
         self._bag = bag
         self._transforms = transforms
-        # Numbers of messages, by topic.
+        # Number of messages with stamps, by topic.
         self._stamped: dict[str, int] = {}
+        # Number of messages without stamps, by topic.
         self._stampless: dict[str, int] = {}
-        self._is_motion = False
+        # Whether a topic with stamps has several poses, and so may be a motion.
+        self._has_motion = False
+
+        # A topic may have several connections, one for each publisher.
         for connection in bag.connections:
             if connection.msgtype not in POSE_TYPES:
                 continue
@@ -48,8 +52,11 @@ class BagTopics:
             counts = self._stampless if is_stampless else self._stamped
             count = counts.get(connection.topic, 0) + connection.msgcount
             counts[connection.topic] = count
+
+            # One message of these two types holds many poses.
             has_many_poses = connection.msgtype in (PATH, POSE_ARRAY) or count > 1
-            self._is_motion |= has_many_poses and not is_stampless
+            if has_many_poses and not is_stampless:
+                self._has_motion = True
 
     @cached_property
     def _moving(self) -> dict[str, int]:
@@ -70,7 +77,7 @@ class BagTopics:
         Where messages with stamps are a motion, tf is what places it. A pose without a stamp, such
         as a goal, and a transform that holds always are meant only where there is nothing else.
         """
-        if self._is_motion:
+        if self._has_motion:
             return _by_count(self._stamped)
         return _by_count(self._stamped | self._moving or self._stampless or self._static)
 
@@ -136,8 +143,8 @@ class BagTopics:
 
         Args:
             name: Name of the topic.
-            selection: For tf a child frame, "child" or "parent>child"; for PoseArray an index. "":
-                all poses; of a Path, those of its last message.
+            selection: A child frame of tf, "child" or "parent>child"; or an index in a PoseArray.
+                "": all poses; of a Path, those of its last message.
         """
         kind = next(c.msgtype for c in self._bag.connections if c.topic == name)
         advice = ""

@@ -30,7 +30,7 @@ def write_bag(
         path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the
             directory of a ROS 2 bag (sqlite3). It must not exist.
         trajectory: The trajectory to write.
-        topic: Its name.
+        topic: Name of the topic.
         frame_id: The frame of the poses.
 
     Raises:

@@ -33,9 +33,9 @@ def bag_recording(
 
     Args:
         bag: The bag.
-        topic: See `simbridge.trajectory.files.read_bag`.
-        frames: Likewise.
-        rate: Likewise.
+        topic: Topic or frame of the poses: see `simbridge.trajectory.files.read_bag`.
+        frames: Two frames of tf: see there.
+        rate: Samples per s: see there.
         bases: Names of the frames of the arm's base. The bag's tf places the poses in the first
             one to which it relates them. Empty: they are left in their frame.
     """
@@ -100,7 +100,7 @@ def _choose_times(poses: Poses, rate: float | None) -> None:
     """Stamp poses evenly at a rate, or refuse a rate for poses that have stamps.
 
     Args:
-        poses: As they were recorded.
+        poses: The poses as they were recorded.
         rate: Samples per s; None for the stamps of the messages.
     """
     stamps = np.array(poses.stamps, dtype=np.int64)

@@ -19,7 +19,7 @@ def place_pendant_base(recording: Recording, bases: Sequence[str]) -> Recording:
     """Mark poses in UR's base frame as such, if the arm has that frame.
 
     Args:
-        recording: As it was read.
+        recording: The recording as it was read.
         bases: Names of the frames of the arm's base; all but the first are turned from base_link.
     """
     # ROS 1 put a slash before the names of frames.

@@ -212,7 +212,7 @@ def check_frame(path: str | Path, recording: Recording, reading: ReadOptions, ba
 
     Args:
         path: The file, for messages.
-        recording: As it was read.
+        recording: The recording as it was read.
         reading: How its poses are placed.
         base: Name of the arm's base.
     """

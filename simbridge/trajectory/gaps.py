@@ -29,7 +29,7 @@ Gaps = Literal["refuse", "hold", "interpolate", "split"]
 # Sample periods from which on a step is a gap, and a large one.
 GAP_PERIODS = 1.5
 LARGE_GAP_PERIODS = 10.0
-# Steps that differ from a number of periods by rounding alone are no gaps.
+# Steps that differ from a number of periods by rounding alone are not gaps.
 ROUNDING = 1e-9
 # With less data, s, or fewer samples, no gap is judged.
 MIN_DURATION = 1.0
@@ -49,7 +49,7 @@ class Fault:
     Attributes:
         sample: Index of the sample before it.
         at: The instant of that sample, s since the first one.
-        size: In `unit`.
+        size: Size of the gap or jump, in `unit`.
         unit: "s", "m" or "rad".
     """
 
@@ -110,8 +110,8 @@ def treat_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
     """Return the trajectory with its gaps treated; a warning names gaps and jumps.
 
     Args:
-        trajectory: As it was recorded.
-        treatment: Of large gaps, and with "hold" of all; None refuses large ones.
+        trajectory: The trajectory as it was recorded.
+        treatment: How large gaps are treated, and with "hold" all gaps; None refuses large ones.
 
     Raises:
         InputFileError: It has a large gap, and no treatment is chosen.

@@ -18,7 +18,7 @@ def interpolate_joints(times: Array, positions: Array, instants: ArrayLike) -> A
     Args:
         times: Instants of the samples (T,), s, strictly increasing.
         positions: Joint positions (T, n), rad or m.
-        instants: (K,), s.
+        instants: The instants (K,), s.
 
     Returns:
         Joint positions (K, n), rad or m.

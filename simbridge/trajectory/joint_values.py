@@ -25,7 +25,7 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
 
     Args:
         path: The file, for messages.
-        table: With the columns of the arm's joints.
+        table: A table with the columns of the arm's joints.
         arm: The arm.
 
     Returns:

@@ -59,7 +59,7 @@ def direction(name: str, values: ArrayLike) -> Array:
     """Return the unit vector (3,) along three values, not all of them zero.
 
     Raises:
-        InvalidParameter: They are no vector, or all are zero.
+        InvalidParameter: They are not a vector, or all are zero.
     """
     array = vector(name, values, 3)
     length = float(np.linalg.norm(array))

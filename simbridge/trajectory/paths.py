@@ -38,7 +38,7 @@ class GeometricPath:
     """A curve given by its arc length.
 
     Attributes:
-        length: From its start to its end, m.
+        length: Length from the start of the curve to its end, m.
         position: Positions (K, 3) in m, from base_link, at arc lengths (K,) in m, from 0 to
             `length`.
         tangent: Unit tangents (K, 3) there; at a corner, the direction after it.
@@ -103,7 +103,7 @@ def circle(
 
     Args:
         radius: Radius, m.
-        centre: Its centre (3,) in base_link, m.
+        centre: Centre of the circle (3,) in base_link, m.
         normal: Normal (3,) of its plane.
         start: The direction (3,) from the centre in which it begins, projected onto the plane.
     """
@@ -131,7 +131,7 @@ def helix(
     Args:
         radius: Radius, m.
         centre: A point (3,) on its axis in base_link, m, in the plane where it begins.
-        pitch: What it rises along its axis a turn, m; it descends if that is negative.
+        pitch: Rise along the axis in a turn, m; the helix descends if it is negative.
         turns: Need not be whole.
         axis: Axis (3,).
         start: The direction (3,) from the centre in which it begins, projected onto the plane.
@@ -185,7 +185,7 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> GeometricPa
 
     Args:
         side: Length of an edge of the square without rounding, m.
-        centre: Its centre (3,) in base_link, m.
+        centre: Centre of the square (3,) in base_link, m.
         radius: Radius of the corners, m; at most half a side, which gives a circle.
     """
     check_positive(side=side, radius=radius)
@@ -268,7 +268,7 @@ def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) 
 
     Args:
         curve: Positions (K, 3) in m at u (K,).
-        derivative: Their derivatives (K, 3) by u, finite and nowhere zero.
+        derivative: Derivatives of the positions (K, 3) by u, finite and nowhere zero.
         end: The last u.
         closed: Whether it ends at its start, in the same direction.
     """

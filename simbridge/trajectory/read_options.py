@@ -30,8 +30,8 @@ class ReadOptions:
             it.
         base_frame: What the file calls the arm's base, the one that `frame` names; None for its
             usual name.
-        transform: From the file's frame to base_link: x y z (m) qx qy qz qw, premultiplied; none by
-            default.
+        transform: Transform from the file's frame to base_link: x y z (m) qx qy qz qw,
+            premultiplied; none by default.
         anchor: "start" moves the whole motion so that its first pose is a given one, such as the
             arm's home.
         topic: Which topic of a bag; `/tf:child` names the moving frame of a tf topic, `/poses:2`

@@ -32,7 +32,7 @@ class Recording(NamedTuple):
     """A file as read.
 
     Attributes:
-        trajectory: Its motion.
+        trajectory: Motion in the file.
         frame: The name of the poses' frame; "" if it has none.
         is_in_pendant_base: Whether the format defines that the poses are in the pendant's base.
         is_placed_by_file: Whether the file itself says where its poses are relative to the arm: by
@@ -58,12 +58,13 @@ def recording_of(
 
     Args:
         path: The file, for messages.
-        table: As it was read.
+        table: The table as it was read.
         rate: Samples per s, as given for a table without time.
         arm: The arm whose joint positions the table has, if it has any.
 
     Raises:
-        InputFileError: It is no motion, or it may be in two units; with the line if there is one.
+        InputFileError: The table is not a motion, or its unit is ambiguous; with the line if there
+            is one.
     """
     columns = table.columns
     _check_units(path, table)
@@ -171,10 +172,10 @@ def _refuse_sample(
 
     Args:
         path: The file.
-        table: As it was read.
+        table: The table as it was read.
         fault: What is wrong.
         rows: The row of each sample (T,).
-        times: Of the samples (T,), s.
+        times: Instants of the samples (T,), s.
     """
     line = None
     reason = fault.reason

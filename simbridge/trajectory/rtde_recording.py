@@ -167,7 +167,7 @@ def _read_values(
 
     Args:
         table: The file.
-        time_name: Its column of stamps; None if it has none.
+        time_name: Name of the column of stamps; None if there is none.
         fields: The columns of each field.
         rate: Samples per s of a file without stamps.
 

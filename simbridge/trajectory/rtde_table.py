@@ -26,7 +26,7 @@ from simbridge.trajectory.tables.text_lines import is_number
 GZIP_MAGIC = b"\x1f\x8b"
 # Bytes of a file of which the first line is looked at.
 HEADER_BYTES = 100_000
-# Bytes of a file in which a zero shows that it is no text.
+# Bytes of a file in which a zero shows that it is not text.
 BINARY_CHECK_BYTES = 10_000
 # Bytes that are decompressed at a time.
 PIECE_BYTES = 1 << 16
@@ -87,7 +87,7 @@ class RtdeTable:
         # Number of columns, and number of the first line behind the header.
         self._width = len(first_cells)
         self._first_line = header_line + 1 if has_header else header_line
-        # Of several columns of a name, the first one.
+        # Index of each column by its name; the first one if several have the same name.
         column_names = names or first_cells
         self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(column_names)))}
         self.vectors = find_vectors(column_names, vector_names)
@@ -298,7 +298,7 @@ def find_vectors(names: Sequence[str], vector_names: Collection[str]) -> Mapping
         Indices of the columns by name, of vectors whose elements are numbered from 0, or from 1.
     """
     names_by_lower_case = {name.lower(): name for name in vector_names}
-    # Of each vector, the index of the column of each element.
+    # The index of each element's column, by the vector's name.
     elements: dict[str, dict[int, int]] = {}
     for index, name in enumerate(names):
         parts = _ELEMENT.fullmatch(name)

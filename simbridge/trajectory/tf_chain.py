@@ -21,7 +21,7 @@ class ChainStep(NamedTuple):
     """A transform on the path from one frame to another.
 
     Attributes:
-        key: Its frames.
+        key: Frames of the transform.
         forward: Whether it is used from parent to child.
     """
 
@@ -55,7 +55,7 @@ class TransformLookup:
     """A transform at instants.
 
     Attributes:
-        poses: Poses (K, 7) of the child in the parent; of no meaning where they are not known.
+        poses: Poses (K, 7) of the child in the parent; without meaning where they are not known.
         is_before: Which instants (K,) are before its first sample.
         is_after: Which instants are after its last sample.
         is_in_large_gap: Which instants are in a gap of more than 10 of its periods.
@@ -76,19 +76,26 @@ class TransformLookup:
 
 
 def look_up(transform: Transform, stamps: Counts) -> TransformLookup:
-    """Return a transform at instants (K,), ns: interpolated, never extrapolated."""
+    """Look up a transform at given instants: interpolated, never extrapolated.
+
+    Args:
+        transform: The transform.
+        stamps: The instants (K,), ns.
+    """
     instants = transform.elapsed(stamps)
     poses = transform.motion.reference(instants)
     nowhere = np.zeros(len(stamps), dtype=bool)
     if transform.is_static:
         return TransformLookup(poses, nowhere, nowhere, nowhere, ())
 
-    # The sample before each instant between two samples; -1 elsewhere.
+    # For each instant, the sample before it; -1 for an instant before the first sample, or at a
+    # sample, where nothing is interpolated.
     sample_before = np.searchsorted(transform.stamps, stamps, side="right") - 1
     is_of_sample = transform.stamps[np.maximum(sample_before, 0)] == stamps
     sample_before[is_of_sample] = -1
 
-    # Over long gaps nothing is known, over shorter ones it is interpolated.
+    # Nothing is known in long gaps. Shorter ones are interpolated, and noted if an instant is in
+    # them.
     large_gaps = {gap.sample for gap in find_gaps(transform.motion, LARGE_GAP_PERIODS)}
     crossed_gaps = []
     used_samples = set(sample_before.tolist()) - large_gaps

@@ -105,7 +105,7 @@ def _check_parquet_size(path: Path, file: Any, column_count: int) -> None:
 
 
 def _as_array(column: NDArray[Any]) -> NDArray[np.generic] | None:
-    """Return a column as an array; None for lists of different lengths, which are no pose."""
+    """Return a column as an array; None for lists of different lengths, which are not a pose."""
     if column.dtype != object:
         return column
     lengths = {-1 if row is None else len(row) for row in column}

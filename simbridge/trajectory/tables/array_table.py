@@ -71,8 +71,8 @@ class ArrayColumns:
 
     Attributes:
         path: The file.
-        arrays: As they are in the file.
-        columns: By name, each (T,), all of one length.
+        arrays: The arrays as they are in the file.
+        columns: The columns by name, each (T,), all of one length.
     """
 
     path: Path
@@ -101,7 +101,7 @@ def read_array_table(
         matrices_name: The array of pose matrices that is read; None for the only one.
 
     Raises:
-        InputFileError: It cannot be read, or is no table of poses; with the row and column.
+        InputFileError: It cannot be read, or is not a table of poses; with the row and column.
     """
     arrays = read_arrays(path)
     check_column_count(path, len(arrays))

@@ -19,7 +19,7 @@ from simbridge.trajectory.tables.units import UNITS, allowed_units
 
 # ROLE=NAME, ROLE[UNIT] or ROLE[UNIT]=NAME.
 _ITEM = re.compile(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?")
-# The roles of joints that a unit of one of them is for: of all.
+# The roles of joints. The unit of one joint is that of all.
 JOINT_ROLES = joint_roles(99)
 # A name that can be pasted into a shell and into --columns as it is, and is no column's number.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
@@ -55,7 +55,9 @@ class Choice:
         """
         columns: dict[str, str] = {}
         units: dict[str, str] = {}
-        for item in text.split(",") if text else ():
+        items = text.split(",") if text else []
+        for item in items:
+            # Its role; its unit, or None; and the name of its column, or None.
             match = _ITEM.fullmatch(item)
             role, unit, name = match.groups() if match else ("", None, None)
             if not _is_choice(role, unit, name):
@@ -67,9 +69,10 @@ class Choice:
             if name:
                 columns[role] = name.strip()
             if unit:
-                # A unit of one component is that of the others, too, unless they have their own.
-                for other in _components_like(role):
-                    units.setdefault(other, unit)
+                # The unit of one component holds for the other components, too, unless they have
+                # their own.
+                for component in _components_like(role):
+                    units.setdefault(component, unit)
                 units[role] = unit
         return cls(columns, units)
 
@@ -95,9 +98,9 @@ def columns_flag(roles: Sequence[str], names: Sequence[str], indices: Sequence[i
 
     Args:
         roles: The roles.
-        names: The name of each one's column.
-        indices: The index of each one's column; its number is used if a name would have to be
-            quoted.
+        names: The name of each role's column.
+        indices: The index of each role's column. The columns' numbers are used if a name would have
+            to be quoted.
     """
     chosen = names
     if not all(_PLAIN_NAME.fullmatch(name) for name in names):

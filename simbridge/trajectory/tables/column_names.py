@@ -25,8 +25,9 @@ class ColumnName(NamedTuple):
     """A column's name, taken apart: "Tool.Position_x [mm]" is tool, position, x and mm.
 
     Attributes:
-        words: In lower case, without the unit; the frames in names such as p_RS_R_x are left out.
-        unit: As it is written, in lower case; "" if none is.
+        words: Words of the name in lower case, without the unit; the frames in names such as
+            p_RS_R_x are left out.
+        unit: The unit as it is written, in lower case; "" if none is.
         element: The number in brackets at its end; None if there is none.
     """
 

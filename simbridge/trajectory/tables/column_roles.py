@@ -115,7 +115,7 @@ def find_roles(names: Sequence[str], *, has_rate: bool = False) -> ColumnRoles:
     """Find the roles of columns by their names.
 
     Args:
-        names: Of the columns, as the table has them.
+        names: Names of the columns, as the table has them.
         has_rate: Whether the rate of the samples is known: then only a clear name is a time.
     """
     parsed = [parse_column_name(name) for name in names]
@@ -143,23 +143,35 @@ def find_roles(names: Sequence[str], *, has_rate: bool = False) -> ColumnRoles:
 
 
 def _find_vectors(parsed: Sequence[ColumnName], others: Sequence[NamedVector]) -> list[NamedVector]:
-    """Collect the columns that are components of vectors with a known name, and not of others."""
-    columns_of_others = {
+    """Collect the columns of vectors whose names have a known meaning.
+
+    Args:
+        parsed: The names of the columns.
+        others: Vectors that were found before, whose columns are left out.
+
+    Returns:
+        The vectors of which all components are there.
+    """
+    other_columns = {
         index for vector in others for indices in vector.columns.values() for index in indices
     }
-    vectors: dict[tuple[object, ...], NamedVector] = {}
+
+    # Columns belong to one vector if they have its name and write their axes in the same way:
+    # pos_x and x_pos, or q_x and q_0, are components of different vectors.
+    vectors: dict[tuple[tuple[str, ...], bool, bool], NamedVector] = {}
     for index, name in enumerate(parsed):
-        if index in columns_of_others:
+        if index in other_columns:
             continue
+
+        # The likeliest way to read the name that makes it a component of a known vector.
         for component in _possible_components(name):
             alias, order = _meaning(component)
             if alias is None or not _is_component(component, alias):
                 continue
             is_numbered = component.axis not in AXES
             key = (component.vector, component.is_axis_first, is_numbered)
-            vector = vectors.setdefault(
-                key, NamedVector(alias, component.is_axis_first, order, is_numbered)
-            )
+            new_vector = NamedVector(alias, component.is_axis_first, order, is_numbered)
+            vector = vectors.setdefault(key, new_vector)
             vector.columns.setdefault(component.axis, []).append(index)
             vector.has_unit = vector.has_unit or bool(name.unit)
             break
@@ -275,7 +287,10 @@ def _is_whole(vector: NamedVector) -> bool:
 
 
 def _clearest(vectors: Sequence[NamedVector]) -> list[NamedVector]:
-    """Return the vectors with clear names; where they may be torques, or are none, all of them."""
+    """Return the vectors with clear names.
+
+    If no name is clear, or if the clear ones may be torques, return all vectors.
+    """
     clear = [vector for vector in vectors if vector.is_clear]
     if all(vector.alias.may_be_torque for vector in clear):
         return list(vectors)

@@ -36,7 +36,7 @@ class ArmJoints(NamedTuple):
 
     Attributes:
         arm: The arm's name.
-        names: Of its joints (n), from the base.
+        names: Names of the joints (n), from the base.
         prismatic: Which of them are prismatic (n).
         tool_path: Returns the poses of the TCP (T, 7) at joint positions (T, n), rad or m.
     """
@@ -55,7 +55,7 @@ class JointVector(NamedTuple):
     """Columns that are the positions of an arm's joints, as one vector.
 
     Attributes:
-        columns: Their indices, in the order of the joints.
+        columns: Indices of the columns, in the order of the joints.
         names_joints: Whether they have the names of the arm's joints, rather than numbers.
         has_known_order: Whether the joint of each is known: numbers in a JointState are places in
             its field `name`.
@@ -70,7 +70,7 @@ def find_joint_vectors(names: Sequence[str], arm: ArmJoints) -> list[JointVector
     """Find the vectors of joint positions of an arm among columns; none where a joint is missing.
 
     Args:
-        names: Of the columns, as the table has them.
+        names: Names of the columns, as the table has them.
         arm: The arm.
     """
     parsed = [parse_column_name(name) for name in names]
@@ -137,8 +137,8 @@ def _possible_joints(
     """Iterate over the joints that a column may be the position of.
 
     Args:
-        words: Of the column's name.
-        joint_words: Of each joint's name.
+        words: Words of the column's name.
+        joint_words: Words of each joint's name.
 
     Yields:
         The joint's index, and the words before and behind its name.

@@ -37,8 +37,8 @@ def find_joint_state(header: Header | None, line: FirstLine) -> JointStateText |
     """Return the columns of a file of JointState; None if it is not one.
 
     Args:
-        header: Of the file; None if it has none.
-        line: Its first line with numbers.
+        header: Header of the file; None if it has none.
+        line: First line of the file with numbers.
     """
     if header is None:
         return _without_header(line)
@@ -91,8 +91,8 @@ def _joints_from(fields: Sequence[str], words: Sequence[int], first: int) -> lis
     """Return the words at the beginning of fields: the names of joints.
 
     Args:
-        fields: From the first name on.
-        words: The places in the line of fields that are no numbers.
+        fields: Fields of a line, from the first name on.
+        words: The places in the line of fields that are not numbers.
         first: The place of the first name.
     """
     joints = []

@@ -38,12 +38,12 @@ def motive_columns(
 
     Args:
         path: The file, for messages.
-        lines: Of the file.
+        lines: Lines of the file.
         choice: What `--columns` says.
         body: The rigid body that is read; None for the only one.
 
     Raises:
-        InputFileError: It has no such body, or its rotations are no quaternions.
+        InputFileError: It has no such body, or its rotations are not quaternions.
     """
     header = [cells_of(line) for line in lines[:HEADER_LINES]]
     settings = dict(zip(header[0][::2], header[0][1::2], strict=False))

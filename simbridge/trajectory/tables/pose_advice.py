@@ -101,7 +101,7 @@ def find_readings(header: Header, known: KnownColumns) -> list[FlaggedReading]:
     if not poses:
         return []
 
-    # What is chosen stays chosen: the new flag replaces the old one.
+    # Keep the columns that the user has chosen: the new flag replaces the old one.
     whole = [
         PartialReading(part.label, _in_order({**known.chosen, **part.columns})) for part in poses
     ]
@@ -118,17 +118,21 @@ def complete_readings(
         known: What is known of its columns.
         parts: The alternatives, without or with the time.
     """
-    in_use = set(known.columns.values())
+    # The time may be any column that none of the alternatives uses.
+    used_columns = set(known.columns.values())
     for part in parts:
-        in_use.update(part.columns.values())
-    times = time_parts(header, known, in_use)
+        used_columns.update(part.columns.values())
+    times = time_parts(header, known, used_columns)
 
+    # Each alternative without time is combined with each time. Labels name what there are several
+    # of.
     readings = []
     for part in parts:
-        missing = [PartialReading("", {})] if "t" in part.columns else times
-        for time in missing:
+        has_time = "t" in part.columns
+        part_times = [PartialReading("", {})] if has_time else times
+        for time in part_times:
             labels = [part.label] if len(parts) > 1 else []
-            if len(missing) > 1:
+            if len(part_times) > 1:
                 labels.append(time.label)
             flags = _flags_of(header, known, {**time.columns, **part.columns})
             readings.append(FlaggedReading(", ".join(labels), flags))
@@ -164,7 +168,12 @@ def join_readings(readings: Sequence[FlaggedReading]) -> str:
 
 
 def _pose_parts(header: Header, known: KnownColumns) -> list[PartialReading]:
-    """Return what the position and the rotation may be, together."""
+    """Return the ways to read the pose: pairs of a position and a rotation.
+
+    Args:
+        header: The names of the table.
+        known: What is known of its columns.
+    """
     candidates = find_pose_candidates(header.names)
     positions = _alternatives(candidates.positions, [POSITION], known)
     rotations = _alternatives(candidates.rotations, [QUATERNION, ROTATION_VECTOR], known)
@@ -174,11 +183,12 @@ def _pose_parts(header: Header, known: KnownColumns) -> list[PartialReading]:
         for rotation in rotations
         if position.body == rotation.body
     ]
-    # Names that belong to no body in common may belong together all the same.
+    # If no position has a rotation of the same body, names of different bodies may belong together.
     pairs = pairs or list(itertools.product(positions, rotations))
 
     parts = []
     for position, rotation in pairs:
+        # Only the columns that would not be read like this anyway need a flag.
         columns = {**position.columns, **rotation.columns}
         uncertain = {
             role: index for role, index in columns.items() if known.columns.get(role) != index

@@ -251,11 +251,23 @@ def _as_rotation_vector(vector: LooseVector, columns: dict[str, int]) -> list[Ca
 
 
 def _as_quaternions(vector: LooseVector, columns: dict[str, int]) -> list[CandidateColumns]:
-    """Return a vector's columns as a quaternion: in both orders where it is not known."""
+    """Return a vector's columns as a quaternion; nothing if they are not one.
+
+    Args:
+        vector: The vector.
+        columns: Indices of its columns, by axis or number.
+
+    Returns:
+        One candidate; or one for each order, if the components are numbered and their order is not
+        known.
+    """
+    # Components that are named by letters.
     for letters in ("xyzw", "ijkw"):
         if set(letters) <= set(columns):
             pairs = zip(QUATERNION, letters, strict=True)
             return [CandidateColumns(vector.body, {role: columns[axis] for role, axis in pairs})]
+
+    # Components that are numbered.
     if set(columns) not in NUMBERS_OF_FOUR or vector.kind not in QUATERNION_KINDS:
         return []
 

@@ -7,7 +7,7 @@ import re
 from simbridge.errors import InputFileError
 from simbridge.trajectory.tables.choice import columns_flag
 from simbridge.trajectory.tables.header import Header
-from simbridge.trajectory.tables.roles import QUATERNION, QUATERNION_W_FIRST
+from simbridge.trajectory.tables.roles import POSITION, QUATERNION, QUATERNION_W_FIRST
 from simbridge.trajectory.tables.table import Columns
 from simbridge.trajectory.tables.text_beginning import Beginning
 from simbridge.trajectory.tables.text_dialects import Dialect, flag_of
@@ -48,14 +48,23 @@ def refuse_other_dialect(beginning: Beginning, dialect: Dialect) -> None:
 
 
 def refuse_other_header(beginning: Beginning, header: Header, columns: Columns) -> None:
-    """Refuse a file whose header has w last although a comment says that it comes first."""
+    """Refuse a file whose header has w last although a comment says that it comes first.
+
+    Args:
+        beginning: The beginning of the file, with its comments.
+        header: The header.
+        columns: The columns that are read by the header.
+    """
+    # The roles of a pose are those of its position, followed by those of its rotation.
     number = find_w_first_comment(beginning)
-    if number is None or columns.roles[3:] != QUATERNION:
+    rotation_roles = columns.roles[len(POSITION) :]
+    if number is None or rotation_roles != QUATERNION:
         return
-    indices = columns.indices[3:]
+    indices = columns.indices[len(POSITION) :]
     if indices[QUATERNION.index("qw")] < indices[QUATERNION.index("qx")]:
         return
 
+    # The flags by which the user says which of the two is right: columns by their numbers from 1.
     by_header = columns_flag(QUATERNION, [str(i + 1) for i in indices], indices)
     in_file_order = sorted(indices)
     numbers = [str(i + 1) for i in in_file_order]

@@ -21,12 +21,12 @@ class RigidBody:
     """A rigid body in an export.
 
     Attributes:
-        name: Of the body.
+        name: Name of the body.
         program: That wrote the file, for the line that says how it was read.
         frame: The name of the poses' frame.
         indices: The body's columns by role.
         rotation: The roles of its rotation.
-        units: By role, as the file states them.
+        units: Units by role, as the file states them.
         rate: Samples per s: then the first column counts samples; else the second is the time.
     """
 

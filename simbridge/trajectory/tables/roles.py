@@ -6,7 +6,7 @@ import re
 
 POSITION = ("x", "y", "z")
 QUATERNION = ("qx", "qy", "qz", "qw")
-# The same, as EuRoC and ASL write it.
+# The quaternion in the order of EuRoC and ASL.
 QUATERNION_W_FIRST = ("qw", "qx", "qy", "qz")
 ROTATION_VECTOR = ("rx", "ry", "rz")
 # A rotation matrix, row by row.

@@ -39,7 +39,7 @@ class Columns:
         time_unit: The unit of the time; "" if none is stated.
         understood: What names the columns, for the line that says how a file was read: "header
             names px..".
-        origin: The same for messages: "as the header in line 1 names".
+        origin: Origin of the columns for messages: "as the header in line 1 names".
         width: Number of columns of every line; None where lines may be shorter.
         frame_index: Place of the column that names the poses' frame; None if there is none.
         frame: The poses' frame, where the format defines it.

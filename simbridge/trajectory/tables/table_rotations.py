@@ -26,7 +26,7 @@ def quaternions_of(path: str | Path, table: Table) -> tuple[Array, str]:
     """Return the rotations of a table as quaternions (T, 4), and what they were, in words.
 
     Raises:
-        InputFileError: A rotation vector is longer than a full turn, or a matrix is no rotation.
+        InputFileError: A rotation vector is longer than a full turn, or a matrix is not a rotation.
     """
     roles = table.columns.roles[3:]
     if roles == QUATERNION:

@@ -56,17 +56,25 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
     Raises:
         InputFileError: A stamp is not a time, or the unit is ambiguous.
     """
+    # The rate of rows, if there is no column of times.
     columns = table.columns
     if columns.rate is not None and not columns.time_indices:
-        return TableTimes(table.rows / columns.rate, 0, f"at {plain(columns.rate)} Hz")
+        clock = f"at {plain(columns.rate)} Hz"
+        return TableTimes(table.rows / columns.rate, epoch_ns=0, clock=clock)
+
+    # Stamps that are words, such as dates in text; and dates of an array file.
     if not isinstance(table.stamps, np.ndarray):
         return _times_of_words(path, table, poses, seconds_by)
     if table.stamps.dtype.kind != "f":
         return _times_of_dates(table.stamps)
 
+    # Numbers of frames.
     numbers = table.stamps.astype(float)
     if columns.rate is not None:
-        return TableTimes(numbers / columns.rate, 0, f"frames at {plain(columns.rate)} Hz")
+        clock = f"frames at {plain(columns.rate)} Hz"
+        return TableTimes(numbers / columns.rate, epoch_ns=0, clock=clock)
+
+    # Numbers in a unit that is stated, or that the motion shows.
     unit = columns.time_unit or commented_unit(
         path, columns.commented_units.get("time"), "t", implausible=implausible_times(numbers)
     )
@@ -74,7 +82,7 @@ def times_of(path: str | Path, table: Table, poses: Array, seconds_by: str) -> T
         check_stated_unit(path, numbers, unit)
     else:
         unit = time_unit(path, numbers, poses, seconds_by)
-    return TableTimes(numbers / UNITS[unit], 0, f"time in {unit}")
+    return TableTimes(numbers / UNITS[unit], epoch_ns=0, clock=f"time in {unit}")
 
 
 def _since_first(nanoseconds: Counts, clock: str) -> TableTimes:

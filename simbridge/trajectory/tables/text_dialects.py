@@ -38,9 +38,9 @@ class Dialect:
     """A layout of lines without a header.
 
     Attributes:
-        name: For the line that says how a file was read.
-        roles: What the columns in `indices` are.
-        indices: Their places.
+        name: Name of the layout, for the line that says how a file was read.
+        roles: The roles of the columns in `indices`.
+        indices: Places of these columns in a row, counted from 0.
         times: The names of the columns of time.
         frame_index: The column that names the poses' frame; None if there is none.
         child_index: The column that names the frame that moves; None if there is none.
@@ -92,8 +92,8 @@ class FirstLine:
 
     Attributes:
         path: The file, for messages.
-        number: Of the line, counted from 1.
-        fields: Of the line.
+        number: Number of the line, counted from 1.
+        fields: Fields of the line.
         separator: What separates them; None for blanks.
     """
 
@@ -110,7 +110,7 @@ class FirstLine:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """The places of the fields that are no numbers."""
+        """The places of the fields that are not numbers."""
         fields = self.fields[: self.count]
         return tuple(i for i, field in enumerate(fields) if not looks_like_number(field))
 
@@ -123,7 +123,7 @@ def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
     """Return the dialect of a file without a header; None if it is in none of them.
 
     Args:
-        line: Its first line.
+        line: First line of the file with numbers.
         rate: Samples per s, if the file has no time.
 
     Raises:
@@ -165,7 +165,7 @@ def unknown_layout(line: FirstLine, stated_flag: str) -> InputFileError:
     """Return the error about a file that is of no dialect, with the nearest.
 
     Args:
-        line: Its first line.
+        line: First line of the file with numbers.
         stated_flag: The flag --columns that follows from what a comment says; "" if none says it.
     """
     count = line.count

@@ -113,8 +113,12 @@ def find_commented_header(beginning: Beginning, choice: Choice) -> Header | None
 def _unknown_header(beginning: Beginning, arm: ArmJoints | None) -> Header | None:
     """Return the comment above the numbers if it names columns, but none of a known pose.
 
-    It has a name for each column, between the separators of the rows, or names that look like a
-    pose of a body or like joints. A sentence has neither.
+    Such a comment has a name for each column. A sentence is told from it: the names are a list
+    with the separator of the rows, or they look like a pose of a body or like joints.
+
+    Args:
+        beginning: The beginning of the file.
+        arm: The arm whose joints may be named; None for poses only.
     """
     line = beginning.first_line
     if not beginning.comments:
@@ -123,13 +127,15 @@ def _unknown_header(beginning: Beginning, arm: ArmJoints | None) -> Header | Non
     names = [name.strip() for name in _names_in(comment, line.count)]
     if len(names) != line.count or len(names) > MAX_LATER_NAMES:
         return None
-    is_list = line.separator in (",", ";") and find_separator(comment) == line.separator
+
+    has_separator = line.separator in (",", ";") and find_separator(comment) == line.separator
     are_short = all(name and len(name.split()) <= MAX_NAME_WORDS for name in names)
     are_different = len(set(names)) == len(names)
+    is_list = has_separator and are_short and are_different
+
     candidates = find_pose_candidates(names)
-    has_pose = bool(candidates.positions and candidates.rotations)
-    is_header = (is_list and are_short and are_different) or has_pose
-    if is_header or look_like_joints(names, arm):
+    looks_like_pose = bool(candidates.positions and candidates.rotations)
+    if is_list or looks_like_pose or look_like_joints(names, arm):
         return Header(line.path, names, "comment", number)
     return None
 

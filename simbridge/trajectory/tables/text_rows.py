@@ -31,7 +31,7 @@ class TextRows:
 
     Args:
         path: The file, for messages.
-        columns: Which of its columns are read.
+        columns: The columns of the file that are read.
         separator: What separates the fields; None for blanks.
         has_word_stamps: Whether stamps are kept as words: they are times of day, whole numbers too
             long for a double, or in two columns.
@@ -51,22 +51,26 @@ class TextRows:
         if not has_word_stamps:
             number_indices = (*columns.time_indices, *columns.indices)
             self._names = (*columns.times, *columns.names)
+        # Picks the words of these columns from the fields of a line.
         self._pick = itemgetter(*number_indices)
+        # The last of all columns that are read.
         self._last_index = max((*columns.time_indices, *columns.indices))
-        # Whether lines end in a separator: the first one does.
+        # Whether lines end in a separator, as the first one then does.
         self._has_empty_end = False
 
-        # Numbers of the rows so far, one row after the other, and the line of each row.
+        # Numbers of the rows so far, one row after the other.
         self._values = array("d")
+        # Number of each row's line, from 1.
         self._lines: list[int] = []
+        # Words of each row's stamp, if stamps are kept as words.
         self._stamps: list[tuple[str, ...]] = []
         # The line in which each frame is named first.
         self._frames: dict[str, int] = {}
-        # Lines of samples that are lost, as one of their fields is empty.
+        # Lines of samples that are lost, because one of their fields is empty.
         self._empty_lines: list[int] = []
-        # What is said about the end of the file, where a line is cut off.
+        # A clause about the last line if it is cut off, else nothing.
         self._cut_off: list[str] = []
-        # The words that every row must have, as the first one has them.
+        # The words of the first row that every row must have.
         self._constant_words: list[str] = []
 
     def read(self, lines: Sequence[str], first: int) -> None:
@@ -128,28 +132,32 @@ class TextRows:
         self._empty_lines.append(number)
 
     def table(self) -> Table:
-        """Return what was read.
+        """Return the rows that were read as a table, without lost samples.
 
         Raises:
             InputFileError: A number is not finite, or the poses are in two frames.
         """
-        numbers = np.frombuffer(self._values).reshape(-1, len(self._names))
-        lines = np.array(self._lines, dtype=int)
-        time_count = 0 if self._has_word_stamps else len(self._columns.time_indices)
+        read_numbers = np.frombuffer(self._values).reshape(-1, len(self._names))
+        read_lines = np.array(self._lines, dtype=int)
 
-        # Nan, and nothing, are what trackers write for a sample that they have lost.
-        is_lost: Flags = np.asarray(np.isnan(numbers).any(axis=1))
-        lost_lines = np.sort([*self._empty_lines, *lines[is_lost].tolist()])
+        # For a sample that they have lost, trackers write nan or an empty field. A line with an
+        # empty field was not read.
+        is_lost: Flags = np.asarray(np.isnan(read_numbers).any(axis=1))
+        lost_lines = np.sort([*self._empty_lines, *read_lines[is_lost].tolist()])
         dropped: list[DroppedRows | str] = [*lost_samples(lost_lines), *self._cut_off]
-        kept_lines = lines[~is_lost]
-        if len(lost_lines) and not len(kept_lines):
-            self._refuse_all_lost(len(lost_lines), numbers)
-
-        rows = np.searchsorted(np.sort([*lines, *self._empty_lines]), kept_lines)
-        lines = kept_lines
-        numbers = numbers[~is_lost]
+        lines = read_lines[~is_lost]
+        if len(lost_lines) and not len(lines):
+            self._refuse_all_lost(len(lost_lines), read_numbers)
+        numbers = read_numbers[~is_lost]
         self._check_finite(numbers, lines)
 
+        # The index of each sample among all samples of the file, lost ones included: where the time
+        # follows from a rate, lost samples take time, too.
+        all_lines = np.sort([*read_lines, *self._empty_lines])
+        indices = np.searchsorted(all_lines, lines)
+
+        # The first columns are times, unless stamps are kept as words.
+        time_count = 0 if self._has_word_stamps else len(self._columns.time_indices)
         stamps: Array | list[tuple[str, ...]] = numbers[:, :time_count].reshape(-1)
         if self._has_word_stamps:
             stamps = [stamp for stamp, lost in zip(self._stamps, is_lost, strict=True) if not lost]
@@ -157,7 +165,7 @@ class TextRows:
             self._columns,
             stamps,
             numbers[:, time_count:],
-            rows,
+            indices,
             lines=lines.tolist(),
             frame=self._frame(),
             dropped=tuple(dropped),
@@ -210,7 +218,7 @@ class TextRows:
 
         Args:
             count: The number of samples.
-            numbers: Their numbers (T, k), without the rows of which a field is empty.
+            numbers: Numbers of the samples (T, k), without the rows of which a field is empty.
         """
         never_there = np.flatnonzero(np.isnan(numbers).all(axis=0))
         names = [self._names[column] for column in never_there.tolist()]

@@ -31,7 +31,7 @@ def parse_text(
     """Parse the text of a table of poses.
 
     Args:
-        path: For messages.
+        path: Path of the file, for messages.
         text: The content.
         choice: Which columns are used.
         rate: Samples per s, if the table has no time.

@@ -11,7 +11,7 @@ from simbridge.trajectory.tables.units import ROLE_UNITS, UNIT_SPELLINGS
 
 # What a table without a column of time needs; its value is not in the file.
 NO_TIME_FLAG = "--rate HZ"
-# Words of names of lengths of time, which are no stamps: "frame_time", "cycle_time".
+# Words of names of lengths of time, which are not stamps: "frame_time", "cycle_time".
 LENGTHS_OF_TIME = {
     "frame",
     "exposure",

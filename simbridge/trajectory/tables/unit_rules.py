@@ -49,11 +49,11 @@ class Bounds(NamedTuple):
 
 # 1990 and 2100, s since 1970.
 DATES = Bounds(631_152_000.0, 4_102_444_800.0)
-# Between samples, s.
+# Plausible times between two samples, s.
 PERIODS = Bounds(1e-4, 60.0)
-# Of stamps whose unit is stated.
+# Possible times between two samples with stamps whose unit is stated, s.
 POSSIBLE_PERIODS = Bounds(1e-6, 1e6)
-# Of the tool, m/s and rad/s.
+# Plausible speeds of the tool, m/s and rad/s.
 SPEEDS = Bounds(2e-3, 10.0)
 TURN_RATES = Bounds(math.radians(2.0), math.radians(1000.0))
 
@@ -65,7 +65,7 @@ def length_unit(
 
     Args:
         path: The file, for messages.
-        positions: As they are in the file.
+        positions: The positions as they are in the file.
         metres_by: Name of the format that defines metres; "" if none does.
         stated: What comments state; None if they state nothing.
 
@@ -115,8 +115,8 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
 
     Args:
         path: The file, for messages.
-        stamps: (T,), as they are in the file.
-        poses: (T, 7), m and quaternions.
+        stamps: The stamps (T,), as they are in the file.
+        poses: Poses of the samples (T, 7), m and quaternions.
         seconds_by: Name of the format that defines seconds; "" if none does.
 
     Raises:

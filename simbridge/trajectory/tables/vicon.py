@@ -35,7 +35,7 @@ def find_vicon_part(path: str | Path, lines: Sequence[str]) -> int | None:
     """Return the index of the line in which the poses of an export of Vicon begin.
 
     Returns:
-        The index; None if the text is no such export.
+        The index; None if the text is not such an export.
 
     Raises:
         InputFileError: It is one, but has no poses.
@@ -75,7 +75,7 @@ def vicon_columns(
 
     Args:
         path: The file, for messages.
-        lines: Of the file.
+        lines: Lines of the file.
         start: Index of the line in which the poses' part begins.
         choice: What `--columns` says.
         body: The object that is read; None for the only one.
