@@ -198,7 +198,9 @@ def _motion_table(comparison: Comparison) -> Table:
             cell = column.cells[number]
             cells.append(cell.value)
             if column.limit:
-                cells.append(f"[bold red]{cell.share}[/bold red]" if cell.exceeds else cell.share)
+                cells.append(
+                    f"[bold red]{cell.limit_share}[/bold red]" if cell.exceeds else cell.limit_share
+                )
         rows.append(tuple(cells))
     return make_table(titles, rows)
 

@@ -281,7 +281,7 @@ def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, A
     Args:
         drawn: The drawing as SVG.
         places: Positions of K drawn samples (K, 2), in pixels from the upper left corner.
-        times: Their instants (K,), s.
+        times: Instants of the samples (K,), s.
         columns: Values (K,) to be shown under the pointer, under "name|unit".
     """
     shown_values = []
@@ -381,7 +381,7 @@ def intervals(
 
     Args:
         marked: True for each marked sample (T,).
-        stamps: Their instants (T,), s.
+        stamps: Instants of the samples (T,), s.
         gap: Intervals less than this apart, in s, count as one.
 
     Returns:

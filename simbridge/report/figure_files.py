@@ -242,7 +242,7 @@ def check_figure_format(kind: str) -> None:
     """Refuse a format in which no figures are written.
 
     Raises:
-        UnknownName: It is none of `FORMATS`.
+        UnknownName: It is not one of `FORMATS`.
     """
     if kind not in FORMATS:
         raise UnknownName("format", kind, FORMATS)

@@ -58,20 +58,21 @@ ERROR_PANELS = (
 def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[LegendEntry], Markup]:
     """Return the tracking error and its parts, with their legend.
 
-    The axes are logarithmic, for the parts often differ a hundredfold.
+    The axes are logarithmic, since the parts often differ a hundredfold.
     """
     stamps = evaluation.log.stamp
     period = evaluation.plan.period
     panels = worth_showing(error_panels(evaluation, summary))
 
-    # The worst sample is marked.
+    # Mark the worst sample, unless there is no error.
     position = evaluation.errors.tracking.distance * 1e3
     worst = int(np.argmax(position))
     marks = []
     if position[worst] > ROUNDING:
         marks.append((0, float(stamps[worst]), float(position[worst])))
 
-    # So are limited setpoints, each for its period. Gaps of less than two pixels are not seen.
+    # Shade the periods of limited setpoints. Intervals that are less than two pixels apart are
+    # joined, as are those of successive samples, up to rounding.
     two_pixels = 2.0 * float(stamps[-1] - stamps[0]) / WIDE
     limited = intervals(evaluation.log.limited, stamps, two_pixels + 1.5 * period)
     bands = [(begin, end + period) for begin, end in limited]
@@ -84,7 +85,7 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         legend.append(LegendEntry("setpoints limited", LIMITER, "band"))
     legend.append(LegendEntry("worst sample", "", "cross"))
 
-    # Curves of zeros are in the legend only.
+    # A logarithmic axis has no zero: curves of zeros are in the legend only.
     drawn_panels = []
     for panel in panels:
         lines_shown = [line for line in panel.lines if line.values.max() > ROUNDING]

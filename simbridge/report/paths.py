@@ -25,12 +25,14 @@ from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 
 # A path this many times longer than thick would look like a line: its thin side is magnified.
 FLATNESS_RATIO = 20.0
-# Height of the axis of a magnified side, in heights of the path.
+# Ratio of the height of a magnified side's axis to that of the path.
 THIN_SIDE_MARGIN = 1.3
-# Extent that the axes show, in extents of the path.
+# Ratio of the extent that the axes show to that of the path.
 MARGIN = 1.16
-# Below this, in mm, nothing has moved.
+# Extent of a path below which nothing has moved, mm.
 STATIONARY_MM = 1e-3
+# Smallest extent that axes show, mm.
+MIN_SHOWN_SPAN_MM = 10.0 * STATIONARY_MM
 # Axes that show less than this, in mm, count from the path instead of from base_link.
 RELATIVE_BELOW_MM = 5.0
 # A long path is drawn by the outermost points of this many pieces.
@@ -154,8 +156,9 @@ def frame_points(view: View, points: Array, start: Array, *, width: float, heigh
     spans = np.maximum(high - low, 0.0)
     notes: list[str] = []
 
-    # mm per pixel: what each axis needs, with a margin, and what it gets.
-    needed_scale = MARGIN * np.maximum(spans, 10.0 * STATIONARY_MM) / size
+    # The scale that each axis needs, with a margin, mm per pixel. Both axes get the larger one; the
+    # thin side of a flat path gets a smaller one, and a note says so.
+    needed_scale = MARGIN * np.maximum(spans, MIN_SHOWN_SPAN_MM) / size
     scale = np.full(2, needed_scale.max())
     if spans.max() < STATIONARY_MM:
         notes.append("It does not move.")

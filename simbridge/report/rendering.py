@@ -125,7 +125,7 @@ def render(template: str, **content: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return jinja2's environment of the templates, with all that they use by name.
+    """Return jinja2's environment of the templates, with the names that they use.
 
     These are the style, the script, functions, and filters: `{{ error | mm }}` writes millimetres.
     """

@@ -112,7 +112,7 @@ def _session(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
 
 
 def _error_budget(summary: Summary) -> dict[str, Any]:
-    """Return the parts of the error, their delays, and what is said of them."""
+    """Return the parts of the error, their delays, and the sentences about them."""
     errors: Mapping[str, Any] = summary
     parts = known_parts(errors)
     sizes = [errors[part.key]["position_m"]["rms"] for part in (*parts, TRACKING_ERROR)]
@@ -168,18 +168,21 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
 
 
 def _paths(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the path from three sides, its worst sample, and the error along it."""
+    """Return the drawings of the path: three views, the error along it, and the worst sample."""
     stamps = evaluation.log.stamp
     distance = evaluation.errors.tracking.distance * 1e3
     reference = evaluation.reference[:, :3] * 1e3
     setpoint = evaluation.setpoint[:, :3] * 1e3
     attained = evaluation.attained[:, :3] * 1e3
 
+    # Each path is drawn over the one before and thinner than it, so that all remain visible where
+    # they coincide.
     paths = [
         DrawnPath("reference", reference, REFERENCE, 8.0),
         DrawnPath("setpoint", setpoint, SETPOINT, 5.0),
         DrawnPath("attained", attained, ATTAINED, 2.0),
     ]
+    # A circle at the start, and a cross at the worst sample.
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
     shown_error = {f"tracking error|{NO_BREAK}mm": distance}
     return {

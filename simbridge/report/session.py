@@ -251,7 +251,7 @@ def _draw_time_line(
         axes.text(begin, title_bottom, title, fontsize=drawing.TEXT_SIZE, va="bottom", ha="left")
         bottoms.append(bottom)
 
-    # Their bars and ticks.
+    # Draw the bars and ticks of the rows.
     shortest = MIN_STATE_WIDTH * pixel
     for name, colour in STATES.items():
         spans = [(since, until) for since, until, phase in phases if phase == name]

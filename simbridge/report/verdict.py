@@ -212,7 +212,7 @@ def with_deviation(value: float, deviation: float | None) -> str:
     For example "4.49 ± 0.12 mm".
 
     Args:
-        value: m.
+        value: The length, m.
         deviation: m; None if not known.
     """
     shown = millimetres(value)
@@ -262,10 +262,9 @@ def advice(summary: Summary) -> str:
     sentences = []
     if position is not None:
         sentences.append(_advice_on(summary, "position", position))
-    if rotation is not None:
-        # A rotation with the same cause is not worth a sentence.
-        if position is None or rotation[0] != position[0]:
-            sentences.append(_advice_on(summary, "rotation", rotation))
+    # A rotation error of the same cause is not worth a second sentence.
+    if rotation is not None and (position is None or rotation[0] != position[0]):
+        sentences.append(_advice_on(summary, "rotation", rotation))
     return " ".join(sentences)
 
 
@@ -454,7 +453,7 @@ def _explain_delay(total: float, causes: Sequence[DelayCause]) -> str:
 
     Args:
         total: The whole delay, s.
-        causes: Its parts.
+        causes: Parts of the delay.
     """
     largest = max((abs(cause.delay) for cause in causes), default=0.0)
     if largest < LEAST_LAG:

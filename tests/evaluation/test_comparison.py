@@ -240,10 +240,10 @@ def test_shares_of_limits_are_columns(line_run, other_solver):
     fastest = (peaks / np.array(robot.max_velocity)).argmax()
     assert float(speed.cells[0].value) == pytest.approx(np.degrees(peaks[fastest]), rel=5e-3)
     share = 100.0 * peaks[fastest] / robot.max_velocity[fastest]
-    assert float(speed.cells[0].share.split()[0]) == pytest.approx(share, rel=0.05)
+    assert float(speed.cells[0].limit_share.split()[0]) == pytest.approx(share, rel=0.05)
     assert float(step.cells[0].value) > 0.0
-    assert acceleration.cells[0].share.endswith("%")
-    assert jerk.cells[0].share == ""
+    assert acceleration.cells[0].limit_share.endswith("%")
+    assert jerk.cells[0].limit_share == ""
     assert not speed.cells[0].exceeds
 
 
@@ -255,7 +255,7 @@ def test_share_above_one_stands_out(cli, line_run, same, tmp_path, replace_text)
 
     assert [cell.exceeds for cell in cells] == [False, True]
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert re.search(f'<td class="near"[^>]*>{cells[1].share}</td>', page)
+    assert re.search(f'<td class="near"[^>]*>{cells[1].limit_share}</td>', page)
 
 
 @pytest.mark.parametrize("width", [60, 80])
