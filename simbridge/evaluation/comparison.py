@@ -88,9 +88,9 @@ class ComparedMetric(NamedTuple):
     """A line of the table of metrics, with a value for each run.
 
     Attributes:
-        name: In `METRICS`.
-        values: As they are shown, in the order of the runs.
-        unit: As it is shown; "" for none.
+        name: Name of the metric in `METRICS`.
+        values: The values as they are shown, in the order of the runs.
+        unit: The unit as it is shown; "" for none.
         meaning: How to read it.
     """
 
@@ -107,7 +107,7 @@ class ComparedRun:
     Attributes:
         name: Differs from that of every other run.
         evaluation: The run, read back.
-        summary: Its numbers.
+        summary: The numbers of the run's summary.json.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Comparison:
     """Runs of one scenario, compared with the first of them.
 
     Attributes:
-        runs: In the order in which the user names them.
+        runs: The runs, in the order in which the user names them.
         warnings: Sentences about differences that affect the comparison.
     """
 
@@ -172,7 +172,7 @@ class Comparison:
         tables = [shown_metrics(run.summary) for run in self.runs]
 
         lines = []
-        # The same metric of each run.
+        # Each line has one metric, with a cell for each run.
         for cells in zip(*tables, strict=True):
             name, _, unit, meaning = cells[0]
             values = tuple(value for _, value, _, _ in cells)

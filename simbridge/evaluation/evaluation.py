@@ -59,8 +59,8 @@ def _recorded_plan(record: SessionRecord, log: LogColumns) -> Plan:
     """Return what a live session was asked for and sent, as a plan: its targets are its reference.
 
     Args:
-        record: Its settings.
-        log: Its samples. Without any, the plan's path is the arm's home.
+        record: Settings of the session.
+        log: Samples of the session. Without any, the plan's path is the arm's home.
     """
     stamps = log.stamp
     poses = log.target
@@ -91,7 +91,7 @@ class Evaluation:
     the TCP and belong to the stamps `log.stamp`.
 
     Attributes:
-        directory: Where the run is.
+        directory: Directory of the run.
         settings: The content of settings.toml.
         plan: The content of plan.npz; of a live session what was asked for and sent.
         log: The content of log.mcap, as far as it was written.
@@ -233,7 +233,7 @@ class Evaluation:
         """Return the continuous path (K, 7) at instants (K,) within the log.
 
         Args:
-            times: s, of the log's clock.
+            times: The instants (K,), s of the log's clock.
         """
         plan_times = np.interp(times, self.log.stamp, self.log.plan_time)
         poses = self.plan.trajectory.reference(plan_times)

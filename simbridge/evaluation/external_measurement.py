@@ -116,7 +116,9 @@ class RecordedRun:
         self_reported = pose.interpolate(self.run.log.stamp, self.run.attained, times)
         recorded = pose.compose(self.alignment.transform, self.recording.poses[is_inside])
 
-        # The orientation of the tool: the recorded body's, but for its mounting.
+        # The orientation of the tool is that of the recorded body, turned by the body's mounting on
+        # the tool. A recording of positions alone has one orientation throughout: then the
+        # self-reported one is used.
         mounting = None
         rotations = self_reported[:, 3:]
         if np.ptp(self.recording.poses[:, 3:], axis=0).max() > 0.0:
@@ -124,7 +126,8 @@ class RecordedRun:
             mounting = pose.mean_rotation(body_to_tool)
             rotations = pose.multiply(recorded[:, 3:], mounting)
 
-        # The position of the TCP: the recorded point's, but for the marker.
+        # The position of the TCP is that of the recorded point, less the marker's offset in the
+        # tool.
         marker = np.broadcast_to(self.alignment.marker, (len(recorded), 3))
         positions = recorded[:, :3] - pose.rotate(rotations, marker)
 

@@ -22,7 +22,7 @@ class Planes(NamedTuple):
     """Planes across a path.
 
     Attributes:
-        points: Where the path crosses them (m, 3), m.
+        points: Points at which the path crosses the planes (m, 3), m.
         directions: Unit vectors (m, 3) along the path there, normal to the planes.
         times: Instants (m,) of the trajectory at which the target crosses them, s.
     """

@@ -85,8 +85,8 @@ def _steady_mask(path: Trajectory, times: Array, commanded: float) -> NDArray[np
 
     Args:
         path: The commanded trajectory.
-        times: Its instants (K,), s.
-        commanded: m/s.
+        times: Instants on the trajectory (K,), s.
+        commanded: The commanded speed, m/s.
     """
     velocity = _velocities(path, times)
     velocity_before = _velocities(path, times - STEADY_S)

@@ -39,7 +39,7 @@ class PredictionError(Deviations):
     """Simulated minus measured, at the same instants of the trajectory.
 
     Attributes:
-        delay_s: By how much the measured arm trails the simulated one, s; None if it cannot be
+        delay_s: Time by which the measured arm trails the simulated one, s; None if it cannot be
             determined.
         delay_removed: What remains without it.
     """
@@ -87,11 +87,11 @@ def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionE
     predicted_motion = motion_through(prediction.times, prediction.poses)
     lag = delay(times, predicted_motion, poses)
 
-    def deviations(shift: float) -> Deviations:
-        """Return the deviations from a prediction that comes later, s."""
-        shifted = times - shift
-        is_inside = (shifted >= begin) & (shifted <= end)
-        instants = shifted[is_inside]
+    def deviations(delay_s: float) -> Deviations:
+        """Return the deviations of the measurement from the prediction, delayed by a time, s."""
+        delayed = times - delay_s
+        is_inside = (delayed >= begin) & (delayed <= end)
+        instants = delayed[is_inside]
 
         error = PoseError.between(predicted_motion(instants), poses[is_inside])
         columns = [np.interp(instants, prediction.times, joint) for joint in prediction.joints.T]

@@ -72,7 +72,7 @@ def summarize_repeats(
 
     Args:
         whole: The directory of the repeats.
-        runs: Its runs, at least one.
+        runs: The runs, at least one.
         count: How many runs were requested.
     """
     settings = runs[0].settings()

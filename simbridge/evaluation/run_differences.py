@@ -83,8 +83,8 @@ class DifferentSetting(NamedTuple):
     """A setting that is not the same in all runs.
 
     Attributes:
-        name: Its name for people, as in a flag: "feedforward", "solver.kp".
-        values: Its value in each run; None where the run has no such setting.
+        name: Name of the setting for people, as in a flag: "feedforward", "solver.kp".
+        values: Value of the setting in each run; None if the run has no such setting.
         is_named: Whether a label names it beside its value: "kp 5", but "ur10e".
     """
 

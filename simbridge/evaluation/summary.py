@@ -195,18 +195,19 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     A run without a sample has only the keys of `RunFacts` and `Judgement`.
 
     Attributes:
-        uncertainty: Of the RMS tracking error, from that of the simulated plant; None where that is
-            not known.
-        peak_joint_velocity: Per joint, rad/s.
-        peak_joint_torque: Per joint, N m; None if the controller reports currents.
-        peak_joint_current: Per joint, A; None if torques are known.
+        uncertainty: Uncertainty of the RMS tracking error, from that of the simulated plant; None
+            if that is not known.
+        peak_joint_velocity: Largest velocity of each joint, rad/s.
+        peak_joint_torque: Largest torque of each joint, N m; None if the controller reports
+            currents.
+        peak_joint_current: Largest current of each joint, A; None if torques are known.
         saturated_samples: How many samples have a torque at its limit.
-        speed_scaling: Of the controller.
-        pauses: The same.
+        speed_scaling: Smallest and mean speed scaling of the controller.
+        pauses: Number and duration of the pauses.
         servo_law: The controller's servo law, compared with the configured one; None in simulation.
-        command_lead_rad: Of the commands of feedforward; None without.
+        command_lead_rad: Lead of the commands of feedforward, rad; None without feedforward.
         loop: The control loop's timing; simulated time has none.
-        smoothness: Of the measured speeds.
+        smoothness: Smoothness of the measured motion.
         joint_effort: What each joint did.
         near_singularity: How near to a singularity the run came.
         near_limits: Parts of the samples in which a joint is near a limit.
@@ -238,8 +239,9 @@ class Metric:
     """A metric that terminal, report and comparison show in a line of their table of metrics.
 
     Attributes:
-        unit: Of the value in the summary, an SI unit, or "" for none. "m", "m/s", "s", "rad" and
-            "share" (0 to 1) are shown as mm, mm/s, ms, degrees and percent, all others as they are.
+        unit: Unit of the value in the summary, an SI unit, or "" for none. "m", "m/s", "s", "rad"
+            and "share" (0 to 1) are shown as mm, mm/s, ms, degrees and percent, all others as they
+            are.
         value: Reads it from a summary.
         meaning: How to read it; shown on the page only.
     """

@@ -324,8 +324,8 @@ def _fit_marker(
     Args:
         x: Recorded positions (K, 3), m.
         attained: Poses (K, 7): positions p and rotations Q.
-        rotation: Where the search begins (3, 3).
-        translation: Where the search begins (3,), m.
+        rotation: Rotation at which the search begins (3, 3).
+        translation: Translation at which the search begins (3,), m.
 
     Returns:
         Rotation (3, 3), translation (3,) and marker (3,), m.
@@ -413,8 +413,8 @@ def _chords(t: Array, p: Array, period: float) -> Array:
 
     Args:
         t: Stamps (T,) of a motion, s, which is extended by rest before and after.
-        p: Its positions (T, 3), m.
-        period: Between two chords, s.
+        p: Positions of the motion (T, 3), m.
+        period: Time between two chords, s.
     """
     grid = np.arange(t[0] - max(CHORDS), t[-1] + max(CHORDS), period)
     uniform = interpolate_rows(grid, t, p)
@@ -438,7 +438,7 @@ def _misfit(motion: Array, recording: Array, period: float) -> Array:
         motion: Positions (n, 3), m.
         recording: Positions (m, 3), m, in which the motion may start at each of K = m - n + 1
             samples.
-        period: Between two positions, s.
+        period: Time between two positions, s.
     """
     starts = max(len(recording) - len(motion) + 1, 0)
     difference = np.zeros(starts)

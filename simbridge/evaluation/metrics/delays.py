@@ -179,10 +179,10 @@ def compensate_delay(
     *,
     before: PoseError | ErrorSize | None = None,
 ) -> Compensated:
-    """Return the error of attained(t) against desired(t - lag), if it is less than without the lag.
+    """Return the error of attained(t) against desired(t - lag), if its RMS is not larger.
 
-    A shift drops samples at one end, and those may have the smallest errors. If the RMS would grow,
-    or if there is no delay, the error stays as it is.
+    The delay drops samples at one end of the motion, which may have the smallest errors. If the RMS
+    would grow for that reason, or if there is no delay, the error against desired(t) is returned.
 
     Args:
         times: Strictly increasing stamps (T,), s.

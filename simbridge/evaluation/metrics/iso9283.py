@@ -44,7 +44,7 @@ class Figure(TypedDict):
         unit: "m", "m/s", "s" or "%".
         cycles: Number of cycles it is computed from.
         asked: Number of cycles that the standard asks for.
-        stop: For a figure of a pose the number of its stop, from 1; None for a figure of the path.
+        stop: Number of the stop, from 1, for a figure of a pose; None for a figure of the path.
     """
 
     symbol: str
@@ -333,7 +333,7 @@ def _band_entry(t: Array, distance: Array, k: int, *, band: float) -> float:
 
     Args:
         t: Stamps (T,), s.
-        distance: From the pose (T,), m.
+        distance: Distance from the pose (T,), m.
         k: The last sample outside.
         band: Radius of the limit band, m.
     """

@@ -31,9 +31,9 @@ def minimize_scalar(
     """Return the argument of a local minimum that is no higher than function(start).
 
     Args:
-        function: Is called only between low and high.
+        function: The function; it is called only between low and high.
         low: Lower end of the search.
-        start: Where the search begins, between the ends.
+        start: Argument at which the search begins, between the ends.
         high: Upper end of the search.
         tolerance: Tolerance of the argument; also the smallest step.
     """
@@ -84,7 +84,7 @@ class _BrentSearch:
         self.last_step = self.step
 
         parabolic_step = _parabolic_step(self.best, self.second, self.third)
-        # If steps do not halve every second time, the function is no parabola here.
+        # If steps do not halve every second time, the function is not a parabola here.
         halves = abs(parabolic_step) < 0.5 * abs(last_but_one_step)
         if halves and self.low < best + parabolic_step < self.high:
             self.step = self._keep_from_ends(parabolic_step, tolerance)
@@ -153,8 +153,8 @@ def bracket_minimum(
     In the middle the function is no higher than at the others.
 
     Args:
-        function: Is called only between -limit and limit.
-        start: Where the search begins.
+        function: The function; it is called only between -limit and limit.
+        start: Argument at which the search begins.
         step: First step in either direction; it doubles as long as the function falls.
         limit: How far the search goes to both sides of 0.
 

@@ -85,8 +85,8 @@ class JointSize(NamedTuple):
     """The size that a quantity of one joint had in a run.
 
     Attributes:
-        peak: Its largest magnitude.
-        rms: Its root mean square.
+        peak: Largest magnitude of the quantity.
+        rms: Root mean square of the quantity.
     """
 
     peak: float
@@ -219,10 +219,10 @@ def near_limits(
     """Return the share of samples in which some joint is near a limit, for each kind of limit.
 
     Args:
-        position: (T, n), rad (m), T at least 1.
-        velocity: (T, n), rad/s (m/s).
-        torque: (T, n), N m (N); samples that are not finite are left out. None if they were not
-            measured.
+        position: Positions of the joints (T, n), rad (m), T at least 1.
+        velocity: Velocities of the joints (T, n), rad/s (m/s).
+        torque: Torques of the joints (T, n), N m (N); samples that are not finite are left out.
+            None if they were not measured.
         position_min: Lower limits (n,), rad (m); an infinite range has no end to be near.
         position_max: Upper limits (n,), rad (m).
         max_velocity: Limits (n,), rad/s (m/s).

@@ -74,7 +74,7 @@ class Stop:
     """A pose at which the target rests, always approached from the same side.
 
     Attributes:
-        position: (3,) in m.
+        position: Position of the pose (3,), m.
         visits: All visits, in order.
     """
 
@@ -117,8 +117,8 @@ def find_rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
     periods = np.diff(elapsed)
     is_still = (distances <= REST_SPEED * periods) & (angles <= REST_TURN_SPEED * periods)
 
-    # Segments that follow one another are one rest. With zero-order hold they are so only if the
-    # sample between them is no jump.
+    # Join successive segments to one rest; with zero-order hold, only if the target does not jump
+    # at the sample between them.
     intervals: list[tuple[float, float]] = []
     for k in np.flatnonzero(is_still | is_held):
         begin = float(elapsed[k])
@@ -144,9 +144,11 @@ def find_jumps(path: Trajectory, hold: Hold) -> bool:
 def find_stops(path: Trajectory, hold: Hold) -> list[Stop]:
     """Return the stops of the target, in order of the first arrival.
 
-    A rest at the very start is no stop: the arm arrives there by its approach, not along the path.
+    A rest at the very start does not count as a stop: the arm arrives there by its approach, not
+    along the path. Two visits belong to one stop if the pose is the same and the target arrives
+    from the same side.
     """
-    # The pose, the direction of the approach and the visits of each stop.
+    # The pose, the direction of arrival and the visits of each stop.
     known_stops: list[tuple[Array, Array, list[Visit]]] = []
     last_departure = 0.0
     for arrival, departure in find_rests(path, hold):
@@ -302,7 +304,7 @@ class _Polyline:
         """Return the corner between the step before one sample and the step after another one.
 
         Args:
-            position: (3,), m.
+            position: Position of the corner (3,), m.
             first: Sample at which the leg before ends.
             last: Sample at which the leg after begins.
         """

@@ -230,8 +230,8 @@ def _motion_error(q: Array, p: Array, *, first: Indices, second: Indices) -> Tra
     Args:
         q: Reference poses (T, 7).
         p: Attained poses (T, 7).
-        first: Where each pair begins (K,).
-        second: Where each pair ends (K,).
+        first: Index of the pose at which each pair begins (K,).
+        second: Index of the pose at which each pair ends (K,).
     """
     translation = np.empty(len(first))
     rotation = np.empty(len(first))

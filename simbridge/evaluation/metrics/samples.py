@@ -37,7 +37,7 @@ def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -
 
     Args:
         name: What the values are, in messages.
-        values: (T, columns).
+        values: The values (T, columns).
         columns: Length of a row.
         count: Number of rows T; any number by default.
 
@@ -79,11 +79,11 @@ def stamps(name: str, values: ArrayLike) -> Array:
     """Return values as finite, strictly increasing instants (T,) in s, at least one.
 
     Args:
-        name: What the values are, in messages.
-        values: (T,), s.
+        name: Name of the values, for messages.
+        values: The instants (T,), s.
 
     Raises:
-        UnusableSamples: If they are anything else.
+        UnusableSamples: The values are of another shape, not finite, or not increasing.
     """
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or len(array) == 0:
@@ -132,9 +132,9 @@ def interpolate_rows(instants: Array, times: Array, values: Array) -> Array:
     """Return values in between, linearly, and constant outside of their range.
 
     Args:
-        instants: (K,), s.
+        instants: The instants (K,), s.
         times: Strictly increasing instants of the values (T,), s.
-        values: (T, n).
+        values: The values at the stamps (T, n).
 
     Returns:
         The values at the instants (K, n).
@@ -147,7 +147,7 @@ def resample_uniform(times: ArrayLike, values: ArrayLike) -> tuple[float, Array]
 
     Args:
         times: Strictly increasing stamps (T,), s.
-        values: (T, n).
+        values: The values at the stamps (T, n).
 
     Returns:
         The period in s, which is the median one, so that the values include the samples that are
@@ -177,8 +177,8 @@ def derivatives(values: ArrayLike, period: float) -> tuple[Array, Array]:
     """Return the first and second derivative of uniformly sampled values by a moving parabola.
 
     Args:
-        values: (T, n).
-        period: Between two samples, s.
+        values: The values (T, n).
+        period: Time between two samples, s.
 
     Returns:
         Two arrays (T - 2 m, n), m being the number of samples on either side of the parabola's
@@ -250,7 +250,7 @@ def statistics(values: ArrayLike) -> Statistics:
     """Return root mean square, mean, 95th percentile and maximum.
 
     Args:
-        values: (T,); the percentile is linear between order statistics.
+        values: The values (T,); the percentile is linear between order statistics.
 
     Raises:
         UnusableSamples: If there are no values or one is not finite.
@@ -273,7 +273,7 @@ class PoseError:
     """Desired minus attained pose at every sample; both arrays are read-only copies.
 
     Attributes:
-        translation: (T, 3), in m, in base axes.
+        translation: Difference of the positions (T, 3), m, in base axes.
         rotation: R_desired R_attained^T as Rodrigues vectors (T, 3), in rad, in base axes.
     """
 

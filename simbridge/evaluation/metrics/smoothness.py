@@ -108,7 +108,7 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
     which V is at least 0.05.
 
     Args:
-        speed: (T,), 0 or more, sampled uniformly.
+        speed: The speed (T,), 0 or more, sampled uniformly.
         rate: Sampling rate, Hz.
         cutoff: Highest frequency that counts, Hz.
 
@@ -145,7 +145,7 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
     higher the rate.
 
     Args:
-        speed: (T,), sampled uniformly, and signed if the motion reverses.
+        speed: The speed (T,), sampled uniformly, and signed if the motion reverses.
         rate: Sampling rate, Hz.
 
     Returns:
@@ -185,7 +185,7 @@ def _spectrum(values: Array, size: int, count: int) -> NDArray[np.complex128]:
     points are needed, and one long transform would take much memory.
 
     Args:
-        values: (T,).
+        values: The values (T,).
         size: Number of values with the padding, a power of two.
         count: Number of points.
     """

@@ -241,10 +241,14 @@ def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
 def _relative_projections(
     budget: ErrorBudget[PoseError], field: Literal["translation", "rotation"]
 ) -> dict[str, float] | None:
-    """Return the share of each part in the tracking error; None where there is no tracking error.
+    """Return the share of each part in the tracking error; None without a tracking error.
 
-    The share is the mean scalar product of part and whole over the mean square of the whole, so
-    that the shares of translations add up to 1.
+    The share is the mean scalar product of part and whole divided by the mean square of the whole,
+    so that the shares of translations add up to 1.
+
+    Args:
+        budget: The tracking error and its parts.
+        field: The part of a pose error.
     """
     whole = getattr(budget.tracking, field)
     square = float(np.sum(whole**2))
@@ -378,7 +382,7 @@ class LeadingMotion(NamedTuple):
 
     Attributes:
         at: Function from instants (K,), s, to poses (K, 7).
-        poses: Its poses (T, 7) at the stamps of the run.
+        poses: Poses of the motion (T, 7) at the stamps of the run.
     """
 
     at: Motion
