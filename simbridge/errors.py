@@ -20,7 +20,7 @@ from simbridge.quoting import LONGEST_QUOTE, quoted, quoted_list, unquoted
 
 # Known names that are listed, at most.
 MOST_KNOWN = 100
-# Characters of a value that is no word, such as a list of numbers, and of a path.
+# Characters of a value that is not a word, such as a list of numbers, and of a path.
 LONGEST_VALUE = 300
 LONGEST_PATH = 1000
 # How alike a known name must be to be suggested, 0 to 1.
@@ -63,8 +63,8 @@ class SimbridgeError(Exception):
     """Root of every error that simbridge raises on purpose.
 
     Attributes:
-        cause: What it proves of the end of a run; "unknown" if nothing: then its message tells what
-            was seen.
+        cause: What the error proves of the end of a run; "unknown" if nothing: then its message
+            tells what was seen.
         run_directory: The run that the error ended, with what was recorded until then; None if no
             run had begun.
         aftermath: Whether the arm was seen at rest after it, as a sentence; "" if nothing could
@@ -133,7 +133,7 @@ def suggest(name: str, known: Iterable[str], synonyms: Mapping[str, str] = NO_SY
     """Return sentences that name the nearest known name and list the known ones.
 
     Args:
-        name: As the user gave it.
+        name: The name as the user gave it.
         known: The known names.
         synonyms: Other names of known ones, in lower case without dashes.
     """
@@ -181,8 +181,8 @@ class UnknownName(Refusal, LookupError):
     """A scenario, robot, solver, ... that does not exist.
 
     Attributes:
-        kind: What it should be.
-        name: As the user gave it.
+        kind: Kind of thing that does not exist: "scenario", "robot".
+        name: The name as the user gave it.
         known: The names that exist.
     """
 
@@ -216,7 +216,7 @@ class InvalidChoice(UnknownName):
 
     Attributes:
         kind: Name of the option.
-        name: As the user gave it.
+        name: The value as the user gave it.
         known: The values that exist.
     """
 
@@ -242,7 +242,8 @@ def describe_requirement(needed: str, value: str) -> str:
     """Return what a parameter must be, and what it was instead, as the end of a sentence.
 
     Args:
-        needed: What it must be ("a positive number"), with a reason after a colon, if any.
+        needed: What the parameter must be ("a positive number"), with a reason after a colon, if
+            any.
         value: The value as it is shown.
     """
     requirement, colon, reason = needed.partition(": ")
@@ -255,9 +256,10 @@ class InvalidParameter(Refusal, ValueError):
     """A parameter out of its range.
 
     Attributes:
-        name: Its name.
+        name: Name of the parameter.
         value: What the user gave.
-        needed: What it must be ("a positive number"), with a reason after a colon, if any.
+        needed: What the parameter must be ("a positive number"), with a reason after a colon, if
+            any.
     """
 
     def __init__(self, name: str, value: object, needed: str) -> None:
@@ -392,7 +394,7 @@ class ForeignSolverError(Refusal, RuntimeError):
     """A custom function, a solver by default, that cannot be imported or failed.
 
     Attributes:
-        name: Its name.
+        name: Name of the function.
         reason: What went wrong.
     """
 
@@ -423,7 +425,7 @@ class MissingPackage(Refusal, ImportError):
     """A package that is needed for a purpose is not installed.
 
     Attributes:
-        package: Its name on the package index.
+        package: Name of the package on the package index.
         purpose: What needs it, the beginning of a sentence.
         extra: simbridge's own that contains it, or "".
         fault: Why an installed one cannot be imported, or "".
@@ -451,7 +453,7 @@ def optional_package(module: str, package: str, purpose: str, extra: str = "") -
     """Import a module of a package that need not be installed.
 
     Args:
-        module: Its name.
+        module: Name of the module.
         package: Name of the package on the package index.
         purpose: What needs it, for the error.
         extra: simbridge's own that contains it, or "".
@@ -475,7 +477,7 @@ class MissingEngine(Refusal, ImportError):
     """The physics engine that a simulation needs is not installed.
 
     Attributes:
-        engine: Its name.
+        engine: Name of the engine.
         install: What to install, and the command: "MuJoCo with: pip install ..."; "" if there is
             no wheel of it for this Python and machine.
         installed: Names of the backends whose engines are installed.
@@ -501,7 +503,7 @@ class MissingLibrary(Refusal, ImportError):
     """A package needs a shared library of the system that is not installed.
 
     Attributes:
-        library: Its file, such as "libgomp.so.1".
+        library: File of the library, such as "libgomp.so.1".
     """
 
     def __init__(self, library: str) -> None:
@@ -582,7 +584,7 @@ class InvalidTrajectory(Refusal, ValueError):
         reason: What is wrong, as a sentence.
         sample: That at fault, or None.
         field: That at fault ("time", "x", "quaternion", ...), or None.
-        source: Where the samples come from, or "".
+        source: Source of the samples, or "".
     """
 
     def __init__(
@@ -719,7 +721,7 @@ class PlanRefused(Refusal, ValueError):
     Attributes:
         sample: The control period at fault, counted from 0 (for targets out of reach: the
             trajectory's sample).
-        time: Its time in s.
+        time: Time of the sample in the plan, s.
         value: What would happen, in SI units.
         limit: What is allowed, in SI units.
         joint: The joint's name, or None when no single joint is meant.
@@ -755,8 +757,8 @@ class TargetOutOfReach(PlanRefused):
     """A target that no joint positions attain.
 
     Attributes:
-        distance: To the nearest posture found, m; also `value`.
-        angle: To the nearest posture found, rad.
+        distance: Distance to the nearest posture found, m; also `value`.
+        angle: Angle to the nearest posture found, rad.
         every: Whether no target at all was attained.
     """
 
@@ -849,7 +851,7 @@ class Interrupted(SimbridgeError, KeyboardInterrupt):
 
 
 class UnforeseenError(SimbridgeError, RuntimeError):
-    """A run or a session was ended by an error that is none of simbridge's; `__cause__` is it.
+    """A run or a session was ended by an error that is not one of simbridge's; `__cause__` is it.
 
     Such as the error of a user's own function. It carries what is known of the end: cause,
     aftermath and run directory.

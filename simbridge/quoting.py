@@ -21,7 +21,7 @@ ELLIPSIS = "…"
 def visible(text: str, keep: str = "") -> str:
     r"""Return a text in which nothing is hidden.
 
-    Control characters, line ends and bytes that are no text are escapes, such as \x1b.
+    Control characters, line ends and bytes that are not text are escapes, such as \x1b.
 
     Args:
         text: Any text.

@@ -65,7 +65,7 @@ def ask_for_short_slices(thread: int = 0) -> bool:
     are other processes' slices.
 
     Args:
-        thread: Its ID; 0: the calling one.
+        thread: ID of the thread; 0 for the calling one.
 
     Returns:
         Whether the system has it: Linux since 6.12 (`sched_setattr(2)`: sched_runtime of

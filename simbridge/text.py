@@ -77,7 +77,7 @@ def displayed(value: float | None, unit: str) -> tuple[str, str]:
     """Return a value in SI units as the terminal and the pages show it: the number, and its unit.
 
     Args:
-        value: In SI units; None is a dash.
+        value: The value, in SI units; None is shown as a dash.
         unit: It becomes mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from
             0 to 1.
     """
@@ -168,7 +168,7 @@ def make_table(
     their marks, the widest first.
 
     Args:
-        columns: Their titles.
+        columns: Titles of the columns.
         rows: Cells, as rich's markup.
         left: Titles of columns of text.
         bold: The first cells of rows to emphasise.

@@ -106,7 +106,7 @@ def _rows(title: str, run: RunDirectory, wake_ups: Array) -> list[Row]:
 
     Args:
         title: Title of the rows.
-        run: Its directory.
+        run: Directory of the session.
         wake_ups: When the bare timer woke (K,), s.
     """
     # When each period of motion began, s, and the delay of each input, ms.
@@ -168,7 +168,7 @@ def missed_fraction(begun: Array, period: float = PERIOD) -> float:
 
     Args:
         begun: When periods began (K,), s.
-        period: Their duration, s.
+        period: Duration of a period, s.
     """
     positions = begun / period
 

@@ -25,7 +25,7 @@ def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[sub
     The module calls `end_with_parent`, so that it ends with this process, too.
 
     Args:
-        module: Its name.
+        module: Name of the module.
         arguments: Arguments of its command line.
         quiet: Whether its standard error is discarded.
 
@@ -54,7 +54,7 @@ def timer(
 
     Args:
         seconds: How long it runs, s.
-        period: Between two deadlines, s.
+        period: Time between two deadlines, s.
         priority: Real-time priority; it is scheduled as a control loop is.
     """
     return client("simbridge.bench.measuring", seconds, period, priority, quiet=True)
@@ -65,7 +65,7 @@ def wake_ups(seconds: float, period: float) -> list[tuple[float, float]]:
 
     Args:
         seconds: How long, s.
-        period: Between two deadlines, s.
+        period: Time between two deadlines, s.
 
     Returns:
         Each deadline and when the process woke, s (monotonic).

@@ -102,7 +102,7 @@ class LoopMeasurement:
         link: The link.
         loop: Figures as in summary.json's `loop`.
         late_setpoints: Number of setpoints that came into force after their tick, or never.
-        timer_lateness: By how much a bare timer was late meanwhile (K,), s.
+        timer_lateness: Lateness of a bare timer meanwhile (K,), s.
     """
 
     link: LinkName

@@ -12,8 +12,8 @@ class PortInUse(SimbridgeError, OSError):
     """The studio's port is in use.
 
     Attributes:
-        address: Where the studio was to listen.
-        port: Where the studio was to listen.
+        address: Address at which the studio was to listen.
+        port: Port at which the studio was to listen.
     """
 
     def __init__(self, address: str, port: int) -> None:
@@ -30,7 +30,7 @@ def check_port(address: str, port: int) -> None:
 
     Raises:
         PortInUse: It is in use.
-        InvalidParameter: It is no address of this computer.
+        InvalidParameter: It is not an address of this computer.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

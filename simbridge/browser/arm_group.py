@@ -31,9 +31,9 @@ class FollowingArm:
 
     Attributes:
         arm: The arm.
-        drawing: In the scene; set once there is one.
+        drawing: The arm as drawn in the scene; set once there is one.
         snapshot: What was drawn last; None before the first period.
-        curve: Its errors of the last seconds.
+        curve: Errors of the arm in the last seconds.
     """
 
     arm: SimulatedStudioArm | ControlledArm

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.browser.field_texts import field_texts
 from simbridge.browser.iterate import IterateSettings
-from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
+from simbridge.browser.setup import SOLVER_PREFIX, TARGET_RATE, StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import ALL_SOLVERS, is_function
 from simbridge.planning.options import Options
@@ -33,12 +33,13 @@ class PanelControl:
     """A setting that the page shows.
 
     Attributes:
-        name: In `StudioSetup.values`.
-        label: As its flag is called, with its unit.
+        name: Name of the setting in `StudioSetup.values`.
+        label: Name of the setting's flag, with its unit.
         kind: Kind of its value; several numbers are typed as text.
-        default: What it is unless it is changed, in SI units; None where that depends on the rest.
-        help: What it means, its range, and its default.
-        choices: For a choice.
+        default: Value of the setting unless it is changed, in SI units; None if that depends on
+            other settings.
+        help: Meaning, range and default of the setting, as text.
+        choices: The texts among which one is chosen, if the setting is a choice.
         blank: What the empty choice stands for; it is shown so.
         slider: The least and the largest value of a slider, in SI units; None for a field.
         scale: The shown unit in SI; for several numbers a unit each.
@@ -131,7 +132,7 @@ def solver_controls(solver: str) -> list[PanelControl]:
     """Return the controls of a solver's settings; a user's function has none."""
     if is_function(solver):
         return []
-    return settings_controls(ALL_SOLVERS[solver], SOLVER)
+    return settings_controls(ALL_SOLVERS[solver], SOLVER_PREFIX)
 
 
 def settings_controls(settings_class: type, prefix: str) -> list[PanelControl]:
@@ -154,8 +155,8 @@ def _setting_control(item: Field[Any], hint: Any, meaning: str, prefix: str) -> 
 
     Args:
         item: The setting's field.
-        hint: Its type.
-        meaning: What it means.
+        hint: Type of the setting.
+        meaning: Meaning of the setting, as text.
         prefix: Prefix of the control's name.
     """
     facts = item.metadata
@@ -266,8 +267,8 @@ def _option_control(
 
     Args:
         name: Name of the option, or "sample_" and a field of `Sampling`.
-        label: With its unit.
-        default: In SI units.
+        label: Label of the control, with its unit.
+        default: Default of the option, in SI units.
         choices: See `PanelControl`.
         slider: See `PanelControl`; it is widened to contain the default.
         scale: See `PanelControl`.

@@ -22,7 +22,7 @@ class Engagement:
     Args:
         arms: The arm among them, and its largest speed.
         view: Takes the question, and what is waited for.
-        run_in_background: For what waits for the arm.
+        run_in_background: Runs what waits for the arm.
 
     Attributes:
         answers: What the driving page answers to a question.

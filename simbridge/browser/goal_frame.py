@@ -58,7 +58,7 @@ class GoalFrame:
         )
         self.handle.on_update(self._send_drag)
         if self._planar:
-            # Its annotation leaves out coroutines, which it takes as all others do.
+            # Unlike those of viser's other functions, this annotation leaves out coroutines.
             client.scene.on_click()(self._send_click)  # type: ignore[arg-type]
 
     def show(self, goal: pin.SE3) -> None:

@@ -30,7 +30,7 @@ class PanelInputs:
     """The handles of a page at which its user does something.
 
     Args:
-        page: Its number.
+        page: Number of the page.
         gui: Viser's panel.
         send: Takes the events.
 

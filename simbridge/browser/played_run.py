@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.browser.curve import Curve
-from simbridge.browser.setup import SOLVER, StudioSetup
+from simbridge.browser.setup import SOLVER_PREFIX, StudioSetup
 from simbridge.browser.snapshot import Snapshot, limit_use
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
@@ -31,7 +31,7 @@ class PlayedRun:
     Attributes:
         setup: The settings with which it was made.
         prepared: Plan and solver; None for one that was loaded.
-        path: Its run directory.
+        path: Directory of the run.
         times: Times of the samples (T,), s.
         q: Joint positions of the arm (T, n), rad.
         qd: Joint velocities of the arm (T, n), rad/s.
@@ -84,7 +84,7 @@ class PlayedRun:
             The run, and the name of its scenario.
 
         Raises:
-            NotARun: It is no run directory.
+            NotARun: It is not a run directory.
             LogReadError: A part of it is missing or broken.
             InvalidParameter: It was made with a custom solver, or with another arm.
         """
@@ -181,7 +181,7 @@ def _setup_of_run(path: Path, record: Record, shown: StudioSetup) -> StudioSetup
     values: dict[str, Any] = {}
     settings = {} if is_function(solver.name) else solver.parameters
     for name, value in settings.items():
-        values[SOLVER + name] = tuple(value) if isinstance(value, list) else value
+        values[SOLVER_PREFIX + name] = tuple(value) if isinstance(value, list) else value
     is_same_arm = robot.name == shown.arm.name
     if is_same_arm and shown.arm.planar:
         chain = np.array(kinematics.placements).reshape(-1, 4, 4)
@@ -206,7 +206,7 @@ def copy_run(path: Path, name: str) -> Path:
 
     Args:
         path: The run directory.
-        name: With which the new directory's name begins.
+        name: Beginning of the new directory's name.
     """
     kept = RunDirectory.create(None, name).path
     shutil.copytree(path, kept, dirs_exist_ok=True)

@@ -25,7 +25,7 @@ class Player:
         times: When each frame is shown (K,), s.
         run: Run of a scenario; None for an iteration.
         older: The run before it, over which its errors are shown.
-        scenario: Its name.
+        scenario: Name of the scenario that is played.
         iterates: Iterates of a solver; empty for a run.
         now: Present instant on its clock, s.
         paused: Whether the clock stands.

@@ -30,7 +30,7 @@ from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
 
 # Names of a solver's settings begin with this, as their flags do.
-SOLVER = "solver."
+SOLVER_PREFIX = "solver."
 
 # Targets a second while the goal is dragged, where none is chosen, Hz.
 TARGET_RATE = 50.0
@@ -62,8 +62,8 @@ class StudioSetup:
         solver: A name in `ALL_SOLVERS`, or one of the custom solvers.
         custom_solvers: Solvers of the user's, as module:function, that may be chosen besides those
             in `ALL_SOLVERS`. They are named where the studio is started; a page cannot add any.
-        values: By the name of their control: "solver.kp", "servo_gain", "sample_rate",
-            "link_lengths".
+        values: The changed settings, by the names of their controls: "solver.kp", "servo_gain",
+            "sample_rate", "link_lengths".
         base: The options that the page does not change: cell, host, TCP.
         backend: A name in `LIVE_BACKENDS`.
     """
@@ -86,41 +86,44 @@ class StudioSetup:
     ) -> StudioSetup:
         """Return a setup with the options of a run.
 
-        Those that the page changes become values of its controls.
+        Options that have a control on the page become values of the controls.
 
         Args:
-            robot: A name or a file; None for the cell's, or else ur10.
+            robot: Name or file of the arm; None for the cell's, or else ur10.
             solver: A name in `ALL_SOLVERS`, or module:function.
             options: Options of a run.
             backend: A name in `LIVE_BACKENDS`.
-            second_solver: The solver beside it, likewise; "" for none.
+            second_solver: The solver of the second arm, named in the same way; "" for none.
 
         Raises:
             UnknownName: There is no such solver or backend.
             InvalidParameter: The backend has no live sessions.
             MissingEngine: The physics engine of the simulation is not installed.
         """
+        # Refuse a solver that is not known, or a function that cannot be loaded or called.
         names = [name for name in (solver, second_solver) if name]
         for name in names:
             check_solver(name)
             if is_function(name):
                 is_factory(load_function(name), name)
+        # The same function may be both solvers.
         custom_solvers = tuple(dict.fromkeys(filter(is_function, names)))
         check_live_backend(backend)
         if second_solver and not is_simulated(backend):
             needed = "left out on a controller, whose one arm follows one solver"
             raise InvalidParameter("second solver", second_solver, needed)
 
+        # Move the values of the controls out of the options.
         defaults = Options(cell=options.cell)
         values = {}
-        unchanged = {}
+        reset_options = {}
         for name in CHANGEABLE_OPTIONS:
             value = getattr(options, name)
             default = getattr(defaults, name)
             if value != default:
                 values[name] = value
-                unchanged[name] = default
-        base = replace(options, **unchanged)
+                reset_options[name] = default
+        base = replace(options, **reset_options)
         return StudioSetup(
             robot or options.robot,
             solver,
@@ -165,12 +168,14 @@ class StudioSetup:
         """Return a setup with another solver, at its defaults.
 
         Raises:
-            UnknownName: It is none of those that may be chosen.
+            UnknownName: It is not one of those that may be chosen.
             SimbridgeError: The options make no sense with it.
         """
         if solver not in self.solver_names:
             raise UnknownName("solver", solver, self.solver_names)
-        values = {name: old for name, old in self.values.items() if not name.startswith(SOLVER)}
+        values = {
+            name: old for name, old in self.values.items() if not name.startswith(SOLVER_PREFIX)
+        }
         setup = replace(self, solver=solver, values=values)
         setup.check()
         return setup
@@ -189,8 +194,8 @@ class StudioSetup:
         """The solver's settings that differ from their defaults."""
         values = {}
         for name, value in self.values.items():
-            if name.startswith(SOLVER):
-                values[name.removeprefix(SOLVER)] = value
+            if name.startswith(SOLVER_PREFIX):
+                values[name.removeprefix(SOLVER_PREFIX)] = value
         return values
 
     @cached_property
@@ -244,7 +249,7 @@ class StudioSetup:
         settings = self.solver_settings
         values = {}
         for item in fields(settings):
-            values[SOLVER + item.name] = getattr(settings, item.name)
+            values[SOLVER_PREFIX + item.name] = getattr(settings, item.name)
         return values | dict(self.values)
 
     def command(self, scenario: str) -> str:
@@ -267,11 +272,13 @@ class StudioSetup:
 
     def _build_options(self) -> Options:
         """Return the base options with the values of the controls."""
+        # The controls of the solver and of the arm belong to other settings.
         options: dict[str, Any] = {}
         for name, value in self.values.items():
-            if not name.startswith(SOLVER) and name != "link_lengths":
+            if not name.startswith(SOLVER_PREFIX) and name != "link_lengths":
                 options[name] = value
 
+        # The controls of the sampling are one option together.
         sampling = {}
         for part, name in SAMPLING_VALUES.items():
             if name in options:

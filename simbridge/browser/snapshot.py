@@ -24,8 +24,8 @@ class Snapshot(NamedTuple):
         solution: The solver's joint positions (n,), rad.
         target: What the solver was given (7,).
         errors: Distance by source, m: see `SOURCES`.
-        distance: Between the goal and the arm, m, in what the task constrains.
-        angle: Between the goal and the arm, rad, in what the task constrains.
+        distance: Distance between the goal and the arm, m, in what the task constrains.
+        angle: Angle between the goal and the arm, rad, in what the task constrains.
         causes: What limits the arm now, the strongest first.
     """
 

@@ -355,7 +355,11 @@ class Studio:
         return events
 
     def _take(self, event: PageEvent) -> None:
-        """Take an event: of a page's access, of the background, or of the page that drives."""
+        """Act on an event: of a page's access, of the background, or of the page that drives.
+
+        Args:
+            event: The event.
+        """
         page = self._pages.get(event.page)
         if event.name in ("opened", "closed", "take control"):
             try:
@@ -367,6 +371,7 @@ class Studio:
         elif self._is_admitted(event, page):
             self._act(event)
 
+        # Send the page the files that the event has made.
         downloads = self.workspace.playback.downloads
         if page is not None:
             for name, content in downloads:
@@ -393,9 +398,9 @@ class Studio:
             self._report(error.control, error)
 
     def _act(self, event: PageEvent) -> None:
-        """Do what an event asks for, whatever it is, and show what fails at its control."""
+        """Carry out an event, and show what fails at the control that sent it."""
         if self._is_late_hold(event):
-            # The hand may have let go since; that it did comes next.
+            # The hand may have let go since: the event that says so is still to come.
             self.workspace.engagement.release()
             return
 
@@ -531,7 +536,7 @@ def studio(  # noqa: PLR0913 (a public call, by keyword)
         solver: The name of a solver, or `"my_ik:step"` for a function in my_ik.py: a step
             `(q, target) -> q`, or a factory `(robot) -> step`.
         second_solver: A second solver on the same goal, likewise; "" for none.
-        options: As of a run.
+        options: Options, as for a run.
         listen: The page's address.
         port: The page's.
 

@@ -33,7 +33,7 @@ class StudioArm:
 
     Attributes:
         setup: The settings that it is made from.
-        solver: Its settings and names are shown; the session's loop has its own.
+        solver: A solver, whose settings and names are shown; the session's loop has its own.
         robot: The arm.
         time: Instant on the session's clock, s.
         error: What stopped the arm last, as a sentence; "" once it goes on.
@@ -107,7 +107,7 @@ class StudioArm:
             view.figures.append(("iterations a period", str(iterations)))
         options = self.setup.options
         if options.servo_of(self.robot) == "servoj":
-            # By so much the servo law trails a steady motion.
+            # The joint targets of servoj trail a steady motion by about its lookahead.
             delay = 1e3 * options.plant_model.lookahead
             view.figures.append(("servo delay", f"{delay:.0f} ms"))
         view.extrapolation = self._session.servo_extrapolation
@@ -117,7 +117,7 @@ class StudioArm:
 
         Args:
             pose: The pose, in base_link.
-            name: By which the user knows the pose.
+            name: Name by which the user knows the pose.
 
         Raises:
             InvalidParameter: It is out of reach.

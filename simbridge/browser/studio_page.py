@@ -59,7 +59,7 @@ class PanelHandles:
     """A setting's control in a panel.
 
     Attributes:
-        control: What it shows.
+        control: The setting that the control shows.
         field: Viser's handle of the value.
         reset: Viser's button that restores the default.
         note: What went wrong there, below it.
@@ -80,7 +80,7 @@ class Page:
         height: Height of the plane in which the goal of a planar arm is placed, m; None for other
             arms.
         scale: Size of the goal's frame, m.
-        joints: Their names.
+        joints: Names of the joints.
         setup: The studio's first settings: whether a controller moves the arm, and which solvers
             may be chosen.
         scenario: The scenario that *Play* runs at first.
@@ -376,8 +376,8 @@ class Page:
         """Show values of settings; those that were changed can be reset.
 
         Args:
-            values: By the names of their controls; a control that is not among them shows its
-                default.
+            values: Values by the names of their controls; a control that is not among them shows
+                its default.
             changed: Names of the controls that were changed.
         """
         for name, handles in self._controls.items():
@@ -390,7 +390,7 @@ class Page:
         """Show what was chosen.
 
         Args:
-            solver: Its name.
+            solver: Name of the solver.
             speed: Part of full speed, %.
             rival: The second solver's name, or `NO_RIVAL`.
             scenario: The scenario that *Play* runs.

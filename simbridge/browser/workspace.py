@@ -42,18 +42,18 @@ class StudioWorkspace:
         setup: The first settings.
         controlled: The arm, where a controller moves it.
         simulate: Makes a simulated arm.
-        run_in_background: For what takes long.
+        run_in_background: Runs what takes long.
         scenario: See `Playback`.
         folder: See `Playback`.
 
     Attributes:
-        setup: As the pages show it; the arm may still have the one before.
+        setup: The setup that the pages show; the arm may still have the one before.
         arms: The arms that follow the goal.
         start: Position of the TCP in base_link (3,), m, at which an iteration begins.
         start_q: Joint positions (n,), rad, at which an iteration begins.
         view: What the pages show besides the scene.
-        run_in_background: For what takes long.
-        engagement: Between the pages and an arm behind a controller.
+        run_in_background: Runs what takes long.
+        engagement: Mediates between the pages and an arm behind a controller.
         playback: What is played in place of the live arm.
         offered_count: Counts how often there were other controls to be shown.
     """
@@ -193,8 +193,8 @@ class StudioWorkspace:
         """Move the goal with the frame that a page drags.
 
         Args:
-            drag: Its phase ("start", "update" or "end"), and the frame's pose (7,): position in
-                base_link, m, and quaternion w x y z.
+            drag: Phase of the drag ("start", "update" or "end"), and the frame's pose (7,):
+                position in base_link, m, and quaternion w x y z.
         """
         phase, pose = drag
         numbers = _check_numbers(pose, 7)

@@ -82,7 +82,7 @@ def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalib
     Args:
         survey: The controller's answers on its ports.
         path: Path of the file.
-        calibration: Its content.
+        calibration: Content of the file.
     """
     if survey.arm is None:
         return unknown("calibration file", tables.PRIMARY)

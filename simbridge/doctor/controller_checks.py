@@ -347,7 +347,7 @@ def check_payload(
     # Without a payload, or where one of them is unknown, there is nothing to compare.
     same_cog = True
     if payload and cog is not None and expected_cog is not None:
-        same_cog = np.allclose(cog, expected_cog, 0.0, SAME_COG)
+        same_cog = np.allclose(cog, expected_cog, rtol=0.0, atol=SAME_COG)
     if abs(payload - expected) <= SAME_MASS and same_cog:
         return success("payload", f"{seen}, as in the cell file")
     return failure(

@@ -124,7 +124,7 @@ def _controller_address(
 
     Args:
         backend: Name of the backend; None if none was named.
-        kind: Its class.
+        kind: Class of the backend; None if no backend was named.
         host: The host that a flag or a cell names.
 
     Raises:

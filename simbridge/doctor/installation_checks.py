@@ -74,7 +74,7 @@ def check_packages(versions: Mapping[str, str]) -> Finding:
     """Check that every required package is installed.
 
     Args:
-        versions: By the names of the packages; "" for one that is missing.
+        versions: Versions by the names of the packages; "" for a package that is missing.
     """
     missing = [name for name, version in versions.items() if not version]
     if missing:

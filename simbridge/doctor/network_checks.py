@@ -112,7 +112,7 @@ def network_facts(
         rtde: Round-trip times of RTDE requests (K,), s.
         dashboard: Round-trip times of dashboard commands (L,), s; empty without a dashboard.
         arrivals: When states arrived (M,), s by the host's clock.
-        stamps: Their timestamps (M,), s by the controller's clock.
+        stamps: Timestamps of the states (M,), s by the controller's clock.
         period: The controller's control period, s.
     """
     offsets = arrivals - stamps
@@ -194,7 +194,7 @@ def unsent_fraction(gaps: Array, period: float) -> float:
     """Return the fraction of the control periods without a setpoint.
 
     Args:
-        gaps: Between two arrivals of states (G,), s.
+        gaps: Times between two arrivals of states (G,), s.
         period: Control period, s.
     """
     # The response to a state, and as many more as may be sent ahead of it.

@@ -44,6 +44,8 @@ def check_robot_api(survey: Survey) -> list[Finding]:
     error = survey.lost.get(REST)
     if error is None:
         return [success(name, "answers")]
+
+    # Without the Robot API, a run lacks what this version would report over it.
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     assert version is not None
     if version[:2] < CONTROL_MODE_SINCE:
@@ -90,7 +92,7 @@ def check_kind(survey: Survey, arm: ArmDescription, *, ursim: bool) -> Finding:
 
     Args:
         survey: The controller's answers on its ports.
-        arm: Its arm.
+        arm: Description of the controller's arm.
         ursim: Whether the backend is that of URSim.
     """
     kinematics = "nominal kinematics" if is_ursim(arm.checksum) else "it has its own calibration"

@@ -77,7 +77,7 @@ def start_joints(arm: Robot, posture: str) -> Array:
         posture: "home", "ursim", or six numbers, rad, separated by commas.
 
     Raises:
-        InvalidParameter: It is none of these, or out of the joints' range.
+        InvalidParameter: It is not one of these, or out of the joints' range.
     """
     if posture == "home":
         return arm.home

@@ -94,7 +94,7 @@ class ForceMode:
     Args:
         arm: The arm, whose present TCP is moved.
         q: Joint targets (n,), rad.
-        qd: Their velocities (n,), rad/s.
+        qd: Velocities of the joints (n,), rad/s.
 
     Attributes:
         q: Joint positions (n,), rad, to which the program's motion alone would lead.

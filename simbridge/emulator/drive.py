@@ -209,7 +209,7 @@ class Drive:
 
         Args:
             q: Present targets (n,), rad.
-            qd: Their velocities (n,), rad/s.
+            qd: Velocities of the joints (n,), rad/s.
         """
         motion = self.motion
         if not motion.has_path and (self.is_halted or self.rate < 1.0):
@@ -279,7 +279,7 @@ class Drive:
 
         Args:
             q: The joints' target (n,), rad.
-            speed: Their speed (n,), rad/s; their mean speed in this tick by default.
+            speed: Speed of the joints (n,), rad/s; their mean speed in this tick by default.
         """
         state = self._state
         is_at_rest = not (state.target_qd.any() or state.target_qdd.any())

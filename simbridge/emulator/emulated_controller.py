@@ -341,7 +341,7 @@ class EmulatedController:
             message: A sentence.
             line: Line of the script, counted from 1; 0 while unknown.
             column: Column, counted from 1; 0 while unknown.
-            program: Its name.
+            program: Name of the program.
         """
         self.on_event(ControllerEvent("error", message, line, column, program=program))
 

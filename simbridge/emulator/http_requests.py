@@ -27,9 +27,9 @@ class HttpRequest:
 
     Attributes:
         method: "GET", "PUT", "POST", "DELETE" or another.
-        path: Its path, without a query.
-        headers: Its headers, by their names in lower case.
-        body: Its body.
+        path: Path of the request, without a query.
+        headers: Headers of the request, by their names in lower case.
+        body: Body of the request.
         is_last: Whether the client wants the connection to end after the answer.
     """
 
@@ -111,7 +111,7 @@ class HttpAnswer:
     """An HTTP answer.
 
     Attributes:
-        status: Its status.
+        status: Status of the answer.
         content: An object of JSON; None for no body.
     """
 

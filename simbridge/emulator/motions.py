@@ -48,7 +48,7 @@ class ArmMotion(ABC):
 
         Args:
             q: Present targets (n,), rad.
-            qd: Their velocities (n,), rad/s.
+            qd: Velocities of the joints (n,), rad/s.
             dt: Control period, s.
             scaling: Speed factor, 0..1: a scaled motion takes the same path, slower.
 
@@ -61,7 +61,7 @@ class ArmMotion(ABC):
 
         Args:
             q: Joint targets (n,), rad.
-            qd: Their velocities (n,), rad/s.
+            qd: Velocities of the joints (n,), rad/s.
         """
 
     def goal(self) -> Array | None:
@@ -226,7 +226,7 @@ class ServojMotion(ArmMotion):
 
     Args:
         q: Joint targets at the start (n,), rad.
-        qd: Their velocities (n,), rad/s.
+        qd: Velocities of the joints (n,), rad/s.
         period: Control period, s.
         follows_slider: Whether its time passes slower with the speed scaling.
 

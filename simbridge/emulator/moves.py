@@ -533,28 +533,37 @@ class Blend:
         return (after - before) / (2.0 * DERIVATIVE_STEP)
 
     def _make_arc(self, leg: float) -> None:
-        """Take a circle through both ends, tangent to both moves, if they are equally fast.
+        """Make the blend an arc of a circle, if both moves are equally fast and turn a corner.
+
+        The arc passes through both ends of the blend, tangent to the moves. Otherwise the blend
+        stays as it is.
 
         Args:
-            leg: Distance from each end to the corner, m.
+            leg: Distance from each end of the blend to the corner, m.
         """
-        first = self._first_velocity[:3]
-        last = self._last_velocity[:3]
-        speed = float(np.linalg.norm(first))
-        difference = abs(np.linalg.norm(last) - speed)
+        first_velocity = self._first_velocity[:3]
+        last_velocity = self._last_velocity[:3]
+        speed = float(np.linalg.norm(first_velocity))
+        difference = abs(np.linalg.norm(last_velocity) - speed)
         if speed < SLOWEST_ARC or difference > ARC_SPEED_TOLERANCE * speed:
             return
 
-        first = first / speed
-        last = last / speed
+        # The angle between the directions of the moves.
+        first = first_velocity / speed
+        last = last_velocity / speed
         angle = math.acos(min(max(float(first @ last), -1.0), 1.0))
-        if SMALLEST_TURN < angle < math.pi - SMALLEST_TURN:
-            radius = leg / math.tan(0.5 * angle)
-            inward = (last - math.cos(angle) * first) / math.sin(angle)
-            self._arc = Arc(self._first[:3], radius * first, radius * inward, angle)
-            # The blend lasts as long as its arc takes at this speed.
-            stretch = radius * angle / speed / self.duration
-            self.duration *= stretch
+        if not SMALLEST_TURN < angle < math.pi - SMALLEST_TURN:
+            return
+
+        # The arc turns by this angle, from the direction of the first move towards the unit vector
+        # to its centre.
+        radius = leg / math.tan(0.5 * angle)
+        inward = (last - math.cos(angle) * first) / math.sin(angle)
+        self._arc = Arc(self._first[:3], radius * first, radius * inward, angle)
+
+        # The blend lasts as long as its arc takes at this speed.
+        stretch = radius * angle / speed / self.duration
+        self.duration *= stretch
 
     def joints(self, time: float, q: Array) -> Array:
         """Return the joints (n,), rad, at a time since the start of the blend.

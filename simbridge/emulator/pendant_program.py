@@ -308,7 +308,7 @@ def _move_line(move_type: MoveType, move: Element, *, waypoint: Element, joints:
         move_type: The function, and the names of its parameters.
         move: The Move node, whose parameters apply where the waypoint has none.
         waypoint: The node of the goal.
-        joints: Its joint positions, rad, separated by commas.
+        joints: Joint positions of the waypoint, rad, separated by commas.
     """
     parameters = waypoint.find("motionParameters")
     attributes = {} if parameters is None else parameters.attrib

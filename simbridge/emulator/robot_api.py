@@ -276,7 +276,8 @@ def _carry_out(request: HttpRequest, actions: dict[str, Callable[[], bool]]) -> 
 
     Args:
         request: The request.
-        actions: By name; each returns whether the controller's state allows it.
+        actions: Functions by the names of the actions; each returns whether the controller's state
+            allows it.
     """
     name = _read_field(request, "action")
     if name is None:

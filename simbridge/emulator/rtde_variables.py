@@ -23,9 +23,9 @@ class Since(NamedTuple):
     """The first versions that have a variable, major and minor.
 
     Attributes:
-        five: Of PolyScope 5.
+        five: First version of PolyScope 5 that has the variable.
         cb3: Of CB3.
-        x: Of PolyScope X; by default all of them have it.
+        x: First version of PolyScope X that has the variable; by default all of them have it.
     """
 
     five: tuple[int, int]

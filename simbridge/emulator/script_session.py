@@ -1,4 +1,4 @@
-"""Executes what clients send to ports 30001 to 30003: programs, or words in their place."""
+"""Executes what clients send to ports 30001 to 30003: programs, or commands in their place."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from simbridge.emulator.state import ControllerEvent
 
 # The assignment by which urx sets an output, which UR does not document.
 _SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
+# The command that moves the speed slider, with the slider's new position from 0 to 1.
 _SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
-# Commands after which an earlier program of the same piece would not run.
+# Commands that end a program which came together with them, before it could run.
 _ENDS_PROGRAM = ("stop program", "power off")
 
 
@@ -36,8 +37,8 @@ class ScriptSession:
     def __init__(self, controller: EmulatedController) -> None:
         self._controller = controller
         self._buffer = ScriptBuffer()
-        # Words instead of a program. UR does not document them; its own client library, and others
-        # that control real arms ("set speed"), send them.
+        # Commands in place of a program. UR does not document them; its own client library, and
+        # others that control real arms ("set speed"), send them.
         self._commands: dict[str, Callable[[], object]] = {
             "power on": controller.power_on,
             "power off": controller.power_off,
@@ -78,21 +79,25 @@ class ScriptSession:
         stopped before they could run a tick, and compiling them would cost time with the lock held.
 
         Args:
-            programs: Programs, or words in their place, in the order in which they came.
+            programs: Texts in the order in which they came: each is a program, or one of the
+                commands that may be sent in place of a program.
         """
+        # The last main program that no later command ends; "" for none.
         main_program = ""
         for program in programs:
             text = program.strip()
             command = self._commands.get(text)
-            speed = _SET_SPEED.fullmatch(text)
+            slider_command = _SET_SPEED.fullmatch(text)
 
             if command:
                 if text in _ENDS_PROGRAM:
                     main_program = ""
                 command()
-            elif speed:
-                self._controller.set_speed_slider(float(speed[1]))
+            elif slider_command:
+                slider = float(slider_command[1])
+                self._controller.set_speed_slider(slider)
             elif is_secondary(program):
+                # A secondary program runs beside the main one.
                 self._load(program)
             else:
                 main_program = program

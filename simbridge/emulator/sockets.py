@@ -159,19 +159,24 @@ class SocketFunctions(FunctionGroup):
         return code in _CONNECTED
 
     def _resolve(self, address: str) -> Generator[None, None, str]:
-        """Return the numeric address of a host.
+        """Return the numeric address of a host, after as many ticks as finding it takes.
 
-        Names are resolved in another thread, which may take long.
+        A name is resolved in another thread, so that the controller's ticks go on meanwhile; at
+        each yield the program waits for the next tick.
+
+        Args:
+            address: The name or the address of the host.
 
         Raises:
-            OSError: It was not found in time.
+            OSError: The host was not found in time.
         """
         with contextlib.suppress(OSError, ValueError):
             # The address as the system has understood it: it also accepts "127.0.0.1 name", and
             # connecting to that text would ask a name server.
             return socket.inet_ntoa(socket.inet_aton(address))
 
-        # The address if it is known; then "", which ends the waiting in any case.
+        # The thread appends the address, if it finds one, and then "": one of the two ends the
+        # waiting.
         results: list[str] = []
 
         def resolve() -> None:
@@ -346,7 +351,7 @@ class SocketFunctions(FunctionGroup):
             socket_name: The connection.
             timeout: Longest time to wait, s.
             number: Number of integers.
-            letter: Their format in `struct`.
+            letter: Format of the integers in `struct`.
         """
         layout = struct.Struct(f">{_check_count(number)}{letter}")
 

@@ -26,7 +26,7 @@ def open_file(path: str | Path) -> BinaryIO:
     """Open a file for reading.
 
     Raises:
-        InputFileError: It is missing, cannot be read, or is no regular file and so may wait or
+        InputFileError: It is missing, cannot be read, or is not a regular file and so may wait or
             never end.
     """
     try:
@@ -68,7 +68,7 @@ def read_text(path: Path, largest: int = MAX_TEXT) -> str:
     """Read a text in UTF-8 of at most `largest` bytes.
 
     Raises:
-        InputFileError: It cannot be read, or is larger, or is no text in UTF-8; names the line.
+        InputFileError: It cannot be read, or is larger, or is not text in UTF-8; names the line.
     """
     content = read_bytes(path, largest)
     try:

@@ -167,7 +167,7 @@ class ReadingProcess:
         """Return why the child ended, as a clause.
 
         Args:
-            status: Its exit status; negative: the signal that ended it.
+            status: Exit status of the process; if negative, the signal that ended it.
             expired: Whether it took too long.
         """
         limits = self._limits

@@ -171,7 +171,7 @@ class TomlFile:
                 start = edges[index]
                 end = edges[index + 1]
 
-        # Its key, outside of comments; (?!) matches nothing.
+        # Find the field's key outside of comments; (?!) matches nothing.
         keys = re.findall(r"[^.\[\]]+", re.sub(r"\[\d+\]", "", field))
         key = re.escape(keys[-1]) if keys else r"(?!)"
         pattern = rf"^[^#\n]*?(?<![\w-]){key}\s*="

@@ -24,7 +24,7 @@ def share_functions(module: ModuleType, text: str) -> None:
 
     Args:
         module: The module of a program (`load_module`), of which nothing is compiled yet.
-        text: Its text.
+        text: Source text of the module.
     """
     trees = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
     namespace = vars(module)

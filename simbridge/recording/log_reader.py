@@ -196,7 +196,7 @@ class _LogDecoder:
         return self._chunk_decoder.decode(content)
 
     def take(self, record: McapRecord | Columns) -> None:
-        """Take the next record, or the samples of the next chunk.
+        """Add the next record of the file, or the samples of its next chunk.
 
         Raises:
             ValueError: The messages are not those that the log's beginning describes.

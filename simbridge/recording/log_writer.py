@@ -128,7 +128,8 @@ class LogWriter:
         self._layouts = layouts(joint_names, frame_id, live=live)
         self._closed = False
         self._sample_count = 0
-        # The number of samples that make a chunk: as many as its duration and its size allow.
+        # The number of samples in a chunk, which neither lasts too long nor gets too large. Each
+        # message of a sample is in an envelope.
         message_bytes = [len(layout.template) for layout in self._layouts.values()]
         sample_bytes = sum(message_bytes) + ENVELOPE_BYTES * len(message_bytes)
         self._samples_per_chunk = max(

@@ -73,7 +73,7 @@ class ScenarioRecord(Struct, kw_only=True):
         sampling: The fields of `Sampling`; None where the solver got the trajectory itself.
         frame: Frame of the poses in a file: "base_link" or "base".
         base_frame: What the file calls the arm's base.
-        transform: From that frame to base_link: x y z, m, and a quaternion.
+        transform: Transform from that frame to base_link: x y z, m, and a quaternion.
         anchor: "start" where the motion was moved to the tool's pose at home.
         topic: Topic of a ROS bag, rigid body of motion capture, or array of pose matrices (npz).
         frames: Parent and child of a chain of transforms.
@@ -86,7 +86,7 @@ class ScenarioRecord(Struct, kw_only=True):
         speed_scale: Playback speed; 1 is the trajectory's own.
         plan: The run directory whose plan was replayed.
         feedforward: "on" where commands were sent ahead of the setpoints, else "off".
-        corner_tolerance: With feedforward: how far the tool's path may be rounded, m.
+        corner_tolerance: How far the tool's path may be rounded with feedforward, m.
     """
 
     name: str
@@ -328,8 +328,8 @@ class ToleranceRecord(Struct):
     """The table [tolerance]: the largest RMS of the tracking error that passes.
 
     Attributes:
-        position_m: m.
-        rotation_rad: rad.
+        position_m: Largest RMS of the position error, m.
+        rotation_rad: Largest RMS of the rotation error, rad.
     """
 
     position_m: NotNegative
@@ -343,7 +343,7 @@ class ShapeRecord(Struct):
         kind: "capsule" or "cylinder".
         start: One end of its axis, m.
         end: The other end of its axis, m.
-        radius: m.
+        radius: Radius of the shape, m.
         color: Red, green and blue, 0 to 1.
     """
 
@@ -381,7 +381,7 @@ class CellRecord(Struct):
 
     Attributes:
         file: The cell file; "" for a cell that a program defined.
-        values: What it says, under the names of its file; in settings.toml they stand beside
+        values: Values of the cell, under the names of its file; in settings.toml they stand beside
             `file`.
     """
 
@@ -406,11 +406,12 @@ class LiveRecord(Struct, kw_only=True):
 
     Attributes:
         hold: The reference between two poses: "continue" or "zero-order".
-        timeout: Without an input for this long the arm brakes, s; None for the input's kind's own.
+        timeout: Time without an input after which the arm brakes, s; None for the time of the
+            input's kind.
         max_jump: A pose further from the last one is rejected: m and rad.
         catch_up: Fraction of the limits that was used after a stall until the arm had caught up.
         filter: "none", "one-euro" or "butterworth".
-        filter_cutoff: Hz.
+        filter_cutoff: Cutoff frequency of the filter, Hz.
         lead: Whether the inverse of the servo law was sent.
         filter_delay_s: How far the filter's output trails its input, s.
         preview: Whether chunks were fed forward.

@@ -39,9 +39,10 @@ class SampleFields(Generic[Count, Quantity, Code, Flag]):
         velocity: Measured joint velocities (n,), rad/s.
         effort: Joint torques (n,), N m, or currents, A, where the controller gives only those.
         controller_target: The controller's own target joints (n,), rad.
-        controller_target_velocity: Their velocities (n,), rad/s; nan if it does not report them.
-        controller_target_acceleration: Their accelerations (n,), rad/s^2; nan if it does not report
-            them.
+        controller_target_velocity: Velocities of the controller's targets (n,), rad/s; nan if it
+            does not report them.
+        controller_target_acceleration: Accelerations of the controller's targets (n,), rad/s^2; nan
+            if it does not report them.
         speed_scaling: The controller's speed scaling, 0 to 1.
         robot_mode: The controller's robot mode.
         safety_mode: The controller's safety mode.

@@ -21,8 +21,8 @@ class ArmModel:
     """An arm as its controller reports it.
 
     Attributes:
-        name: Its name, as `controller.model` in robots/*.toml: "UR10e".
-        robot_type: Its number in the primary interface's configuration data.
+        name: Name of the arm, as `controller.model` in robots/*.toml: "UR10e".
+        robot_type: Number of the arm in the primary interface's configuration data.
         dashboard_name: The dashboard's answer to `get robot model`.
         oldest_polyscope: Major and minor version of the oldest PolyScope 3 or 5 that drives it;
             None if only PolyScope X does.

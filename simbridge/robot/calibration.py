@@ -210,7 +210,7 @@ def anchor_chain(chain: list[pin.SE3], nominal: list[pin.SE3]) -> list[pin.SE3]:
 
     Args:
         chain: n + 1 frames, each in the one before it.
-        nominal: The same of the nominal arm.
+        nominal: The nominal arm's n + 1 frames, each in the one before it.
     """
     frames = []
     # The frame as the chain has it, in the frame where it was moved to.
@@ -231,7 +231,7 @@ def _link_turn(actual: pin.SE3, nominal: pin.SE3) -> float:
 
     Args:
         actual: The next joint's frame, anywhere on its axis.
-        nominal: The same of the nominal arm.
+        nominal: The nominal arm's next joint frame.
     """
     axis = actual.rotation[:, 2]
     nominal_axis = nominal.rotation[:, 2]

@@ -33,7 +33,7 @@ def _value(rule: str, example: Any, meaning: str) -> Any:
     Args:
         rule: Kind of its value, from `RULES`.
         example: A value, for the cell file.
-        meaning: What it means, for the cell file.
+        meaning: Meaning of the field, for the cell file.
     """
     return field(default=None, metadata={"rule": rule, "example": example, "meaning": meaning})
 

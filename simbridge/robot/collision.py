@@ -22,7 +22,7 @@ from simbridge.robot.parts import Shape
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Names of bodies that are no links.
+# Names of bodies that are not links.
 TOOL = "the tool"
 FLOOR = "the floor"
 # Radius of the rod that represents a tool of unknown shape, m.
@@ -57,7 +57,7 @@ class Clearance:
 
     Attributes:
         distance: m; negative when they overlap.
-        bodies: Their names. The second may be the floor, or a box or plane.
+        bodies: Names of the two bodies. The second may be the floor, or a box or plane.
         zone: The name of the box or plane; None when it is neither.
     """
 
@@ -106,7 +106,7 @@ class CollisionModel:
 
     Args:
         robot: The arm.
-        collision_scene: What it must not touch, and the shape of its tool.
+        collision_scene: The obstacles that the arm must not touch, and the shape of its tool.
 
     Attributes:
         robot: The arm.
@@ -183,7 +183,7 @@ class CollisionModel:
 
         Args:
             name: Name of the link.
-            owner: Its index, or BASE_OWNER.
+            owner: Index of the link, or BASE_OWNER.
             shape: The shape, in the link's frame.
             frame: The link's frame in its joint's.
         """
@@ -197,8 +197,8 @@ class CollisionModel:
         """Add a body.
 
         Args:
-            body: Its name and owner.
-            geometry: Its shape.
+            body: Name and owner of the body.
+            geometry: Shape of the body.
             placement: Placement of the geometry, in the joint's frame or base_link.
         """
         joint = max(body.owner, BASE_OWNER) + 1
@@ -419,7 +419,7 @@ def _link_body(name: str, owner: int, points: Array, thickness: float = 0.0) -> 
 
     Args:
         name: Name of the link.
-        owner: Its index, or BASE_OWNER.
+        owner: Index of the link, or BASE_OWNER.
         points: The ends or corners (K, 3) of the shape in the joint's frame, m.
         thickness: How far the shape reaches around them, m.
     """

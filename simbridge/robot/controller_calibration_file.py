@@ -68,8 +68,8 @@ class _Entry:
     """An entry of a file.
 
     Attributes:
-        value: Its text to the right of the equals sign.
-        line: Where its name is.
+        value: Text of the entry to the right of the equals sign.
+        line: Line of the entry's name.
     """
 
     value: str
@@ -144,7 +144,7 @@ def add_to_nominal(path: Path, calibration: ControllerCalibration, robot: Robot)
 
     Args:
         path: The file.
-        calibration: Its content.
+        calibration: Content of the file.
         robot: The nominal arm.
 
     Raises:

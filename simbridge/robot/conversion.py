@@ -14,7 +14,7 @@ def floats(values: Any) -> Array:
     """Return values as an array of floats; an array of floats is returned itself.
 
     Raises:
-        ValueError: They are no real numbers, or not of one shape, or too large for a float.
+        ValueError: They are not real numbers, or not of one shape, or too large for a float.
     """
     # Objects of other libraries convert themselves, and may fail in any way.
     try:

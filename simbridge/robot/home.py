@@ -74,7 +74,7 @@ class Home(NamedTuple):
 
     Attributes:
         q: Joint positions (n,), rad.
-        workspace: Where the ready-made motions fit.
+        workspace: Size and place of the ready-made motions.
     """
 
     q: Array
@@ -229,10 +229,10 @@ def _find_home(
 
     Args:
         robot: The arm.
-        workspaces: Best first.
+        workspaces: The workspaces to try, best first.
         seeds: Postures that the search in each begins from.
-        floor_model: With it, the links stay above the floor at home and at the corners of the
-            square.
+        floor_model: Model of the arm with a floor, above which the links stay at home and at the
+            corners of the square; None without a floor.
     """
     centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
     candidates = _find_candidates(robot, centres, seeds)
@@ -320,7 +320,7 @@ def _reach_corners(
         robot: The arm.
         candidates: K postures in the middle of workspaces.
         workspaces: All of them.
-        centres: Their poses (W, 7).
+        centres: Poses of the candidates (W, 7).
 
     Returns:
         Postures (K, C, n), those of the square first, and which candidates fit (K,): the arm

@@ -30,7 +30,7 @@ def inertia_fault(inertia: ArrayLike) -> str | None:
         inertia: The tensor (3, 3) about the body's centre of mass, kg m^2.
     """
     moments = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
-    # Those that are zero but for rounding are zero.
+    # Moments that differ from zero by rounding are zero.
     rounding = ZERO_FRACTION * np.abs(moments).max()
     moments = np.where(np.abs(moments) < rounding, 0.0, moments)
     shown = ", ".join(f"{moment:.4g}" for moment in moments)

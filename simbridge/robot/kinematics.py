@@ -16,7 +16,7 @@ from simbridge.robot import chain
 from simbridge.robot.pose import Array, Flags
 from simbridge.robot.robot import Robot
 
-# Samples computed at once: columns of this length stay in the processor's cache.
+# Number of samples that are computed at once: columns of this length stay in the processor's cache.
 BLOCK_LENGTH = 2048
 
 
@@ -67,10 +67,13 @@ def tool_poses(placements: Array, prismatic: Flags, joints: ArrayLike) -> Array:
         entries = [entry for row in posture.rotation for entry in row]
         poses[block, 3:] = _quaternions(entries, len(poses[block]))
 
-    # The sign nearer to that of the sample before; of the first sample the one with positive w.
+    # A quaternion and its negative are one rotation. Choose the one nearer to the sample before;
+    # for the first sample, the one with a positive w. A sample that is flipped against the one
+    # before flips all samples after it, too.
     cosines = np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])
     is_flipped = np.concatenate([poses[:1, 6], cosines]) < 0.0
-    poses[:, 3:] *= np.cumprod(np.where(is_flipped, -1.0, 1.0))[:, None]
+    signs = np.cumprod(np.where(is_flipped, -1.0, 1.0))
+    poses[:, 3:] *= signs[:, None]
     return poses
 
 
@@ -173,7 +176,7 @@ def _quaternions(rotation: list[chain.Scalar], count: int) -> Array:
     """Return the unit quaternions [x y z w] (T, 4) of rotation matrices.
 
     Args:
-        rotation: Their nine entries, row by row, each a number or (T,).
+        rotation: The nine entries of the matrices, row by row, each a number or (T,).
         count: T.
     """
     m = [np.broadcast_to(entry, count) for entry in rotation]

@@ -113,21 +113,32 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
 
 
 def _read_source(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
-    """Read the calibration in a file; None for nominal kinematics, which a run may have."""
+    """Read the calibration in a file of any of the known kinds.
+
+    Args:
+        path: The file.
+        robot: The nominal arm.
+
+    Returns:
+        The calibration; None if the file is that of a run with nominal kinematics.
+    """
+    # The two kinds of UR's and ROS's files have a form of their own.
     if is_ros_calibration(path):
         return read_ros_calibration(path)
-
     if is_controller_calibration(path):
         return add_to_nominal(path, read_controller_calibration(path), robot)
+
+    # Of the two kinds of TOML files, only that of a run has a table [kinematics]. What is not TOML
+    # is refused, with the line, by `read_calibration`.
     try:
         is_of_run = "kinematics" in decode_toml(read_text(path))
     except ValueError:
-        # `read_calibration` refuses it with the line.
         is_of_run = False
     if not is_of_run:
         table, _ = read_calibration(path)
         return table
 
+    # The settings of a run.
     file = TomlFile(path)
     settings = file.decode(SettingsOfRun)
     if settings.robot.name != robot.name:
@@ -141,7 +152,14 @@ def _read_source(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
 
 
 def _model_hint(path: Path, calibration: DhTable | RosCalibration) -> str:
-    """Return sentences about the models in robots/ that the calibration in a file is for."""
+    """Return sentences about the models in robots/ that the calibration in a file is for.
+
+    Args:
+        path: The file.
+        calibration: The calibration that was read from it for another model.
+    """
+    # UR's own file states differences from the nominal table of its model. For each model that is
+    # tried, they are added to that model's table instead.
     differences: DhTable | None = None
     if not is_ros_calibration(path) and is_controller_calibration(path):
         differences = read_controller_calibration(path).differences
@@ -150,11 +168,10 @@ def _model_hint(path: Path, calibration: DhTable | RosCalibration) -> str:
     for name, file in robot_files().items():
         _, data = read_robot_file(file)
         model = data.kinematics
-        zeros = (0.0,) * len(model.d)
-        nominal = DhTable(zeros, tuple(model.a), tuple(model.d), tuple(model.alpha))
         if len(model.d) != ROWS:
             continue
-        # Differences are from the nominal table of whichever model it is.
+        zeros = (0.0,) * ROWS
+        nominal = DhTable(zeros, tuple(model.a), tuple(model.d), tuple(model.alpha))
         table = calibration if differences is None else nominal.plus(differences)
         if _is_plausible(table, nominal):
             names.append(name)

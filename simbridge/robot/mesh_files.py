@@ -29,7 +29,7 @@ LIMITS = Limits(cpu=60, memory=4096 * MIB, output=1024 * MIB)
 MAX_COORDINATE = 1000.0
 # Points that extend less are in one point, or on one line, m.
 MIN_EXTENT = 1e-6
-# The same tolerance, relative to the largest extent.
+# The same limit as a fraction of the largest extent.
 MIN_RELATIVE_EXTENT = 1e-9
 
 Triangles = NDArray[np.int32]
@@ -91,7 +91,7 @@ def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any
     """Ask the process that reads meshes.
 
     Args:
-        file: For the error.
+        file: The file, for the error.
         fields: Fields of the request's first line.
         data: What follows it.
 
@@ -111,7 +111,7 @@ def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any
 def points_fault(points: Array) -> str | None:
     """Return the reason, as a clause, why points (V, 3), m, of a mesh cannot be drawn or checked.
 
-    None if they can. Points in one plane are no fault: they are a thin plate.
+    None if they can. Points in one plane are not a fault: they are a thin plate.
     """
     if not np.isfinite(points).all():
         return "it has vertices that are not finite"

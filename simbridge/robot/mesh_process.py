@@ -15,7 +15,7 @@ import numpy as np
 
 from simbridge.files.reading_process import serve
 
-# A number of COLLADA that is none, in one of its arrays.
+# An array of numbers in COLLADA with an entry that is not a number.
 _NAN = re.compile(rb"<(?:\w+:)?float_array[^>]*>[^<]*(?<![^\s>])[+-]?nan\b", re.IGNORECASE)
 
 
@@ -34,8 +34,8 @@ def _answer_mesh(kind: str, data: bytes) -> bytes:
     For a file that has none, answer with a reason.
 
     Args:
-        kind: Its suffix, without the dot.
-        data: Its content.
+        kind: Suffix of the file, without the dot.
+        data: Content of the file.
     """
     # Half a second, which a hull does not need.
     import trimesh  # noqa: PLC0415
@@ -75,7 +75,7 @@ def _answer_hull(data: bytes) -> bytes:
 
 
 def _refusal(reason: str) -> bytes:
-    """Return the answer about a file that is no mesh."""
+    """Return the answer about a file that is not a mesh."""
     return json.dumps({"reason": reason}).encode() + b"\n"
 
 

@@ -17,8 +17,8 @@ class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A box that the arm must not enter.
 
     Attributes:
-        name: Its name.
-        centre: Its centre in base_link, m.
+        name: Name of the box.
+        centre: Centre of the box in base_link, m.
         size: The full lengths of its edges, m.
         rotation: Rotation vector of its edges, in base_link, rad.
     """
@@ -33,7 +33,7 @@ class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plane that the arm must not cross.
 
     Attributes:
-        name: Its name.
+        name: Name of the plane.
         point: Any of its points, in base_link, m.
         normal: Towards the arm's side, in base_link.
     """
@@ -48,7 +48,7 @@ class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         start: One end of the line, in tool0, m.
-        end: Its other end.
+        end: Other end of the line.
         radius: Radius, m.
     """
 

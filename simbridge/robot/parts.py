@@ -24,7 +24,7 @@ class Shape:
     Attributes:
         kind: Which of both.
         start: One end of the axis (3,) in the link's frame, m.
-        end: Its other end.
+        end: Other end of the shape's axis.
         radius: Radius, m.
         color: Red, green, blue in 0..1.
         solid: Whether it takes part in collision checks.
@@ -81,14 +81,14 @@ class Joint:
     """A joint that turns about, or slides along, the z axis of its own frame.
 
     Attributes:
-        name: Its name.
+        name: Name of the joint.
         kind: Whether it turns or slides.
         placement: Joint frame at position zero, in the previous joint's frame (the first: in
             base_link).
         position_min: Lower limit, rad or m; infinite for a continuous joint.
         position_max: Upper limit, rad or m; infinite for a continuous joint.
         max_velocity: Largest velocity, rad/s or m/s.
-        max_effort: N m or N.
+        max_effort: Largest torque (N m) or force (N) of the joint.
     """
 
     name: str
@@ -105,10 +105,10 @@ class Link:
     """The body that follows a joint.
 
     Attributes:
-        name: Its name.
+        name: Name of the link.
         placement: The link's frame in the joint's frame; `shapes` are given in the link's frame.
         inertia: Mass (kg), centre of mass (m) and tensor (kg m^2), in the joint's frame.
-        shapes: For drawing and for collision checks.
+        shapes: Shapes of the link, for drawing and for collision checks.
         meshes: Meshes for drawing and for collision checks.
     """
 

@@ -183,7 +183,7 @@ def interpolate(times: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Array:
 
     Args:
         times: Strictly increasing (T,), s.
-        poses: At these times (T, 7).
+        poses: Poses at these times (T, 7).
         at: The instants (K,), s.
 
     Returns:

@@ -39,8 +39,8 @@ def _used_range(low: float, high: float, slides: bool) -> tuple[float, float]:
     """Return the part of a joint's range in which postures are.
 
     Args:
-        low: Its lower limit, rad or m.
-        high: Its upper limit, rad or m.
+        low: Lower limit of the joint, rad or m.
+        high: Upper limit of the joint, rad or m.
         slides: Whether it is prismatic.
     """
     if slides:

@@ -42,8 +42,8 @@ class Robot:
     """A serial arm of n joints from base_link to the TCP.
 
     Attributes:
-        name: Its name in robots/, or the stem of its file.
-        title: Its name for display.
+        name: Name of the arm in robots/, or the stem of its file.
+        title: Name of the arm for display.
         series: The controller's series ("CB3", "e-Series"), or "" when unknown.
         period: The controller's control period, s.
         joints: n of them, from the base.
@@ -59,7 +59,7 @@ class Robot:
             Links that touch there are meant to touch.
         tcp: The tool centre point, in tool0.
         payload: A point mass in kg that is part of the nominal model.
-        payload_cog: Its centre of gravity (3,) in tool0, m; None: at the TCP.
+        payload_cog: Centre of gravity of the payload (3,) in tool0, m; None: at the TCP.
         gravity: Gravitational acceleration (3,) in base_link, m/s^2; not along -z where the arm
             hangs or is tilted.
         task: Which part of a target the arm attains: "pose", "axis" (position, and direction of the
@@ -68,8 +68,8 @@ class Robot:
         calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain
             was made; None for the file's chain.
         base_meshes: Meshes of the base, in base_link.
-        workspace: Where the ready-made motions fit, found with the home of an arm whose file has
-            none.
+        workspace: Size and place of the ready-made motions, found with the home of an arm whose
+            file has none.
         base: The first link of the arm in its URDF, where one was given (see `load_robot`).
         tip: The last one, the same.
         packages: The packages with which its URDF was read, each NAME=DIR, the same.
@@ -201,6 +201,8 @@ class Robot:
         model.name = self.name
         model.gravity = pin.Motion(self.gravity, np.zeros(3))
 
+        # The indices of the last joint and of the last frame so far, to which the next is attached.
+        # Joint 0 and frame 0 are pinocchio's universe.
         parent = 0
         base_frame = pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY)
         frame = model.addFrame(base_frame)
@@ -217,10 +219,12 @@ class Robot:
             model.upperEffortLimit[v_index] = joint.max_effort
             model.lowerEffortLimit[v_index] = -joint.max_effort
 
+            # The body behind the joint, whose inertia is given in the joint's frame.
             frame = model.addJointFrame(parent, frame)
             model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
             frame = model.addBodyFrame(link.name, parent, link.placement, frame)
 
+        # Flange and TCP are fixed in the frame of the last joint.
         for name, placement in (("tool0", self.tool0), ("tcp", self.tool0 * self.tcp)):
             model.addFrame(pin.Frame(name, parent, frame, placement, pin.FrameType.OP_FRAME))
         return model
@@ -272,8 +276,8 @@ class Robot:
         """Return the same arm with a payload in its model.
 
         Args:
-            mass: kg.
-            cog: Its centre of gravity (3,) in tool0, m; at the TCP by default.
+            mass: Mass of the payload, kg.
+            cog: Centre of gravity of the payload (3,) in tool0, m; at the TCP by default.
 
         Raises:
             InvalidParameter: The mass is negative, or the centre is not three finite numbers.

@@ -19,7 +19,7 @@ class Description(NamedTuple):
     """A robot of robot_descriptions.
 
     Attributes:
-        file: Its URDF or xacro file.
+        file: URDF or xacro file of the robot.
         packages: Directories of its packages, by name.
         arguments: Values of the xacro file's arguments, by name.
     """
@@ -33,7 +33,7 @@ def description_name(name: str) -> str | None:
     """Return NAME_description for the name of an arm.
 
     Args:
-        name: As the user gave it, such as "panda" or "Panda".
+        name: The name as the user gave it, such as "panda" or "Panda".
 
     Returns:
         None if robot_descriptions has none of that name, or is not installed.
@@ -74,7 +74,7 @@ def find_description(name: str) -> Description:
         stacklevel=3,
     )
     try:
-        # It reports a download on standard output, which belongs to results.
+        # The package reports a download on standard output, which belongs to results.
         with contextlib.redirect_stdout(sys.stderr):
             module = importlib.import_module(f"robot_descriptions.{name}")
     except Exception as error:  # whatever git and the network bring about
@@ -82,6 +82,8 @@ def find_description(name: str) -> Description:
         reason = f"{reason}\nWithout a network connection, give the path of a URDF."
         raise InputFileError(cache, reason, field=name) from None
 
+    # The module names a URDF, or a xacro file with its arguments, and the directories to which
+    # package:// refers.
     arguments: dict[str, str] = {}
     file = getattr(module, "URDF_PATH", None)
     if file is None:

@@ -141,8 +141,8 @@ class LikeFile(StrictTable):
     Attributes:
         like: The other arm: a name in robots/, or the path of a TOML relative to this file.
         title: Name of this arm.
-        home: Its home, if it differs.
-        task: Its task, if it differs.
+        home: Home of the arm, if it differs.
+        task: Task of the arm, if it differs.
         inferred: What was not published for this arm; nothing of this is inherited.
     """
 
@@ -292,7 +292,7 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
 
     Args:
         file: The file, for the errors.
-        data: What it holds.
+        data: Content of the file.
 
     Raises:
         InputFileError: A field is wrong; names the field.
@@ -440,7 +440,11 @@ def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
 
 
 def _scale_link(link: LinkTable, s: float) -> LinkTable:
-    """Return a link that is s times as long; see `with_lengths`."""
+    """Return a link that is s times as long; see `with_lengths`.
+
+    Its mass and its distances along x grow by s; so the products of inertia with x, a mass times a
+    distance along x times one across, grow by s^2.
+    """
     inertia = link.inertia
     x, y, z = link.center_of_mass
     return replace(

@@ -46,7 +46,7 @@ class UrName(NamedTuple):
     """A name of one of UR's arms.
 
     Attributes:
-        number: Its number, which is the payload class.
+        number: Number of the arm, which is its payload class.
         suffix: Letters and digits that follow it, in lower case: "e", "cb3", "g1750".
     """
 
@@ -71,7 +71,7 @@ def find_robot(name: str, files: Mapping[str, Path]) -> Path | None:
     """Return the file of the arm with a name, None without one.
 
     Args:
-        name: As the user gave it.
+        name: The name as the user gave it.
         files: The files by robot name.
     """
     if name in files:
@@ -84,7 +84,7 @@ def unknown_robot(name: str, files: Mapping[str, Path]) -> UnknownName:
     """Return the error for a name that no arm in robots/ has.
 
     Args:
-        name: As the user gave it.
+        name: The name as the user gave it.
         files: The files by robot name.
     """
     known = list(files)
@@ -134,7 +134,7 @@ def similar_robots(name: str, known: Sequence[str]) -> list[str]:
     """Return the arms that a name may stand for.
 
     Args:
-        name: As the user gave it.
+        name: The name as the user gave it.
         known: The names in robots/.
 
     Returns:

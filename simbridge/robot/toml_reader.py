@@ -106,7 +106,7 @@ def _link(link: LinkTable, d: float) -> Link:
     descriptions.
 
     Args:
-        link: Its table.
+        link: Table of the link.
         d: Offset d of its row of the Denavit-Hartenberg table, m.
     """
     frame = pin.SE3(np.eye(3), np.array([0.0, 0.0, d]))

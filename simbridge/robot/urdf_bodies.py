@@ -38,8 +38,8 @@ class _RoundShape(NamedTuple):
     """A capsule or cylinder around its own centre.
 
     Attributes:
-        kind: What it is.
-        half_axis: From its centre to an end of its axis (3,), m.
+        kind: Kind of the shape.
+        half_axis: Vector from the shape's centre to an end of its axis (3,), m.
         radius: Radius, m.
     """
 
@@ -53,9 +53,9 @@ class BodyReader:
 
     Args:
         tree: The links and joints.
-        packages: Where the files of meshes are looked up.
+        packages: Finds the files of meshes.
         moving: The movable joints of the chain, behind which the arm's next link begins.
-        faults: Where everything that is wrong is collected.
+        faults: Collects everything that is wrong.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class BodyReader:
 
         Args:
             elements: The elements.
-            placement: Their link's frame in that of the body.
+            placement: Placement of the elements' link in the frame of the body.
             solid: Whether they take part in collision checks.
         """
         parts: list[Shape | Mesh] = []
@@ -179,10 +179,10 @@ class BodyReader:
 
         Args:
             element: The <mesh>.
-            frame: Its frame in that of the body.
+            frame: Frame of the mesh in that of the body.
             solid: Whether it takes part in collision checks.
             required: Whether it is in a <collision>.
-            color: With which it is drawn.
+            color: Colour in which the mesh is drawn.
 
         Yields:
             The mesh; nothing, but a note, for a file that is missing.
@@ -260,7 +260,7 @@ def _named_colors(robot: Element, faults: FileFaults) -> dict[str, Color]:
 
     Args:
         robot: The element <robot>.
-        faults: Where colours that cannot be read are collected.
+        faults: Collects colours that cannot be read.
     """
     materials = list(robot.find_all("material"))
     for link in robot.find_all("link"):
@@ -288,7 +288,7 @@ def _read_shape(element: Element, faults: FileFaults) -> _RoundShape:
 
     Args:
         element: The shape.
-        faults: Where lengths that cannot be read are collected.
+        faults: Collects lengths that cannot be read.
     """
     if element.tag == "box":
         return _enclose_box(element.numbers("size", 3), element)

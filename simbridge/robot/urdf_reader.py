@@ -139,26 +139,28 @@ def _read_parts(
         chain: The links and joints of the arm.
         bodies: Reads the bodies.
         moving: The movable joints of the chain.
-        faults: Where everything that is wrong is collected.
+        faults: Collects everything that is wrong.
     """
     base = bodies.read_body(chain.base)
     joints: list[Joint] = []
     links: list[Link] = []
     frames_are_known = True
 
+    # Follow the chain. The placement is that of the element's frame in the frame of the previous
+    # movable joint; fixed joints between the two are included.
     z_axis = np.array([0.0, 0.0, 1.0])
-    # In the frame of the previous movable joint; after the last one, the tool.
     placement = pin.SE3.Identity()
     for element in chain.joints:
-        known_faults = len(faults)
+        faults_before = len(faults)
         placement = placement * read_origin(element, faults)
         axis = faults.attempt(z_axis, read_axis, element) if element in moving else z_axis
-        if len(faults) > known_faults:
+        if len(faults) > faults_before:
             frames_are_known = False
         if element not in moving:
             continue
 
-        # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
+        # A joint here moves about or along its z axis, a joint in the file about or along any axis.
+        # So the joint's frame is turned, and its link is placed in it the other way round.
         to_z = _frame_along(axis)
         joints.append(_read_joint(element, placement * to_z, faults))
         placement = to_z.inverse()
@@ -166,12 +168,15 @@ def _read_parts(
         if child in tree.links:
             links.append(_read_link(bodies, tree, child, placement, faults=faults))
 
-    # In a file that is refused: what is not connected to the base.
+    # If parts of the file are not connected to the base, it is refused. Read them all the same, so
+    # that their faults are reported together with the others.
     for name in tree.separate_parts(chain.base):
         bodies.read_body(name)
     for joint in tree.loose_joints:
         if joint not in moving:
             tree.rest_placement(joint)
+
+    # After the last movable joint, the placement is that of the tool.
     return ArmParts(base, joints, links, placement, frames_are_known)
 
 
@@ -226,7 +231,7 @@ def _read_link(
         tree: The links of the file.
         name: Name of the link.
         placement: The link's frame in its joint's.
-        faults: Where a link without mass is collected.
+        faults: Collects a link without mass.
     """
     body = bodies.read_body(name)
     if body.inertia.mass <= 0.0 and not body.inertia.inertia.any():
@@ -319,8 +324,8 @@ def _read_joint(element: Element, placement: pin.SE3, faults: FileFaults) -> Joi
 
     Args:
         element: The <joint>.
-        placement: Its frame, with its axis as z, in that of the joint before it.
-        faults: Where everything that is wrong with it is collected.
+        placement: Frame of the joint, with its axis as z, in that of the joint before it.
+        faults: Collects everything that is wrong with the joint.
     """
     with faults.collect():
         _refuse_mimic(element)
@@ -377,7 +382,7 @@ def _read_limits(joint: Element, faults: FileFaults) -> UrdfLimits:
 
     Args:
         joint: The <joint>.
-        faults: Where each limit that is missing or wrong is collected.
+        faults: Collects each limit that is missing or wrong.
     """
     kind = joint.attributes.get("type")
     is_known = kind in {"revolute", "continuous", "prismatic"}

@@ -24,9 +24,9 @@ class UrdfChain(NamedTuple):
     Attributes:
         base: Name of the link above the first joint.
         tip: Name of the link below the last joint.
-        joints: From base to tip, fixed ones included. In a file that is refused because no chain
-            leads from base to tip: the joints that will most likely be on the chain once the file
-            is corrected.
+        joints: The joints from base to tip, fixed ones included. In a file that is refused because
+            no chain leads from base to tip: the joints that will most likely be on the chain once
+            the file is corrected.
         is_whole: Whether the joints lead from base to tip.
     """
 
@@ -41,7 +41,7 @@ def read_origin(element: Element, faults: FileFaults) -> pin.SE3:
 
     Args:
         element: The element that has an <origin>, or none.
-        faults: Where numbers that cannot be read are collected; zeros stand for them.
+        faults: Collects numbers that cannot be read; zeros stand for them.
     """
     placement = element.find("origin")
     if placement is None:
@@ -98,7 +98,7 @@ class Tree:
 
     Args:
         robot: The element <robot>.
-        faults: Where everything that is wrong is collected.
+        faults: Collects everything that is wrong.
 
     Attributes:
         robot: The element <robot>.
@@ -427,7 +427,7 @@ class Tree:
         """Iterate over a link and all that is attached to it off the chain.
 
         Args:
-            link: Its name.
+            link: Name of the link.
             moving: The movable joints of the chain, behind which the arm's next link begins.
 
         Yields:
@@ -502,7 +502,7 @@ def _elements_by_name(robot: Element, kind: str, faults: FileFaults) -> dict[str
     Args:
         robot: The element <robot>.
         kind: "link" or "joint".
-        faults: Where names that are missing, or used twice, are collected.
+        faults: Collects names that are missing, or used twice.
     """
     elements: dict[str, Element] = {}
     for element in robot.find_all(kind):

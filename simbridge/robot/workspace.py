@@ -26,8 +26,8 @@ class Workspace:
     """The size and the place of the ready-made motions on an arm.
 
     Attributes:
-        scale: Their size, 1 on a UR10.
-        centre: Their centre (3,), in base_link, m.
+        scale: Size of the motions, 1 on a UR10.
+        centre: Centre of the motions in base_link (3,), m.
         orientation: Quaternion (4,) of the tool, downwards.
     """
 

@@ -51,8 +51,8 @@ def expand_xacro(
 
     Args:
         path: The file.
-        text: Its content.
-        packages: Where `$(find NAME)` is looked up.
+        text: Content of the file.
+        packages: Directories in which `$(find NAME)` is looked up.
         arguments: Values of its arguments; the others have their defaults.
 
     Raises:
@@ -115,7 +115,7 @@ class Uses(NamedTuple):
 def _argument_faults(
     text: str, arguments: Mapping[str, str], uses: Uses, *, is_expanded: bool
 ) -> Iterator[str]:
-    """Say which arguments the file does not have, and which of its own have no value.
+    """Yield clauses about arguments that the file does not have, and about those without a value.
 
     Args:
         text: The file, which may name more arguments than were seen before an expansion failed.
@@ -203,7 +203,7 @@ def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> st
     Args:
         names: Names that xacro looked for.
         text: The file, which may name more of them.
-        packages: Where they are looked up.
+        packages: Looks up packages.
     """
     missing = list(names)
     # xacro ends at the first one: the others are looked for here.

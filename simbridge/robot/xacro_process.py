@@ -134,7 +134,7 @@ class Reads:
         """Judge what Python is about to do.
 
         Args:
-            event: Its name, as `sys.addaudithook` documents.
+            event: Name of the event, as `sys.addaudithook` documents.
             arguments: Arguments of the event.
 
         Raises:
@@ -219,7 +219,7 @@ def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None
     """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python.
 
     Args:
-        packages: Where packages are looked up.
+        packages: Looks up packages.
         reads: What may be read, to which packages that are found are added.
         missing: A list to which the names are added that are not found.
     """

@@ -27,8 +27,8 @@ class Element:
 
     Attributes:
         path: The file that it is from.
-        tag: Its name.
-        attributes: Their values by name.
+        tag: Name of the element.
+        attributes: Values of the element's attributes, by name.
         line: Line of its start tag; None in text that xacro expanded.
         parent: The element that it is in; None for the document.
         children: The elements in it, in the order of the file.
@@ -144,7 +144,7 @@ def read_xml(path: Path, packages: Packages, arguments: Mapping[str, str] | None
 
     Args:
         path: The file.
-        packages: Where a xacro file's packages are looked up.
+        packages: Directories in which a xacro file's packages are looked up.
         arguments: Values of a xacro file's arguments, by name; the others have their defaults.
 
     Returns:

@@ -180,7 +180,7 @@ def choose_solver(
     """Make the solver of a run: the scenario's, or the named one, with some settings changed.
 
     Args:
-        scenario: Its settings are used if they belong to the solver.
+        scenario: The scenario, whose settings are used if they belong to the solver.
         robot: The arm.
         name: A name in `ALL_SOLVERS`, or module:function; the scenario's solver by default.
         changes: Single settings that replace the scenario's.

@@ -48,7 +48,7 @@ class Repeats:
     """Finished repeats.
 
     Attributes:
-        directory: Their common directory.
+        directory: Directory of all repeats.
         runs: The runs: first those that an earlier command has made, then the new ones.
         summary: The content of the common summary.json.
     """
@@ -63,7 +63,7 @@ class _Progress:
     """Keeps how far the repeats have come.
 
     Attributes:
-        whole: Their common directory.
+        whole: Directory of all repeats.
         count: Number of runs that are wanted.
         directories: Directories of the runs so far, in the order in which they were made.
         runs: The runs that have completed and were evaluated.

@@ -394,7 +394,7 @@ class CheckFacts(TypedDict):
         command_lead_rad: `{max}`: by how much commands lead the arm; None without feedforward.
         solver_notes: Remarks on how the solver treats the plan, as sentences.
         robot_notes: Decisions that were made when the arm was read, as sentences.
-        start: Where the plan begins, if not at home.
+        start: Beginning of the plan, if it is not at home.
         peak_joint_velocity: Largest velocity of each joint, rad/s.
         peak_velocity_jump: Largest velocity jump of each joint, rad/s.
         peak_tool_speed: Largest speed of the tool, m/s.

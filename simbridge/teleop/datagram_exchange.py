@@ -76,7 +76,7 @@ class DatagramExchange:
 
     Attributes:
         token: The token that every datagram must carry.
-        engagement: Its number; 0 while no client drives.
+        engagement: Number of the engagement; 0 while no client drives.
         dropped: How many datagrams were dropped, by reason: "malformed", "token", "order"
             (reordered or repeated), "engagement" (of an earlier one, or none), "driver" (another
             client drives), "value" (the session's).
@@ -87,29 +87,32 @@ class DatagramExchange:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        # The number of the last engagement: not 1 again in the next process, whose clients may
-        # still send.
+        # The number of the last engagement. It begins at random: clients of the previous process
+        # may still send its numbers.
         self._last_engagement = random.randrange(1, 2**31)
-        # The client that drives, and whether its engagement is under way.
+        # The client that drives; None if no client does.
         self._driver: ClientIdentity | None = None
+        # Whether the session is being engaged for this client.
         self._engaging = False
-        # When the driving client was heard last, s.
+        # When the last datagram of this client arrived, s.
         self._heard = 0.0
-        # The largest number of each client's datagrams.
+        # The largest sequence number of each client's datagrams.
         self._newest: dict[ClientIdentity, int] = {}
+        # Names of the buttons that are down.
         self._buttons: frozenset[str] = frozenset()
-        # What ended the last engagement, in words; "" for a client, or before the first.
+        # What ended the last engagement, in words; "" if a client ended it, or before the first.
         self._ended_by = ""
         # The tool's pose (7,) in the last reply; None before the first.
         self._shown_tool: Array | None = None
-        # What was asked for since the last reading.
+        # Requests since the last reading.
         self._requests: list[Request] = []
+        # Motions since the last reading.
         self._commands: list[DeviceCommand] = []
-        # Answers to the datagrams that were not answered yet.
+        # Replies to the datagrams that were not answered yet.
         self._replies: list[Reply] = []
 
     def receive(self, data: bytes, address: Any, now: float) -> None:
-        """Take a datagram in.
+        """Receive a datagram, and act on it if it may be acted on.
 
         Args:
             data: The datagram.
@@ -128,7 +131,7 @@ class DatagramExchange:
         reply.client = message.client
         reply.seq = message.seq
 
-        # How long the answer takes says nothing of the token.
+        # Compare in constant time, so that the time of an answer tells nothing of the token.
         if not hmac.compare_digest(message.token.encode(errors="replace"), self.token.encode()):
             self._drop("token", reply, "The token is wrong.")
             return
@@ -211,7 +214,7 @@ class DatagramExchange:
         """Return what a client with the token is told of the session."""
         status = session.status
 
-        # Of both quaternions of the rotation, the one nearer to that of the last reply.
+        # Two quaternions are the same rotation. Choose the one nearer to that of the last reply.
         tool = pin.SE3ToXYZQUAT(session.tool)
         if self._shown_tool is not None:
             tool = align_quaternion(tool, self._shown_tool)
@@ -228,7 +231,11 @@ class DatagramExchange:
         }
 
     def _forget_oldest_client(self, client: ClientIdentity) -> None:
-        """Keep the number of known clients bounded, and the driver and a client among them."""
+        """Forget the client that was first heard of, if there are too many.
+
+        Args:
+            client: A client that is not forgotten, nor is the driver.
+        """
         if len(self._newest) <= MAX_CLIENTS:
             return
         for candidate in self._newest:
@@ -239,7 +246,7 @@ class DatagramExchange:
     def _handle(
         self, message: ClientMessage, client: ClientIdentity, reply: Reply, now: float
     ) -> None:
-        """Act on a message with the token that came in order."""
+        """Act on a message that has the token and came in order."""
         is_driver = client == self._driver
         if is_driver:
             self._heard = now
@@ -284,13 +291,21 @@ class DatagramExchange:
             self._buttons = frozenset(buttons)
 
     def _engage(self, client: ClientIdentity, reply: Reply, now: float) -> None:
-        """Let a client drive, unless another one does and was heard lately."""
+        """Let a client drive, unless another client drives and has been heard lately.
+
+        Args:
+            client: The client.
+            reply: The reply to its request.
+            now: Present time on a monotonic clock, s.
+        """
+        # Another client that has fallen silent loses the arm.
         if self._driver is not None and client != self._driver:
             if self._engaging or now - self._heard <= MAX_SILENCE_S:
                 self._drop("driver", reply, self._driver_refusal())
                 return
             self._end_engagement()
 
+        # A client that drives already may ask again: it gets the same answer.
         if not self.engagement and not self._engaging:
             self._driver = client
             self._heard = now

@@ -29,7 +29,7 @@ class DeviceError(Refusal, OSError):
     """An input device is missing, must not be read, or was lost.
 
     Attributes:
-        device: Its name.
+        device: Name of the device.
         reason: What is wrong, and what to do.
         rule: Lines of a udev rule that gives the rights to read it; "" where that is not the cause.
     """
@@ -47,7 +47,7 @@ class DeviceCommand:
 
     Attributes:
         kind: The session's method that takes it.
-        values: Its argument, in SI units.
+        values: Argument of the input, in SI units.
         frame: Axes of a twist.
         relative: Whether a pose is relative to that at the engagement.
         source: The device's own key of the command.
@@ -86,7 +86,7 @@ class Device:
 
     Attributes:
         name: The device, as in messages.
-        dead_man: Its dead-man button, as in messages.
+        dead_man: Name of the dead-man button, as in messages.
         guide: Lines of the first screen: what engages, what moves, what stops.
     """
 

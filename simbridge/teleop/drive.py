@@ -42,7 +42,7 @@ class Driver:
     """Drives a session by a device.
 
     Args:
-        session: Not necessarily engaged.
+        session: The session, which need not be engaged.
         device: Open.
         options: How readings become motions.
         on_button: Called with the name of a button of the device, and whether it was pressed or
@@ -75,10 +75,11 @@ class Driver:
         self._down: frozenset[str] = frozenset()
         # Whether the dead-man button was seen released since the session was engaged or halted.
         self._armed = False
-        # Whether axes move the arm.
+        # Whether the device's axes move the arm.
         self._moving = False
-        # Where steps lead, in base_link, and until when that is asked for, s.
+        # The pose in base_link to which steps lead; None without any.
         self._goal: pin.SE3 | None = None
+        # Until when this pose is asked for, s.
         self._goal_until = 0.0
         # The error that was reported last; "" for none since the last engagement.
         self._reported = ""
@@ -100,9 +101,14 @@ class Driver:
             sleep(max(0.0, due - self._clock()))
 
     def tick(self) -> bool:
-        """Act on one reading; returns whether to go on."""
+        """Read the device once, and let the session do what it asks for.
+
+        Returns:
+            Whether to go on; False if the device asks to quit.
+        """
         reading = self._read()
 
+        # Requests and buttons come before motions.
         failures = []
         for request in reading.requests:
             failure = self._obey(request)
@@ -110,11 +116,13 @@ class Driver:
                 failures.append(failure)
         self._note_buttons(reading.buttons)
 
+        # A motion that comes with a request is left out: it was meant for the state before.
         if self._session.status.state not in MOVABLE:
             self._forget_inputs()
         elif not reading.requests:
             self._move(reading)
 
+        # Tell the device and the user how the session is now.
         self._device.answer(self._session, " ".join(failures))
         status = self._session.status
         self._report_once("" if status.error is None else str(status.error))
@@ -136,7 +144,11 @@ class Driver:
             raise DeviceError(self._device.name, reason) from error
 
     def _obey(self, request: Request) -> str:
-        """Do what the device asks for; returns what failed, as a sentence, or ""."""
+        """Carry out a request of the device.
+
+        Returns:
+            Why it failed, as a sentence; "" if it did not.
+        """
         is_movable = self._session.status.state in MOVABLE
         if request == "toggle":
             request = "disengage" if is_movable else "engage"
@@ -161,13 +173,13 @@ class Driver:
         return ""
 
     def _report_once(self, error: str) -> None:
-        """Report an error once, for a session shows it until it is engaged again."""
+        """Report an error once: a session keeps it in its status until it is engaged again."""
         if error and error != self._reported:
             self._report(error)
         self._reported = error or self._reported
 
     def _forget_inputs(self) -> None:
-        """Let what is held now, or was asked for, move the arm no more."""
+        """Forget all that would move the arm: held buttons and axes, and the goal of steps."""
         self._armed = False
         self._moving = False
         self._goal = None

@@ -1,8 +1,9 @@
 """Keys, decoded from the bytes that a terminal sends.
 
-An ordinary terminal sends a byte for a character, and an escape sequence for a key that is none. A
-terminal with the kitty keyboard protocol (https://sw.kovidgoyal.net/kitty/keyboard-protocol/) sends
-a sequence for each press, repeat and release: `CSI code ; modifiers : event u`.
+An ordinary terminal sends a byte for a key with a character, and an escape sequence for any other
+key. A terminal with the kitty keyboard protocol
+(https://sw.kovidgoyal.net/kitty/keyboard-protocol/) sends a sequence for each press, repeat and
+release: `CSI code ; modifiers : event u`.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def _decode_sequence(parameters: str, final: str) -> list[Key]:
 
     Args:
         parameters: Such as "119;1:3": code, modifiers, what happened.
-        final: Its final byte.
+        final: Final byte of the sequence.
     """
     code, _, rest = parameters.partition(";")
     modifiers, _, action_number = rest.partition(";")[0].partition(":")

@@ -116,7 +116,7 @@ class KeyTerminal:
         end = time.monotonic() + MAX_ANSWER_S
 
         answer = b""
-        # Its attributes come last.
+        # The terminal's attributes come last.
         while not ATTRIBUTES.search(answer):
             remaining = end - time.monotonic()
             if remaining <= 0.0:

@@ -97,7 +97,7 @@ class Keyboard(Device):
         The terminal is as before at the end, whatever happens.
 
         Raises:
-            DeviceError: Standard input or output is no terminal.
+            DeviceError: Standard input or output is not a terminal.
         """
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             reason = (

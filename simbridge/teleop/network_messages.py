@@ -149,7 +149,7 @@ class InvalidMessage(InvalidParameter):
     Attributes:
         reason: What is wrong with it, as a clause.
         client: The name of its client; "" where that cannot be read.
-        seq: Its number; 0 where that cannot be read.
+        seq: Number of the datagram; 0 if that cannot be read.
     """
 
     def __init__(self, reason: str, client: str = "", seq: int = 0) -> None:

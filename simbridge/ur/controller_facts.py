@@ -88,10 +88,10 @@ class PendantFacts:
         remote_control: Whether programs from outside are accepted; None if it is not reported, or
             the version has no such switch.
         program: The loaded program, or "".
-        serial_number_obstacle: On PolyScope X, why the serial number is not known, as a clause; ""
-            if it is.
-        remote_control_obstacle: On PolyScope X, why Local or Remote is not known, as a clause; ""
-            if it is.
+        serial_number_obstacle: Why PolyScope X's serial number is not known, as a clause; "" if it
+            is.
+        remote_control_obstacle: Why Local or Remote is not known on PolyScope X, as a clause; "" if
+            it is.
     """
 
     version: str
@@ -107,7 +107,7 @@ class ControllerFacts:
     """A controller that answers on every port that any run needs.
 
     Attributes:
-        host: Its address.
+        host: Address of the controller.
         state: The state from RTDE.
         pendant: Facts from the dashboard, or from the Robot API.
         arm: The arm by the primary interface.
@@ -147,7 +147,7 @@ class Survey:
     """Holds what could be read of a controller.
 
     Attributes:
-        host: Its address.
+        host: Address of the controller.
         lost: The error of each port that could not be read.
         state: The state from RTDE; None if it could not be read.
         pendant: Facts from the dashboard or from the Robot API; None if the dashboard could not be

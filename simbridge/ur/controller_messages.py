@@ -60,7 +60,7 @@ def is_refusal(kind: int, content: bytes) -> bool:
 
     Args:
         kind: Type of the package.
-        content: Its content.
+        content: Content of the package.
     """
     if kind != PrimaryPackage.ROBOT_MESSAGE or len(content) < MESSAGE_HEADER.size + CODE.size:
         return False

@@ -21,7 +21,7 @@ class ControllerError(SimbridgeError, RuntimeError):
     """Root of the errors that come from a controller; simbridge moves nothing after one of these.
 
     Attributes:
-        host: Its address.
+        host: Address of the controller.
     """
 
     def __init__(self, host: str, message: str) -> None:
@@ -136,7 +136,7 @@ class ImplausibleState(ControllerError, ValueError):
 
     Attributes:
         field: The variable at fault: "timestamp", "actual_q", ...
-        value: What it was, as text.
+        value: Value of the field, as text.
         reason: Why it cannot be, as a clause.
     """
 
@@ -160,8 +160,8 @@ class ToolChanged(ControllerError):
 
     Attributes:
         what: "TCP", "payload", "centre of gravity" or "inertia".
-        actual: What it is now, as text.
-        expected: What it was when the motion began, as text.
+        actual: Value now, as text.
+        expected: Value when the motion began, as text.
     """
 
     cause = "tool_changed"
@@ -205,7 +205,7 @@ class ServoProcessLost(ControllerError):
 
     Attributes:
         how: How it ended, as a clause: "was killed by SIGKILL".
-        last: Its last output.
+        last: Last output of the process.
     """
 
     cause = "servo_process_lost"
@@ -259,7 +259,7 @@ class ModelMismatch(Refusal, ControllerError, ValueError):
 
     Attributes:
         what: "model", "serial number", "TCP", ...
-        actual: What it is on the controller.
+        actual: Value on the controller, as text.
         expected: What the run or the cell file expects.
     """
 
@@ -393,7 +393,7 @@ class FullTurn(Refusal, ControllerError, ValueError):
     The approach might have to unwind it.
 
     Attributes:
-        joint: Its name.
+        joint: Name of the joint.
         angle: Angle from the plan's start to the joint, rad.
         turns: That angle in full turns, rounded to the nearest.
     """

@@ -23,8 +23,8 @@ class MalformedNumber(MalformedPackage):
     """A variable that is not a number, or is larger than any quantity of an arm.
 
     Attributes:
-        field: Its name.
-        value: What it is, as text.
+        field: Name of the variable.
+        value: Value of the variable, as text.
     """
 
     def __init__(self, field: str, value: str) -> None:

@@ -41,7 +41,7 @@ class Question:
     """A question of the Robot API.
 
     Attributes:
-        path: Its path, behind the base path.
+        path: Path of the resource, behind the base path.
         key: The name of the value in the answer.
         fact: What is asked, as messages name it.
         since: The first version of the API that answers it.
@@ -236,7 +236,7 @@ class RobotApiClient:
         """Request a path, and read the answer.
 
         Args:
-            path: The path.
+            path: The path of the resource, from the root: "/system/v1/controlmode".
             deadline: Instant by which the answer must have come, s (of the monotonic clock).
 
         Returns:

@@ -21,8 +21,8 @@ from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage, se
 
 Package = dict[str, Any]
 
-# What a state holds is smaller: seconds since the controller started (this is thirty years), rad,
-# A, ...
+# Largest plausible number in a state: as seconds since the controller started, it is thirty years;
+# positions in rad, currents in A and all else are far smaller.
 LARGEST_VALUE = 1e9
 # Largest package, bytes: its size is a 16-bit number.
 MAX_PACKAGE_BYTES = 65535
@@ -32,11 +32,14 @@ RECEIVED_BYTES = 65536
 NO_SUCH_VARIABLE = "NOT_FOUND"
 # The answer to a request that was granted.
 ACCEPTED = b"\x01"
-# States that are handed over at a time: two seconds of them. A stream that never pauses must not
-# keep `wait` for ever.
+# Largest number of states that are handed over at a time: two seconds of them. A stream that never
+# pauses must not keep `wait` for ever.
 MAX_STATES = 1000
+# Number of characters of an answer that an error message shows.
+MAX_SHOWN_CHARACTERS = 200
 
-# Types other than these would be read as another quantity, or not at all.
+# The types that variables are expected to have. Any other type would be read as another quantity,
+# or not at all; the first one is named in messages.
 EXPECTED_TYPES: dict[str, tuple[str, ...]] = {
     "timestamp": ("DOUBLE",),
     "speed_scaling": ("DOUBLE",),
@@ -67,7 +70,7 @@ class _Variable(NamedTuple):
     """A variable of a recipe.
 
     Attributes:
-        name: Its name.
+        name: Name of the variable.
         size: How many numbers it has.
         is_real: Whether they are doubles.
     """
@@ -325,12 +328,14 @@ class RtdeReader(RtdeClient):
             self.variables = tuple(known_variables)
             types = self.output_types(self.variables, self.frequency)
 
+        # Refuse types that cannot be decoded, or that a variable is not expected to have.
         if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
-            raise self._lost(f"the answer to the list of variables is {','.join(types)[:200]}")
+            answer = ",".join(types)[:MAX_SHOWN_CHARACTERS]
+            raise self._lost(f"the answer to the list of variables is {answer}")
         for name, kind in zip(self.variables, types, strict=True):
-            if kind not in EXPECTED_TYPES.get(name, (kind,)):
-                expected_kind = EXPECTED_TYPES[name][0]
-                raise self._lost(f"it sends {name} as {kind} instead of {expected_kind}")
+            expected_kinds = EXPECTED_TYPES.get(name, (kind,))
+            if kind not in expected_kinds:
+                raise self._lost(f"it sends {name} as {kind} instead of {expected_kinds[0]}")
 
         self._recipe = Recipe(self.variables, types)
         self._claim_inputs()

@@ -28,6 +28,9 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, REST, RTDE
 # Reads a port of a controller, within a timeout, s.
 Reader: TypeAlias = Callable[[str, float], Any]
 
+# Shortest time that is waited on a socket, s: with zero, a socket does not wait at all.
+SHORTEST_TIMEOUT_S = 1e-3
+
 # Variables of a state without which a controller cannot be driven.
 NEEDED_VARIABLES = (
     "timestamp",
@@ -46,7 +49,7 @@ def read_controller(host: str, timeout: float = 2.0, rest_port: int = REST) -> C
     """Read everything about a controller, the ports in parallel; moves nothing, claims nothing.
 
     Args:
-        host: Its address.
+        host: Address of the controller.
         timeout: Longest time for each connection and each answer, s.
         rest_port: The port of its Robot API, if it has PolyScope X.
 
@@ -63,7 +66,7 @@ def survey(host: str, timeout: float = 2.0, rest_port: int = REST) -> Survey:
     The ports that every controller has are read first: they tell which further ones this one has.
 
     Args:
-        host: Its address.
+        host: Address of the controller.
         timeout: Longest time for each connection and each answer, s.
         rest_port: The port of its Robot API, if it has PolyScope X.
     """
@@ -121,7 +124,7 @@ def _read_ports(host: str, timeout: float, readers: Mapping[int, Reader]) -> _Re
     """Read some ports of a controller in parallel.
 
     Args:
-        host: Its address.
+        host: Address of the controller.
         timeout: Longest time for each connection and each answer, s.
         readers: The function that reads each port.
     """
@@ -235,9 +238,14 @@ def _read_dashboard(host: str, timeout: float) -> PendantFacts:
 
 
 def _await_realtime(host: str, timeout: float) -> None:
-    """Wait for any byte on the real-time port.
+    """Wait for any byte on the real-time port, where a controller sends 125 or 500 times a second.
 
-    A controller sends 125 or 500 times per second on it.
+    Args:
+        host: The controller's address.
+        timeout: How long to wait for connection and byte together, s.
+
+    Raises:
+        ConnectionLost: No connection was made, or no byte came in time.
     """
     deadline = time.monotonic() + timeout
     try:
@@ -247,8 +255,8 @@ def _await_realtime(host: str, timeout: float) -> None:
         raise ConnectionLost(host, REALTIME, reason, was_connected=False) from None
 
     with connection:
-        # Not 0, with which it would not wait at all.
-        connection.settimeout(max(deadline - time.monotonic(), 1e-3))
+        remaining = deadline - time.monotonic()
+        connection.settimeout(max(remaining, SHORTEST_TIMEOUT_S))
         try:
             received = connection.recv(1)
         except TimeoutError:

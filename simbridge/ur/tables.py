@@ -43,7 +43,7 @@ def is_emulator(serial_number: str | None, build: int = 0) -> bool:
     """Return whether a controller is the emulator's, by what it reports.
 
     Args:
-        serial_number: Its serial number; None if it reports none.
+        serial_number: Serial number that the controller reports; None if it reports none.
         build: The build of its software; 0 if unknown.
     """
     return serial_number == EMULATOR_SERIAL_NUMBER or build == EMULATOR_BUILD

@@ -70,14 +70,15 @@ def _check_tag(arm: ArmModel, tag: str) -> None:
     version = VERSION.match(tag)
     if version is None:
         return
-    major = int(version[1])
+    major_text, minor_text = version.groups()
+    major = int(major_text)
     if major >= POLYSCOPE_X_MAJOR:
         needed = "3.x or 5.x: URSim of PolyScope X is not supported"
         raise InvalidParameter("polyscope", tag, needed)
 
     # A major version alone stands for its newest minor one.
     oldest_major, oldest_minor = arm.oldest_polyscope
-    is_new_enough = version[2] is None or int(version[2]) >= oldest_minor
+    is_new_enough = minor_text is None or int(minor_text) >= oldest_minor
     if major != oldest_major or not is_new_enough:
         needed = (
             f"a version {oldest_major}.x from {oldest_major}.{oldest_minor} on, which drives a "

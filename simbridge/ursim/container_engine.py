@@ -159,7 +159,8 @@ class ContainerEngine:
 
         Args:
             arguments: The command and its arguments.
-            stderr: Where the standard error goes; `subprocess.STDOUT` to return it with the output.
+            stderr: Destination of the standard error; `subprocess.STDOUT` to return it with the
+                output.
 
         Raises:
             ContainerCommandFailed: It failed, or took longer than `COMMAND_TIMEOUT_S`.
@@ -196,6 +197,7 @@ def find_engine() -> ContainerEngine:
     Raises:
         NoContainerEngine: Neither is installed, or those that are installed cannot list containers.
     """
+    # A clause about each engine that is installed but cannot be used.
     failures = []
     for name in ENGINES:
         program = shutil.which(name)

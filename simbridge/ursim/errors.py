@@ -34,7 +34,7 @@ class ContainerCommandFailed(SimbridgeError, RuntimeError):
 
     Attributes:
         command: The command, as a line.
-        answer: What it printed on standard error; "" for nothing.
+        answer: What the command printed on standard error; "" for nothing.
     """
 
     def __init__(self, command: str, answer: str) -> None:
@@ -47,7 +47,7 @@ class ImageUnavailable(SimbridgeError, RuntimeError):
     """UR's image is not on this computer and cannot be downloaded.
 
     Attributes:
-        image: Its name with the tag.
+        image: Name of the image with its tag.
     """
 
     def __init__(self, image: str) -> None:

@@ -73,7 +73,7 @@ def _raise_priority() -> None:
 
 
 def _limit_time(seconds: int) -> None:
-    """Have the system end this process when it has used so much more processor time, s."""
+    """Have the system end this process when it has used this much more processor time, s."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     end = int(used.ru_utime + used.ru_stime) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))

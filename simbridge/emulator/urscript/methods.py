@@ -19,7 +19,7 @@ def invoke(
         value: A list; or a handle, which is not URScript's own and answers by its
             `call(thread, name, arguments)`, a generator.
         name: Name of the method.
-        arguments: Its arguments, as in the script.
+        arguments: Arguments of the call, as in the script.
 
     Returns:
         The value after the call, which the compiled program assigns to its variable, and what the

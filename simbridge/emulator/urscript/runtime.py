@@ -64,16 +64,16 @@ class Thread:
 
     Args:
         interpreter: Runs the program.
-        name: Its name in the program.
+        name: Name of the thread in the program.
         function: The compiled function that it runs.
         arguments: The function's arguments by position.
         named: The function's arguments by name.
 
     Attributes:
-        name: Its name in the program.
+        name: Name of the thread in the program.
         ended: Whether it has ended.
         depth: Depth of its nested calls, as far as they are counted.
-        remaining_budget: Its budget for the rest of the tick, while it does not run.
+        remaining_budget: Budget of the thread for the rest of the tick, while it does not run.
         critical: Number of critical sections that it has entered and not left.
     """
 

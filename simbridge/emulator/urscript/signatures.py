@@ -24,10 +24,10 @@ class ScriptParameter:
     """A parameter of a function.
 
     Attributes:
-        names: Its names as a keyword. The first is its name in Python; the others are those of
-            other editions of UR's script manual.
-        default: Its default as the table has it; "..." where the manual gives none, None of a
-            parameter that must be passed.
+        names: Names of the parameter as a keyword. The first is its name in Python; the others are
+            those of other editions of UR's script manual.
+        default: Default of the parameter as the table has it; "..." if the manual gives none, None
+            if the parameter must be passed.
     """
 
     names: tuple[str, ...]

@@ -15,7 +15,7 @@ class Variables:
     """The variables that a function names outside of expressions.
 
     Attributes:
-        local: Its parameters, and the variables that it declares `local`.
+        local: Parameters of the function, and the variables that it declares `local`.
         shared: Variables that it declares `global`.
         assigned: All variables that it assigns, these included.
         changed: Variables that hold lists which it changes by methods.
