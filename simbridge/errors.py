@@ -662,8 +662,8 @@ class OutputError(SimbridgeError, OSError):
     Attributes:
         path: The file or directory.
         reason: Why not, with what to do.
-        errno: The system's error number; None where unknown.
-        missing: The number of bytes that did not fit; None where unknown.
+        errno: The system's error number; None if unknown.
+        missing: The number of bytes that did not fit; None if unknown.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class Engine(NamedTuple):
 
     Attributes:
         title: Name of the engine for people.
-        install: The command that installs it; "" where there is no wheel of it.
+        install: The command that installs it; "" if there is no wheel of it.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Engine(NamedTuple):
 
 
 def pybullet_command(version: tuple[int, int], machine: str) -> str:
-    """Return the command that installs PyBullet from a wheel; "" where there is none.
+    """Return the command that installs PyBullet from a wheel; "" if there is none.
 
     Args:
         version: Major and minor version of Python.

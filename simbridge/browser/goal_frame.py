@@ -99,7 +99,7 @@ class GoalFrame:
             self._inputs.refuse(error)
             return
 
-        # Where the ray of the click meets the plane; nan where it does not.
+        # Where the ray of the click meets the plane; nan if it does not.
         rise = self._height - event.ray_origin[2]
         slope = event.ray_direction[2]
         distance = rise / slope if slope * rise > 0.0 else math.nan

@@ -74,7 +74,7 @@ class Player:
 
     @cached_property
     def curves(self) -> tuple[Curve | None, Curve | None]:
-        """The errors of the run, and of the one before; None where there is none."""
+        """The errors of the run, and of the one before; None if there is none."""
         curve = None if self.run is None else self.run.curve
         older_curve = None if self.older is None else self.older.curve
         return curve, older_curve

@@ -59,7 +59,7 @@ def read_computer(root: Path = Path("/")) -> ComputerFacts:
 
 
 def _read_text(file: Path) -> str:
-    """Return the text in a file; "" where it cannot be read."""
+    """Return the text in a file; "" if it cannot be read."""
     try:
         return file.read_text().strip()
     except OSError:

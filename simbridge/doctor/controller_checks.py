@@ -364,7 +364,7 @@ def _page(survey: Survey, name: str) -> str:
 
 
 def _payload_text(mass: float, cog: Sequence[float] | None) -> str:
-    """Return mass, kg, and centre of gravity (3,), m, as text; None where that is unknown."""
+    """Return mass, kg, and centre of gravity (3,), m, as text; None if that is unknown."""
     text = f"{mass:.3g} kg"
     if mass and cog is not None:
         text += f" at {' '.join(millimetres(part) for part in cog)} mm"

@@ -251,7 +251,7 @@ def _check_registers(survey: Survey, connection: RunConnection) -> Finding:
 
 
 def _measure_network(survey: Survey) -> network_checks.NetworkFacts | None:
-    """Return the timing of the connection; None where the controller does not answer."""
+    """Return the timing of the connection; None if the controller does not answer."""
     if survey.state is None or survey.pendant is None:
         return None
     with contextlib.suppress(ControllerError):

@@ -67,7 +67,7 @@ class Client:
         port: Port to which it is connected.
         session: Answers what it sends.
         number: Number of the client, counted from 1 in the order of connecting, whatever the port.
-        guard: Checks what the client sends before the session gets it; None where HTTP requests are
+        guard: Checks what the client sends before the session gets it; None if HTTP requests are
             answered.
         active: The time at which it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.

@@ -32,7 +32,7 @@ class ArmMotion(ABC):
             joints, and `resume_from` passes it their state.
         blending: True while the next move may take over, within the blend radius of this one.
         carries_over: True if the next program may take over at the present speed.
-        speed: The joints' speeds (n,), rad/s, at the end of the last tick; None where they are that
+        speed: The joints' speeds (n,), rad/s, at the end of the last tick; None if they are that
             tick's mean.
     """
 

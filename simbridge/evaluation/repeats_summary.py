@@ -21,7 +21,7 @@ from simbridge.recording.run_record import RunRecord, ToleranceRecord
 class RepeatedRun(TypedDict):
     """One of the repeated runs in their common summary, with numbers of its own summary.
 
-    All but `run` and `outcome` are None where the run's summary does not have them, as without a
+    All but `run` and `outcome` are None if the run's summary does not have them, as without a
     sample.
 
     Attributes:

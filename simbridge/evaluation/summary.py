@@ -79,7 +79,7 @@ class EndedBy(TypedDict):
         cause: What ended it.
         evidence: What shows this, as sentences.
         at_s: Time since the first setpoint by the controller's clock, s; None if none left.
-        arm_at_rest: Whether the arm came to rest; None where it was not seen.
+        arm_at_rest: Whether the arm came to rest; None if it was not seen.
     """
 
     cause: Cause
@@ -148,11 +148,11 @@ class RunFacts(WhatRan):
         plant_model: What follows the commands, in one line.
         plant_notes: Remarks on the plant's file, as sentences.
         outcome: "completed", or why the run ended early.
-        ended_by: What ended the run; None where it was not recorded.
+        ended_by: What ended the run; None if it was not recorded.
         period_s: Control period, s.
         samples: Number of samples in the log.
         duration_s: Duration by the log's stamps, s.
-        predicted_lag_s: Predicted lag of the solver, s; None where it is not known.
+        predicted_lag_s: Predicted lag of the solver, s; None if it is not known.
         solver_notes: Special cases that the solver met, as sentences.
         limited_samples: Number of setpoints that the limiter changed.
         trajectory_duration_s: Duration of the part of the trajectory that was covered, s.
@@ -430,7 +430,7 @@ def _uncertainty(run: Evaluation) -> Uncertainty | None:
 
     Gain and lookahead are changed in turn by their standard deviations, as identified of the arm,
     and the servo law predicts the arm once more. Both changes of the error are independent, so
-    their squares add. None where the plant has no deviations.
+    their squares add. None if the plant has no deviations.
     """
     law = run.servo
     if not run.is_simulated or law is None or run.predicted is None:

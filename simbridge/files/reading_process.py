@@ -194,7 +194,7 @@ def read_frame(pipe: IO[bytes], largest: int) -> bytes | None:
     """Read one frame of an unbuffered pipe.
 
     Returns:
-        None where the pipe ends before the frame does, or the frame is longer than `largest` bytes.
+        None if the pipe ends before the frame does, or the frame is longer than `largest` bytes.
     """
     head = _read_exactly(pipe, LENGTH.size)
     if head is None:
@@ -204,7 +204,7 @@ def read_frame(pipe: IO[bytes], largest: int) -> bytes | None:
 
 
 def _read_exactly(pipe: IO[bytes], count: int) -> bytes | None:
-    """Read bytes of an unbuffered pipe; None where it ends before."""
+    """Read bytes of an unbuffered pipe; None if it ends before."""
     content = bytearray()
     while len(content) < count:
         piece = pipe.read(min(count - len(content), MIB))

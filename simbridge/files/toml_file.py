@@ -82,7 +82,7 @@ def _check_nesting(text: str) -> None:
 
 
 def find_repeated(names: Sequence[str]) -> int | None:
-    """Return the index of the first name that equals an earlier one; None where all differ."""
+    """Return the index of the first name that equals an earlier one; None if all differ."""
     for index, name in enumerate(names):
         if name in names[:index]:
             return index

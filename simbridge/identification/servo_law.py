@@ -104,7 +104,7 @@ def find_servo_law(
     if len(moving) < MIN_ROWS:
         raise LawNotFound(f"the joints moved in only {len(moving)} consecutive cycles")
 
-    # The command of each cycle since the first; nan where a cycle was not recorded.
+    # The command of each cycle since the first; nan if a cycle was not recorded.
     number = cycles - cycles[0]
     sent = np.full((number[-1] + 1, commands.shape[1]), np.nan)
     sent[number] = commands.astype(np.float32)

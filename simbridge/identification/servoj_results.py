@@ -85,7 +85,7 @@ class ServojFit:
 
     Attributes:
         held: The tuning from moments in which a command was held; None without any.
-        single_cycles: Number of single cycles that it comes from; 0 where commands were held for
+        single_cycles: Number of single cycles that it comes from; 0 if commands were held for
             longer.
         from_commands: The tuning and calls from the commands; None if they are not known, or do
             not explain the motion.

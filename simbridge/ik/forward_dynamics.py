@@ -272,7 +272,7 @@ class ForwardDynamics(Solver):
     def lag(self, period: float) -> float | None:
         """Return T rho/(1 - rho), s, with rho = (1 - dt^2 kp/4m)^N, of the slowest translation.
 
-        None where it is not known: with damping, with velocity accumulation, and without mass at
+        None if it is not known: with damping, with velocity accumulation, and without mass at
         the tool.
         """
         is_known = self.scheme == "paper" and not any(self.kd) and self.twin.tool_mass > 0.0

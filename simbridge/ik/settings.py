@@ -119,6 +119,8 @@ def change_settings(
     """
     _check_names(kind, changes)
 
+    # The values of a preset, and over them the single changes. The settings keep the name of no
+    # preset.
     values = {name: value for name, value in changes.items() if value is not None}
     preset = values.get("preset")
     if preset:

@@ -316,7 +316,7 @@ class Solver(ABC):
     def lag(self, period: float) -> float | None:
         """Return the lag of the solution behind a target that moves at constant speed, s.
 
-        None where no formula is known.
+        None if no formula is known.
 
         Args:
             period: The time between two steps, s.

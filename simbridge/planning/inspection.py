@@ -58,7 +58,7 @@ class TrajectoryFacts:
         reach: The part that the arm can attain; None without a solver.
         read_as: How its file was read, in one line; "" if it is from none.
         unknown_frame: The frame of a file's poses that nothing relates to base_link; extent and
-            reach are as if it were base_link. "" where the poses are in base_link.
+            reach are as if it were base_link. "" if the poses are in base_link.
         frame_flags: Flags of which one may relate that frame to base_link.
         placement: A transform that brings the trajectory in reach (7,), m and quaternion, if the
             arm attains none of a file. It is a guess, which knows nothing of the cell.

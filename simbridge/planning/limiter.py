@@ -56,7 +56,7 @@ class Limiter:
     Args:
         robot: The arm, whose limits of position, velocity and acceleration hold.
         period: Control period, s.
-        max_tool_speed: Largest speed of the TCP, m/s; None where the time of the whole plan is
+        max_tool_speed: Largest speed of the TCP, m/s; None if the time of the whole plan is
             stretched instead.
         max_velocity: Lower limits of velocity (n,), rad/s; the robot's by default.
         max_acceleration: A lower limit, rad/s^2; the robot's by default.

@@ -44,6 +44,8 @@ HALVINGS = 5
 MARGIN_FRACTION = 0.1
 # Smallest distance from the vertical axis that has a direction, m.
 LEAST_RADIUS = 1e-9
+# Number of decimals of a length in m that is rounded to whole mm.
+DECIMALS_OF_MM = 3
 
 
 class AttainableSpace(NamedTuple):
@@ -58,7 +60,7 @@ class AttainableSpace(NamedTuple):
     collisions: CollisionModel
 
     def holds(self, poses: Array, rotation: Array, shift: Array) -> bool:
-        """Return whether it holds all of the poses, once they are placed.
+        """Return whether the arm attains all of the poses, once they are placed.
 
         Args:
             poses: Poses (T, 7) in the recording's frame.
@@ -68,6 +70,7 @@ class AttainableSpace(NamedTuple):
         robot = self.solver.robot
         placed_poses = pose.compose(np.concatenate([shift, rotation]), poses)
 
+        # Solve in chunks, to end soon if a pose is out of reach.
         start = robot.home
         postures = []
         for k in range(0, len(placed_poses), SAMPLES_PER_CHUNK):
@@ -127,11 +130,11 @@ def find_placements(trajectory: Trajectory, space: AttainableSpace) -> Iterator[
         short_shifts = [_shorten(space, few_poses, rotation, shift) for shift in full_shifts]
         short_shifts.sort(key=np.linalg.norm)
 
-        # Close to the edge of the reach joints are fast: where the caller refuses the shortest for
-        # that, a full shift may do.
+        # Close to the edge of the reach joints are fast. If the caller refuses the shortest shifts
+        # for that, a full one may do. The few poses may have missed one that is out of reach, so
+        # more are checked here.
         for shift in (*short_shifts[:MAX_SUGGESTED], *full_shifts[:MAX_SUGGESTED]):
-            rounded = np.round(shift, 3)
-            # The few poses may have missed one that is out of reach.
+            rounded = np.round(shift, DECIMALS_OF_MM)
             if space.holds(many_poses, rotation, rounded):
                 yield np.concatenate([rounded, rotation])
 

@@ -347,12 +347,12 @@ def _read_truth(
     if file.motion.joints is not None:
         raise InputFileError(path, "--reference needs poses; this file has joint positions")
 
-    # The longest piece of it would not cover the samples.
+    # Splitting the true motion at gaps would leave a piece that does not cover the samples.
     treatment = None if reading.gaps == "split" else reading.gaps
     truth = treat_gaps(cut_to_samples(file.motion, samples, reading.reference_offset), treatment)
     home_pose = tool_path(robot, robot.home[None])[0]
     if reading.anchor == "start":
-        # Both are moved together: the samples begin at home.
+        # Both motions are moved alike, so that the samples begin at home.
         return truth.transform(pose.compose(home_pose, pose.inverse(samples.start)))
     return file.reading.place(truth, home_pose)
 

@@ -173,7 +173,7 @@ def record_cell(options: Options) -> CellRecord | None:
 
 
 def record_tolerance(options: Options) -> ToleranceRecord | None:
-    """Return the table [tolerance]; None where no verdict is wanted."""
+    """Return the table [tolerance]; None if no verdict is wanted."""
     return None if options.tolerance is None else ToleranceRecord(*options.tolerance)
 
 

@@ -66,11 +66,11 @@ class ScenarioRecord(Struct, kw_only=True):
         file: The script or file that it was read from; None for a built-in one.
         description: One line.
         source: The origin of the trajectory.
-        start: None where the plan begins on home's branch.
+        start: None if the plan begins on home's branch.
         hold: The target between two samples: "linear" or "zero-order".
         on_limits: What happened to setpoints past a limit: "refuse" or "limit".
         floor: Height of the floor in base_link, m; None without a floor.
-        sampling: The fields of `Sampling`; None where the solver got the trajectory itself.
+        sampling: The fields of `Sampling`; None if the solver got the trajectory itself.
         frame: Frame of the poses in a file: "base_link" or "base".
         base_frame: What the file calls the arm's base.
         transform: Transform from that frame to base_link: x y z, m, and a quaternion.
@@ -239,9 +239,9 @@ class SolverRecord(Struct, kw_only=True):
         name: A name in `ALL_SOLVERS`, or module:function.
         task: The part of a target that the solver is to attain.
         parameters: Settings of the solver, as keyword arguments.
-        predicted_lag_s: Lag behind a target at constant speed, s; None where no formula is known.
+        predicted_lag_s: Lag behind a target at constant speed, s; None if no formula is known.
         notes: Remarks on how the solver treats this plan, as sentences.
-        host_step_time_s: Mean time of a step on the computer that made the plan, s; None where it
+        host_step_time_s: Mean time of a step on the computer that made the plan, s; None if it
             was not measured.
     """
 
@@ -439,7 +439,7 @@ class MotionRecord(Struct, kw_only=True):
         solver: The solver of the inverse kinematics.
         backend: The backend of the arm, and the servo that followed the commands.
         versions: Versions of Python and of the packages that a result depends on.
-        tolerance: None where no verdict was wanted.
+        tolerance: None if no verdict was wanted.
         shapes: Shapes of base_link and of every link, by name; None for an arm without shapes.
         controller: None in simulation.
         cell: None without one.

@@ -299,7 +299,7 @@ def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, A
 
 
 def _round_significant(values: Array, digits: int) -> list[float | None]:
-    """Return values (K,) rounded to significant digits; None where a value is not finite."""
+    """Return values (K,) rounded to significant digits; None if a value is not finite."""
     numbers: list[float | None] = []
     for value in values.tolist():
         numbers.append(float(f"{value:.{digits}g}") if math.isfinite(value) else None)

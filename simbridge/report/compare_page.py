@@ -227,7 +227,7 @@ def _largest_error(comparison: Comparison, parts: Sequence[ErrorPart]) -> float:
 
 
 def _longest_delay(delays: Sequence[Sequence[float | None]]) -> float:
-    """Return the longest delay of any run, s; 0 where none is known."""
+    """Return the longest delay of any run, s; 0 if none is known."""
     lengths = [abs(delay or 0.0) for row in delays for delay in row]
     return max(lengths, default=0.0)
 

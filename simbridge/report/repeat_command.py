@@ -59,7 +59,7 @@ def repeat_command(record: Record, run: Path) -> str | None:
 
 
 def _scenario_argument(record: Record, run: Path) -> str:
-    """Return the scenario's file or name, or a session's directory; "" where there is none."""
+    """Return the scenario's file or name, or a session's directory; "" if there is none."""
     scenario = record.scenario
     if isinstance(record, SessionRecord):
         return str(run)
@@ -69,7 +69,7 @@ def _scenario_argument(record: Record, run: Path) -> str:
 
 
 def _robot_argument(robot: RobotRecord) -> str:
-    """Return the arm's name or file; "" where there is none."""
+    """Return the arm's name or file; "" if there is none."""
     return robot.name if robot.is_built_in else robot.source
 
 

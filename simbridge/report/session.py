@@ -98,7 +98,7 @@ def session_part(session: SessionFigures) -> dict[str, Any]:
     Returns:
         `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name,
         worst number, how often, s in all, first at s, meaning of the number; `events`: rows of
-        when, s, and what. `time_line` and `speed` are drawings over time, "" where nothing was
+        when, s, and what. `time_line` and `speed` are drawings over time, "" if nothing was
         logged; `legend` and `speed_legend` are their legends.
     """
     hindrances = session.hindrances

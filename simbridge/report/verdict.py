@@ -447,7 +447,7 @@ class DelayCause(NamedTuple):
 
 
 def _explain_delay(total: float, causes: Sequence[DelayCause]) -> str:
-    """Return the parts of a delay as a clause; "" where they say nothing.
+    """Return the parts of a delay as a clause; "" if they say nothing.
 
     Parts that are larger than their sum cancel each other, which the clause says.
 

@@ -51,7 +51,7 @@ def _tables(rules: dict[str, str], example: dict[str, Any], meaning: str) -> Any
 
 @dataclass(frozen=True)
 class Cell:
-    """One installed arm: its mounting, payload and surrounding obstacles; None where unknown.
+    """One installed arm: its mounting, payload and surrounding obstacles; None if unknown.
 
     The fields describe themselves, in SI units; `source` is the file that the cell was read from.
     docs/cell.md has more.

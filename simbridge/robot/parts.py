@@ -63,7 +63,7 @@ class Mesh:
         file: STL, OBJ, DAE, or another format that trimesh reads.
         scale: Factors (3,) of its coordinates, which are in m.
         placement: Placement of the scaled mesh, in the link's frame.
-        hull: Corners of its convex hull (K, 3) in the link's frame, m; None where it is only drawn.
+        hull: Corners of its convex hull (K, 3) in the link's frame, m; None if it is only drawn.
         color: Red, green, blue in 0..1.
         drawn: Whether it is drawn.
     """
@@ -176,7 +176,7 @@ class RosCalibration:
             previous joint's, a row a joint; the first in the pendant's base, ROS's
             base_link_inertia. The last joint's frame is tool0.
         hash: The file's, "calib_" and a number: a C++ library's hash over the printed numbers,
-            which only ROS's driver can compute again. "" where the file has none.
+            which only ROS's driver can compute again. "" if the file has none.
     """
 
     frames: tuple[tuple[float, float, float, float, float, float], ...]

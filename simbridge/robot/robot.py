@@ -76,7 +76,7 @@ class Robot:
         xacro_args: The arguments with which its xacro file was read, each NAME=VALUE.
         notes: What was decided when its file was read, as sentences.
         base_name: What its URDF calls the link that is base_link here.
-        ur_model: The model that its UR controller reports, such as "UR10e"; "" where its file names
+        ur_model: The model that its UR controller reports, such as "UR10e"; "" if its file names
             none.
     """
 

@@ -70,7 +70,7 @@ def parent_link(joint: Element) -> str:
 
 
 def end_link(joint: Element, end: str) -> str | None:
-    """Return the name of the link at an end of a joint; None where the file states none.
+    """Return the name of the link at an end of a joint; None if the file states none.
 
     Args:
         joint: The <joint>.

@@ -158,7 +158,7 @@ def _unset_in_text(text: str, known: Collection[str]) -> list[str]:
 
 
 def _describe_arguments(uses: Uses) -> str:
-    """Return a sentence about the arguments that a file has; "" where there is nothing to say."""
+    """Return a sentence about the arguments that a file has; "" if there is nothing to say."""
     if uses.defaults:
         defaults = quoted_list(f"{name}={value}" for name, value in uses.defaults.items())
         return f". Its arguments with defaults (--xacro-arg NAME=VALUE): {defaults}"

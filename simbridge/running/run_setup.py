@@ -90,14 +90,14 @@ class Prepared:
 
     @cached_property
     def step_times(self) -> StepTimes | None:
-        """Times of a solver's steps on this computer; None where no solver was needed."""
+        """Times of a solver's steps on this computer; None if no solver was needed."""
         if self.options.plan is not None:
             return None
         return measure_step_times(self.solver, self.plan)
 
     @property
     def host_step_time(self) -> float | None:
-        """Mean time of a solver's step on this computer, s; None where no solver was needed."""
+        """Mean time of a solver's step on this computer, s; None if no solver was needed."""
         return None if self.step_times is None else self.step_times.mean
 
     @property
@@ -201,7 +201,7 @@ class SolverChoice:
         return self.name or ", ".join(f"solver.{setting}" for setting in self.changes)
 
     def custom_solver(self, robot: Robot) -> Solver | None:
-        """Return the solver that the user gives; None where a name, or the scenario, decides."""
+        """Return the solver that the user gives; None if a name, or the scenario, decides."""
         if self.function is not None:
             return make_custom_solver(robot, self.function, self.name)
         if self.settings is not None:
@@ -377,8 +377,8 @@ class CheckFacts(TypedDict):
 
     Attributes:
         scenario: Name of the scenario.
-        read_as: How the file of targets was read; None where there is none.
-        reference_read_as: How the file of the reference was read; None where there is none.
+        read_as: How the file of targets was read; None if there is none.
+        reference_read_as: How the file of the reference was read; None if there is none.
         robot: Name of the arm.
         solver: Name of the solver.
         period_s: Control period, s.
@@ -386,7 +386,7 @@ class CheckFacts(TypedDict):
         duration_s: Duration of the plan, s.
         trajectory_duration_s: Duration of the trajectory, s.
         limited_samples: Number of setpoints that the limiter changed.
-        predicted_lag_s: Lag of the solver, s; None where no formula is known.
+        predicted_lag_s: Lag of the solver, s; None if no formula is known.
         kinematics: The kinematics of the plan.
         plant_model: What follows the commands, in one line.
         plant_notes: Remarks on what follows the commands, as sentences.

@@ -27,8 +27,8 @@ class StepTimes:
 
     Attributes:
         mean: Mean of many steps in one call.
-        median: Median of single steps; None where they were not measured.
-        p99: 99th percentile of single steps; None where they were not measured.
+        median: Median of single steps; None if they were not measured.
+        p99: 99th percentile of single steps; None if they were not measured.
         count: Number of single steps.
     """
 
@@ -63,7 +63,7 @@ def measure_step_times(solver: Solver, plan: Plan) -> StepTimes | None:
         plan: The plan.
 
     Returns:
-        None where the plan needed no solver, or where it cannot be run again.
+        None if the plan needed no solver, or where it cannot be run again.
     """
     if solver.name == RECORDED_JOINTS:
         return None

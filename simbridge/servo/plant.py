@@ -44,7 +44,7 @@ class Plant(msgspec.Struct, frozen=True):
         gain_deviation: One standard deviation of the gain as identified, 1/s^2; 0 if not known.
         lookahead_deviation: One standard deviation of the lookahead, s; 0 if not known.
         source: The file of the numbers; "" for the defaults and the command line.
-        robot: Name of the arm that the file was identified of; "" where it names none.
+        robot: Name of the arm that the file was identified of; "" if it names none.
         replaced: What of the file was replaced by another value: "gain", "lookahead".
         not_simulated: What else the file says of the arm, as "payload 1.66 kg, friction"; "" for
             nothing.

@@ -101,7 +101,7 @@ class Aim:
     def out_of_reach(self) -> tuple[float, float] | None:
         """Return how far the nearest solution is from a target out of reach, m and rad.
 
-        None where the target is not known to be out of reach.
+        None if the target is not known to be out of reach.
         """
         return None
 

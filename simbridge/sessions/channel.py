@@ -75,7 +75,7 @@ class Period:
         fate: What became of that input.
         phase: The phase after the period.
         speed: Fraction of the wanted step that was made.
-        solver: How long solver, limiter and checks took, s; nan where that does not count.
+        solver: How long solver, limiter and checks took, s; nan if that does not count.
         causes: What slowed the arm down; the first three causes.
         target: Pose (7,) towards which the solver was stepped.
         solution: Joint positions that the solver found (n,), rad.

@@ -52,8 +52,8 @@ class Inputs(TypedDict):
         superseded: Number of inputs that a later one replaced before they were used.
         late: Number of accepted inputs that came after their timeout.
         lost_in_log: Number of inputs, periods and notes that came faster than they could be
-            recorded; None where the session was killed.
-        age_s: Age of the input in force while the arm tracks; None where nothing was tracked.
+            recorded; None if the session was killed.
+        age_s: Age of the input in force while the arm tracks; None if nothing was tracked.
     """
 
     received: int
@@ -66,7 +66,7 @@ class Inputs(TypedDict):
 
 
 class CommandToArm(TypedDict):
-    """Time from sending a command to the arm being there, s; None where unknown.
+    """Time from sending a command to the arm being there, s; None if unknown.
 
     Attributes:
         servo_law: This time as the servo law gives it.

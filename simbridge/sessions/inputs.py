@@ -93,10 +93,11 @@ class Input(NamedTuple):
     @staticmethod
     def of(row: Array) -> Input:
         """Return the input of a row, as `row` makes it."""
+        # The numbers at the head of a row, in the order of `row`.
         head = row[:HEAD_NUMBERS].tolist()
         kind, frame, relative, number, engagement, sent, row_count = head
 
-        # Only a chunk has rows.
+        # The values follow. Only those of a chunk have rows of their own.
         values = row[HEAD_NUMBERS:]
         if row_count:
             values = values.reshape(int(row_count), -1)

@@ -204,7 +204,7 @@ class LiveLoop:
         Args:
             causes: The causes that the motion knows.
             now: When the period began, s.
-            duration: How long its step took, s; nan where that does not count.
+            duration: How long its step took, s; nan if that does not count.
         """
         if duration > self._period:
             self._slow_steps += 1

@@ -338,7 +338,15 @@ class LiveMotion:
         )
 
     def _take(self, now: float, newest: Input | None) -> InputAnswer:
-        """Take the newest input if it is new and may move the arm."""
+        """Make the newest input the one that the arm follows, if it is new and may move the arm.
+
+        Args:
+            now: The loop's clock, s.
+            newest: The newest input; None before the first.
+
+        Returns:
+            What became of the input.
+        """
         if newest is None or newest.number <= max(self._seen, self._ignored):
             return InputAnswer(0, Fate.NONE, None)
         number = newest.number
@@ -358,14 +366,15 @@ class LiveMotion:
             aim = make_aim(newest, self._options, self._period, self._engaged_at)
             aim.begin(self._setpoint, self._pose(self._setpoint))
 
-        # Refuse an input that is too far from the one before.
+        # Refuse an input that is too far from the one before. If its source had stalled before it,
+        # the engagement ends, too.
         distance, angle = aim.jump(newest)
         too_far = self._excess_jump(distance, angle)
         if too_far is not None:
             came_back = not goes_on and self._is_stalled
             return self._refuse_far_input(number, too_far, came_back=came_back)
 
-        # Accept it.
+        # Accept the input.
         is_late = self._input is not None and self._is_stale(now, self._input)
         if aim is not self._aim:
             self._solver.reset(self._setpoint)
@@ -541,8 +550,8 @@ class LiveMotion:
                 self._solver.reset(self._setpoint)
                 self._restart_target = self._target
 
-        # Step it. Once the solutions come no nearer to the target, the nearest one holds, from
-        # which the solver goes on when the target moves.
+        # Step the solver. Once its solutions come no nearer to the target, the nearest one holds,
+        # and the solver goes on from there when the target moves.
         solution = self._step_solver()
         self._lag = self._residual(solution, self._target)
         desired_joints = aim.settle(now, solution, self._lag)

@@ -103,12 +103,12 @@ def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> Non
 
     with SteppedArm(setup, motion, channel, ring, time.monotonic) as arm:
         parent.report(event="session", subjects=list(motion.subjects), notes=notes)
-        # When the period begins, s.
+        # When the next period begins, s.
         deadline = time.monotonic()
-        # How many periods began too late.
+        # Number of periods that began too late.
         missed = 0
         while not parent.gone:
-            # Take what the parent asks for.
+            # Carry out the parent's requests.
             for request in parent.requests():
                 if request["do"] == "stop":
                     parent.report(

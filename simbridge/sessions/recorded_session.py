@@ -58,7 +58,7 @@ class RecordedSession:
 
     @staticmethod
     def at(path: str | os.PathLike[str]) -> RecordedSession | None:
-        """Return the session in a directory; None where there is none.
+        """Return the session in a directory; None if there is none.
 
         Raises:
             NotARun: It is broken.

@@ -341,7 +341,7 @@ def _cause_of_change(period: Period) -> CauseRecord | None:
 
     Returns:
         The cause of a stop; or the kind "input" with the input's number as its value; or an order
-        as a kind without a value; None where nothing of that is known.
+        as a kind without a value; None if nothing of that is known.
     """
     if period.phase is LivePhase.TRACKING:
         if not period.number:

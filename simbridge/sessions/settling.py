@@ -104,6 +104,6 @@ class SolutionWatch:
     def out_of_reach(self) -> tuple[float, float] | None:
         """Return how far the nearest solution is from a target out of reach, m and rad.
 
-        None where the target is not known to be out of reach.
+        None if the target is not known to be out of reach.
         """
         return self._residual if self._is_stuck and self._unreached > 1.0 else None

@@ -55,8 +55,8 @@ class Reply:
 
     Attributes:
         address: The client's address, as the socket gives it.
-        client: The client's name; "" where that could not be read.
-        seq: The datagram's number; 0 where that could not be read.
+        client: The client's name; "" if that could not be read.
+        seq: The datagram's number; 0 if that could not be read.
         error: Why it was dropped or refused; "" if it was not.
         trusted: Whether it had the token, so that the state is told.
         engages: Whether it asks to drive.

@@ -31,7 +31,7 @@ class DeviceError(Refusal, OSError):
     Attributes:
         device: Name of the device.
         reason: What is wrong, and what to do.
-        rule: Lines of a udev rule that gives the rights to read it; "" where that is not the cause.
+        rule: Lines of a udev rule that gives the rights to read it; "" if that is not the cause.
     """
 
     def __init__(self, device: str, reason: str, rule: str = "") -> None:

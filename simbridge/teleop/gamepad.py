@@ -43,7 +43,7 @@ class Pad:
     buttons: tuple[bool, ...]
 
     def axis(self, number: int) -> float:
-        """Return the deflection of an axis; 0 where the gamepad has fewer."""
+        """Return the deflection of an axis; 0 if the gamepad has fewer."""
         return self.axes[number] if number < len(self.axes) else 0.0
 
     def is_down(self, button: int) -> bool:

@@ -148,7 +148,7 @@ class InvalidMessage(InvalidParameter):
 
     Attributes:
         reason: What is wrong with it, as a clause.
-        client: The name of its client; "" where that cannot be read.
+        client: The name of its client; "" if that cannot be read.
         seq: Number of the datagram; 0 if that cannot be read.
     """
 

@@ -35,7 +35,7 @@ LOGITECH_PRODUCTS = (
     0xC629,
     0xC62B,
 )
-# HID usage of a multi-axis controller, which distinguishes a SpaceMouse from a CadMouse; 0 where it
+# HID usage of a multi-axis controller, which distinguishes a SpaceMouse from a CadMouse; 0 if it
 # is unknown.
 MULTI_AXIS_USAGE = 8
 

@@ -28,7 +28,7 @@ from simbridge.files.reading import open_file, read_yaml
 from simbridge.quoting import quoted
 
 BagItem = tuple[str, str, int, bytes | None]
-"""Topic, type, time of recording (ns) and message; None where the topic is only declared."""
+"""Topic, type, time of recording (ns) and message; None if the topic is only declared."""
 
 # How a bag of ROS 1 begins.
 ROS1_MAGIC = b"#ROSBAG V2.0\n"

@@ -27,7 +27,7 @@ def cut_to_samples(
     Args:
         truth: The true motion, as it was recorded.
         samples: The samples, as they were recorded.
-        offset: Time to add to the stamps of the true motion, s; None where both have one clock.
+        offset: Time to add to the stamps of the true motion, s; None if both have one clock.
 
     Raises:
         InputFileError: The two have different clocks, or the truth does not cover the samples.

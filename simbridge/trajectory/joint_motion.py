@@ -33,7 +33,8 @@ def interpolate_joints(times: Array, positions: Array, instants: ArrayLike) -> A
     duration = (times[after] - times[before])[:, None]
     fraction = (at - times[before])[:, None] / duration
 
-    # Blend positions by the smooth step, and add what the velocities at both ends bend it by.
+    # The Hermite polynomial: a smooth step between the positions, bent by the velocities at both
+    # ends.
     blend = fraction**2 * (3.0 - 2.0 * fraction)
     start_bend = fraction * (1.0 - fraction) ** 2 * duration * velocities[before]
     end_bend = fraction**2 * (fraction - 1.0) * duration * velocities[after]

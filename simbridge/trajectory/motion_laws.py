@@ -67,11 +67,14 @@ class Trapezoid(MotionLaw):
         check_positive(speed=self.speed, acceleration=self.acceleration)
 
     def over(self, length: float) -> TravelProfile:
+        # On a short path the speed is not reached: the ramps meet in the middle.
         peak = min(self.speed, math.sqrt(self.acceleration * length))
         ramp = peak / self.acceleration
         duration = ramp + length / peak
 
         def travelled(t: Array) -> Array:
+            # The distance on the rising ramp, at the constant speed, and on the falling ramp, each
+            # as far as it has been travelled.
             rising = 0.5 * self.acceleration * np.minimum(t, ramp) ** 2
             level = peak * np.clip(t - ramp, 0.0, duration - 2.0 * ramp)
             remaining = np.maximum(duration - t, 0.0)

@@ -49,7 +49,7 @@ class ReadOptions:
         reference: File of the true motion, of which the file's poses are noisy samples; it is read
             and placed like them. None measures errors from the file itself.
         reference_offset: Time to add to the stamps of the true motion, s, to bring them to the
-            clock of the file; None where both have one clock.
+            clock of the file; None if both have one clock.
 
     Raises:
         InvalidChoice, InvalidParameter: One of them is not valid, or they contradict each other.

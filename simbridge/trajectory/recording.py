@@ -38,7 +38,7 @@ class Recording(NamedTuple):
         is_placed_by_file: Whether the file itself says where its poses are relative to the arm: by
             the tf of a bag, or as poses in UR's base frame.
         tf_fault: Why the tf of their bag does not relate their frame to the arm's base, as a
-            clause; "" where it was not asked.
+            clause; "" if it was not asked.
         related_frames: The frames to which the tf of their bag relates the poses, where none of
             them is the arm's base.
     """

@@ -65,7 +65,7 @@ class RtdeRecording:
         notes: What had to be left out of the file, each a sentence.
         sparse: The recorded ones of COMMAND_FIELDS (T, 6) and STATE_FIELDS (T, 1) by name; nan
             where a row has none.
-        time_name: The column of the stamps; "" where a rate makes them.
+        time_name: The column of the stamps; "" if a rate makes them.
     """
 
     times: Array

@@ -113,15 +113,25 @@ def look_up(transform: Transform, stamps: Counts) -> TransformLookup:
 
 
 def find_path(keys: Collection[FrameNames], parent: str, child: str) -> list[ChainStep] | None:
-    """Return the transforms on the shortest path from one frame to another; None without one."""
-    # What each frame is connected to.
+    """Return the transforms on the shortest path from one frame to another.
+
+    Args:
+        keys: Parent and child of each known transform.
+        parent: The frame at which the path begins.
+        child: The frame at which the path ends.
+
+    Returns:
+        The transforms; None if the frames are not connected.
+    """
+    # The frames that each frame is connected to, with the transform between them.
     neighbours: dict[str, list[tuple[str, ChainStep]]] = {}
     for key in keys:
         key_parent, key_child = key
         neighbours.setdefault(key_parent, []).append((key_child, ChainStep(key, True)))
         neighbours.setdefault(key_child, []).append((key_parent, ChainStep(key, False)))
 
-    # The shortest path to each frame; the list grows while the loop goes through it.
+    # The shortest path to each frame, by breadth-first search: the list of frames grows while the
+    # loop goes through it.
     paths: dict[str, list[ChainStep]] = {parent: []}
     frames = [parent]
     for frame in frames:

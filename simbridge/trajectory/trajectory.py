@@ -44,7 +44,7 @@ class Trajectory:
             doubles are rounded to 0.24 us; exact stamps are the sum in ns.
         read_as: How its file was read, in one line: "400 poses, 50 Hz, header names px.., metres,
             xyzw"; "" if it is from none.
-        joints: Joint positions (T, n), rad or m, of which the poses are the TCP's; None where only
+        joints: Joint positions (T, n), rad or m, of which the poses are the TCP's; None if only
             poses are known.
 
     Raises:

@@ -34,7 +34,7 @@ class StateFacts:
             5.5).
         payload_cog: Centre of gravity of the payload in the flange (3,), m; None if the version
             does not report it.
-        safety_status_bits: Safety status bits by UR's number; 0 where they are not reported.
+        safety_status_bits: Safety status bits by UR's number; 0 if they are not reported.
         build: Build of the software.
     """
 

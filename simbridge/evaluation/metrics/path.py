@@ -57,7 +57,7 @@ class SignedStatistics(TypedDict):
 class AlongPathLag(TypedDict):
     """Lag along the path in m and s, positive behind.
 
-    The time is None where the reference never moves.
+    The time is None if the reference never moves.
     """
 
     length_m: SignedStatistics

@@ -35,7 +35,7 @@ MIN_SAMPLES = 3
 
 
 class ToolSmoothness(TypedDict):
-    """SPARC and LDLJ of one speed; None where it cannot be determined, as at rest."""
+    """SPARC and LDLJ of one speed; None if it cannot be determined, as at rest."""
 
     sparc: float | None
     ldlj: float | None

@@ -158,7 +158,7 @@ ErrorShares: TypeAlias = dict[PosePart, dict[str, float] | None]
 class ErrorBudget(Generic[Error]):
     """The tracking error and its parts, over the same samples: see `ERROR_PARTS`.
 
-    The two parts of the plant's part are None where no servo law is known.
+    The two parts of the plant's part are None if no servo law is known.
 
     Attributes:
         sampling: Difference of reference and target.
@@ -230,7 +230,7 @@ def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
 
     Returns:
         By "position" and "rotation" the parts' numbers by their attributes, which add up to 1 for
-        the first four parts; None where there is no tracking error.
+        the first four parts; None if there is no tracking error.
     """
     return {
         "position": _relative_projections(budget, "translation"),
@@ -265,7 +265,7 @@ def _relative_projections(
 
 
 class Delays(NamedTuple):
-    """Delays in s of the position or of the rotation; None where they cannot be determined.
+    """Delays in s of the position or of the rotation; None if they cannot be determined.
 
     The first is from reference to attained; those of the parts are from one pose of the pipeline to
     the next.
@@ -291,17 +291,17 @@ class Tracking(TypedDict):
     """The tracking error, its parts and its delays, as summary.json holds them.
 
     `error_shares` are the shares of its parts in the mean square of the tracking error, by
-    "position" and "rotation"; None where there is no such error. Those of the first four parts add
+    "position" and "rotation"; None if there is no such error. Those of the first four parts add
     up to 1.
 
-    `servo_law_error` and `rest_error` are the parts of `plant_error`; None where no servo law is
+    `servo_law_error` and `rest_error` are the parts of `plant_error`; None if no servo law is
     known.
 
     `delay_s` is the delay from reference to attained, and `sampling_delay_s` and so on are those of
     the parts. They are delays of what `delay_of` names: "position", or "rotation" where the
     reference rotates and its position does not move. `rotation_delay_s` and the like are those of
-    the rotation in any case. None where the samples do not determine one. A delay from reference to
-    attained is 0 where removing it would leave a larger error.
+    the rotation in any case. None if the samples do not determine one. A delay from reference to
+    attained is 0 if removing it would leave a larger error.
 
     `delay_compensated` is the tracking error, its position without the delay of the position and
     its rotation without that of the rotation; an error without a delay stays as it is. None if

@@ -93,16 +93,18 @@ def allocate_buffers(out: Array, notes: Counts) -> BranchBuffers:
     )
 
 
-def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffers) -> int:
+def accept(
+    singularities: int, joints: Array, near: Array, count: int, buffers: BranchBuffers
+) -> int:
     """Insert a solution into the sorted list of solutions, unless it violates joint limits.
 
     Args:
-        flags: Singularities of the solution, as bits.
+        singularities: Singularities of the solution, as bits.
         joints: Rows (3, n), rad: table angles minus the robot's joint positions, and the lower and
             upper limits of the robot's joints.
         near: Joint positions (n,), rad. Each joint is turned by whole turns to be nearest to them,
             and the solutions are sorted by their distance from them.
-        k: Number of solutions in `buffers.out` so far.
+        count: Number of solutions in `buffers.out` so far.
         buffers: The buffers, with the solution's table angles in `buffers.q`.
 
     Returns:
@@ -113,8 +115,8 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
     notes = buffers.notes
     n = near.shape[0]
 
-    # Turn each joint by whole turns, near to `near` and within its limits.
-    cost = 0.0
+    # Turn each joint by whole turns: near to `near`, and then into its limits if that is possible.
+    square_distance = 0.0
     for i in range(n):
         angle = q[i] - joints[0, i]
         angle += TURN * np.rint((near[i] - angle) / TURN)
@@ -125,17 +127,17 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
         elif angle < low - SLACK:
             angle += TURN * math.ceil((low - SLACK - angle) / TURN)
         if not low - SLACK <= angle <= high + SLACK:
-            return k
+            return count
         q[i] = min(max(angle, low), high)
-        cost += (q[i] - near[i]) ** 2
+        square_distance += (q[i] - near[i]) ** 2
 
     # Move the solutions that are farther away down by one row.
-    row = k
+    row = count
     while row > 0:
-        cost_above = 0.0
+        square_distance_above = 0.0
         for i in range(n):
-            cost_above += (out[row - 1, i] - near[i]) ** 2
-        if cost_above <= cost:
+            square_distance_above += (out[row - 1, i] - near[i]) ** 2
+        if square_distance_above <= square_distance:
             break
         for i in range(n):
             out[row, i] = out[row - 1, i]
@@ -144,8 +146,8 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffer
 
     for i in range(n):
         out[row, i] = q[i]
-    notes[row] = flags
-    return k + 1
+    notes[row] = singularities
+    return count + 1
 
 
 def ur_branches(
@@ -465,15 +467,15 @@ def find_branches(
         return planar_branches(lengths, joints, near, slack, buffers)
 
     at_boundary = False
-    k = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
-    if k > 0 or slack == np.inf:
-        return k
+    solutions = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
+    if solutions > 0 or slack == np.inf:
+        return solutions
 
     # Rounding may have put the target out of reach. Of the solutions within rounding only the
     # nearest one, the first, counts: the others may be the same one, turned within rounding.
     at_boundary = True
-    k = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
-    return min(1, k)
+    solutions = ur_branches(lengths, joints, near, slack, at_boundary, buffers)
+    return min(1, solutions)
 
 
 def branches(  # noqa: PLR0913 (compiled: plain arrays and numbers)

@@ -178,7 +178,8 @@ def descend_steepest(descent: Descent, dq: Array) -> None:
     rotation_weight = descent.search.rotation_weight
     n = dq.shape[0]
 
-    # The gradient, its squared length, and the sum of the squares of its terms.
+    # The gradient J^T W e with the weights W of translation and rotation, its squared length, and
+    # the sum of the squares of its terms.
     square = 0.0
     square_of_terms = 0.0
     for j in range(n):
@@ -189,7 +190,8 @@ def descend_steepest(descent: Descent, dq: Array) -> None:
             square_of_terms += term * term
         square += dq[j] * dq[j]
 
-    # The length of the motion that minimises the weighted error, for a linear arm.
+    # For a linear arm, the length of the motion that minimises the weighted error is the component
+    # of the error along the tool's motion, divided by the square of that motion.
     along = 0.0
     motion_square = 0.0
     for i in range(rows):

@@ -282,6 +282,7 @@ def rotation_vector(  # noqa: PLR0913 (compiled: plain arrays and numbers)
         ax = 0.5 * (d02 + d20) * k / az
         ay = 0.5 * (d12 + d21) * k / az
 
+    # The skew part gives the sign of the axis.
     if ax * x + ay * y + az * z < 0.0:
         angle = -angle
     scale = angle / math.sqrt(ax * ax + ay * ay + az * az)

@@ -73,7 +73,7 @@ def find_axes(word: str) -> Iterator[WordAxis]:
     if len(core) < 2:
         return
 
-    # The letter w is the real part, too.
+    # At the end a letter, or a word for the real part. The letter w is both, and is yielded once.
     if core[-1] in letters:
         yield WordAxis(AxisForm.END, core[-1], core[:-1], number)
     for real_part in REAL_PARTS:

@@ -82,7 +82,14 @@ def motive_columns(
 def _columns_of_bodies(
     header: Sequence[Sequence[str]], types_line: int, axes_line: int
 ) -> dict[str, dict[str, int]]:
-    """Return the columns of each body by role, from the header's lines of types to axes."""
+    """Return the columns of each body by role, from the header's lines of types to axes.
+
+    Args:
+        header: The cells of the header's lines.
+        types_line: Index of the line with the type of each column's object; the next line has the
+            objects' names.
+        axes_line: Index of the line with the axes; the line before it says Position or Rotation.
+    """
     rows = zip(
         header[types_line],
         header[types_line + 1],

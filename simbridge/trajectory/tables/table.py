@@ -31,7 +31,7 @@ class Columns:
             MATRIX; or the joints of an arm, j1, j2, ...
         names: The names of these columns, as the table has them; in the order of the roles.
         indices: The places of these columns in a row, counted from 0; in the order of the roles.
-        units: The units of these columns, "" where none is stated; in the order of the roles.
+        units: The units of these columns, "" if none is stated; in the order of the roles.
         times: The names of the columns of time: one; two for s and ns, or for date and time of day;
             none where the rate is known.
         time_indices: The places of the columns of time in a row, counted from 0.
@@ -40,15 +40,15 @@ class Columns:
         understood: What names the columns, for the line that says how a file was read: "header
             names px..".
         origin: Origin of the columns for messages: "as the header in line 1 names".
-        width: Number of columns of every line; None where lines may be shorter.
+        width: Number of columns of every line; None if lines may be shorter.
         frame_index: Place of the column that names the poses' frame; None if there is none.
         frame: The poses' frame, where the format defines it.
-        rate: Samples per s; None where times are in the file.
+        rate: Samples per s; None if times are in the file.
         is_in_pendant_base: Whether they are a controller's TCP poses, which are in the pendant's
             base.
         constant_indices: Columns whose words must be those of the first row in every row.
         constant_subject: What these words are, for the refusal of other words.
-        metres_by: The format that defines seconds and metres; "" where the numbers decide.
+        metres_by: The format that defines seconds and metres; "" if the numbers decide.
         commented_units: The units that comments state, by the kind of quantity: "length", "angle"
             and "time".
     """
@@ -104,7 +104,7 @@ class Table:
     dropped: tuple[DroppedRows | str, ...] = ()
 
     def line(self, row: int) -> int | None:
-        """Return the line of a row, counted from 1; None where a file has no lines."""
+        """Return the line of a row, counted from 1; None if a file has no lines."""
         return self.lines[row] if len(self.lines) else None
 
     def row_number(self, row: int) -> int:

@@ -44,7 +44,7 @@ class Dialect:
         times: The names of the columns of time.
         frame_index: The column that names the poses' frame; None if there is none.
         child_index: The column that names the frame that moves; None if there is none.
-        metres_by: The format's name, where it defines seconds and metres; "" where it does not.
+        metres_by: The format's name, where it defines seconds and metres; "" if it does not.
     """
 
     name: str

@@ -159,9 +159,14 @@ def implausible_times(stamps: Array) -> list[str]:
 
 
 def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:
-    """Refuse stamps (T,) that are impossible in their stated unit.
+    """Refuse stamps that are impossible in their stated unit.
 
     Some files state ns above a column of seconds.
+
+    Args:
+        path: The file, for messages.
+        stamps: The stamps (T,), in the unit of the file.
+        unit: The unit that the file states.
 
     Raises:
         InputFileError: Samples would be less than 1 us or more than ten days apart, and another
@@ -170,12 +175,14 @@ def check_stated_unit(path: str | Path, stamps: Array, unit: str) -> None:
     if len(stamps) < MIN_SAMPLES:
         return
     period = float(np.median(np.diff(stamps)))
-    possible = [
-        other for other in TIME_UNITS if other != unit and PERIODS.contain(period / UNITS[other])
+    plausible_units = [
+        candidate
+        for candidate in TIME_UNITS
+        if candidate != unit and PERIODS.contain(period / UNITS[candidate])
     ]
-    if POSSIBLE_PERIODS.contain(period / UNITS[unit]) or not possible:
+    if POSSIBLE_PERIODS.contain(period / UNITS[unit]) or not plausible_units:
         return
-    flags = [f"--columns t[{other}]" for other in possible]
+    flags = [f"--columns t[{plausible_unit}]" for plausible_unit in plausible_units]
     reason = (
         f"in the stated unit, {unit}, the sample period would be {plain(period / UNITS[unit])} s. "
         f"State which unit is right: {' or '.join(flags)}"
