@@ -147,7 +147,7 @@ def join_words(parts: Sequence[str], conjunction: str = "and") -> str:
 def readable_width(console: Console) -> int:
     """Return the width of lines and tables in a terminal, characters.
 
-    Where a program or a file takes them (and COLUMNS names no width) it is unlimited.
+    If a program or a file takes them (and COLUMNS names no width) it is unlimited.
     """
     if console.is_terminal or "COLUMNS" in os.environ:
         return min(console.width, MAX_READABLE_WIDTH)

@@ -79,7 +79,7 @@ def check_engine(engine: str) -> None:
         return
 
     installed = [name for name in ENGINES if is_installed(name)]
-    # Where there is none, any will do. The last one has wheels everywhere: it comes first.
+    # If there is none, any will do. The last one has wheels everywhere: it comes first.
     choices = [ENGINES[engine]] if installed else reversed(ENGINES.values())
     install = "; or ".join(
         f"{choice.title} with: {choice.install}" for choice in choices if choice.install

@@ -43,7 +43,7 @@ COMPARED_SERIES = (
 class ErrorPlot:
     """Error by source against time.
 
-    Where there is a second solver, or a run before, its whole error is shown too.
+    If there is a second solver, or a run before, its whole error is shown too.
     """
 
     def __init__(self, gui: viser.GuiApi) -> None:

@@ -19,7 +19,7 @@ from simbridge.sessions.setup import live
 STALE_INTERVALS = 3.0
 MIN_TIMEOUT_S = 0.5
 
-# Where nothing changes by more than this, rad and m, for this time, s, the clock stands.
+# If nothing changes by more than this, rad and m, for this time, s, the clock stands.
 MAX_CHANGE_AT_REST = 1e-7
 TIME_TO_REST_S = 0.3
 

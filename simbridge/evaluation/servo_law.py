@@ -27,7 +27,7 @@ SAME_TUNING = 0.02
 class ServoLawCheck(TypedDict):
     """The servo law of a run on a controller, as the joint targets show it.
 
-    Where no tuning explains the cycles, gain and lookahead are None. Then `holds` is False if the
+    If no tuning explains the cycles, gain and lookahead are None. Then `holds` is False if the
     configured law leaves too much, which `residual_rad` states, and `reason` says why no other
     tuning is named.
 

@@ -32,7 +32,7 @@ class MappedArrays:
         try:
             # Not /tmp, which is memory on many computers.
             with tempfile.TemporaryFile(dir=os.environ.get("TMPDIR", "/var/tmp")) as file:
-                # Where the disk is full, a file that only grows when it is written would kill the
+                # If the disk is full, a file that only grows when it is written would kill the
                 # process.
                 os.posix_fallocate(file.fileno(), 0, size)
                 self._maps.append(mmap.mmap(file.fileno(), size))

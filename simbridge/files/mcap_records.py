@@ -38,7 +38,7 @@ def mcap_records(
 ) -> Iterator[McapRecord | Any]:
     """Iterate over the records of an MCAP file in file order, those of its chunks in their places.
 
-    Where the file is damaged or cut off, any exception may be raised.
+    If the file is damaged or cut off, any exception may be raised.
 
     Args:
         file: The file, open at its beginning.

@@ -71,7 +71,7 @@ def _candidate_ranges(call: Counts, index: Array, last: int) -> tuple[Counts, Co
         index: Rough position of each row along the commands (T,), as a fractional index.
         last: Index of the last command.
     """
-    # Where the path of the commands returns to a point, the position of single rows may jump.
+    # If the path of the commands returns to a point, the position of single rows may jump.
     padded = np.pad(index, MEDIAN_ROWS // 2, mode="edge")
     neighbours = np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_ROWS)
     smooth_index = np.median(neighbours, axis=1)

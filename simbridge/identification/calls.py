@@ -120,5 +120,5 @@ def wrap_begin(begin: float, duration: float) -> float:
         When the last call before the end of the first row's cycle begins, s after that end: at
         least -duration, and negative.
     """
-    # Where one call ends and the next begins at that very end, call 0 is the one that ends.
+    # If one call ends and the next begins at that very end, call 0 is the one that ends.
     return float(begin - duration * np.ceil(begin / duration + BEGIN_TOLERANCE))

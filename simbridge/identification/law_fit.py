@@ -293,7 +293,7 @@ class LawRows:
         previous = self.sent[matched[0]]
         current = self.sent[matched[1]]
 
-        # Where calls begin with the cycle, the previous command has no weight. It may be NaN.
+        # If calls begin with the cycle, the previous command has no weight. It may be NaN.
         if weight == 1.0:
             return setpoints - current
         return setpoints - ((1.0 - weight) * previous + weight * current)

@@ -288,7 +288,7 @@ def _fit_window(rows: TargetMotion, trends: list[Array], digits: Digits) -> Sett
 def _separation(normal: Array, slope: float, count: int, digits: Digits) -> float:
     """Return how far accelerations differ from a multiple of the velocities.
 
-    Where each joint settles with a single exponential they are proportional, and rounding errors
+    If each joint settles with a single exponential they are proportional, and rounding errors
     would pass for a difference.
 
     Args:

@@ -165,7 +165,7 @@ def best_length_step(settings: tuple[float], descent: Descent) -> None:
         along += error[k] * motion[k]
         square += motion[k] * motion[k]
 
-    # Where the square of the motion is rounding there is no direction to search.
+    # If the square of the motion is rounding there is no direction to search.
     alpha = along / square if square > LEAST_SQUARE else 0.0
     for j in range(n):
         iterate.dq[j] *= alpha

@@ -64,7 +64,7 @@ class Pseudoinverse(IterativeSolver):
 def pseudoinverse_step(settings: tuple[float, float], descent: Descent) -> None:
     """Fill in the smallest motion that removes, to first order, alpha of the error.
 
-    Where it cannot, the motion removes as much as possible.
+    If it cannot, the motion removes as much as possible.
 
     Args:
         settings: alpha (0 to 1), and the cutoff: singular values up to this fraction of the largest

@@ -156,7 +156,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
 def worth_showing(panels: Sequence[Panel]) -> list[Panel]:
     """Return the panels of position and rotation.
 
-    Where no rotation is to be seen it is position alone, whose title then says so.
+    If no rotation is to be seen it is position alone, whose title then says so.
     """
     position, rotation = panels
     if any(float(line.values.max()) >= SMALLEST for line in rotation.lines):

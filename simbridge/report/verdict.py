@@ -281,7 +281,7 @@ def parts_cancel(summary: Summary) -> bool:
 def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | None:
     """Return the part with the largest share of the error, and its share; None without an error.
 
-    Where the plant's part is known in parts itself, these count in its place, unless they cancel
+    If the plant's part is known in parts itself, these count in its place, unless they cancel
     each other.
     """
     shares = summary["error_shares"][kind]

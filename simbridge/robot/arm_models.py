@@ -55,7 +55,7 @@ class ArmModel:
 
 
 UR10 = ArmModel("UR10", 2, "UR10", (3, 0))
-# Where two arms share a robot type, the older one comes first.
+# If two arms share a robot type, the older one comes first.
 ARM_MODELS = (
     ArmModel("UR3", 3, "UR3", (3, 0)),
     ArmModel("UR5", 1, "UR5", (3, 0)),

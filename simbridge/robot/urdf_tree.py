@@ -260,7 +260,7 @@ class Tree:
         begin = self._find_base(base)
         end = self._find_tip(tip, begin)
         joints = None if end is None else self.path(end, begin)
-        # Where the root itself is missing, the arm begins above the link that now is the first.
+        # If the root itself is missing, the arm begins above the link that now is the first.
         is_missing_root = begin not in {base, "base_link"} and begin in self._first_joint
         if end is not None and joints is not None and not is_missing_root:
             return UrdfChain(begin, end, joints, is_whole=True)

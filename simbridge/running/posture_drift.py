@@ -23,7 +23,7 @@ LEAST_DRIFT = 1e-3
 def posture_note(solver: Solver, plan: Plan) -> str:
     """Return the sentences that a redundant arm drifts along a closed path; "" if it does not.
 
-    Where nothing holds its posture, an arm with more joints than its task has rows comes back to
+    If nothing holds its posture, an arm with more joints than its task has rows comes back to
     a pose with other joint positions.
 
     Args:

@@ -72,7 +72,7 @@ _deferral = SignalDeferral()
 def defer_signals() -> Iterator[None]:
     """Defer the signals that `end_on_signals` takes until the block ends (main thread only).
 
-    Where blocks are nested, the deferral ends with the first of them that ends.
+    If blocks are nested, the deferral ends with the first of them that ends.
 
     Raises:
         SignalReceived: At the end of the block: a signal came within it.

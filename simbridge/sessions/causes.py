@@ -226,7 +226,7 @@ def cause_of_row(row: Sequence[float], subjects: tuple[str, ...]) -> LiveCause |
 class LingeringCauses:
     """Names causes for a moment longer.
 
-    Where a limit is just reached, its name must not flicker.
+    While a limit is only just reached, its name must not flicker.
     """
 
     def __init__(self) -> None:

@@ -272,7 +272,7 @@ class RecordedSession:
     def recorded_plan(self, robot: Robot) -> Plan:
         """Return the plan of the recorded setpoints.
 
-        Where the record ends in motion, the arm is braked.
+        If the record ends in motion, the arm is braked.
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.

@@ -159,7 +159,7 @@ class LiveRecorder:
     def note(self, now: float, name: str, facts: Mapping[str, Any]) -> None:
         """Add a note of the caller's, to be recorded with the next periods.
 
-        Where too many wait, it is lost.
+        If too many wait, it is lost.
 
         Args:
             now: When it was noted, s of the session's clock.

@@ -585,7 +585,7 @@ class LiveSession:
             item = Input(kind, values, self._number, self._engagement, sent=sent, **facts)
             record = input_record(item)
 
-            # Where no loop runs that would refuse the input, it is refused here.
+            # If no loop runs that would refuse the input, it is refused here.
             channel = self._driver.channel
             if channel is None:
                 record.reject(LiveCause.of("not_engaged"))

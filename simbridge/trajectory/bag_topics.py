@@ -74,7 +74,7 @@ class BagTopics:
     def meant(self) -> list[str]:
         """The topics that may be meant where none is named, most poses first.
 
-        Where messages with stamps are a motion, tf is what places it. A pose without a stamp, such
+        If messages with stamps are a motion, tf is what places it. A pose without a stamp, such
         as a goal, and a transform that holds always are meant only where there is nothing else.
         """
         if self._has_motion:

@@ -85,7 +85,7 @@ def bag_recording(
 def _related_base(transforms: BagTransforms, frame: str, bases: Sequence[str]) -> str:
     """Return the first frame of the arm's base that tf relates to a frame, or that it is.
 
-    Where there is none, it is the first of all. A frame with the name of UR's base frame that moves
+    If there is none, it is the first of all. A frame with the name of UR's base frame that moves
     may be the base of a vehicle.
     """
     if transforms.find_path(bases[0], frame):

@@ -17,7 +17,7 @@ CONTROL_MODES = {"REMOTE": True, "LOCAL": False}
 def read_robot_api(host: str, timeout: float, *, port: int) -> PendantFacts:
     """Read control mode and serial number from the Robot API.
 
-    Where one of them cannot be read, the facts say why, and the other is read all the same.
+    If one of them cannot be read, the facts say why, and the other is read all the same.
 
     Args:
         host: The controller's address.

@@ -101,7 +101,7 @@ class Thread:
     def work(self, cost: int) -> Generator[str | None, None, None]:
         """Charge a piece of a built-in function's work.
 
-        Where the budget is used up, it yields once: the rest is done in the next tick.
+        If the budget is used up, it yields once: the rest is done in the next tick.
         """
         self.charge(cost)
         if self._interpreter.budget_left[0] < 0:

@@ -9,7 +9,7 @@ exactly, `tracking.translation = sampling.translation + ... + plant.translation`
 composition, `R_tracking = R_sampling R_solver R_limiter R_plant`. The Rodrigues vectors and the
 angles do not add.
 
-Where the servo law of the controller is known, it predicts from the commands where the arm should
+If the servo law of the controller is known, it predicts from the commands where the arm should
 be, and the plant's part is split in the same way:
 
     setpoint --servo law--> predicted --rest--> attained
