@@ -210,7 +210,14 @@ def _judge_motion(
     if kind.name == "movej" and stop is not None and "program" in stop.cause:
         # A movej that came to its end did so before its program.
         stop = None
-    errors = split_error(signals, velocity, model.robot) if _is_tracked(kind) else None
+    errors = None
+    if _is_tracked(kind):
+        errors = split_error(
+            signals,
+            velocity,
+            model.robot,
+            lookahead_uncertainty=_lookahead_uncertainty(kind),
+        )
     judged = JudgedMotion(
         motion=motion,
         travel_rad=float(np.ptp(log.q[motion.rows], axis=0).max()),
@@ -331,6 +338,11 @@ def _is_tracked(kind: MotionKind) -> bool:
     return kind.name != "freedrive"
 
 
+def _lookahead_uncertainty(kind: MotionKind) -> float:
+    """Return one standard deviation of the lookahead of a motion, s; 0 for other kinds."""
+    return 0.0 if kind.servoj is None else kind.servoj.lookahead_uncertainty_s
+
+
 def motion_signals(
     log: ControllerLog, motion: Motion, revealed: ServojSignals | None, cycle: float | None
 ) -> Signals:
@@ -440,7 +452,10 @@ def _whole_error(
     is_new = np.concatenate([[True], np.diff(times) > 0.0])
     kept = {name: values[is_new] for name, values in positions.items()}
     signals_of_all = Signals(log.joint_names, times[is_new], kept)
-    whole = split_error(signals_of_all, velocity[is_new], model.robot)
+    uncertainties = [_lookahead_uncertainty(judged.kind) for judged, _ in tracked]
+    whole = split_error(
+        signals_of_all, velocity[is_new], model.robot, lookahead_uncertainty=max(uncertainties)
+    )
     if whole is None:
         return None
     motions = [judged for judged, _ in tracked]

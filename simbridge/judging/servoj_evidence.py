@@ -15,7 +15,6 @@ from simbridge.identification.data import Samples, ServojResult
 from simbridge.identification.read_motion import read_motion
 from simbridge.identification.servo_law import LawNotFound, find_servo_law
 from simbridge.identification.servoj_results import (
-    MAX_ROUGH_DEVIATION,
     CommandFit,
     fit_servoj,
     servoj_result,
@@ -38,6 +37,8 @@ MAX_HELD_ROWS = 20_000
 MAX_DELAY_S = 1.0
 # The same for commands that seem to be used before they are sent, s.
 MAX_LEAD_S = 0.05
+# Largest relative standard deviation of a tuning that an arm shows while it settles: it is stated.
+MAX_SETTLING_DEVIATION = 0.2
 # Smallest step between commands that the setpoints show, in units of their resolution.
 MIN_STEP_DIGITS = 5.0
 # Fraction of a cycle up to which calls begin with it.
@@ -164,7 +165,7 @@ def find_settling(
     """
     try:
         motion = read_motion(samples, robot)
-        tuning = fit_to_settling(motion).round_and_check(MAX_ROUGH_DEVIATION)
+        tuning = fit_to_settling(motion).round_and_check(MAX_SETTLING_DEVIATION)
     except NotIdentified:
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +83,11 @@ class TrackingErrors:
 
 
 def split_error(
-    signals: Signals, target_velocity: Array | None, robot: Robot | None
+    signals: Signals,
+    target_velocity: Array | None,
+    robot: Robot | None,
+    *,
+    lookahead_uncertainty: float = 0.0,
 ) -> TrackingErrors | None:
     """Split the tracking error of a motion; None if fewer than two signals are known.
 
@@ -92,6 +96,8 @@ def split_error(
         target_velocity: Velocities of the joint targets (T, n), rad/s, which show a lag that is
             shorter than the time between rows; None if they were not recorded.
         robot: The arm, for the errors at the tool; None if it is not known.
+        lookahead_uncertainty: One standard deviation of the lookahead with which the targets reveal
+            the setpoints, s: the setpoints are that early or late.
     """
     if len(signals.positions) < 2:
         return None
@@ -109,12 +115,16 @@ def split_error(
         distance = None
         if tools:
             distance = np.linalg.norm(tools[leading] - tools[trailing], axis=1)[known]
+        lag = _lag(signals, leading, trailing, target_velocity)
+        if lag is not None and leading == "setpoint":
+            uncertainty = float(np.hypot(lag.uncertainty_s, lookahead_uncertainty))
+            lag = replace(lag, uncertainty_s=uncertainty)
         return SignalDifference(
             leading=leading,
             trailing=trailing,
             source=join_words(sources_between(leading, trailing)),
             size=_size(signals, known, difference[known], distance),
-            lag=_lag(signals, leading, trailing, target_velocity),
+            lag=lag,
         )
 
     parts = [part(*names) for names in signals.pairs()]

@@ -38,7 +38,7 @@ def test_the_page_loads_nothing():
     assert not re.search(r'(src|href)="(?!data:|#)', page())
 
 
-@pytest.mark.parametrize("section", ["time", "motions", "sources", "worst", "speed", "arm"])
+@pytest.mark.parametrize("section", ["time", "motions", "sources", "largest-error", "speed", "arm"])
 def test_the_page_has_a_section(section):
     assert f'<section id="{section}">' in page()
 
