@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simbridge.identification.read_motion import CB3_CYCLE
 from simbridge.judging.arm import Arm, LoggedArm, find_arm
 from simbridge.judging.complete_rows import keep_complete_rows, with_whole_rows
 from simbridge.judging.events import (
@@ -240,7 +241,7 @@ def _measured_kind(
         log: The log.
         motion: The motion.
         signals: Its signals.
-        cycle: The controller's cycle, s; None for that of the rows.
+        cycle: The controller's cycle, s; None to take it from the rows.
         kind: The kind without that, with the reason why it is unknown.
     """
     actual = signals.positions.get("actual")
@@ -251,11 +252,15 @@ def _measured_kind(
     if np.count_nonzero(known) < MIN_ROWS:
         return kind
 
-    cycle = cycle or float(np.median(np.diff(log.times)))
+    # Drivers record each cycle, or fewer.
+    cycle = cycle or min(float(np.median(np.diff(log.times))), CB3_CYCLE)
     instants = np.arange(motion.begin_s - REST_BEFORE_S, motion.end_s + cycle, cycle)
+    setpoints = _setpoints_at(log, signals.first, instants, cycle)
+    if setpoints is None:
+        return kind
     measured = MeasuredMotion(
         instants=instants,
-        setpoints=_setpoints_at(log, signals.first, instants, cycle),
+        setpoints=setpoints,
         times=signals.times[known],
         measured=actual[known],
     )
@@ -265,8 +270,10 @@ def _measured_kind(
     return MotionKind("servoj", servoj=measured_evidence(fit))
 
 
-def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array:
+def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array | None:
     """Return the first signal of a motion (T, n), rad, at instants, with rest around what is known.
+
+    None if it is not known at two of them.
 
     Args:
         log: The log.
@@ -279,6 +286,8 @@ def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) 
         positions = _reference(log, instants)
     assert positions is not None, "the log has this signal"
     known = np.isfinite(positions).all(axis=1)
+    if np.count_nonzero(known) < 2:
+        return None
     return interpolate_rows(instants[known], positions[known], instants)
 
 
@@ -370,8 +379,8 @@ def motion_signals(
         ):
             del positions["reference"]
     if revealed is not None:
-        if revealed.taken is not None:
-            positions["command taken"] = _on_rows(revealed.times, revealed.taken, times)
+        if revealed.newest is not None:
+            positions["command taken"] = _on_rows(revealed.times, revealed.newest, times)
         positions["setpoint"] = _on_rows(revealed.times, revealed.setpoints, times)
     if log.target_q is not None:
         positions["target"] = log.target_q[rows]
