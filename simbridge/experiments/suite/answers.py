@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from simbridge.experiments.suite.results import MotionResult, SuiteResults
-from simbridge.experiments.suite.summary import ideal_error, summarize_solver
+from simbridge.experiments.suite.summary import ideal_error
 from simbridge.text import join_words, millimetres, significant
 
-# Errors up to this count as exact, m: solvers within it are told apart by their time.
+# Errors up to this count as exact, m.
 EXACT_ERROR = 1e-6
+# Solvers whose values differ by less than this part are equal: then the fastest is the best.
+EQUAL = 0.01
 # How the motions past singularities are named.
 SINGULARITY = "_singularity"
+# Motions whose target jumps far: there every exact solver exceeds every limit.
+STEPS = ("corners", "far_step")
 
 
 @dataclass(frozen=True)
@@ -24,13 +29,15 @@ class Candidate:
     Attributes:
         solver: Its name.
         is_rival: Whether it belongs to another library.
-        rank: What is compared, in order; the smallest is the best.
-        figure: The figure, in words.
+        value: What is compared: less is better.
+        time_s: Time that decides among equals, s.
+        figure: The value in words.
     """
 
     solver: str
     is_rival: bool
-    rank: tuple[float, ...]
+    value: float
+    time_s: float
     figure: str
 
     @property
@@ -57,35 +64,59 @@ class Answer:
     others: Candidate | None
 
 
+# What is compared of a solver, the time that decides among equals, s, and the value in words; None
+# where the solver has no such results.
+Comparison: TypeAlias = "tuple[float, float, str] | None"
+
+
 def find_answers(results: SuiteResults) -> list[Answer]:
     """Return the best solver for each purpose for which there are results.
 
-    A solver that failed in a call, or was too slow for a motion, takes no part.
+    A solver that failed in a call that counts, or was too slow, takes no part.
     """
-    purposes: list[tuple[str, str, Callable[[SuiteResults, str], Ranked | None]]] = [
-        ("dense paths", "smallest median of the RMS errors; within 1 µm the fastest", _path_rank),
-        ("streams", "smallest median of the RMS errors to the ideal motion", _stream_rank),
-        ("smooth streams", "smallest median of the RMS joint accelerations", _smoothness_rank),
-        ("singularities", "lowest peak of joint speed, as a share of its limit", _calm_rank),
-        ("single poses", "most solved within the budget; of equals the fastest", _pose_rank),
-        ("computing time", "lowest median time per call", _time_rank),
+    purposes: list[tuple[str, str, Callable[[SuiteResults, str], Comparison]]] = [
+        ("dense paths", "smallest median of the RMS errors", _compare_paths),
+        ("streams", "smallest median of the RMS errors to the ideal motion", _compare_streams),
+        ("smooth streams", "smallest median of the RMS joint accelerations", _compare_smoothness),
+        ("calm at singularities", "lowest peak of joint speed", _compare_calm),
+        ("single poses", "most solved within the budget", _compare_poses),
+        ("computing time", "lowest median time per call", _compare_time),
     ]
     answers = []
-    for purpose, criterion, rank in purposes:
-        candidates = _candidates(results, rank)
+    for purpose, criterion, compare in purposes:
+        candidates = _candidates(results, compare)
         if not candidates:
             continue
-        best = min(candidates, key=lambda candidate: candidate.rank)
+        best = _best_of(candidates)
         others = [candidate for candidate in candidates if candidate.is_rival != best.is_rival]
         answers.append(
             Answer(
                 purpose=purpose,
                 criterion=criterion,
                 best=best,
-                others=min(others, key=lambda candidate: candidate.rank, default=None),
+                others=_best_of(others) if others else None,
             )
         )
     return answers
+
+
+def _candidates(
+    results: SuiteResults, compare: Callable[[SuiteResults, str], Comparison]
+) -> list[Candidate]:
+    """Return the solvers that have what is compared."""
+    candidates = []
+    for solver in results.solvers:
+        comparison = compare(results, solver.name)
+        if comparison is not None:
+            candidates.append(Candidate(solver.name, solver.origin == "rival", *comparison))
+    return candidates
+
+
+def _best_of(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the fastest of the candidates that are as good as the best."""
+    least = min(candidate.value for candidate in candidates)
+    equals = [candidate for candidate in candidates if candidate.value <= least * (1.0 + EQUAL)]
+    return min(equals, key=lambda candidate: candidate.time_s)
 
 
 def headline(answers: Sequence[Answer]) -> str:
@@ -111,101 +142,110 @@ def about_rivals(answers: Sequence[Answer]) -> str:
     return f"Better than every solver of simbridge: {join_words(wins)}."
 
 
-# What is compared of a solver, in order, and the figure in words.
-Ranked = tuple[tuple[float, ...], str]
-
-
-def _candidates(
-    results: SuiteResults, rank: Callable[[SuiteResults, str], Ranked | None]
-) -> list[Candidate]:
-    """Return the solvers without faults that have what is compared."""
-    candidates = []
-    for solver in results.solvers:
-        summary = summarize_solver(results, solver.name)
-        if summary.faults or summary.slow:
-            continue
-        ranked = rank(results, solver.name)
-        if ranked is not None:
-            candidates.append(Candidate(solver.name, solver.origin == "rival", *ranked))
-    return candidates
-
-
-def _path_rank(results: SuiteResults, solver: str) -> Ranked | None:
-    summary = summarize_solver(results, solver)
-    error = summary.tracking_error_m
-    if error is None:
+def _compare_paths(results: SuiteResults, solver: str) -> Comparison:
+    paths = motion_results(results, solver, "tracking")
+    if not _all_complete(paths):
         return None
-    time = summary.median_time_s or 0.0
-    if error <= EXACT_ERROR:
-        return (0.0, time), f"exact, {_microseconds(time)}"
-    return (error, time), f"{millimetres(error)} mm"
+    error = max(median(result.error.rms_m for result in paths), EXACT_ERROR)
+    time = median(result.times.median_s for result in paths)
+    size = "exact" if error == EXACT_ERROR else f"{millimetres(error)} mm"
+    return error, time, f"{size}, {_microseconds(time)}"
 
 
-def _stream_rank(results: SuiteResults, solver: str) -> Ranked | None:
-    error = summarize_solver(results, solver).stream_error_m
-    return None if error is None else ((error,), f"{millimetres(error)} mm")
+def _compare_streams(results: SuiteResults, solver: str) -> Comparison:
+    streams = motion_results(results, solver, "stream")
+    if not _all_complete(streams):
+        return None
+    error = median(map(ideal_error, streams))
+    return error, median(result.times.median_s for result in streams), f"{millimetres(error)} mm"
 
 
-def _smoothness_rank(results: SuiteResults, solver: str) -> Ranked | None:
+def _compare_smoothness(results: SuiteResults, solver: str) -> Comparison:
+    streams = motion_results(results, solver, "stream")
     acceleration = stream_acceleration(results, solver)
-    if acceleration is None:
+    if not _all_complete(streams) or acceleration is None:
         return None
-    return (acceleration,), f"{significant(acceleration, decimals=3)} of the limit"
+    error = millimetres(median(map(ideal_error, streams)))
+    figure = f"{significant(acceleration)} × limit, {error} mm"
+    return acceleration, median(result.times.median_s for result in streams), figure
 
 
-def _calm_rank(results: SuiteResults, solver: str) -> Ranked | None:
-    shares = [
-        result.shares.speed
-        for result in results.motion_results
-        if result.solver == solver and SINGULARITY in result.motion and result.shares
-    ]
-    if not shares:
+def _compare_calm(results: SuiteResults, solver: str) -> Comparison:
+    paths = motion_results(results, solver, "tracking")
+    lines = [result for result in paths if SINGULARITY in result.motion]
+    shares = [result.shares.speed for result in lines if result.shares is not None]
+    if not _all_complete(lines) or not shares:
         return None
-    return (max(shares),), f"{significant(max(shares))} times the limit"
+    error = millimetres(max(result.error.rms_m for result in lines))
+    figure = f"{significant(max(shares))} × limit, {error} mm"
+    return max(shares), median(result.times.median_s for result in lines), figure
 
 
-def _pose_rank(results: SuiteResults, solver: str) -> Ranked | None:
-    solved = summarize_solver(results, solver).solved
-    if solved is None:
-        return None
-    times = [
-        result.median_time_s
+def _compare_poses(results: SuiteResults, solver: str) -> Comparison:
+    reachable = {pose_set.name for pose_set in results.pose_sets if pose_set.reachable}
+    sets = [
+        result
         for result in results.pose_results
-        if result.solver == solver and result.median_time_s is not None
+        if result.solver == solver and result.pose_set in reachable
     ]
-    time = float(np.median(times)) if times else np.inf
-    return (-solved, time), f"{100.0 * solved:.3g} %, {_microseconds(time)}"
+    times = [result.median_time_s for result in sets if result.median_time_s is not None]
+    if not times or any(result.faults or result.too_slow for result in sets):
+        return None
+    solved = sum(result.solved * result.poses for result in sets) / sum(
+        result.poses for result in sets
+    )
+    time = median(times)
+    return 1.0 - solved, time, f"{100.0 * solved:.3g} %, {_microseconds(time)}"
 
 
-def _time_rank(results: SuiteResults, solver: str) -> Ranked | None:
-    time = summarize_solver(results, solver).median_time_s
-    return None if time is None else ((time,), _microseconds(time))
+def _compare_time(results: SuiteResults, solver: str) -> Comparison:
+    every_motion = [result for result in results.motion_results if result.solver == solver]
+    if not _all_complete(every_motion):
+        return None
+    time = median(result.times.median_s for result in every_motion)
+    return time, time, _microseconds(time)
+
+
+def _all_complete(results: Sequence[MotionResult]) -> bool:
+    """Return whether there are results, and none with a fault or cut short."""
+    return bool(results) and not any(result.faults or result.too_slow for result in results)
+
+
+def motion_results(results: SuiteResults, solver: str, group: str) -> list[MotionResult]:
+    """Return the results of a solver on the motions of a group, "tracking" or "stream"."""
+    names = {motion.name for motion in results.motions if motion.group == group}
+    return [
+        result
+        for result in results.motion_results
+        if result.solver == solver and result.motion in names
+    ]
 
 
 def stream_acceleration(results: SuiteResults, solver: str) -> float | None:
     """Return the median over the streams of the RMS joint acceleration, as a share of the limit."""
-    values = [
-        result.shares.acceleration_rms
-        for result in stream_results(results, solver)
-        if result.shares is not None
-    ]
-    return float(np.median(values)) if values else None
+    streams = motion_results(results, solver, "stream")
+    values = [result.shares.acceleration_rms for result in streams if result.shares is not None]
+    return median(values) if values else None
+
+
+def path_speed(results: SuiteResults, solver: str) -> float | None:
+    """Return the largest joint speed on paths without steps, as a share of its limit."""
+    paths = motion_results(results, solver, "tracking")
+    return max(
+        (result.shares.speed for result in paths if result.shares and result.motion not in STEPS),
+        default=None,
+    )
 
 
 def stream_error(results: SuiteResults, solver: str) -> float | None:
     """Return the median over the streams of the RMS error to the ideal motion, m."""
-    errors = [ideal_error(result) for result in stream_results(results, solver)]
-    return float(np.median(errors)) if errors else None
+    streams = motion_results(results, solver, "stream")
+    return median(map(ideal_error, streams)) if streams else None
 
 
-def stream_results(results: SuiteResults, solver: str) -> list[MotionResult]:
-    """Return the results of a solver on the streams."""
-    streams = {motion.name for motion in results.motions if motion.group == "stream"}
-    return [
-        result
-        for result in results.motion_results
-        if result.solver == solver and result.motion in streams
-    ]
+def median(values: Iterable[float]) -> float:
+    """Return the median of one or more values."""
+    return float(np.median(list(values)))
 
 
 def _microseconds(seconds: float) -> str:

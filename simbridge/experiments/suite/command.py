@@ -10,6 +10,7 @@ from simbridge.errors import Interrupted, InvalidParameter
 from simbridge.experiments import SolversParameters
 from simbridge.experiments.suite import tables
 from simbridge.experiments.suite.csv_file import write_csv
+from simbridge.experiments.suite.page import PAGE, write_page
 from simbridge.experiments.suite.progress import ProgressLine
 from simbridge.experiments.suite.results import MotionResult, PoseSetResult, SuiteResults
 from simbridge.experiments.suite.results_file import (
@@ -49,6 +50,7 @@ def compare_solvers(parameters: SolversParameters) -> int:
         print_json({"directory": str(directory), **as_json(suite.results)})
     tables.show_summary(console, suite.results)
     console.print(f"Results: {directory / RESULTS}", soft_wrap=True, markup=False)
+    console.print(f"Page:    {directory / PAGE}", soft_wrap=True, markup=False)
     if baseline is None:
         return 0
 
@@ -136,12 +138,14 @@ def run_suite(suite: Suite, directory: Path, console: Terminal) -> None:
             write_results(directory, results)
     except KeyboardInterrupt as error:
         progress.clear()
+        write_page(directory, results)
         complete = f"{count_complete(results)} of {counted(total, 'motion')} and sets of poses"
         message = (
             f"Interrupted: {complete} are complete and kept. Go on with the same command and "
             f"--out {directory}"
         )
         raise Interrupted(message, signal_number(error)) from None
+    write_page(directory, results)
 
 
 def count_complete(results: SuiteResults) -> int:

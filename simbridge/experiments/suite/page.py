@@ -5,10 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from simbridge.experiments.outcome import solver_colour
-from simbridge.experiments.suite.answers import about_rivals, find_answers, headline
+from simbridge.experiments.suite.answers import (
+    about_rivals,
+    find_answers,
+    headline,
+    path_speed,
+    stream_acceleration,
+)
 from simbridge.experiments.suite.page_figures import draw_trade, draw_worst_moment
 from simbridge.experiments.suite.results import (
     Fault,
@@ -17,24 +24,31 @@ from simbridge.experiments.suite.results import (
     SuiteResults,
 )
 from simbridge.experiments.suite.summary import SolverSummary, ideal_error, summarize_solver
+from simbridge.files.writing import write_file
 from simbridge.report.drawing import drawing_style
 from simbridge.report.rendering import CaptionedDrawing, render
 from simbridge.text import counted, millimetres, significant
 
+# Name of the page in the directory of an experiment.
+PAGE = "solvers.html"
+# Share of a limit from which on it counts as exceeded: less is rounding.
+EXCEEDED = 1.001
+# Excess over a joint's position limit from which on it is shown, rad or m: less is rounding.
+MIN_EXCESS_RAD = 1e-6
 # Bars of errors are logarithmic, from this error on, m.
 SMALLEST_BAR_M = 1e-6
 # Bars of times, likewise, s.
 SMALLEST_BAR_S = 1e-6
-# Numbers from here on have no decimals in the narrow columns of solvers, mm.
+# Errors from here on have no decimals in the narrow columns of solvers, mm.
 WHOLE_MM = 100.0
 
 SUMMARY_HEADS = (
     "Solver",
     "paths",
     "streams",
-    "speed",
-    "accel.",
-    "jerk",
+    "speed, paths",
+    "accel., streams",
+    "chatter",
     "flips",
     "solved, %",
     "per call, µs",
@@ -44,7 +58,7 @@ SUMMARY_HEADS = (
 SUMMARY_GROUPS = (
     ("", 1),
     ("RMS error, mm", 2),
-    ("largest share of a limit", 3),
+    ("shares of a limit", 3),
     ("", 1),
     ("poses", 1),
     ("time", 2),
@@ -90,6 +104,12 @@ class SolverTables:
     summary: Sequence[tuple[str, Sequence[Cell]]]
     motions: Sequence[tuple[str, str, Sequence[Cell]]]
     poses: Sequence[tuple[str, str, Sequence[Cell]]]
+
+
+def write_page(directory: Path, results: SuiteResults) -> None:
+    """Write solvers.html into a directory."""
+    page = solvers_page(results)
+    write_file(directory / PAGE, page.encode(), follow_links=False)
 
 
 def solvers_page(results: SuiteResults) -> str:
@@ -164,16 +184,28 @@ def _summary_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[s
     rows = []
     for summary in everything:
         if summary.solver in solvers:
-            cells = _summary_cells(summary, largest_error, longest_time)
+            shares = (
+                path_speed(results, summary.solver),
+                stream_acceleration(results, summary.solver),
+                summary.chatter,
+            )
+            cells = _summary_cells(summary, shares, largest_error, longest_time=longest_time)
             rows.append((summary.solver, cells))
     return rows
 
 
-def _summary_cells(summary: SolverSummary, largest_error: float, longest_time: float) -> list[Cell]:
+def _summary_cells(
+    summary: SolverSummary,
+    shares: Sequence[float | None],
+    largest_error: float,
+    *,
+    longest_time: float,
+) -> list[Cell]:
     """Return the cells of a solver in the table of solvers.
 
     Args:
         summary: The solver's figures.
+        shares: Its shares of limits, one for each column of them.
         largest_error: Error of the longest bar, m.
         longest_time: Time of the longest bar, s.
     """
@@ -182,8 +214,7 @@ def _summary_cells(summary: SolverSummary, largest_error: float, longest_time: f
     for error in (summary.tracking_error_m, summary.stream_error_m):
         bar = _logarithmic_bar(error, SMALLEST_BAR_M, largest_error)
         cells.append(Cell(_short_millimetres(error), bar, colour))
-    for share in (summary.speed, summary.acceleration, summary.jerk):
-        cells.append(_share_cell(share))
+    cells += [_share_cell(share) for share in shares]
 
     solved = None if summary.solved is None else 100.0 * summary.solved
     time = summary.median_time_s
@@ -226,9 +257,11 @@ def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
         return Cell("–")
     error = ideal_error(result)
     remarks = []
-    exceeds = result.shares is not None and result.shares.speed > 1.0
+    exceeds = result.shares is not None and result.shares.speed > EXCEEDED
     if exceeds and result.shares is not None:
-        remarks.append(f"{significant(result.shares.speed, 2)} × speed")
+        remarks.append(f"speed × {significant(result.shares.speed, 2)}")
+    if result.beyond_limits_rad > MIN_EXCESS_RAD:
+        remarks.append("beyond a joint limit")
     if result.flips:
         remarks.append(counted(result.flips, "flip"))
     if result.faults:
@@ -239,7 +272,7 @@ def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
         text=_short_millimetres(error),
         bar=_logarithmic_bar(error, SMALLEST_BAR_M, largest),
         colour=solver_colour(result.solver),
-        exceeds=exceeds or bool(result.flips or result.faults),
+        exceeds=bool(remarks),
         remark=", ".join(remarks),
     )
 
@@ -303,7 +336,7 @@ def _short_millimetres(metres: float | None) -> str:
 
 def _share_cell(share: float | None) -> Cell:
     """Return a share of a limit; one above 1 stands out."""
-    return Cell(significant(share, 2, 2), exceeds=share is not None and share > 1.0)
+    return Cell(significant(share, 2, 2), exceeds=share is not None and share > EXCEEDED)
 
 
 def _counts(faults: Sequence[Fault]) -> dict[str, int]:

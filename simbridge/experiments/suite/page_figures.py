@@ -24,7 +24,10 @@ TRADE_HEIGHT = 340
 # Area of the marker of the fastest solver, pixels^2; it grows by as much for each factor of ten.
 MARKER_AREA = 30.0
 # Solvers whose points are closer than this, as parts of the two axes, share a label.
-LABEL_DISTANCE = np.array([0.25, 0.05])
+LABEL_DISTANCE = np.array([0.06, 0.05])
+# Height of a label, as a part of the vertical axis: labels are moved upwards until none overlaps
+# another.
+LABEL_HEIGHT = 0.055
 # Smaller errors are drawn as this one, mm: they are exact.
 SMALLEST_ERROR = 1e-3
 # Names in a label at most.
@@ -144,11 +147,14 @@ def _labels(points: Sequence[TradePoint], positions: Array) -> list[tuple[Array,
             groups.append((position, [point.solver]))
 
     labels = []
-    for place, names in groups:
+    lowest = -math.inf
+    for place, names in sorted(groups, key=lambda group: float(group[0][1])):
         text = ", ".join(names[:MAX_NAMES])
         if len(names) > MAX_NAMES:
             text += f" + {len(names) - MAX_NAMES}"
-        labels.append((place, text))
+        height = max(float(place[1]), lowest)
+        labels.append((np.array([place[0], height]), text))
+        lowest = height + LABEL_HEIGHT
     return labels
 
 

@@ -269,14 +269,20 @@ def _start_of(stage: Stage, line: SingularLine, posture: Array) -> Array | None:
         line: The line.
         posture: Joint positions (n,) where it is nearest to the singularity.
     """
+    targets = line.targets(stage)
     to_start = follow(stage, line.approach(stage), posture)
     if to_start is None:
         return None
-    joints = follow(stage, line.targets(stage), to_start[-1])
+
+    # The same posture, as exact as the starts of other motions.
+    start = stage.solver.solve(targets[0], to_start[-1])
+    if not start.converged or start.restarts > 0:
+        return None
+    joints = follow(stage, targets, start.q)
     if joints is None:
         return None
     ratios = dexterity(stage.robot, joints)
-    return to_start[-1] if ratios.min() <= FALL * min(ratios[0], ratios[-1]) else None
+    return start.q if ratios.min() <= FALL * min(ratios[0], ratios[-1]) else None
 
 
 def _shift(pose: Array, offset: Array) -> Array:

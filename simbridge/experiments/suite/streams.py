@@ -82,6 +82,8 @@ LARGE_TURNS = (
     (0.0, -1.1 * math.pi),
 )
 LARGE_TURN_DURATION = 4.0
+# How far the tool moves meanwhile on an arm of scale 1, m.
+LARGE_TURN_SHIFT = 0.1
 
 # Samples of a smooth motion from one that is tried to the next.
 COARSE_STEP = 25
@@ -160,7 +162,15 @@ def _far_step(stage: Stage, name: str, seed: int) -> Motion | str:
     targets = np.where(has_stepped[:, None], target, home)
     distance = significant(1e3 * float(np.linalg.norm(target[:3] - home[:3])))
     description = f"The target steps by {distance} mm at once, from home, and stays there."
-    return _stream(name, description, targets, reference=None, start=robot.home.copy())
+    return Motion(
+        name=name,
+        # As for the corners of the square, the target itself is what is asked for.
+        group="tracking",
+        description=description,
+        targets=targets,
+        start=robot.home.copy(),
+        in_reach=np.ones(len(targets), dtype=bool),
+    )
 
 
 def _large_turn(stage: Stage, name: str, seed: int) -> Motion | str:
@@ -176,7 +186,9 @@ def _large_turn(stage: Stage, name: str, seed: int) -> Motion | str:
 
     for first, last in LARGE_TURNS:
         angles = first + (last - first) * smooth_step(times / LARGE_TURN_DURATION)
-        centre = np.tile(stage.central_pose, (len(times), 1))
+        shifts = np.zeros((len(times), 3))
+        shifts[:, 1] = LARGE_TURN_SHIFT * (smooth_step(times / LARGE_TURN_DURATION) - 0.5)
+        centre = stage.displace(shifts, np.zeros((len(times), 3)))
         reference = turn_poses(centre, angles[:, None] * axis)
         targets = _held(reference, times, Sampling(rate=30.0, jitter=0.005, seed=seed))
         start = _start(stage, reference, targets)
@@ -230,7 +242,7 @@ def _start(stage: Stage, reference: Array, targets: Array) -> Array | None:
 
 
 def _stream(
-    name: str, description: str, targets: Array, *, reference: Array | None, start: Array
+    name: str, description: str, targets: Array, *, reference: Array, start: Array
 ) -> Motion:
     """Return a stream of which every target can be attained."""
     return Motion(

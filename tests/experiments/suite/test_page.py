@@ -201,7 +201,7 @@ def test_exceeded_speed_stands_out(results):
 
     text = Page(solvers_page(results)).text("near")
 
-    assert "2.1 × speed" in text
+    assert "speed × 2.1" in text
 
 
 def test_the_two_kinds_of_solvers_have_a_table_each(results):
