@@ -90,9 +90,7 @@ def judge(flags: JudgeFlags) -> int:
 
     if flags.as_json:
         _print_json(judged_logs, failures)
-    if failures:
-        return 2
-    return 1 if any(map(_exceeds_tolerance, judged_logs)) else 0
+    return _exit_status(judged_logs, failures)
 
 
 def _own_arm(log: ControllerLog) -> list[Robot]:
@@ -101,6 +99,13 @@ def _own_arm(log: ControllerLog) -> list[Robot]:
         return []
     arm = arm_of_run(log.name)
     return [] if arm is None else [arm]
+
+
+def _exit_status(judged_logs: Sequence[JudgedLog], failures: Sequence[UnreadableLog]) -> int:
+    """Return 2 if a log could not be read, 1 if one exceeds a named tolerance, otherwise 0."""
+    if failures:
+        return 2
+    return 1 if any(map(_exceeds_tolerance, judged_logs)) else 0
 
 
 def _exceeds_tolerance(judged: JudgedLog) -> bool:

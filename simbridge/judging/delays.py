@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.identification.robust import cauchy_weights, jackknife_variance, spread_rows
+from simbridge.judging.differences import differentiate
 from simbridge.judging.interpolation import interpolate_rows
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Counts
 
 # Longest lag that is searched for, s.
 MAX_LAG_S = 0.6
@@ -62,42 +63,80 @@ class Lag:
     remaining_rms_rad: float
 
 
-def fit_lag(times: Array, leading: Array, at: Array, trailing: Array) -> Lag | None:
+@dataclass(frozen=True, eq=False)
+class LeadingMotion:
+    """The motion that leads.
+
+    Attributes:
+        times: Instants (K,), s, strictly increasing.
+        positions: Joint positions (K, n), rad.
+        velocities: Joint velocities (K, n), rad/s.
+    """
+
+    times: Array
+    positions: Array
+    velocities: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TrailingRows:
+    """Rows of the motion that trails.
+
+    Attributes:
+        times: Instants (T,), s.
+        positions: Joint positions (T, n), rad.
+    """
+
+    times: Array
+    positions: Array
+
+    def spread(self, limit: int) -> TrailingRows:
+        """Return at most `limit` of the rows, spread evenly over all of them."""
+        kept = spread_rows(len(self.times), limit)
+        return TrailingRows(self.times[kept], self.positions[kept])
+
+    def without(self, left_out: Counts) -> TrailingRows:
+        """Return the rows without those at some indices."""
+        return TrailingRows(np.delete(self.times, left_out), np.delete(self.positions, left_out, 0))
+
+
+def fit_lag(times: Array, leading: Array, trailing_times: Array, trailing: Array) -> Lag | None:
     """Return how long a motion trails another; None if it does not follow it.
 
     Args:
         times: Instants of the leading motion (K,), s, strictly increasing.
         leading: Joint positions of the leading motion (K, n), rad: linear between two instants.
-        at: Instants of the trailing motion (T,), s, strictly increasing.
+        trailing_times: Instants of the trailing motion (T,), s, strictly increasing.
         trailing: Joint positions of the trailing motion (T, n), rad.
     """
     if len(times) < 2:
         return None
 
-    # Only rows whose leading positions are known for every lag can be compared.
-    is_covered = (at - MAX_LAG_S >= times[0]) & (at + MAX_LEAD_S <= times[-1])
+    # Only rows whose leading positions are known for every lag can be compared; in a short motion
+    # those that are known without a lag.
+    is_covered = (trailing_times - MAX_LAG_S >= times[0]) & (
+        trailing_times + MAX_LEAD_S <= times[-1]
+    )
     if np.count_nonzero(is_covered) < MIN_ROWS:
-        is_covered = (at >= times[0]) & (at <= times[-1])
-    rows_at = at[is_covered]
-    rows = trailing[is_covered]
-    if len(rows) < MIN_ROWS or not _moves(rows_at, rows):
+        is_covered = (trailing_times >= times[0]) & (trailing_times <= times[-1])
+    rows = TrailingRows(trailing_times[is_covered], trailing[is_covered])
+    if len(rows.times) < MIN_ROWS or not _moves(rows.times, rows.positions):
         return None
 
-    start = _search(times, leading, rows_at, rows)
-    kept = spread_rows(len(rows), MAX_FITTED_ROWS)
-    rows_at = rows_at[kept]
-    rows = rows[kept]
-    lag = _refine(times, leading, rows_at, trailing=rows, start=start)
+    start = _search(times, leading, rows.spread(MAX_SEARCHED_ROWS))
+    fitted = rows.spread(MAX_FITTED_ROWS)
+    motion = LeadingMotion(times, leading, differentiate(times, leading))
+    lag = _refine(motion, fitted, start=start, plain_steps=PLAIN_STEPS)
 
-    remaining = rows - interpolate_rows(times, leading, rows_at - lag)
-    if not _explains(remaining, rows):
+    remaining = fitted.positions - interpolate_rows(times, leading, fitted.times - lag)
+    if not _explains(remaining, fitted.positions):
         return None
 
     # Fit again without one block of rows after another: fewer rows are enough for that.
-    thinned = spread_rows(len(rows), MAX_DEVIATION_ROWS)
+    thinned = fitted.spread(MAX_DEVIATION_ROWS)
     left_out = [
-        _refine(times, leading, rows_at[kept], trailing=rows[kept], start=lag)
-        for kept in (np.setdiff1d(thinned, block) for block in np.array_split(thinned, BLOCKS))
+        _refine(motion, thinned.without(block), start=lag, plain_steps=0)
+        for block in np.array_split(np.arange(len(thinned.times)), BLOCKS)
     ]
     deviation = float(np.sqrt(jackknife_variance(left_out)))
     if not deviation < MAX_DEVIATION_S or not -MAX_LEAD_S <= lag <= MAX_LAG_S:
@@ -123,36 +162,33 @@ def _explains(remaining: Array, trailing: Array) -> bool:
     return float(np.linalg.norm(remaining)) < MAX_UNEXPLAINED * variation
 
 
-def _search(times: Array, leading: Array, at: Array, trailing: Array) -> float:
+def _search(times: Array, leading: Array, rows: TrailingRows) -> float:
     """Return the lag among evenly spaced ones that leaves the smallest difference, s."""
-    kept = spread_rows(len(at), MAX_SEARCHED_ROWS)
-    at = at[kept]
-    trailing = trailing[kept]
     lags = np.arange(-MAX_LEAD_S, MAX_LAG_S, SEARCH_STEP_S)
-    differences = [_rms(interpolate_rows(times, leading, at - lag) - trailing) for lag in lags]
+    differences = [
+        _rms(interpolate_rows(times, leading, rows.times - lag) - rows.positions) for lag in lags
+    ]
     return float(lags[int(np.argmin(differences))])
 
 
-def _refine(times: Array, leading: Array, at: Array, *, trailing: Array, start: float) -> float:
+def _refine(motion: LeadingMotion, rows: TrailingRows, *, start: float, plain_steps: int) -> float:
     """Return the lag by Gauss-Newton with Cauchy weights, s.
 
     Args:
-        times: Instants of the leading motion (K,), s.
-        leading: Its positions (K, n), rad.
-        at: Instants of the trailing motion (T,), s.
-        trailing: Its positions (T, n), rad.
+        motion: The leading motion.
+        rows: Rows of the trailing motion.
         start: The lag to start from, s.
+        plain_steps: Number of first steps of plain least squares, which have one minimum.
     """
+    joints = rows.positions.shape[1]
+    both = np.concatenate([motion.positions, motion.velocities], axis=1)
     lag = start
-    half_span = 0.5 * SEARCH_STEP_S
     for number in range(MAX_STEPS):
-        ahead = interpolate_rows(times, leading, at - lag + half_span)
-        behind = interpolate_rows(times, leading, at - lag - half_span)
-        velocity = (ahead - behind) / (2.0 * half_span)
-        residual = interpolate_rows(times, leading, at - lag) - trailing
+        shifted = interpolate_rows(motion.times, both, rows.times - lag)
+        residual = shifted[:, :joints] - rows.positions
+        velocity = shifted[:, joints:]
 
-        # The first steps are plain least squares, which have one minimum.
-        is_plain = number < PLAIN_STEPS
+        is_plain = number < plain_steps
         size = np.abs(residual)
         scale = max(2.0 * float(np.median(size)), LEAST_RESIDUAL)
         weights = np.ones_like(size) if is_plain else cauchy_weights(size, scale)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simbridge.identification.read_motion import CB3_CYCLE
 from simbridge.judging.arm import Arm, LoggedArm, find_arm
 from simbridge.judging.complete_rows import keep_complete_rows, with_whole_rows
 from simbridge.judging.events import (
@@ -210,7 +211,14 @@ def _judge_motion(
     if kind.name == "movej" and stop is not None and "program" in stop.cause:
         # A movej that came to its end did so before its program.
         stop = None
-    errors = split_error(signals, velocity, model.robot) if _is_tracked(kind) else None
+    errors = None
+    if _is_tracked(kind):
+        errors = split_error(
+            signals,
+            velocity,
+            model.robot,
+            lookahead_uncertainty=_lookahead_uncertainty(kind),
+        )
     judged = JudgedMotion(
         motion=motion,
         travel_rad=float(np.ptp(log.q[motion.rows], axis=0).max()),
@@ -233,7 +241,7 @@ def _measured_kind(
         log: The log.
         motion: The motion.
         signals: Its signals.
-        cycle: The controller's cycle, s; None for that of the rows.
+        cycle: The controller's cycle, s; None to take it from the rows.
         kind: The kind without that, with the reason why it is unknown.
     """
     actual = signals.positions.get("actual")
@@ -244,11 +252,15 @@ def _measured_kind(
     if np.count_nonzero(known) < MIN_ROWS:
         return kind
 
-    cycle = cycle or float(np.median(np.diff(log.times)))
+    # Drivers record each cycle, or fewer.
+    cycle = cycle or min(float(np.median(np.diff(log.times))), CB3_CYCLE)
     instants = np.arange(motion.begin_s - REST_BEFORE_S, motion.end_s + cycle, cycle)
+    setpoints = _setpoints_at(log, signals.first, instants, cycle)
+    if setpoints is None:
+        return kind
     measured = MeasuredMotion(
         instants=instants,
-        setpoints=_setpoints_at(log, signals.first, instants, cycle),
+        setpoints=setpoints,
         times=signals.times[known],
         measured=actual[known],
     )
@@ -258,8 +270,10 @@ def _measured_kind(
     return MotionKind("servoj", servoj=measured_evidence(fit))
 
 
-def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array:
+def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array | None:
     """Return the first signal of a motion (T, n), rad, at instants, with rest around what is known.
+
+    None if it is not known at two of them.
 
     Args:
         log: The log.
@@ -272,6 +286,8 @@ def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) 
         positions = _reference(log, instants)
     assert positions is not None, "the log has this signal"
     known = np.isfinite(positions).all(axis=1)
+    if np.count_nonzero(known) < 2:
+        return None
     return interpolate_rows(instants[known], positions[known], instants)
 
 
@@ -331,6 +347,11 @@ def _is_tracked(kind: MotionKind) -> bool:
     return kind.name != "freedrive"
 
 
+def _lookahead_uncertainty(kind: MotionKind) -> float:
+    """Return one standard deviation of the lookahead of a motion, s; 0 for other kinds."""
+    return 0.0 if kind.servoj is None else kind.servoj.lookahead_uncertainty_s
+
+
 def motion_signals(
     log: ControllerLog, motion: Motion, revealed: ServojSignals | None, cycle: float | None
 ) -> Signals:
@@ -358,8 +379,8 @@ def motion_signals(
         ):
             del positions["reference"]
     if revealed is not None:
-        if revealed.taken is not None:
-            positions["command taken"] = _on_rows(revealed.times, revealed.taken, times)
+        if revealed.newest is not None:
+            positions["command taken"] = _on_rows(revealed.times, revealed.newest, times)
         positions["setpoint"] = _on_rows(revealed.times, revealed.setpoints, times)
     if log.target_q is not None:
         positions["target"] = log.target_q[rows]
@@ -440,7 +461,10 @@ def _whole_error(
     is_new = np.concatenate([[True], np.diff(times) > 0.0])
     kept = {name: values[is_new] for name, values in positions.items()}
     signals_of_all = Signals(log.joint_names, times[is_new], kept)
-    whole = split_error(signals_of_all, velocity[is_new], model.robot)
+    uncertainties = [_lookahead_uncertainty(judged.kind) for judged, _ in tracked]
+    whole = split_error(
+        signals_of_all, velocity[is_new], model.robot, lookahead_uncertainty=max(uncertainties)
+    )
     if whole is None:
         return None
     motions = [judged for judged, _ in tracked]

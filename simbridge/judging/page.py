@@ -15,8 +15,8 @@ from simbridge.report.palette import TRACKING
 from simbridge.report.rendering import render
 from simbridge.text import millimetres, milliradians
 
-# Largest number of events whose table is unfolded.
-MAX_OPEN_EVENTS = 12
+# Largest numbers of events and of motions whose details are printed; so many events are unfolded.
+MAX_OPEN = 12
 
 
 def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> str:
@@ -58,7 +58,7 @@ def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> st
         evidence=[wording.evidence(judged) for judged in judgement.motions],
         predictions=_prediction_rows(judgement.motions),
         events=wording.events(judgement),
-        max_open_events=MAX_OPEN_EVENTS,
+        max_open=MAX_OPEN,
         limits=[wording.limit_row(judged) for judged in judgement.motions],
         arm_facts=wording.arm_facts(judgement.arm),
         missing=[(item.quantity, f"would show {item.would_show}") for item in judgement.missing],

@@ -15,7 +15,6 @@ from simbridge.identification.data import Samples, ServojResult
 from simbridge.identification.read_motion import read_motion
 from simbridge.identification.servo_law import LawNotFound, find_servo_law
 from simbridge.identification.servoj_results import (
-    MAX_ROUGH_DEVIATION,
     CommandFit,
     fit_servoj,
     servoj_result,
@@ -38,6 +37,8 @@ MAX_HELD_ROWS = 20_000
 MAX_DELAY_S = 1.0
 # The same for commands that seem to be used before they are sent, s.
 MAX_LEAD_S = 0.05
+# Largest relative standard deviation of a tuning that an arm shows while it settles: it is stated.
+MAX_SETTLING_DEVIATION = 0.2
 # Smallest step between commands that the setpoints show, in units of their resolution.
 MIN_STEP_DIGITS = 5.0
 # Fraction of a cycle up to which calls begin with it.
@@ -90,13 +91,13 @@ class ServojSignals:
     Attributes:
         times: Instants of K rows, s from the log's beginning.
         setpoints: Positions that the law moves towards (K, n), rad.
-        taken: The newest command that the controller had taken (K, n), rad; None if the commands do
+        newest: The newest command that the controller had (K, n), rad; None if the commands do
             not show it.
     """
 
     times: Array
     setpoints: Array
-    taken: Array | None
+    newest: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,7 @@ def find_settling(
     """
     try:
         motion = read_motion(samples, robot)
-        tuning = fit_to_settling(motion).round_and_check(MAX_ROUGH_DEVIATION)
+        tuning = fit_to_settling(motion).round_and_check(MAX_SETTLING_DEVIATION)
     except NotIdentified:
         return None
 
@@ -191,9 +192,9 @@ def _fit_command_each_cycle(
     if any(abs(span - cycle) > CYCLE_TOLERANCE * cycle for span in usual_spans):
         return None
 
-    # The newest command that was sent when the cycle of a row began.
-    begins = motion.times - cycle + COMMAND_TOLERANCE * cycle
-    newest = np.maximum(np.searchsorted(commands.times, begins, side="right") - 1, 0)
+    # The newest command that was sent when the cycle began that ends with a row.
+    cycle_begins = motion.times - cycle + COMMAND_TOLERANCE * cycle
+    newest = np.maximum(np.searchsorted(commands.times, cycle_begins, side="right") - 1, 0)
     sent = commands.values[newest]
     try:
         law = find_servo_law(
@@ -217,8 +218,8 @@ def _fit_command_each_cycle(
     setpoints = motion.setpoints(law.gain, law.lookahead)
     # A call that begins with the cycle moves its setpoint to its command within that cycle.
     begins_with_cycle = law.phase < PHASE_TOLERANCE * cycle
-    taken = setpoints if begins_with_cycle else None
-    return RecognizedServoj(evidence, ServojSignals(motion.times, setpoints, taken))
+    newest_commands = setpoints if begins_with_cycle else None
+    return RecognizedServoj(evidence, ServojSignals(motion.times, setpoints, newest_commands))
 
 
 def _decoded(fit: CommandFit, commands: Commands) -> RecognizedServoj:
@@ -243,8 +244,8 @@ def _decoded(fit: CommandFit, commands: Commands) -> RecognizedServoj:
     resolution = fit.motion.setpoint_resolution(1.0 / fit.tuning.gain, fit.tuning.lookahead)
     held = count_held(used, commands.values, MIN_STEP_DIGITS * float(resolution))
     evidence = _evidence(result, has_commands=True, delay=delay, held=held)
-    taken = commands.values[calls.command[calls.call + 1]]
-    return RecognizedServoj(evidence, ServojSignals(times, calls.setpoints, taken))
+    newest_commands = commands.values[calls.command[calls.call + 1]]
+    return RecognizedServoj(evidence, ServojSignals(times, calls.setpoints, newest_commands))
 
 
 def count_held(used: Counts, commands: Array, min_step: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,6 +74,18 @@ class ErrorGrowth:
     tolerance: float | None
 
 
+class LastingState(NamedTuple):
+    """A state of the controller.
+
+    Attributes:
+        value: The state.
+        since_s: When it began, s from the log's beginning.
+    """
+
+    value: int
+    since_s: float
+
+
 def find_cause(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause:
     """Return the cause of an error.
 
@@ -85,14 +98,14 @@ def find_cause(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Ca
         growth: How the error grew.
     """
     for look in (
-        _safety_stop,
-        _program_end,
-        _jump_of_reference,
-        _slow_controller,
-        _start_offset,
-        _still_joint,
-        _rest_apart,
-        _lag,
+        _find_safety_stop,
+        _find_program_end,
+        _find_reference_jump,
+        _find_slow_controller,
+        _find_start_offset,
+        _find_still_joint,
+        _find_rest_apart,
+        _find_lag,
     ):
         cause = look(log, trace, growth)
         if cause is not None:
@@ -103,8 +116,8 @@ def find_cause(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Ca
     return Cause("unknown", f"the log shows no cause{recorded}")
 
 
-def _newest(signal: Signal | None, instant: float) -> tuple[float, int] | None:
-    """Return since when a signal has had its newest value at an instant, and the value."""
+def _newest_state(signal: Signal | None, instant: float) -> LastingState | None:
+    """Return the newest state at an instant, s; None where it is not known."""
     if signal is None:
         return None
     index = int(np.searchsorted(signal.times, instant, side="right")) - 1
@@ -113,32 +126,36 @@ def _newest(signal: Signal | None, instant: float) -> tuple[float, int] | None:
     value = int(signal.values[index])
     others = np.flatnonzero(signal.values[: index + 1] != value)
     since = int(others[-1]) + 1 if len(others) else 0
-    return float(signal.times[since]), value
+    return LastingState(value, float(signal.times[since]))
 
 
-def _safety_stop(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_safety_stop(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return a stop of the safety system before the violation."""
-    state = _newest(log.safety_mode, trace.times[growth.at])
-    if state is None or state[1] in MOVING_MODES:
+    state = _newest_state(log.safety_mode, trace.times[growth.at])
+    if state is None or state.value in MOVING_MODES:
         return None
-    name = mode_label(state[1], SafetyMode)
-    return Cause(name.split(" (")[0], f"the safety mode was {name} since {fixed(state[0], 2)} s")
+    name = mode_label(state.value, SafetyMode)
+    return Cause(
+        name.split(" (")[0], f"the safety mode was {name} since {fixed(state.since_s, 2)} s"
+    )
 
 
-def _program_end(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_program_end(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return the end or pause of the program before the violation."""
-    state = _newest(log.program_state, trace.times[growth.at])
-    if state is None or state[1] in MOVING_STATES:
+    state = _newest_state(log.program_state, trace.times[growth.at])
+    if state is None or state.value in MOVING_STATES:
         return None
-    name = mode_label(state[1], RuntimeState)
-    evidence = f"the program's state was {name} since {fixed(state[0], 2)} s"
+    name = mode_label(state.value, RuntimeState)
+    evidence = f"the program's state was {name} since {fixed(state.since_s, 2)} s"
     return Cause("program not running", evidence)
 
 
-def _jump_of_reference(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_reference_jump(
+    log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth
+) -> Cause | None:
     """Return a jump of the reference that most of the error comes from."""
     steps = np.abs(np.diff(trace.reference[:, growth.joint]))
-    rows = _recent_rows(trace, growth)
+    rows = _select_recent_rows(trace, growth)
     recent = steps[rows.start : growth.at]
     if not len(recent):
         return None
@@ -155,12 +172,14 @@ def _jump_of_reference(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowt
     return Cause("jump of the reference", evidence)
 
 
-def _slow_controller(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_slow_controller(
+    log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth
+) -> Cause | None:
     """Return the controller's speed scaling, where what it held back explains the error."""
     scaling = log.speed_scaling
     if scaling is None or not len(scaling.times):
         return None
-    rows = _recent_rows(trace, growth)
+    rows = _select_recent_rows(trace, growth)
     index = np.searchsorted(scaling.times, trace.times[rows], side="right") - 1
     factors = np.where(index >= 0, scaling.values[np.maximum(index, 0)], 1.0)
     if float(factors.min()) >= FULL_SPEED:
@@ -176,7 +195,7 @@ def _slow_controller(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth)
     return Cause("speed scaling", evidence)
 
 
-def _still_joint(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_still_joint(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return that a joint stood still, and did not set off later, while its reference moved on."""
     sizes = np.abs(trace.error[growth.begin : growth.at + 1, growth.joint])
     small = np.flatnonzero(sizes <= EARLY_FRACTION * sizes[-1])
@@ -195,7 +214,7 @@ def _still_joint(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> 
     return Cause("the joint did not move", evidence)
 
 
-def _start_offset(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_start_offset(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return that the arm was apart from the reference at the trajectory's beginning."""
     if not _starts_at_rest(trace, growth):
         return None
@@ -207,12 +226,12 @@ def _start_offset(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) ->
     return Cause("start away from the arm", evidence)
 
 
-def _lag(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_lag(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return a delay behind the reference that explains the error."""
     times = trace.times[growth.begin : growth.end]
     reference = trace.reference[growth.begin : growth.end, growth.joint]
     actual = trace.actual[growth.begin : growth.end, growth.joint]
-    lag_s = _best_lag(times, reference, actual)
+    lag_s = _find_best_lag(times, reference, actual)
     if not 0.0 < lag_s < MAX_LAG_S - COARSE_LAG_STEP_S:
         return None
 
@@ -242,7 +261,7 @@ def _starts_at_rest(trace: ErrorTrace, growth: ErrorGrowth) -> bool:
     return abs(float(step)) <= REST_STEP
 
 
-def _rest_apart(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
+def _find_rest_apart(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return that a joint rests apart from its reference, which rests, too: it trails no more."""
     earliest = trace.times[growth.at] - MIN_REST_APART_S
     begin = int(np.searchsorted(trace.times, earliest))
@@ -258,7 +277,7 @@ def _rest_apart(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> C
     return Cause("the joint stopped short", evidence)
 
 
-def _best_lag(times: Array, reference: Array, actual: Array) -> float:
+def _find_best_lag(times: Array, reference: Array, actual: Array) -> float:
     """Return by how much a reference must be delayed to fit what was measured best, s.
 
     Args:
@@ -279,7 +298,7 @@ def _best_lag(times: Array, reference: Array, actual: Array) -> float:
     return float(fine[int(np.argmin(misfits(fine)))])
 
 
-def _recent_rows(trace: ErrorTrace, growth: ErrorGrowth) -> slice:
+def _select_recent_rows(trace: ErrorTrace, growth: ErrorGrowth) -> slice:
     """Return the rows of a trajectory before the violation in which its cause is looked for."""
     earliest = trace.times[growth.at] - MAX_LEAD_S
     begin = max(growth.begin, int(np.searchsorted(trace.times, earliest)))

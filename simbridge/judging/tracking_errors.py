@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +84,11 @@ class TrackingErrors:
 
 
 def split_error(
-    signals: Signals, target_velocity: Array | None, robot: Robot | None
+    signals: Signals,
+    target_velocity: Array | None,
+    robot: Robot | None,
+    *,
+    lookahead_uncertainty: float = 0.0,
 ) -> TrackingErrors | None:
     """Split the tracking error of a motion; None if fewer than two signals are known.
 
@@ -92,6 +97,8 @@ def split_error(
         target_velocity: Velocities of the joint targets (T, n), rad/s, which show a lag that is
             shorter than the time between rows; None if they were not recorded.
         robot: The arm, for the errors at the tool; None if it is not known.
+        lookahead_uncertainty: One standard deviation of the lookahead with which the targets reveal
+            the setpoints, s: the setpoints are that early or late.
     """
     if len(signals.positions) < 2:
         return None
@@ -100,30 +107,55 @@ def split_error(
         for name, positions in signals.positions.items():
             tools[name] = tool_path(robot, np.nan_to_num(positions))[:, :3]
 
-    def part(leading: str, trailing: str) -> SignalDifference | None:
+    def measure(leading: str, trailing: str) -> SignalDifference | None:
         """Return the part of the error between two signals; None without a common row."""
-        difference = signals.positions[leading] - signals.positions[trailing]
-        known: Flags = np.asarray(np.isfinite(difference).all(axis=1))
-        if not known.any():
-            return None
-        distance = None
-        if tools:
-            distance = np.linalg.norm(tools[leading] - tools[trailing], axis=1)[known]
-        return SignalDifference(
-            leading=leading,
-            trailing=trailing,
-            source=join_words(sources_between(leading, trailing)),
-            size=_size(signals, known, difference[known], distance),
-            lag=_lag(signals, leading, trailing, target_velocity),
-        )
+        lag = _lag(signals, leading, trailing, target_velocity)
+        if lag is not None and leading == "setpoint":
+            uncertainty = float(np.hypot(lag.uncertainty_s, lookahead_uncertainty))
+            lag = replace(lag, uncertainty_s=uncertainty)
+        return _measure_difference(signals, tools, leading=leading, trailing=trailing, lag=lag)
 
-    parts = [part(*names) for names in signals.pairs()]
+    parts = [measure(*names) for names in signals.pairs()]
     # With two signals the only part is the whole.
-    whole = parts[0] if len(parts) == 1 else part(signals.first, signals.last)
+    whole = parts[0] if len(parts) == 1 else measure(signals.first, signals.last)
     known_parts = tuple(item for item in parts if item is not None)
     if whole is None or not known_parts:
         return None
     return TrackingErrors(whole, known_parts)
+
+
+def _measure_difference(
+    signals: Signals,
+    tools: Mapping[str, Array],
+    *,
+    leading: str,
+    trailing: str,
+    lag: Lag | None,
+) -> SignalDifference | None:
+    """Return the part of the error between two signals; None without a common row.
+
+    Args:
+        signals: The signals of the motion.
+        tools: Positions of the tool (T, 3), m, by the names of the signals; empty if the arm is
+            not known.
+        leading: Name of the signal that leads.
+        trailing: Name of the signal that follows it.
+        lag: How long it trails; None if the motion does not show it.
+    """
+    difference = signals.positions[leading] - signals.positions[trailing]
+    known: Flags = np.asarray(np.isfinite(difference).all(axis=1))
+    if not known.any():
+        return None
+    distance = None
+    if tools:
+        distance = np.linalg.norm(tools[leading] - tools[trailing], axis=1)[known]
+    return SignalDifference(
+        leading=leading,
+        trailing=trailing,
+        source=join_words(sources_between(leading, trailing)),
+        size=_size(signals, known, difference[known], distance),
+        lag=lag,
+    )
 
 
 def _size(

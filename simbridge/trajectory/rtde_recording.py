@@ -255,6 +255,8 @@ def _check_columns(
     # Without needed fields it is identified, which takes no rate: that needs the stamps.
     if not has_times and needed:
         advice += "; if its rate is known, add --rate HZ"
+    if not has_times:
+        advice += f"; times, in s, may also be named {', '.join(TIMES[1:])}"
     noun = "columns" if missing else "column"
     table.refuse(f"it has no {noun} {join_words(columns)}, which UR's recordings have{advice}")
 
