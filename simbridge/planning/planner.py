@@ -50,7 +50,7 @@ from simbridge.planning.start import (
 )
 from simbridge.planning.time_stretch import PERIOD_ROUNDING, TimedSetpoints, stretch_time
 from simbridge.robot import pose
-from simbridge.robot.collision import CollisionModel
+from simbridge.robot.collision import CollisionModel, collision_model
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
@@ -605,7 +605,7 @@ def _check(context: PlanContext, plan: Plan, commands: Array | None, remedies: R
         joints,
         context.period,
         max_tool_speed=context.max_tool_speed,
-        collisions=CollisionModel(context.robot, context.collision_scene),
+        collisions=collision_model(context.robot, context.collision_scene),
         remedies=remedies,
         max_acceleration=max_acceleration,
     )

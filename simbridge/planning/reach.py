@@ -12,6 +12,7 @@ from simbridge.errors import TargetOutOfReach
 from simbridge.ik.faults import is_custom
 from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.solver import Solver
+from simbridge.recent import Recent
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, pose_residual
@@ -33,9 +34,9 @@ MAX_PLAUSIBLE_REACHES = 20.0
 # Searches that are remembered.
 MAX_ATTAINED = 4096
 
-# Hashes of the last searches in which every target was attained, with all that decides it: the
-# points of a sweep that differ in gain or iterations need not search again.
-_attained: dict[bytes, None] = {}
+# Whether every target of a search was attained, by a hash of all that decides it. Only searches
+# that attained all are here: the points of a sweep that differ in gains need not search again.
+_attained: Recent[bool] = Recent(MAX_ATTAINED)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def check_reach(
     order = np.argsort(instants, kind="stable")
 
     search = _hash_search(solver, poses[order], start)
-    if search in _attained:
+    if search is not None and _attained.get(search):
         return
 
     # Solve in chunks: a solve that fails takes as long as a hundred that succeed, and only the
@@ -141,7 +142,8 @@ def check_reach(
                 solver, trajectory, time, target=target, residual=residuals[first]
             )
         start = q[-1]
-    _remember(search)
+    if search is not None:
+        _attained.put(search, True)
 
 
 def _hash_search(solver: Solver, poses: Array, start: Array) -> bytes | None:
@@ -155,15 +157,6 @@ def _hash_search(solver: Solver, poses: Array, start: Array) -> bytes | None:
     search = hashlib.sha256(solver.robot.fingerprint + repr(settings).encode())
     search.update(poses.tobytes() + start.tobytes())
     return search.digest()
-
-
-def _remember(search: bytes | None) -> None:
-    """Remember that every target of a search was attained; None is not remembered."""
-    if search is None:
-        return
-    _attained[search] = None
-    if len(_attained) > MAX_ATTAINED:
-        del _attained[next(iter(_attained))]
 
 
 def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:

@@ -7,6 +7,7 @@ d relative to each other.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import CollisionKind, PlannedCollision
+from simbridge.recent import Recent
 from simbridge.robot.hulls import coal_hull
 from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
 from simbridge.robot.parts import Shape
@@ -39,11 +41,8 @@ CONSTANT_DISTANCE = 1e-4
 # Number of postures compared with the last tested one at once.
 POSTURES_PER_CHUNK = 64
 
-# Masks of structural pairs that are remembered.
-MAX_STRUCTURAL_MASKS = 64
-
-# Masks of the structural pairs of the last arms and obstacles, by the arm's fingerprint.
-_structural_masks: dict[tuple[bytes, CollisionScene], NDArray[np.bool_]] = {}
+# Models that are kept for others of an equal arm and equal obstacles.
+MAX_MODELS = 64
 
 # The owner of a body is a link, by its index, or one of these three.
 FLOOR_OWNER = -3
@@ -114,9 +113,9 @@ class CollisionModel:
 
     def __init__(self, robot: Robot, collision_scene: CollisionScene = BARE_FLOOR) -> None:
         self.robot = robot
-        self._collision_scene = collision_scene
         self._model = robot.model
-        self._data = robot.model.createData()
+        # See `find_structural_pairs`; None until they are searched for.
+        self._structural: NDArray[np.bool_] | None = None
 
         # The bodies, each with the geometry of the same index.
         self._geometry = pin.GeometryModel()
@@ -126,10 +125,21 @@ class CollisionModel:
         self._add_tool(collision_scene)
 
         self._select_pairs()
+        self._request_precision()
+
+    def with_own_buffers(self) -> CollisionModel:
+        """Return a model of the same shapes that computes independently of this one."""
+        model = copy.copy(self)
+        model._create_buffers()
+        model._request_precision()
+        return model
+
+    def _request_precision(self) -> None:
         for request in self._buffers.distanceRequests:
             request.gjk_tolerance = DISTANCE_TOLERANCE
 
     def _create_buffers(self) -> None:
+        self._data = self._model.createData()
         self._buffers = self._geometry.createData()
         # Each access to an entry makes a Python object, which takes longer than the distance
         # itself: they are made once, here.
@@ -261,25 +271,22 @@ class CollisionModel:
         self._pairs = [(self._bodies[first], self._bodies[second]) for first, second in pairs]
         self._create_buffers()
 
-    @property
-    def _structural_pairs(self) -> NDArray[np.bool_]:
-        """Mask of the pairs (pairs,) whose distance is given by the shape of the arm.
+    def find_structural_pairs(self) -> NDArray[np.bool_]:
+        """Find the pairs whose distance is given by the shape of the arm, unless they are known.
 
         Two joints are between such bodies. They are links that no posture brings closer than the
         margin, as a UR arm's first and last wrist link, or a link and an obstacle whose distance
         is the same in every posture. They say nothing of a plan.
-        """
-        key = (self.robot.fingerprint, self._collision_scene)
-        mask = _structural_masks.get(key)
-        if mask is None:
-            mask = self._find_structural_pairs()
-            _structural_masks[key] = mask
-            if len(_structural_masks) > MAX_STRUCTURAL_MASKS:
-                del _structural_masks[next(iter(_structural_masks))]
-        return mask
 
-    def _find_structural_pairs(self) -> NDArray[np.bool_]:
-        """Find the mask: the same for every model of an arm and its obstacles."""
+        Returns:
+            Mask of the pairs (pairs,).
+        """
+        if self._structural is None:
+            self._structural = self._compare_sampled_postures()
+        return self._structural
+
+    def _compare_sampled_postures(self) -> NDArray[np.bool_]:
+        """Return the mask of `find_structural_pairs`, which takes milliseconds."""
         is_structural = np.zeros(len(self._pairs), dtype=bool)
         neighbours = []
         for index, (first, second) in enumerate(self._pairs):
@@ -366,7 +373,7 @@ class CollisionModel:
             return None
 
         levers = self._levers(np.abs(setpoints).max(axis=0))
-        structural = self._structural_pairs
+        structural = self.find_structural_pairs()
         smallest = Clearance(np.inf, ("", ""))
         sample = 0
         while sample < len(setpoints):
@@ -412,6 +419,26 @@ class CollisionModel:
                     further = steps[joint + 2 : last + 1].sum()
                     row[joint] = radial[joint + 1] + further + second.extent
         return levers
+
+
+# The last models that `collision_model` has made, by the arm's fingerprint and the obstacles.
+_models: Recent[CollisionModel] = Recent(MAX_MODELS)
+
+
+def collision_model(robot: Robot, collision_scene: CollisionScene) -> CollisionModel:
+    """Return a model of an arm and its obstacles, whose shapes and pairs are made once.
+
+    Args:
+        robot: The arm.
+        collision_scene: What it must not touch, and the shape of its tool.
+    """
+    key = (robot.fingerprint, collision_scene)
+    model = _models.get(key)
+    if model is None:
+        model = CollisionModel(robot, collision_scene)
+        model.find_structural_pairs()
+        _models.put(key, model)
+    return model.with_own_buffers()
 
 
 def _link_body(name: str, owner: int, points: Array, thickness: float = 0.0) -> _Body:

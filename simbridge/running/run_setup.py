@@ -6,7 +6,7 @@ It is the arm, the solver and the plan, checked and ready.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypedDict
@@ -426,8 +426,16 @@ class CheckFacts(TypedDict):
     clearance: ClearanceFacts | None
 
 
-def check_facts(prepared: Prepared) -> CheckFacts:
-    """Return a plan and its peaks as `simbridge check --json` prints them (SI units)."""
+def check_facts(prepared: Prepared, *, solver_notes: Sequence[str] | None = None) -> CheckFacts:
+    """Return a plan and its peaks as `simbridge check --json` prints them (SI units).
+
+    Args:
+        prepared: The plan.
+        solver_notes: Remarks on how the solver treats the plan; by default its own, for which its
+            steps are timed.
+    """
+    if solver_notes is None:
+        solver_notes = prepared.solver_notes
     robot = prepared.robot
     plan = prepared.plan
     peaks = prepared.peaks
@@ -462,7 +470,7 @@ def check_facts(prepared: Prepared) -> CheckFacts:
         "plant_notes": prepared.plant_notes,
         "feedforward": prepared.options.feedforward == "on",
         "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
-        "solver_notes": list(prepared.solver_notes),
+        "solver_notes": list(solver_notes),
         "robot_notes": list(robot.notes),
         "start": start,
         "peak_joint_velocity": peaks.velocity.tolist(),

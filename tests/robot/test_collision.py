@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.robot import Joint, Link, Robot, Shape
-from simbridge.robot.collision import MARGIN, CollisionModel
+from simbridge.robot.collision import MARGIN, CollisionModel, collision_model
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
 from tests.properties import few_examples
@@ -491,3 +491,42 @@ def test_turning_the_arm_keeps_link_distances():
     turned = [model.distances(q + angle * np.eye(6)[0]) for angle in np.linspace(0.0, 0.1, 200)]
 
     assert np.ptp(turned, axis=0).max() < 1e-9
+
+
+def test_equal_arms_share_their_shapes(monkeypatch):
+    scene = CollisionScene(floor=-0.31)
+    first = collision_model(load_robot("ur10"), scene)
+    monkeypatch.setattr(CollisionModel, "_add_arm", None)
+
+    second = collision_model(load_robot("ur10"), scene)
+
+    home = load_robot("ur10").home
+    assert (second.distances(home) == first.distances(home)).all()
+
+
+def test_models_that_share_shapes_compute_independently():
+    robot = load_robot("ur10")
+    first = collision_model(robot, CollisionScene())
+    second = collision_model(robot, CollisionScene())
+
+    second.distances(robot.home + 0.5)
+
+    alone = CollisionModel(robot, CollisionScene())
+    assert (first.distances(robot.home) == alone.distances(robot.home)).all()
+
+
+def test_another_floor_has_other_distances():
+    robot = load_robot("ur10")
+
+    low, high = (collision_model(robot, CollisionScene(floor=z)) for z in (-0.5, 0.0))
+
+    assert (low.distances(robot.home) != high.distances(robot.home)).any()
+
+
+def test_a_shared_model_checks_as_a_new_one():
+    robot = load_robot("ur10")
+    path = robot.home + np.linspace(0.0, 0.1, 50)[:, None]
+
+    shared = collision_model(robot, CollisionScene()).check(path, 0.008)
+
+    assert shared == CollisionModel(robot, CollisionScene()).check(path, 0.008)
