@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 from loky import ProcessPoolExecutor
 
 from benchmarks import sleeping
@@ -96,18 +97,26 @@ def measure_collecting() -> list[Row]:
                 rates = json.loads(measured.communicate()[0])
             ideal = workers / sleep
             name = f"sweep: {workers} workers, {1e3 * sleep:g} ms a point"
-            ends = f"{rates['first']:.0f} first, {rates['last']:.0f} last"
             rows += [
-                (name, f"{rates['all']:.0f} points/s", "workers alone", f"{ideal:.0f} points/s"),
-                (f"{name}, {COMPARED_POINTS}", ends, "all", f"{rates['all']:.0f} points/s"),
+                (name, _per_second(rates["all"]), "workers alone", _per_second(ideal)),
                 (
-                    f"{name}, collecting",
-                    f"{rates['cpu_ms']:.2f} ms",
+                    f"{name}: first {COMPARED_POINTS}",
+                    _per_second(rates["first"]),
+                    f"last {COMPARED_POINTS}",
+                    _per_second(rates["last"]),
+                ),
+                (
+                    f"{name}: collecting one",
+                    f"{rates['all_cpu_ms']:.2f} ms",
                     "required, at most",
-                    "0.5 ms",
+                    "0.50 ms",
                 ),
             ]
     return rows
+
+
+def _per_second(rate: float) -> str:
+    return f"{rate:.0f} points/s"
 
 
 class SleepingPool(Executor):
@@ -166,8 +175,8 @@ def _collect_sleeping(workers: int, duration: float) -> dict[str, float]:
         duration: How long they sleep for each point, s.
 
     Returns:
-        Points a second: over all, the first and the last COMPARED_POINTS; and the CPU time of this
-        process for a point, ms.
+        Points a second of all, the first and the last COMPARED_POINTS; and under the same names
+        with "_cpu_ms" the CPU time of this process for one of them, ms.
     """
     grid = Grid(("circle",), PLANS, plan_only=True)
     job = job_of(next(iter(grid)), plan_only=True)
@@ -175,29 +184,32 @@ def _collect_sleeping(workers: int, duration: float) -> dict[str, float]:
     assert results is not None
     cores = SleepingCores(workers, results[0], duration)
 
-    # When the sweep began, and when each row was written, s.
-    stamps = [0.0]
+    # When the sweep began, and when each row was written: wall time and CPU time, s.
+    stamps: list[tuple[float, float]] = []
+
+    def note(_: object = None) -> None:
+        stamps.append((time.perf_counter(), time.process_time()))
+
     with (
         tempfile.TemporaryDirectory() as directory,
         mock.patch.object(sweep_module, "Cores", lambda jobs: cores),
         mock.patch.object(sweep_module, "write_page"),
     ):
-        cpu_time = time.process_time()
-        stamps[0] = time.perf_counter()
-        sweep_module.make(
-            grid,
-            out=Path(directory, "sweep"),
-            progress=lambda _: stamps.append(time.perf_counter()),
-        )
-        cpu_time = time.process_time() - cpu_time
+        note()
+        sweep_module.make(grid, out=Path(directory, "sweep"), progress=note)
 
-    count = len(stamps) - 1
-    return {
-        "all": count / (stamps[-1] - stamps[0]),
-        "first": COMPARED_POINTS / (stamps[1 + COMPARED_POINTS] - stamps[1]),
-        "last": COMPARED_POINTS / (stamps[-1] - stamps[-1 - COMPARED_POINTS]),
-        "cpu_ms": 1e3 * cpu_time / count,
+    rates = {}
+    ends = {
+        "all": (0, len(stamps) - 1),
+        "first": (1, 1 + COMPARED_POINTS),
+        "last": (-1 - COMPARED_POINTS, -1),
     }
+    for name, (begin, end) in ends.items():
+        count = (end - begin) % len(stamps)
+        wall, cpu = np.subtract(stamps[end], stamps[begin])
+        rates[name] = count / wall
+        rates[f"{name}_cpu_ms"] = 1e3 * cpu / count
+    return rates
 
 
 def _sweep_time(scenario: str, **arguments: Any) -> float:

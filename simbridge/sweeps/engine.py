@@ -362,9 +362,8 @@ class _Dispatcher:
         self._suspects: list[PointTask] = []
         # Whether the pool of processes ended with a worker, and all tasks in flight with it.
         self._is_broken = False
-        # Number of points that were made.
-        self._made = 0
-        # Mean time of the points that were made last, s.
+        # Number of points that workers have made, and the mean time of the last ones, s.
+        self._point_count = 0
         self._point_duration = 0.0
 
     def make(self) -> Iterator[Made]:
@@ -382,27 +381,27 @@ class _Dispatcher:
         """Give the workers something to do; yield the points that are refused on the way."""
         workers = self._engine.workers
         while len(self.running) < TASKS_PER_WORKER * workers and not self._suspects:
-            drawn = self._draw(self._task_size(workers))
-            if not drawn:
+            points = self._draw(self._task_size(workers))
+            if not points:
                 return
 
-            for task in drawn:
-                if task.refused:
-                    yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
-            batch = [task for task in drawn if not task.refused]
+            yield from _refuse(points)
+            batch = [point for point in points if not point.refused]
             if batch:
                 self._start(batch)
+            if any(future.done() for future in self.running):
+                # Rows are written as they come, not only when all workers have enough to do.
+                return
 
     def _task_size(self, workers: int) -> int:
         """Return how many points the next task gets.
 
-        It is half a second of work; fewer at the beginning, while little is known of the points,
-        and at the end, so that all workers end at about the same time.
+        It is half a second of work; fewer at the end, so that all workers end at about the same
+        time, and at the beginning: no more than were made so far.
         """
         in_time = TASK_DURATION_S / max(self._point_duration, TASK_DURATION_S / MAX_TASK_POINTS)
-        at_beginning = self._made / workers
         at_end = self._undrawn / (TASKS_PER_WORKER * workers)
-        return max(1, math.ceil(min(in_time, at_beginning, at_end)))
+        return max(1, math.ceil(min(in_time, at_end, self._point_count)))
 
     def _draw(self, size: int) -> list[PointTask]:
         """Return the next points, at most so many; none when all were drawn."""
@@ -485,10 +484,10 @@ class _Dispatcher:
     def _pace(self, results: Sequence[Result]) -> None:
         """Note how long the points of a task took, on average with those before."""
         duration = sum(result.wall for result in results) / len(results)
-        if self._made > 0:
+        if self._point_count > 0:
             duration = 0.5 * (self._point_duration + duration)
         self._point_duration = duration
-        self._made += len(results)
+        self._point_count += len(results)
 
     def _retry(self) -> Iterator[Made]:
         """Make the suspects again, each in a task of its own, and yield them.
@@ -518,13 +517,21 @@ class _Dispatcher:
                 executor = busy.pop(future)
                 (task,) = self.running.pop(future)
                 outcome = self._outcome(future)
-                broke = isinstance(outcome, BrokenExecutor)
-                idle += self._engine.open_single(1) if broke else [executor]
+                if isinstance(outcome, BrokenExecutor):
+                    (executor,) = self._engine.open_single(1)
+                idle.append(executor)
                 yield Made(task.identity, _single_result(outcome), MAX_ATTEMPTS)
 
         if self._is_broken:
             self._executor = self._engine.open()
             self._is_broken = False
+
+
+def _refuse(tasks: Iterable[PointTask]) -> Iterator[Made]:
+    """Yield the points of which there is nothing to be made."""
+    for task in tasks:
+        if task.refused:
+            yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
 
 
 def _single_result(outcome: list[Result] | Exception | None) -> Result:

@@ -26,6 +26,7 @@ from simbridge.resources import AnyPath
 from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
+from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.robot import Robot
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.identity import digest, made_by, modules_of
@@ -172,6 +173,7 @@ def forget_files() -> None:
     _load_context.cache_clear()
     _load_function.cache_clear()
     _share.cache_clear()
+    read_mesh.cache_clear()
 
     while _sent_modules:
         module = sys.modules.pop(_sent_modules.pop(), None)
