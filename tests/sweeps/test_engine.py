@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import subprocess
@@ -19,6 +20,8 @@ from tests.sweeps.rows import compared
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.soak
+
+WORKER = "simbridge.sweeps.worker"
 
 
 @contextlib.contextmanager
@@ -143,3 +146,48 @@ def test_every_run_of_a_cluster_can_be_kept(cluster, tmp_path, line):
 
     assert len(reports) == 2
     assert all(report.is_file() for report in reports)
+
+
+def test_a_killing_point_spoils_no_other_of_its_task(my_solvers, tmp_path, line):
+    gains = [{"servo-gain": str(gain)} for gain in range(500, 600)]
+    gains[80]["solver"] = f"{my_solvers}:deadly"
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as local:
+        result = simbridge.sweep(
+            line,
+            points=gains,
+            plan_only=True,
+            cluster=local.scheduler_address,
+            out=tmp_path / "sweep",
+        )
+
+    outcomes = [row["outcome"] for row in result.rows("outcome")]
+    assert outcomes == ["planned"] * 80 + ["failed"] + ["planned"] * 19
+
+
+def test_a_worker_that_joins_late_is_sent_the_arm(tmp_path, line):
+    grid = {"servo-gain": list(range(500, 900)), "solver.kp": [10, 20]}
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+
+        def join(progress):
+            if progress.done == 1:
+                local.scale(2)
+
+        result = simbridge.sweep(
+            line,
+            grid=grid,
+            plan_only=True,
+            cluster=local.scheduler_address,
+            out=tmp_path / "sweep",
+            progress=join,
+        )
+        sent = client.run(lambda: len(importlib.import_module(WORKER)._contents))
+
+    assert list(sent.values()) == [1, 1]
+    assert {row["outcome"] for row in result.rows("outcome")} == {"planned"}
