@@ -87,8 +87,8 @@ def iso_figures(runs: Iterable[Evaluation], attained: Sequence[Array] | None = N
     target_stops = find_stops(path, motion.hold)
     figures, limit_band, missing = stop_figures(target_stops, cycles)
     if not target_stops:
-        # A rest at the start does not count as a stop, as the only one: the arm arrives there by
-        # its approach.
+        # Of all rests, only one at the start does not count as a stop: the arm arrives there by its
+        # approach.
         exception = " except at its start" if target_rests else ""
         missing.append(
             f"No AP, RP, stabilisation time or OV: the target never rests for {MIN_REST:g} "

@@ -97,6 +97,16 @@ class CallFit:
     deviation: Array
     residuals: Array
 
+    @property
+    def tuning_deviation(self) -> Array:
+        """One standard deviation of gain, 1/s^2, and lookahead, s (2,)."""
+        return self.deviation[:2]
+
+    @property
+    def duration_deviation(self) -> float:
+        """One standard deviation of the duration of a call, s."""
+        return float(self.deviation[3])
+
 
 def find_calls(
     motion: TargetMotion, commands: Array, tuning: Tuning, index: Array
@@ -140,7 +150,7 @@ def find_calls(
     refined = fit.calls.law
     residuals = fit.residuals[motion.moving]
     residual = float(np.median(residuals))
-    deviation = fit.deviation[:2]
+    deviation = fit.tuning_deviation
     if residual > max_exact_residual:
         if residual > MAX_RESIDUAL_RATIO * float(np.median(tuning.residuals)):
             raise NotIdentified(
@@ -271,8 +281,7 @@ def _round_duration(fit: CallFit) -> tuple[TimedLaw, bool]:
     law = fit.calls.law
     rounded = round(law.duration / DURATION_STEP_S) * DURATION_STEP_S
     difference = abs(rounded - law.duration)
-    duration_deviation = fit.deviation[3]
-    if difference < max(AGREEING_DEVIATIONS * duration_deviation, AGREEING_S):
+    if difference < max(AGREEING_DEVIATIONS * fit.duration_deviation, AGREEING_S):
         return replace(law, duration=rounded), True
     return law, False
 

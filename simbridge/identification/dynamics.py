@@ -177,6 +177,7 @@ def _models(robot: Robot, down: Array) -> tuple[pin.Model, pin.Model]:
 
 def _fit_model(model: pin.Model, q: Array, qd: Array, qdd: Array, *, moment: Array) -> PayloadFit:
     """Fit the payload to one model of the arm; see `fit_payload`."""
+    # The normal equations of each block of rows.
     arm, columns, inertias = _regression(model, q, qd, qdd)
     blocks = np.array_split(np.arange(len(q)), min(BLOCKS, len(q)))
     normals = [np.einsum("rjk,rjl->kl", columns[block], columns[block]) for block in blocks]
@@ -188,7 +189,7 @@ def _fit_model(model: pin.Model, q: Array, qd: Array, qdd: Array, *, moment: Arr
         # A point mass has an inertia about the joint's frame, which is not linear in the unknowns.
         target = moment - arm - inertias @ _point_inertia(solution)
 
-    # The standard deviation from leaving out blocks of rows.
+    # The masses without each block in turn, whose scatter gives the standard deviation.
     normal_sum = np.sum(normals, axis=0)
     target_sum = np.sum(sums, axis=0)
     masses = [

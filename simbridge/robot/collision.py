@@ -275,8 +275,8 @@ class CollisionModel:
         """Find the pairs whose distance is given by the shape of the arm, unless they are known.
 
         Two joints are between such bodies. They are links that no posture brings closer than the
-        margin, as a UR arm's first and last wrist link, or a link and an obstacle whose distance
-        is the same in every posture. They say nothing of a plan.
+        margin, such as a UR arm's first and last wrist link, or a link and an obstacle whose
+        distance is the same in every posture. So their distance tells nothing about a plan.
 
         Returns:
             Mask of the pairs (pairs,).

@@ -317,9 +317,9 @@ def _umeyama(x: Array, y: Array) -> tuple[Array, Array]:
 def _fit_marker(
     x: Array, attained: Array, *, rotation: Array, translation: Array
 ) -> tuple[Array, Array, Array]:
-    """Fit rotation, translation and marker: least sum of |R x + t - p - Q marker|^2.
+    """Fit rotation R, translation t and marker by Gauss-Newton steps.
 
-    By Gauss-Newton.
+    They minimize the sum of |R x + t - p - Q marker|^2 over the samples.
 
     Args:
         x: Recorded positions (K, 3), m.

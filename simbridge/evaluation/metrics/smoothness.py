@@ -126,6 +126,7 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
     if len(v) < MIN_SAMPLES or not v.any():
         return None
 
+    # The number of values with padding: the next power of two, doubled PADDING_EXPONENT times.
     size = 1 << (math.ceil(math.log2(len(v))) + PADDING_EXPONENT)
     count = int(cutoff * size / rate) + 1
     amplitude = np.abs(_spectrum(v, size, count))
