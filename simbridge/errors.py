@@ -542,7 +542,7 @@ class InputFileError(Refusal, ValueError):
     Attributes:
         path: The file.
         reason: What is wrong, as a sentence.
-        line: That at fault, from 1, or None.
+        line: The line at fault, from 1, or None.
         field: The field or column at fault, or None.
     """
 
@@ -582,8 +582,8 @@ class InvalidTrajectory(Refusal, ValueError):
 
     Attributes:
         reason: What is wrong, as a sentence.
-        sample: That at fault, or None.
-        field: That at fault ("time", "x", "quaternion", ...), or None.
+        sample: The sample at fault, or None.
+        field: The field at fault ("time", "x", "quaternion", ...), or None.
         source: Source of the samples, or "".
     """
 
@@ -840,7 +840,7 @@ class Interrupted(SimbridgeError, KeyboardInterrupt):
     """Ctrl-C, or another signal to stop, during a run.
 
     Attributes:
-        number: The signal's, 2 for Ctrl-C.
+        number: Number of the signal, 2 for Ctrl-C.
     """
 
     cause: Cause = "interrupted"

@@ -30,7 +30,7 @@ def report_progress(path: str | Path, part: float, activity: str = "Reading") ->
     """Report how much of the work on a file has been done, to whoever shows it.
 
     Args:
-        path: The file's.
+        path: Path of the file.
         part: Fraction that has been done, 0 to 1.
         activity: The work, as the first word of a line.
     """
@@ -45,8 +45,8 @@ def with_progress(
     """Iterate over lines of a file, and report how far they were used.
 
     Args:
-        path: The file's, for the report.
-        lines: All of its lines.
+        path: Path of the file, for the report.
+        lines: All lines of the file.
         first: Index of the first that is wanted.
 
     Yields:

@@ -78,8 +78,8 @@ def displayed(value: float | None, unit: str) -> tuple[str, str]:
 
     Args:
         value: The value, in SI units; None is shown as a dash.
-        unit: It becomes mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from
-            0 to 1.
+        unit: Unit of the value. It becomes mm for m, mm/s for m/s, ms for s, ° for rad and % for
+            "share", a part from 0 to 1.
     """
     scale, display_unit, decimals = _DISPLAY.get(unit, (1.0, unit, 6))
     scaled = None if value is None else scale * value

@@ -64,7 +64,8 @@ class ControllerBackend(Backend):
         host: The controller's address.
         ursim: Whether the controller must be URSim, and may be powered on.
         default_host: The controller's address if none is given.
-        tool_speed_limit: The plan's, m/s, if the options give none; None for the robot's.
+        tool_speed_limit: Largest speed of the tool in the plan, m/s, if the options give none; None
+            for the robot's.
     """
 
     capabilities = Capabilities(simulated_time=False, effort_unit="A")

@@ -77,8 +77,8 @@ def model_text(robot_type: int | None, version: tuple[int, int, int], robot: Rob
     """Return the model of the chosen arm, and why its controller cannot confirm it.
 
     Args:
-        robot_type: See `unconfirmed_reason`.
-        version: See `unconfirmed_reason`.
+        robot_type: Type of the robot: see `unconfirmed_reason`.
+        version: Version of the software: see `unconfirmed_reason`.
         robot: The chosen arm, which the controller does not contradict.
     """
     model = chosen_model(robot)

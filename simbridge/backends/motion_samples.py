@@ -27,7 +27,7 @@ class SentSetpoint(NamedTuple):
         due: The controller's tick at which it is due.
         sequence: Index of the setpoint in the motion, from 0.
         position: Position of the setpoint in the plan, in periods.
-        sent: When it was sent, s (host clock).
+        sent: When the setpoint was sent, s (host clock).
         command: The command (n,), rad, that was sent for it: with feedforward it differs.
         scaling: The controller's speed scaling at the time.
     """
@@ -62,7 +62,7 @@ class MotionSamples:
         Args:
             tick: The controller's tick of the state.
             state: The state.
-            arrival: When it arrived, s (host clock).
+            arrival: When the state arrived, s (host clock).
         """
         # Setpoints wait in the order in which they are due: take all that are due by this state.
         while self.waiting and self.waiting[0].due <= tick:

@@ -39,11 +39,11 @@ class ReceivedStates:
         host: The controller's address, for messages.
         period: Control period, s.
         max_velocity: The joints' limits (n,), rad/s.
-        clock: The host's.
+        clock: The host's clock.
 
     Attributes:
         newest: The newest state.
-        arrival: When it arrived, s (host clock).
+        arrival: When the newest state arrived, s (host clock).
         stop: The state that shows a stop; None if none has. The next state may no longer show it.
         samples: Matches the states with the setpoints of the motion.
         supply: Measures whether states come often enough.

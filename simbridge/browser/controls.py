@@ -269,10 +269,10 @@ def _option_control(
         name: Name of the option, or "sample_" and a field of `Sampling`.
         label: Label of the control, with its unit.
         default: Default of the option, in SI units.
-        choices: See `PanelControl`.
-        slider: See `PanelControl`; it is widened to contain the default.
-        scale: See `PanelControl`.
-        step: See `PanelControl`.
+        choices: The texts among which one is chosen: see `PanelControl`.
+        slider: Range of the slider: see `PanelControl`; it is widened to contain the default.
+        scale: The shown unit in SI: see `PanelControl`.
+        step: Step of the slider: see `PanelControl`.
     """
     sentences = [_option_help(name)]
     if slider is not None:

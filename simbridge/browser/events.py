@@ -19,7 +19,8 @@ class PageEvent(NamedTuple):
         page: The page's number, `NO_PAGE` or `BACKGROUND`.
         name: What happened.
         value: What the user chose; of a task, a function that is called in the loop.
-        arrival: When it arrived, on the monotonic clock, s; infinite for one that is never too old.
+        arrival: When the event arrived, on the monotonic clock, s; infinite for one that is never
+            too old.
     """
 
     page: int

@@ -33,7 +33,7 @@ class GoalFrame:
             arms.
 
     Attributes:
-        handle: Viser's.
+        handle: Viser's handle of the frame.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class PanelInputs:
         send: Takes the events.
 
     Attributes:
-        handles: Those that are disabled where a page does not drive.
+        handles: The handles that are disabled while the page does not drive.
     """
 
     def __init__(self, page: int, gui: viser.GuiApi, send: Callable[[PageEvent], None]) -> None:

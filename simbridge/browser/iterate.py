@@ -89,7 +89,7 @@ def iterate(
         solver: A solver that `single_step_solver` has made.
         start: Joint positions (n,), rad.
         goal: The goal, in base_link.
-        settings: When it ends.
+        settings: Settings of the iteration, which say when it ends.
 
     Raises:
         SimbridgeError: The solver cannot solve for this goal.
@@ -127,7 +127,7 @@ def iterate_to_end(
         setup: The solver and the arm.
         start: Joint positions (n,), rad.
         goal: The goal, in base_link.
-        settings: When it ends.
+        settings: Settings of the iteration, which say when it ends.
     """
     iterates = list(iterate(single_step_solver(setup), start, goal, settings))
     last = iterates[-1]

@@ -74,7 +74,7 @@ class Studio:
     Args:
         setup: The first settings.
         listen: The page's address.
-        port: The page's.
+        port: Port of the page.
         scenario: What is chosen to be played.
         second_solver: The solver beside that of the setup; "" for none.
 
@@ -538,7 +538,7 @@ def studio(  # noqa: PLR0913 (a public call, by keyword)
         second_solver: A second solver on the same goal, likewise; "" for none.
         options: Options, as for a run.
         listen: The page's address.
-        port: The page's.
+        port: Port of the page.
 
     Returns:
         The studio; `url` is its page's address, which gives access to it, and `close()` ends it.

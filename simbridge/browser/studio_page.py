@@ -308,7 +308,7 @@ class Page:
         """Show other controls of settings.
 
         Args:
-            controls_of: Those of the solver, of the arm, and of iterations.
+            controls_of: Controls of the solver, of the arm, and of iterations.
         """
         for handles in self._controls.values():
             self._remove(handles)

@@ -43,8 +43,8 @@ class StudioWorkspace:
         controlled: The arm, where a controller moves it.
         simulate: Makes a simulated arm.
         run_in_background: Runs what takes long.
-        scenario: See `Playback`.
-        folder: See `Playback`.
+        scenario: The scenario that *Play* runs: see `Playback`.
+        folder: Directory of the runs that are not kept: see `Playback`.
 
     Attributes:
         setup: The setup that the pages show; the arm may still have the one before.

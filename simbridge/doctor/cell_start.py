@@ -26,7 +26,7 @@ def start_cell(path: Path, facts: ControllerFacts, robot: Robot) -> list[Path]:
 
     Args:
         path: The cell file to write.
-        facts: The controller's.
+        facts: Facts of the controller.
         robot: The chosen arm; it decides between arms that the controller cannot tell apart.
 
     Returns:

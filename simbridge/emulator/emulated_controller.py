@@ -83,7 +83,7 @@ class EmulatedController:
     Args:
         robot: A UR arm.
         profile: Version of its software.
-        make_program: See `ProgramFactory`.
+        make_program: Function that makes a program of a script: see `ProgramFactory`.
         boot_time: Time from power on to idle, s.
         dh: Table of this individual arm; the robot's nominal one by default.
         checksum: Checksum of its calibration; all ones by default, as on URSim.

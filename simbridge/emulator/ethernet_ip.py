@@ -64,7 +64,7 @@ class Assembly:
         """Call a method: define_TYPE, define_TYPE_array, read, write, or one without effect.
 
         Args:
-            thread: It is charged for the work.
+            thread: The thread that calls, which is charged for the work.
             name: Name of the method.
             arguments: Values of URScript.
 

@@ -99,7 +99,7 @@ class InputRecipe:
         does with it, and ur_rtde sends some (`setExternalForceTorque`).
 
         Args:
-            controller: It is written.
+            controller: The controller into which the values are written.
             inputs: The last values of all inputs; they are updated.
             payload: The package without its header and the number of the recipe.
         """
@@ -150,7 +150,7 @@ class RtdeRegistry:
 
         Args:
             names: The variables.
-            recipe_id: See `OutputRecipe`.
+            recipe_id: Number of the recipe: see `OutputRecipe`.
 
         Returns:
             The types ("NOT_FOUND" of unknown names), and the recipe when all are known.

@@ -54,12 +54,12 @@ class RunningController:
 
     Args:
         controller: While it runs, accessed with `lock` held only.
-        host: See `Servers`.
-        ports: See `Servers`.
+        host: Address at which the ports are served: see `Servers`.
+        ports: Numbers of the ports: see `Servers`.
         speed: How many times faster than real time the controller's clock runs, at most; RTDE and
             the real-time interface then send 500 packages a second of real time.
-        on_exchange: See `Servers`.
-        closed: See `Servers`.
+        on_exchange: Called with what clients and controller exchange: see `Servers`.
+        closed: Ports that are closed: see `Servers`.
 
     Attributes:
         controller: The controller that is ticked.

@@ -17,7 +17,7 @@ class FigureSet(NamedTuple):
     """Figures of one kind.
 
     Attributes:
-        figures: Those that could be determined.
+        figures: Figures that could be determined.
         missing: Sentences about those that are missing or incomplete.
     """
 

@@ -52,7 +52,7 @@ class RepeatedMotion:
 
     Attributes:
         path: The trajectory of all runs.
-        hold: How its samples are held.
+        hold: How the motion's samples are held.
         cycles: What the arm attained, run by run.
     """
 

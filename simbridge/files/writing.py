@@ -121,8 +121,8 @@ def write_file(
     Args:
         path: The file that is written.
         content: Content of the file.
-        overwrite: See `replacing`.
-        follow_links: See `replacing`.
+        overwrite: Whether an existing file is replaced: see `replacing`.
+        follow_links: Whether links are followed: see `replacing`.
 
     Raises:
         OutputError: It cannot be written; tells how many bytes are missing.

@@ -40,7 +40,7 @@ def solver_failure(name: str, error: BaseException, q: Array | None = None) -> F
     """Return the error for an exception in a solver.
 
     Args:
-        name: The solver's.
+        name: Name of the solver.
         error: The exception.
         q: Joint positions (n,), rad, at which it was raised, if they are known.
     """
@@ -58,7 +58,7 @@ def check_answer(name: str, answer: Any, n: int) -> Array:
     """Return the joint positions (n,), rad, that a solver answered.
 
     Args:
-        name: The solver's.
+        name: Name of the solver.
         answer: The value that it returned.
         n: The number of joints.
 

@@ -56,7 +56,7 @@ class TrajectoryFacts:
         extent_min_m: Lowest corner of the smallest box around the positions, in base_link.
         extent_max_m: Highest corner of this box, in base_link.
         reach: The part that the arm can attain; None without a solver.
-        read_as: How its file was read, in one line; "" if it is from none.
+        read_as: How the trajectory's file was read, in one line; "" if it is from none.
         unknown_frame: The frame of a file's poses that nothing relates to base_link; extent and
             reach are as if it were base_link. "" if the poses are in base_link.
         frame_flags: Flags of which one may relate that frame to base_link.

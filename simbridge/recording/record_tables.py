@@ -81,7 +81,7 @@ def record_solver(solver: Solver, period: float, notes: Iterable[str]) -> Solver
     Args:
         solver: The solver.
         period: Control period, s.
-        notes: How it treats the targets, as sentences (see `Solver.notes`).
+        notes: How the solver treats the targets, as sentences (see `Solver.notes`).
     """
     return SolverRecord(
         name=solver.name,

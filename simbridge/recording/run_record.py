@@ -342,7 +342,7 @@ class ShapeRecord(Struct):
     Attributes:
         kind: "capsule" or "cylinder".
         start: One end of its axis, m.
-        end: The other end of its axis, m.
+        end: The other end of the shape's axis, m.
         radius: Radius of the shape, m.
         color: Red, green and blue, 0 to 1.
     """
@@ -472,7 +472,7 @@ class SessionRecord(MotionRecord, kw_only=True):
     """The record of a live session.
 
     Attributes:
-        live: How it treated its inputs.
+        live: How the session treated its inputs.
     """
 
     live: LiveRecord

@@ -27,8 +27,8 @@ class ArmScene:
     Args:
         scene: The scene of a viser server, or of one of its clients.
         name: The name of the arm's node in the scene.
-        placements: See `Robot.placements`.
-        prismatic: See `Robot.prismatic`.
+        placements: Frames of the chain: see `Robot.placements`.
+        prismatic: Which joints slide: see `Robot.prismatic`.
         shapes: The shapes of the base and of each link.
         meshes: The meshes of the bodies; without shapes and meshes sticks are drawn.
         colour: The colour of all shapes and meshes; their own colours by default.

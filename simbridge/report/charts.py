@@ -136,7 +136,7 @@ class Chart:
         """Return the chart as an element of the page.
 
         Args:
-            name: See `Drawing.svg`.
+            name: Name of the chart: see `Drawing.svg`.
             label: The alternative text, to which the range of each curve is added.
             width: Width of the chart, pixels.
         """

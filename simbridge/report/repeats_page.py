@@ -24,7 +24,7 @@ def write_repeats_page(
     """Write report.html into the directory of the repeats.
 
     Args:
-        directory: That directory.
+        directory: Directory of the repeats.
         summary: The content of its summary.json.
         external: The content of its evaluation.json, if there is an external measurement.
 

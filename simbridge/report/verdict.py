@@ -407,7 +407,7 @@ def _delay_sentence(summary: Summary, part: PosePart, subject: str) -> str:
     """Return a delay, its causes, and the error that remains without it.
 
     Args:
-        summary: The run's.
+        summary: Summary of the run.
         part: The part of the pose whose delay it is.
         subject: What lagged or led, as the beginning of a sentence.
     """

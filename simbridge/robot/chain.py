@@ -203,7 +203,7 @@ def task_rows(posture: Frames, motion: Vector, task: str = "pose") -> Vector:
     Args:
         posture: The frames of the chain.
         motion: The twist or error.
-        task: One of these.
+        task: "pose", "axis" or "position".
     """
     if task == "position":
         return motion[:3]

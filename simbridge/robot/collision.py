@@ -461,7 +461,7 @@ def _first_near(setpoints: Array, sample: int, *, levers: Array, free: Array) ->
     Args:
         setpoints: Joint positions (T, n), rad or m.
         sample: Index of the posture whose distances are known.
-        levers: See `_levers` (pairs, n), m.
+        levers: Levers of the joints (pairs, n), m: see `_levers`.
         free: Distance by which each pair (pairs,) may approach, m.
     """
     for begin in range(sample + 1, len(setpoints), POSTURES_PER_CHUNK):

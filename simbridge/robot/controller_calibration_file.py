@@ -47,7 +47,7 @@ class ControllerCalibration:
 
     Attributes:
         differences: Differences from the nominal table (6 rows), rad and m.
-        checksum: Those of the joints' own calibrations (6); empty where the file has none.
+        checksum: Checksums of the joints' own calibrations (6); empty if the file has none.
     """
 
     differences: DhTable

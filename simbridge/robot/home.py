@@ -319,7 +319,7 @@ def _reach_corners(
     Args:
         robot: The arm.
         candidates: K postures in the middle of workspaces.
-        workspaces: All of them.
+        workspaces: All workspaces.
         centres: Poses of the candidates (W, 7).
 
     Returns:

@@ -110,7 +110,7 @@ def task_jacobians(placements: Array, prismatic: Flags, joints: ArrayLike, task:
         placements: The chain (n + 1, 4, 4), the last one the tool's.
         prismatic: Which joints slide (n,).
         joints: Joint positions (T, n), rad or m.
-        task: See `chain.task_rows`.
+        task: Name of the task: see `chain.task_rows`.
     """
     q = np.asarray(joints, dtype=float)
     jacobians = np.empty((len(q), chain.TASK_ROWS[task], q.shape[1]))

@@ -34,7 +34,7 @@ class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         name: Name of the plane.
-        point: Any of its points, in base_link, m.
+        point: Any point of the plane, in base_link, m.
         normal: Towards the arm's side, in base_link.
     """
 

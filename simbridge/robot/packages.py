@@ -40,7 +40,7 @@ def parse_packages(packages: tuple[str, ...]) -> dict[str, Path]:
     """Return the directories of packages by their names.
 
     Args:
-        packages: Each as NAME=DIR.
+        packages: The packages, each as NAME=DIR.
 
     Raises:
         InvalidParameter: One is not of this form, or there is no such directory.

@@ -175,8 +175,8 @@ class RosCalibration:
         frames: x, y, z (m), roll, pitch, yaw (rad) of each joint's frame at position zero in the
             previous joint's, a row a joint; the first in the pendant's base, ROS's
             base_link_inertia. The last joint's frame is tool0.
-        hash: The file's, "calib_" and a number: a C++ library's hash over the printed numbers,
-            which only ROS's driver can compute again. "" if the file has none.
+        hash: Hash of the file, "calib_" and a number: a C++ library's hash over the printed
+            numbers, which only ROS's driver can compute again. "" if the file has none.
     """
 
     frames: tuple[tuple[float, float, float, float, float, float], ...]

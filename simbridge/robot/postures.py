@@ -74,7 +74,7 @@ def task_directions(robot: Robot, task: str, rows: slice = slice(6)) -> tuple[in
 
     Args:
         robot: The arm.
-        task: See `chain.task_rows`.
+        task: Name of the task: see `chain.task_rows`.
         rows: Which rows of the task count.
 
     Returns:
@@ -95,7 +95,7 @@ def movable_directions(placements: Array, prismatic: Flags, task: str) -> int:
     Args:
         placements: The chain (n + 1, 4, 4), the last one the tool's.
         prismatic: Which joints slide (n,).
-        task: See `chain.task_rows`.
+        task: Name of the task: see `chain.task_rows`.
     """
     rng = np.random.default_rng(0)
     postures = rng.uniform(-np.pi, np.pi, (RANK_POSTURES, len(prismatic)))

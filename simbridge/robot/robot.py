@@ -75,7 +75,7 @@ class Robot:
         packages: The packages with which its URDF was read, each NAME=DIR, the same.
         xacro_args: The arguments with which its xacro file was read, each NAME=VALUE.
         notes: What was decided when its file was read, as sentences.
-        base_name: What its URDF calls the link that is base_link here.
+        base_name: What the arm's URDF calls the link that is base_link here.
         ur_model: The model that its UR controller reports, such as "UR10e"; "" if its file names
             none.
     """

@@ -50,7 +50,7 @@ def find_description(name: str) -> Description:
     """Find the URDF of a name of robot_descriptions, and download it if it is not there.
 
     Args:
-        name: Such as "panda_description".
+        name: Name of the robot there, such as "panda_description".
 
     Raises:
         MissingPackage: robot_descriptions is not installed.

@@ -275,7 +275,7 @@ def _notes(tree: Tree, chain: UrdfChain, up: Array) -> Iterator[str]:
 
     Args:
         tree: The links and joints of the file.
-        chain: Those of the arm.
+        chain: The links and joints of the arm.
         up: The upward direction (3,) in the arm's base.
     """
     fixed = []

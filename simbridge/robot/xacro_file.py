@@ -25,7 +25,7 @@ def parse_xacro_args(texts: Sequence[str]) -> dict[str, str]:
     """Return the values of xacro arguments by their names.
 
     Args:
-        texts: Each as NAME=VALUE, or NAME:=VALUE as ROS writes it.
+        texts: The arguments, each as NAME=VALUE, or NAME:=VALUE as ROS writes it.
 
     Raises:
         InvalidParameter: One is not of this form, or is there twice.

@@ -75,7 +75,7 @@ class Chunk:
     Args:
         begin: The target (m,) from which the chunk is entered.
         rows: Rows (K, 1 + m) of a time after its receipt, s, and a value.
-        received: When it was received, s.
+        received: When the chunk was received, s.
         space: The space of the values.
     """
 

@@ -51,7 +51,7 @@ class Input(NamedTuple):
         engagement: Number of the engagement to which it belongs.
         frame: The frame in whose axes a twist is given.
         relative: Whether a pose is relative to that at the engagement.
-        sent: When the caller sent it, s of the host's monotonic clock.
+        sent: When the caller sent the input, s of the host's monotonic clock.
     """
 
     kind: InputKind
@@ -160,7 +160,7 @@ def _velocities(name: str, values: Any, length: int) -> Array:
     """Return velocities, m/s or rad/s, as an array.
 
     Args:
-        name: What they are, for the message.
+        name: Name of the velocities, for the message.
         values: The velocities as the caller passed them.
         length: How many there must be.
 

@@ -26,7 +26,7 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
 
     Attributes:
         kind: Kind of the input; "" if it could not be recognised.
-        sent: When it was given, s of the host's monotonic clock.
+        sent: When the input was given, s of the host's monotonic clock.
         values: Numbers of the input, or the rows of a chunk; None if it was refused and they were
             not numbers.
         number: Number of the input: inputs of a session are counted from 1; 0 for an input that was
@@ -37,7 +37,7 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
         fate: "accepted", "late", "rejected" or "superseded".
         why: The reason of a rejection in words; "" if it was not rejected.
         cause: The cause of a rejection; None for a malformed input, and if it was not rejected.
-        received: When the loop took it, s of the loop's clock; None if it did not.
+        received: When the loop took the input, s of the loop's clock; None if it did not.
         index: Index of the log's sample of the period that used it first; None if there is none.
         command: When the command of that period was sent, s of the host's monotonic clock; None if
             that is not known.

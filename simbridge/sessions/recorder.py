@@ -162,7 +162,7 @@ class LiveRecorder:
         If too many wait, it is lost.
 
         Args:
-            now: When it was noted, s of the session's clock.
+            now: When the note was made, s of the session's clock.
             name: What is noted.
             facts: Further values of the note.
         """

@@ -119,7 +119,7 @@ def _decode_sequence(parameters: str, final: str) -> list[Key]:
     """Return the key of a sequence; none for an unknown one.
 
     Args:
-        parameters: Such as "119;1:3": code, modifiers, what happened.
+        parameters: Parameters of the sequence, such as "119;1:3": code, modifiers, what happened.
         final: Final byte of the sequence.
     """
     code, _, rest = parameters.partition(";")

@@ -185,7 +185,7 @@ def chain_frames(transforms: BagTransforms, parent: str, child: str) -> SortedSa
     interpolated there, and instants at which one of them is not known are left out.
 
     Args:
-        transforms: Those of the bag.
+        transforms: The transforms of the bag.
         parent: The frame that the poses are in.
         child: The frame whose poses they are.
 
@@ -228,7 +228,7 @@ def place_in_base(
     Poses at instants at which a transform is not known are left out.
 
     Args:
-        transforms: Those of the bag; they connect the two frames.
+        transforms: The transforms of the bag; they connect the two frames.
         samples: The poses.
         frame: The frame that they are in.
         base: Name of the arm's base.

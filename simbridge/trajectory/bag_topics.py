@@ -193,9 +193,9 @@ def _add_selected(poses: Poses, message: Any, selection: str, *, number: int, re
     """Add the selected poses of a message, and return how many there are.
 
     Args:
-        poses: Those of the messages before.
+        poses: The poses of the messages before.
         message: The message.
-        selection: See `BagTopics._read_topic`.
+        selection: The choice of poses: see `BagTopics._read_topic`.
         number: Number of the message.
         recorded: Time of recording, ns.
     """

@@ -44,10 +44,10 @@ def dropped_rows(
     """Return the report of rows at these places; nothing where there are none.
 
     Args:
-        noun: See `DroppedRows`.
+        noun: Kind of the rows: see `DroppedRows`.
         places: Lines, rows or messages, counted from 1, in order.
-        detail: See `DroppedRows`.
-        unit: See `DroppedRows`.
+        detail: Words that follow the noun: see `DroppedRows`.
+        unit: Unit of the places: see `DroppedRows`.
     """
     if not len(places):
         return []
@@ -60,8 +60,8 @@ def lost_samples(places: Sequence[int] | Counts, *, unit: str = "line") -> list[
     A sample is lost if one of its numbers is nan or its field is empty. Where it was is a gap.
 
     Args:
-        places: See `dropped_rows`.
-        unit: See `DroppedRows`.
+        places: Places of the samples: see `dropped_rows`.
+        unit: Unit of the places: see `DroppedRows`.
     """
     return dropped_rows("lost sample", places, unit=unit)
 
@@ -70,8 +70,8 @@ def late_rows(unit: str, places: Sequence[int] | Counts) -> list[str]:
     """Return the report of rows that came after later ones; nothing where there are none.
 
     Args:
-        unit: See `DroppedRows`.
-        places: See `dropped_rows`.
+        unit: Unit of the places: see `DroppedRows`.
+        places: Places of the rows: see `dropped_rows`.
     """
     if not len(places):
         return []

@@ -66,7 +66,7 @@ def read_recording(
 
     Args:
         path: The file, or the directory of a ROS 2 bag.
-        reading: How it is read.
+        reading: How the file is read.
         arm: The arm whose joint positions may be read instead of poses; None for poses only.
         bases: Names of the frames of the arm's base, unless the reading places the poses: base_link
             first, then UR's base frame for an arm that has it. The tf of a bag places the poses in
@@ -213,7 +213,7 @@ def check_frame(path: str | Path, recording: Recording, reading: ReadOptions, ba
     Args:
         path: The file, for messages.
         recording: The recording as it was read.
-        reading: How its poses are placed.
+        reading: How the recording's poses are placed.
         base: Name of the arm's base.
     """
     frame = unknown_frame(recording, reading, base)
@@ -242,7 +242,7 @@ def unknown_frame(recording: Recording, reading: ReadOptions, base: str) -> str:
 
     Args:
         recording: A file, as it was read.
-        reading: How its poses are placed.
+        reading: How the recording's poses are placed.
         base: Name of the arm's base.
     """
     frame = recording.frame.lstrip("/")

@@ -86,7 +86,7 @@ def _check_cover(truth: Trajectory, samples: Trajectory, *, begin: float, offset
     Args:
         truth: The true motion.
         samples: The samples.
-        begin: When the first sample is, s after the first pose of the truth.
+        begin: Instant of the first sample, s after the first pose of the truth.
         offset: Time that was added to the stamps of the truth, s.
     """
     end = begin + samples.duration

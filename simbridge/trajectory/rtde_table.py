@@ -122,7 +122,7 @@ class RtdeTable:
 
         Args:
             reason: What is wrong, as a sentence.
-            line: That at fault, from 1.
+            line: The line at fault, from 1.
         """
         raise InputFileError(self.path, reason, line=line)
 

@@ -43,8 +43,8 @@ def trace(
         path: The path of one lap.
         law: The motion over the whole length of all laps.
         rate: The rate of the samples, Hz.
-        orientation: The tool's; a quaternion (4,) is a constant one.
-        laps: More than one need a closed path.
+        orientation: Orientation of the tool; a quaternion (4,) is a constant one.
+        laps: Number of laps; more than one need a closed path.
         source: Name of the trajectory, for messages.
     """
     check_positive(rate=rate)

@@ -42,8 +42,8 @@ class Trajectory:
         source: A file or the name of a shape, for messages.
         epoch_ns: The zero of `times` on the source's clock in whole ns, or 0. Seconds since 1970 as
             doubles are rounded to 0.24 us; exact stamps are the sum in ns.
-        read_as: How its file was read, in one line: "400 poses, 50 Hz, header names px.., metres,
-            xyzw"; "" if it is from none.
+        read_as: How the trajectory's file was read, in one line: "400 poses, 50 Hz, header names
+            px.., metres, xyzw"; "" if it is from none.
         joints: Joint positions (T, n), rad or m, of which the poses are the TCP's; None if only
             poses are known.
 

@@ -204,7 +204,7 @@ class ServoProcessLost(ControllerError):
     """The process that sends setpoints has ended by itself.
 
     Attributes:
-        how: How it ended, as a clause: "was killed by SIGKILL".
+        how: How the process ended, as a clause: "was killed by SIGKILL".
         last: Last output of the process.
     """
 
@@ -395,7 +395,7 @@ class FullTurn(Refusal, ControllerError, ValueError):
     Attributes:
         joint: Name of the joint.
         angle: Angle from the plan's start to the joint, rad.
-        turns: That angle in full turns, rounded to the nearest.
+        turns: The angle in full turns, rounded to the nearest.
     """
 
     def __init__(self, host: str, joint: str, angle: float) -> None:

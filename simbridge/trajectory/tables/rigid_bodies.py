@@ -22,7 +22,7 @@ class RigidBody:
 
     Attributes:
         name: Name of the body.
-        program: That wrote the file, for the line that says how it was read.
+        program: The program that wrote the file, for the line that says how it was read.
         frame: The name of the poses' frame.
         indices: The body's columns by role.
         rotation: The roles of its rotation.

@@ -257,7 +257,7 @@ def read_rows(path: str | Path, lines: Sequence[str], columns: Columns, first: i
 
     Args:
         path: The file, for messages.
-        lines: All of its lines.
+        lines: All lines of the file.
         columns: Which columns are read.
         first: Index of the first line with numbers.
     """
