@@ -131,7 +131,7 @@ def check_live_backend(name: str) -> None:
 
     Raises:
         UnknownName: There is no backend of that name.
-        InvalidParameter: It only runs plans.
+        InvalidParameter: The backend only runs plans.
         MissingEngine: Its physics engine is not installed.
     """
     if name not in BACKENDS:

@@ -74,7 +74,7 @@ def confirm_approach(path: Array, robot: Robot, *, period: float, ask: Ask | Non
         ask: Function that asks the operator; None if there is no operator.
 
     Raises:
-        NotConfirmed: It was not confirmed.
+        NotConfirmed: The operator did not confirm.
     """
     travel = np.abs(path[-1] - path[0])
     joint = int(np.argmax(travel))

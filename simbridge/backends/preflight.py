@@ -113,9 +113,9 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         ursim: Whether the run expects URSim; `facts.ursim` is whether it is there.
 
     Raises:
-        UnsupportedController: It has PolyScope X, and the run expects URSim.
-        NotURSim: It is a real arm instead of URSim.
-        ModelMismatch: It has another model, series or serial number.
+        UnsupportedController: The controller has PolyScope X, and the run expects URSim.
+        NotURSim: The controller is that of a real arm instead of URSim.
+        ModelMismatch: The controller has another model, series or serial number.
     """
     if ursim and facts.state.is_polyscope_x:
         raise errors.UnsupportedController(facts.host, facts.state.version_text, URSIM_X_REASON)

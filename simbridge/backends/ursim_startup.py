@@ -26,7 +26,7 @@ def power_up(facts: ControllerFacts) -> None:
         facts: The facts that identify it as URSim.
 
     Raises:
-        ArmNotReady: It did not become ready within `POWER_TIMEOUT_S`.
+        ArmNotReady: URSim did not become ready within `POWER_TIMEOUT_S`.
         ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard refused.
     """
     assert facts.ursim, "only URSim is ever powered on"

@@ -29,8 +29,8 @@ def check_port(address: str, port: int) -> None:
     """Refuse a port on which somebody listens: viser would take the next one without a word.
 
     Raises:
-        PortInUse: It is in use.
-        InvalidParameter: It is not an address of this computer.
+        PortInUse: The port is in use.
+        InvalidParameter: The address is not one of this computer.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

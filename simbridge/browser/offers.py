@@ -165,7 +165,7 @@ def offer_of(handle: Any) -> Offer:
     """Return the present offer of one of viser's handles.
 
     Raises:
-        TypeError: It is a kind of control for which nothing is known; the page may not use it.
+        TypeError: The handle is of a kind for which nothing is known; the page may not use it.
     """
     if isinstance(handle, viser.GuiDropdownHandle | viser.GuiButtonGroupHandle):
         return TextChoice(tuple(handle.options))
@@ -190,7 +190,7 @@ def check_offered(control: str, value: Any, offer: Offer) -> None:
     """Check a value of a page against what its control offers.
 
     Raises:
-        EventRefused: It is not offered.
+        EventRefused: The value is not offered.
     """
     if not offer.includes(value):
         raise EventRefused(control, value, offer.description)

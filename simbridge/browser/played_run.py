@@ -84,9 +84,9 @@ class PlayedRun:
             The run, and the name of its scenario.
 
         Raises:
-            NotARun: It is not a run directory.
+            NotARun: The directory is not that of a run.
             LogReadError: A part of it is missing or broken.
-            InvalidParameter: It was made with a custom solver, or with another arm.
+            InvalidParameter: The run was made with a custom solver, or with another arm.
         """
         directory = RunDirectory.open(path)
         record = directory.settings()
@@ -169,7 +169,7 @@ def _setup_of_run(path: Path, record: Record, shown: StudioSetup) -> StudioSetup
         shown: What the studio shows.
 
     Raises:
-        InvalidParameter: It was made with a custom solver, or with another arm.
+        InvalidParameter: The run was made with a custom solver, or with another arm.
     """
     robot = record.robot
     solver = record.solver

@@ -168,7 +168,7 @@ class StudioSetup:
         """Return a setup with another solver, at its defaults.
 
         Raises:
-            UnknownName: It is not one of those that may be chosen.
+            UnknownName: The solver is not one of those that may be chosen.
             SimbridgeError: The options make no sense with it.
         """
         if solver not in self.solver_names:

@@ -120,7 +120,7 @@ class StudioArm:
             name: Name by which the user knows the pose.
 
         Raises:
-            InvalidParameter: It is out of reach.
+            InvalidParameter: The pose is out of reach.
         """
         excess = out_of_reach(self.robot, pose.translation)
         if excess == 0.0:

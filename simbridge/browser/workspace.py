@@ -122,7 +122,7 @@ class StudioWorkspace:
             value: The value that the user chose.
 
         Raises:
-            SimbridgeError: It cannot be done, and why.
+            SimbridgeError: What the event asks for cannot be done; the error says why.
         """
         if name in self._actions:
             self._actions[name]()
@@ -223,7 +223,7 @@ class StudioWorkspace:
         """Move at most at a part of full speed, 0 to 100 %.
 
         Raises:
-            RequestRefused: It is raised while an arm behind a controller moves.
+            RequestRefused: The speed is raised while an arm behind a controller moves.
         """
         speed = percent / 100.0
         if speed > self.arms.speed:
@@ -241,7 +241,7 @@ class StudioWorkspace:
         """Begin with the TCP at a position (3,) in base_link, m, turned as the goal.
 
         Raises:
-            InvalidParameter: It is out of reach.
+            InvalidParameter: The position is out of reach.
             RequestRefused: The arm is behind a controller.
         """
         pose = pin.SE3(self.goal.rotation, _check_numbers(position, 3))

@@ -33,7 +33,7 @@ def start_cell(path: Path, facts: ControllerFacts, robot: Robot) -> list[Path]:
         The files that were written.
 
     Raises:
-        OutputError: One of them exists already, or cannot be written.
+        OutputError: One of the files exists already, or cannot be written.
     """
     is_nominal = is_ursim(facts.arm.checksum)
     calibration = None if is_nominal else path.with_suffix(".calibration.toml")

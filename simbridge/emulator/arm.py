@@ -205,7 +205,7 @@ class EmulatedArm:
             positions (n,), rad, of the first success.
 
         Raises:
-            Unreachable: None were found within the joint limits.
+            Unreachable: No joint positions were found within the joint limits.
         """
         nearest_distance = np.inf
         for start in (near, *restart_postures(self._robot, RESTARTS)):

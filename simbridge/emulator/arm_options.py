@@ -77,7 +77,8 @@ def start_joints(arm: Robot, posture: str) -> Array:
         posture: "home", "ursim", or six numbers, rad, separated by commas.
 
     Raises:
-        InvalidParameter: It is not one of these, or out of the joints' range.
+        InvalidParameter: The text is not one of these, or the positions are out of the joints'
+            range.
     """
     if posture == "home":
         return arm.home
@@ -102,7 +103,7 @@ def speed_limits(arm: Robot, text: str) -> tuple[float, ...]:
         text: A number for all joints, or one for each, separated by commas.
 
     Raises:
-        InvalidParameter: It is neither.
+        InvalidParameter: The text is neither.
     """
     try:
         limits = tuple(float(number) for number in text.split(","))

@@ -46,7 +46,7 @@ def run_controller(options: EmulatorOptions) -> int:
 
     Raises:
         CannotListen: A port is in use.
-        EmulatorBroken: It has ended because of a bug.
+        EmulatorBroken: The emulator has ended because of a bug.
         UnknownName, InputFileError: A name or a file cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """

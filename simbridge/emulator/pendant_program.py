@@ -115,8 +115,8 @@ def translate(path: Path) -> str:
     """Return the URScript of a program file.
 
     Raises:
-        UnknownNode: It has a node that is not known, or is not a program.
-        OSError: It cannot be read.
+        UnknownNode: The program has a node that is not known, or the file is not a program.
+        OSError: The file cannot be read.
     """
     try:
         root = _read_tree(path)

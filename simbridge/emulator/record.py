@@ -56,7 +56,7 @@ class TickRecord:
             steps: Number of ticks before the latest; 0 is the latest.
 
         Raises:
-            InvalidParameter: It is not recorded.
+            InvalidParameter: That tick is not recorded.
         """
         most = min(self._count, RECORD_LENGTH) - 1
         if not 0 <= steps <= most:

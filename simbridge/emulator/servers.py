@@ -333,7 +333,7 @@ class Servers:
         """Open a port.
 
         Raises:
-            CannotListen: It is in use, or the address is not this computer's.
+            CannotListen: The port is in use, or the address is not this computer's.
         """
         number = self.ports[port.number]
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

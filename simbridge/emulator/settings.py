@@ -137,7 +137,7 @@ def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
         values: The values by name, as JSON has them.
 
     Raises:
-        InvalidParameter: One is of another type, or not possible.
+        InvalidParameter: A value is of another type, or not possible.
     """
     parts: dict[str, Any] = {}
     for name, value in values.items():

@@ -347,7 +347,7 @@ def _difference(first: ComparedRun, second: ComparedRun) -> str:
     """Return how the motions of two runs differ, as a sentence; "" if they do not.
 
     Raises:
-        InvalidParameter: They are runs of different scenarios.
+        InvalidParameter: The runs are of different scenarios.
     """
     reason = _path_difference(first.evaluation, second.evaluation)
     if reason is None:

@@ -180,7 +180,7 @@ def measure_repeats_externally(
         find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
 
     Raises:
-        InvalidParameter: Neither one recording nor one per run.
+        InvalidParameter: There is neither one recording nor one for each run.
         UnusableSamples: A recording does not fit its run, has gaps, or does not contain all runs;
             the message says which.
     """
@@ -237,7 +237,7 @@ def _align_complete(run: Evaluation, recording: Trajectory, *, find_marker: bool
     """Align a recording that must cover the whole run, without a gap.
 
     Raises:
-        UnusableSamples: It does not fit, or it has a gap; the message names the run.
+        UnusableSamples: The recording does not fit, or has a gap; the message names the run.
     """
     name = f"recording of run {run.directory.path.name}"
     try:

@@ -88,7 +88,7 @@ class ReadingProcess:
         """Return the child's answer to a request.
 
         Raises:
-            ReadingFailed: There is none, because of a limit, or because the child ended.
+            ReadingFailed: There is no answer, because of a limit, or because the child ended.
         """
         process = self._process or self._start()
         self._process = process

@@ -71,7 +71,7 @@ def _servo_law(motion: TargetMotion, calls: Calls) -> ServojLaw:
     """Return the identified servo law, for simulation.
 
     Raises:
-        NotIdentified: It is unstable at the controller's cycle.
+        NotIdentified: The law is unstable at the controller's cycle.
     """
     # By rounding, an identified value may lie just beyond the range that servoj accepts.
     gain = float(np.clip(calls.law.gain, *GAIN_RANGE))

@@ -277,7 +277,7 @@ def _reconcile(held: Tuning, refined: Tuning) -> Tuning:
         refined: The tuning from the timed calls.
 
     Raises:
-        NotIdentified: They differ by more than their uncertainty.
+        NotIdentified: The two tunings differ by more than their uncertainty.
     """
     difference = np.abs(held.values - refined.values)
     uncertainty = AGREEING_DEVIATIONS * np.hypot(held.deviation, refined.deviation)

@@ -153,8 +153,8 @@ def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -
             factory returns keeps its own.
 
     Raises:
-        InvalidParameter: It is neither, or the factory returns anything other than a step or a
-            solver for this arm.
+        InvalidParameter: The function is neither, or the factory returns anything other than a step
+            or a solver for this arm.
         ForeignSolverError: The factory failed.
     """
     name = name or name_of(function)

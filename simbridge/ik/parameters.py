@@ -42,7 +42,8 @@ class SolverParameters(ABC):
         """Return the solver with these settings.
 
         Raises:
-            InvalidParameter, UnstableSolver, NoClosedForm: They make no sense for this robot.
+            InvalidParameter, UnstableSolver, NoClosedForm: The settings make no sense for this
+                robot.
         """
 
 

@@ -189,7 +189,8 @@ class Guard:
             The command, read-only.
 
         Raises:
-            GuardViolation: It is not finite, outside of the joint range, or too far from the arm.
+            GuardViolation: The command is not finite, outside of the joint range, or too far from
+                the arm.
         """
         q = self._as_numbers(command, "command")
         self._check_range(q)
@@ -217,8 +218,8 @@ class Guard:
         """Check the accelerations qdd (n,), rad/s^2, that the servo law predicts, with feedforward.
 
         Raises:
-            GuardViolation: One is beyond the limit: the motion asks for it, or commands were late
-                for too long.
+            GuardViolation: An acceleration is beyond the limit: the motion asks for it, or commands
+                were late for too long.
         """
         self._check(
             "acceleration",

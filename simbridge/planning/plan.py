@@ -228,7 +228,7 @@ class Plan:
             period: Control period, s.
 
         Raises:
-            InvalidParameter: It was made for another.
+            InvalidParameter: The plan was made for another arm or period.
         """
         if self.checksum != checksum:
             needed = (

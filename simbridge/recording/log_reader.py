@@ -108,7 +108,7 @@ def _open_log(path: Path) -> BinaryIO:
 
     Raises:
         OSError: The system refuses.
-        LogReadError: It is not a regular file.
+        LogReadError: The path is not that of a regular file.
     """
     try:
         return open_file(path)

@@ -305,7 +305,7 @@ def _check_arrays(file: BinaryIO) -> None:
     Nothing is allocated for them meanwhile.
 
     Raises:
-        ValueError: They are not.
+        ValueError: An array is larger than the file, or the arrays are too large to read.
         KeyError: An array is of another version of numpy's format.
     """
     # numpy would also load a single array, or a pickle.

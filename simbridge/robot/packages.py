@@ -29,7 +29,7 @@ def read_packages(text: str) -> tuple[str, ...]:
         text: NAME=DIR, several separated by commas.
 
     Raises:
-        InvalidParameter: One is not of this form, or there is no such directory.
+        InvalidParameter: An entry is not of this form, or there is no such directory.
     """
     packages = tuple(part.strip() for part in text.split(",") if part.strip())
     parse_packages(packages)
@@ -43,7 +43,7 @@ def parse_packages(packages: tuple[str, ...]) -> dict[str, Path]:
         packages: The packages, each as NAME=DIR.
 
     Raises:
-        InvalidParameter: One is not of this form, or there is no such directory.
+        InvalidParameter: An entry is not of this form, or there is no such directory.
     """
     directories = {}
     for package in packages:

@@ -54,7 +54,7 @@ def find_description(name: str) -> Description:
 
     Raises:
         MissingPackage: robot_descriptions is not installed.
-        UnknownName: It has no robot of that name.
+        UnknownName: robot_descriptions has no robot of that name.
         InputFileError: The robot cannot be downloaded, or has no URDF.
     """
     if importlib.util.find_spec("robot_descriptions") is None:

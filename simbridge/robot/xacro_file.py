@@ -28,7 +28,7 @@ def parse_xacro_args(texts: Sequence[str]) -> dict[str, str]:
         texts: The arguments, each as NAME=VALUE, or NAME:=VALUE as ROS writes it.
 
     Raises:
-        InvalidParameter: One is not of this form, or is there twice.
+        InvalidParameter: An argument is not of this form, or is there twice.
     """
     arguments: dict[str, str] = {}
     for text in texts:

@@ -138,8 +138,8 @@ class Reads:
             arguments: Arguments of the event.
 
         Raises:
-            ReadRefused: It is a file that must not be read.
-            ActionRefused: It is anything else that an expansion does not need.
+            ReadRefused: Python is about to read a file that must not be read.
+            ActionRefused: Python is about to do anything else that an expansion does not need.
         """
         if not self._is_active or event in HARMLESS_EVENTS:
             return

@@ -170,8 +170,8 @@ class SolverChoice:
             changes: Single settings that replace the scenario's or the named solver's.
 
         Raises:
-            InvalidParameter: It cannot be a solver, or settings are given beside a solver that has
-                its own.
+            InvalidParameter: The choice cannot be a solver, or settings are given beside a solver
+                that has its own.
         """
         if solver is None or isinstance(solver, str):
             return cls(name=solver or "", changes=changes)

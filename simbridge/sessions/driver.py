@@ -79,7 +79,7 @@ class LiveDriver(ABC):
         """Start the loop, at rest; after a stop recover first, on `real` with a person.
 
         Raises:
-            SimbridgeError: It cannot be started.
+            SimbridgeError: The loop cannot be started.
         """
 
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:

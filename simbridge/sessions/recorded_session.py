@@ -61,7 +61,7 @@ class RecordedSession:
         """Return the session in a directory; None if there is none.
 
         Raises:
-            NotARun: It is broken.
+            NotARun: The session is broken.
         """
         directory = RunDirectory(Path(path))
         if not directory.settings_file.is_file():
@@ -77,7 +77,7 @@ class RecordedSession:
 
         Raises:
             NotARun, LogReadError: A part is missing or broken.
-            SimbridgeError: It was never engaged.
+            SimbridgeError: The session was never engaged.
         """
         run = Evaluation.read(self.path)
         missing = 0 if run.session is None else run.session.missing_periods
@@ -122,7 +122,7 @@ class RecordedSession:
         """Return the options of a run, completed from the session.
 
         Raises:
-            InvalidParameter: One of them does not apply to a session.
+            InvalidParameter: An option does not apply to a session.
             InputFileError: The session's cell cannot be read.
         """
         refused = planning_flags(options)
@@ -179,7 +179,7 @@ class RecordedSession:
         """The settings of the session's solver, or the name `module:function` of a custom one.
 
         Raises:
-            InvalidParameter: It was an object of a program.
+            InvalidParameter: The solver was an object of a program.
         """
         name = self.record.solver.name
         if name in ALL_SOLVERS:
@@ -228,7 +228,7 @@ class RecordedSession:
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
-            SimbridgeError: It was never engaged.
+            SimbridgeError: The session was never engaged.
         """
         log = self.run.log
         live = log.live
@@ -276,7 +276,7 @@ class RecordedSession:
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
-            SimbridgeError: It was never engaged.
+            SimbridgeError: The session was never engaged.
         """
         return _brake_at_end(self.run.plan, robot)
 

@@ -381,7 +381,8 @@ class LiveSession:
         On `real` this asks.
 
         Raises:
-            NotEngaged: It is not possible now: the program is paused, or the session has ended.
+            NotEngaged: Engaging is not possible now: the program is paused, or the session has
+                ended.
             SimbridgeError: One of its subclasses: why the arm may not move.
         """
         with self._control_lock:

@@ -38,7 +38,7 @@ def open_device(name: str, options: TeleopOptions) -> AbstractContextManager[Dev
     Raises:
         UnknownName: There is no device of that name.
         MissingPackage: The package that reads it is not installed.
-        DeviceError: It is not there, or must not be read.
+        DeviceError: The device is not there, or must not be read.
     """
     if name not in DEVICES:
         raise UnknownName("device", name, DEVICES)

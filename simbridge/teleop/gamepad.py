@@ -99,7 +99,7 @@ class Gamepad(Device):
 
         Raises:
             MissingPackage: pygame-ce is not installed.
-            DeviceError: There is none, or it must not be read.
+            DeviceError: No gamepad is connected, or it must not be read.
         """
         # Pygame reads these when it is imported. It then opens no window, prints no greeting, and
         # leaves Ctrl-C to this program.
@@ -164,7 +164,7 @@ def _read_pad(pygame: Any, joystick: Any) -> Pad:
     """Return the present state of a joystick of pygame.
 
     Raises:
-        OSError: It was removed, or cannot be read.
+        OSError: The joystick was removed, or cannot be read.
     """
     for event in pygame.event.get():
         is_removal = event.type == pygame.JOYDEVICEREMOVED

@@ -110,7 +110,7 @@ class KeyTerminal:
         """Ask the terminal whether it knows the protocol.
 
         Raises:
-            DeviceError: It was closed.
+            DeviceError: The terminal was closed.
         """
         os.write(self._sink, QUERY)
         end = time.monotonic() + MAX_ANSWER_S

@@ -173,7 +173,7 @@ class TeleopOptions:
             engage: The device's default.
 
         Raises:
-            InvalidParameter: They are the same button.
+            InvalidParameter: Both buttons are the same.
         """
         dead_man = self.dead_man_button or dead_man
         engage = self.engage_button or engage

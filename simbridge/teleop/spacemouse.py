@@ -164,7 +164,7 @@ class SpaceMouse(Device):
 
         Raises:
             MissingPackage: hidapi is not installed.
-            DeviceError: There is none, or it must not be read.
+            DeviceError: No SpaceMouse is connected, or it must not be read.
         """
         hid = optional_package("hid", "hidapi", "A SpaceMouse", "teleop")
         connected = [description for description in hid.enumerate() if _is_spacemouse(description)]

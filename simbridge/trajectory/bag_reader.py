@@ -126,7 +126,7 @@ def open_bag(path: Path, definitions: Definitions = NO_DEFINITIONS) -> Iterator[
         definitions: Types of messages that are read besides the standard ones.
 
     Raises:
-        InputFileError: There is none, or its bytes are not those of a bag.
+        InputFileError: There is no bag, or its bytes are not those of a bag.
     """
     _check_beginning(path)
     suffix = path.suffix.lower()

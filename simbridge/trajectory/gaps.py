@@ -114,7 +114,7 @@ def treat_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
         treatment: How large gaps are treated, and with "hold" all gaps; None refuses large ones.
 
     Raises:
-        InputFileError: It has a large gap, and no treatment is chosen.
+        InputFileError: The trajectory has a large gap, and no treatment is chosen.
     """
     jumps = find_jumps(trajectory)
     if jumps:

@@ -37,7 +37,7 @@ def check_laps(laps: int) -> None:
     """Refuse a number of laps that is not a whole number of 1 or more.
 
     Raises:
-        InvalidParameter: It is not.
+        InvalidParameter: The number is not a whole number of 1 or more.
     """
     if not isinstance(laps, (int, np.integer)) or laps < 1:
         raise InvalidParameter("laps", laps, "an integer of 1 or more")
@@ -59,7 +59,7 @@ def direction(name: str, values: ArrayLike) -> Array:
     """Return the unit vector (3,) along three values, not all of them zero.
 
     Raises:
-        InvalidParameter: They are not a vector, or all are zero.
+        InvalidParameter: The values are not a vector, or all are zero.
     """
     array = vector(name, values, 3)
     length = float(np.linalg.norm(array))

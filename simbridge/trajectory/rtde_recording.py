@@ -110,8 +110,8 @@ def read_rtde(
         keep_incomplete: Whether a row in which fields are empty or nan is kept, with nan in these.
 
     Raises:
-        InputFileError: It cannot be read, has no header, lacks a needed column, has neither stamps
-            nor a rate (or both), or has fewer than two samples; names the line.
+        InputFileError: The file cannot be read, has no header, lacks a needed column, has neither
+            stamps nor a rate (or both), or has fewer than two samples; names the line.
     """
     table = RtdeTable(Path(path), VECTOR_NAMES, names)
     time_name = next((name for name in TIMES if name in table.scalars), None)
@@ -291,7 +291,7 @@ def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
         Joint positions (K, 6), rad, and what had to be left out, each a sentence.
 
     Raises:
-        InputFileError: It cannot be read, or has no six columns of one name.
+        InputFileError: The file cannot be read, or has no six columns of one name.
     """
     table = RtdeTable(Path(path), VECTOR_NAMES)
     names = [name for name in JOINT_POSITIONS if len(table.vectors.get(name, ())) == 6]

@@ -94,7 +94,7 @@ class Sampling:
         """Return the samples that such a source gives of a path.
 
         Raises:
-            InvalidParameter: They are more than ten million.
+            InvalidParameter: The samples are more than ten million.
         """
         if self == Sampling(seed=self.seed):
             return path

@@ -109,7 +109,7 @@ class DescriptionReader:
         """Process the next bytes.
 
         Raises:
-            MalformedPackage: They cannot come from a primary interface.
+            MalformedPackage: The bytes cannot come from a primary interface.
         """
         for kind, content in self._packages.feed(data):
             if kind == PrimaryPackage.ROBOT_STATE:

@@ -93,7 +93,7 @@ def read_api_version(body: bytes) -> ApiVersion:
         body: The answer to a request for it.
 
     Raises:
-        UnusableAnswer: It states none.
+        UnusableAnswer: The description states no version.
     """
     description = _read_object(body)
     information = description.get("info")
@@ -107,7 +107,7 @@ def read_text(body: bytes, key: str) -> str:
     """Return the text that an answer has under a key.
 
     Raises:
-        UnusableAnswer: There is none.
+        UnusableAnswer: The answer has no such text.
     """
     text = _read_object(body).get(key)
     if not isinstance(text, str):
@@ -134,7 +134,7 @@ def redirected_path(location: str, host: str) -> str:
         host: The controller; other hosts, and other protocols than HTTP, are not followed.
 
     Raises:
-        UnusableAnswer: It is not a path of this controller.
+        UnusableAnswer: The answer does not name a path of this controller.
     """
     refusal = UnusableAnswer(f"it redirects to {location[:200]!r}")
     try:
@@ -216,7 +216,7 @@ class RobotApiClient:
         """Return the answer to a request for a path.
 
         Raises:
-            ConnectionLost: There is none, or its status is not 200.
+            ConnectionLost: There is no answer, or its status is not 200.
         """
         deadline = time.monotonic() + self._timeout
         for _ in range(MAX_REDIRECTIONS + 1):
@@ -269,8 +269,8 @@ def _read_body(response: http.client.HTTPResponse, deadline: float) -> bytes:
         deadline: Instant by which the body must have come, s (of the monotonic clock).
 
     Raises:
-        UnusableAnswer: It is longer than `MAX_ANSWER_BYTES`.
-        TimeoutError: It has not come in time.
+        UnusableAnswer: The body is longer than `MAX_ANSWER_BYTES`.
+        TimeoutError: The body has not come in time.
     """
     body = bytearray()
     while True:

@@ -382,7 +382,7 @@ class RtdeReader(RtdeClient):
         """Return the first state.
 
         Raises:
-            ConnectionLost: None came within the timeout.
+            ConnectionLost: No state came within the timeout.
         """
         states = self.wait(self._timeout)
         if not states:

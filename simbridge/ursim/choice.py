@@ -47,8 +47,8 @@ def read_choice(model: str, tag: str, host: str) -> UrsimChoice:
 
     Raises:
         UnknownName: There is no robot of that name.
-        InvalidParameter: It is not an arm of UR, PolyScope of this version does not drive it, or
-            the address is not a loopback address.
+        InvalidParameter: The model is not an arm of UR, PolyScope of this version does not drive
+            it, or the address is not a loopback address.
     """
     robot = load_robot(model)
     arm = find_model(robot.ur_model)
@@ -91,8 +91,8 @@ def _read_host(host: str) -> str:
     """Return a loopback address as a dotted IPv4 address.
 
     Raises:
-        InvalidParameter: It is not a loopback address. At others, every computer that reaches the
-            ports could move the arm.
+        InvalidParameter: The address is not a loopback address. At others, every computer that
+            reaches the ports could move the arm.
     """
     text = "127.0.0.1" if host == "localhost" else host
     try:

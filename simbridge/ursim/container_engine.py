@@ -66,7 +66,8 @@ class ContainerEngine:
         """Check that it can list containers.
 
         Raises:
-            ContainerCommandFailed: It cannot: its service is down, or the permission is missing.
+            ContainerCommandFailed: The engine cannot list containers: its service is down, or the
+                permission is missing.
         """
         self._run("ps", "--quiet")
 

@@ -43,7 +43,7 @@ def motive_columns(
         body: The rigid body that is read; None for the only one.
 
     Raises:
-        InputFileError: It has no such body, or its rotations are not quaternions.
+        InputFileError: The export has no such body, or the body's rotations are not quaternions.
     """
     header = [cells_of(line) for line in lines[:HEADER_LINES]]
     settings = dict(zip(header[0][::2], header[0][1::2], strict=False))

@@ -127,7 +127,7 @@ def find_dialect(line: FirstLine, rate: float | None) -> Dialect | None:
         rate: Samples per s, if the file has no time.
 
     Raises:
-        InputFileError: It needs the rate, or may be of two dialects.
+        InputFileError: The file needs the rate, or may be of two dialects.
     """
     count = line.count
     message = ROS2_ECHO.get((count, line.words))

@@ -70,7 +70,7 @@ def length_unit(
         stated: What comments state; None if they state nothing.
 
     Raises:
-        InputFileError: They may be metres or millimetres.
+        InputFileError: The positions may be in metres or in millimetres.
     """
     farthest = float(np.abs(positions).max(initial=0.0))
     commented = commented_unit(path, stated, "x", implausible=_implausible_lengths(farthest))
@@ -120,7 +120,7 @@ def time_unit(path: str | Path, stamps: Array, poses: Array, seconds_by: str) ->
         seconds_by: Name of the format that defines seconds; "" if none does.
 
     Raises:
-        InputFileError: They may be in several units.
+        InputFileError: The stamps may be in several units.
     """
     dated_unit = None if seconds_by else _unit_of_date(stamps)
     if len(stamps) < MIN_SAMPLES:

@@ -38,7 +38,7 @@ def find_vicon_part(path: str | Path, lines: Sequence[str]) -> int | None:
         The index; None if the text is not such an export.
 
     Raises:
-        InputFileError: It is one, but has no poses.
+        InputFileError: The text is such an export, but has no poses.
     """
     part = _part_name(lines[0])
     if len(lines) < MIN_HEADER_LINES or not _is_rate(lines[1]):
@@ -81,7 +81,8 @@ def vicon_columns(
         body: The object that is read; None for the only one.
 
     Raises:
-        InputFileError: It has no such object, or its rotations may be Euler angles.
+        InputFileError: The export has no such object, or the object's rotations may be Euler
+            angles.
     """
     header = [cells_of(line) for line in lines[start : start + HEADER_LINES]]
     axes_line = find_frame_line(header)
