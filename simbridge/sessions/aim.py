@@ -169,12 +169,17 @@ class _Followed(Aim):
         return self._next(now, timeout)
 
     def _next(self, now: float, timeout: float) -> Array:
-        """Return the filtered value of this period; watch the solutions anew if it has moved."""
+        """Return the filtered value of this period, and watch the solutions anew if it has moved.
+
+        Args:
+            now: The loop's clock, s.
+            timeout: How long the target moves on without a further input, s.
+        """
         unfiltered = self._held.at(now, timeout) if self._chunk is None else self._chunk.at(now)
         self._newest = self._filter.next(unfiltered)
 
-        # It has moved if it differs from the value whose solutions are watched, not from the last
-        # one: slow motions count, too.
+        # The value is compared with the one whose solutions are watched, not with the last one: so
+        # slow motions count, too.
         if self._watched is None:
             self.has_changed = True
         else:

@@ -297,7 +297,8 @@ class SimulationDriver(LiveDriver):
                     for note in event.get("notes", ()):
                         warnings.warn(note, stacklevel=2)
                 if time.monotonic() > deadline:
-                    # The process would not answer a request to stop.
+                    # The process would not answer a request to stop. There is no controller, and no
+                    # state has come yet.
                     process.kill()
                     raise StaleState(
                         host="",

@@ -254,7 +254,7 @@ class SessionFigures:
         """Return the part `inputs` of summary.json."""
         fates = Counter(record.fate for record in self.inputs)
 
-        # Only the end of the session says how many were lost.
+        # Only the event of the session's end says how many were lost.
         lost_in_log = None
         for event in self.events:
             if event["event"] == "ended":

@@ -102,6 +102,7 @@ class SteppedArm:
 
     def _write(self, state: ArmState) -> None:
         """Write a state into the ring, with the times of this clock."""
+        # The numbers and vectors of a row, in the order of `StateRing`. Nothing scales the speed.
         speed_scaling = 1.0
         numbers = (
             state.sequence,

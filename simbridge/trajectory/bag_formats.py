@@ -42,8 +42,10 @@ _COMPUTED_SQL = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)
 
 
 def read_mcap(path: Path) -> Iterator[BagItem]:
-    """Iterate over the messages of an MCAP file."""
+    """Iterate over the messages of an MCAP file, and over the topics that it declares."""
+    # The type of each schema, by its number.
     kinds: dict[int, str] = {}
+    # Name and type of each channel's topic, by the channel's number.
     topics: dict[int, tuple[str, str]] = {}
     with open_file(path) as file:
         for record in mcap_records(file, path, lambda content: None):

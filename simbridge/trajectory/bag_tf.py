@@ -181,8 +181,8 @@ class BagTransforms:
 def chain_frames(transforms: BagTransforms, parent: str, child: str) -> SortedSamples:
     """Return the poses of a frame of tf in another.
 
-    The instants are those of the moving transform on the path with the most samples; the others are
-    interpolated there, and instants at which one of them is not known are left out.
+    The instants are those of the moving transform on the path with the most samples. The other
+    transforms are interpolated there; instants at which one of them is not known are left out.
 
     Args:
         transforms: The transforms of the bag.
@@ -190,7 +190,8 @@ def chain_frames(transforms: BagTransforms, parent: str, child: str) -> SortedSa
         child: The frame whose poses they are.
 
     Raises:
-        InputFileError: The frames are not connected, or the transforms never known together.
+        InputFileError: The frames are not connected, or their transforms are known together at no
+            instant.
     """
     if not transforms.keys:
         reason = "the bag has no tf, which --frames needs: choose a topic with --topic instead"
@@ -200,8 +201,9 @@ def chain_frames(transforms: BagTransforms, parent: str, child: str) -> SortedSa
         raise InputFileError(transforms.path, f"{fault} (--frames)", field="frame_id")
     steps = _recorded_steps(transforms, parent, child)
 
+    # The transform that gives the instants.
     moving = [step.transform for step in steps if not step.transform.is_static]
-    leading = max(moving, key=lambda each: len(each.stamps), default=steps[0].transform)
+    leading = max(moving, key=lambda transform: len(transform.stamps), default=steps[0].transform)
     numbers = np.arange(len(leading.stamps)) + 1
     instants = SortedSamples(leading.stamps, leading.motion.poses, numbers, "sample")
     placements, is_known, notes = _chain_at(transforms, instants, steps)

@@ -120,28 +120,30 @@ def treat_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
     if jumps:
         warnings.warn(f"{trajectory.source}: {named(jumps, 'jump')}.", stacklevel=2)
 
-    large = find_gaps(trajectory, LARGE_GAP_PERIODS)
-    if large and treatment in (None, "refuse"):
-        _refuse_gaps(trajectory, large)
-    treated = find_gaps(trajectory) if treatment == "hold" else large
-    interpolated = [gap for gap in find_gaps(trajectory) if gap not in treated]
-    if interpolated:
-        text = named(interpolated, "gap")
+    large_gaps = find_gaps(trajectory, LARGE_GAP_PERIODS)
+    if large_gaps and treatment in (None, "refuse"):
+        _refuse_gaps(trajectory, large_gaps)
+
+    # The gaps that the treatment concerns. The others are interpolated, as any step is.
+    treated_gaps = find_gaps(trajectory) if treatment == "hold" else large_gaps
+    other_gaps = [gap for gap in find_gaps(trajectory) if gap not in treated_gaps]
+    if other_gaps:
+        text = named(other_gaps, "gap")
         warnings.warn(f"{trajectory.source}: {text}, interpolated.", stacklevel=2)
-    if not treated:
+    if not treated_gaps:
         return trajectory
 
     result = trajectory
-    done = "interpolated"
+    remark = "interpolated"
     if treatment == "hold":
-        result = _hold(trajectory, treated)
-        done = "held"
+        result = _hold(trajectory, treated_gaps)
+        remark = "held"
     elif treatment == "split":
-        result = _longest_piece(trajectory, treated)
+        result = _longest_piece(trajectory, treated_gaps)
         start = significant(float(result.times[0] - trajectory.times[0]), 4)
         duration = significant(result.duration, 4)
-        done = f"the longest piece is used, {duration} s from {start} s on"
-    warnings.warn(f"{trajectory.source}: {named(treated, 'gap')}, {done}.", stacklevel=2)
+        remark = f"the longest piece is used, {duration} s from {start} s on"
+    warnings.warn(f"{trajectory.source}: {named(treated_gaps, 'gap')}, {remark}.", stacklevel=2)
     return result
 
 

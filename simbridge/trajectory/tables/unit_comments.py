@@ -131,12 +131,14 @@ def commented_unit(
         units = join_words(list(stated.units))
         _refuse(path, stated, role, f"the comments state different units, {units}", stated.units)
     unit = stated.units[0]
-    against = list(implausible)
-    if unit in against:
+    implausible_units = list(implausible)
+    if unit in implausible_units:
         kind = UNIT_KINDS[unit]
-        others = [other for other in _units_of_kind(kind) if other not in against]
+        alternatives = [
+            candidate for candidate in _units_of_kind(kind) if candidate not in implausible_units
+        ]
         fault = f"the comment states {unit}, but the numbers do not look like {unit}"
-        _refuse(path, stated, role, fault, (unit, *others))
+        _refuse(path, stated, role, fault, (unit, *alternatives))
     return unit
 
 
