@@ -167,7 +167,15 @@ class EmulatedArm:
         return placement.q
 
     def _search(self, target: pin.SE3, near: Array) -> Placement:
-        """Search for joint positions that attain a target, from others (n,), rad."""
+        """Search for joint positions that attain a target, by damped least squares.
+
+        Args:
+            target: Pose of the TCP in the pendant's base.
+            near: Joint positions (n,), rad, from which the search begins.
+
+        Returns:
+            The last joint positions, and the distance and angle that remain.
+        """
         flange_target = BASE_TURN.actInv(target) * self._tcp.inverse()
         q = np.array(near, dtype=float)
 
@@ -179,11 +187,14 @@ class EmulatedArm:
             if square < TOLERANCE**2 or i == MAX_ITERATIONS:
                 break
 
+            # Give up if some iterations have not halved the square of the error.
             if i % PROGRESS_ITERATIONS == 0:
                 if square > 0.5 * square_before:
                     break
                 square_before = square
 
+            # The damping shrinks with the error, as in the method of Levenberg and Marquardt; the
+            # step is shortened to the largest one.
             damping = DAMPING + DAMPING_BY_ERROR * square
             damped = jacobian @ jacobian.T + damping * np.eye(6)
             step = jacobian.T @ np.linalg.solve(damped, error)

@@ -391,7 +391,7 @@ def _innermost_frame(generator: Any) -> FrameType | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the error in URScript's terms."""
+    """Return the reason for an error in URScript's terms."""
     if isinstance(error, RuntimeFault):
         return error.reason
     if isinstance(error, SimbridgeError):
