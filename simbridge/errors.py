@@ -430,10 +430,18 @@ class MissingPackage(Refusal, ImportError):
         extra: simbridge's own that contains it, or "".
         fault: Why an installed one cannot be imported, or "".
         hint: A sentence on what else helps, or "".
+        command: The command that installs it.
     """
 
     def __init__(
-        self, package: str, purpose: str, *, extra: str = "", fault: str = "", hint: str = ""
+        self,
+        package: str,
+        purpose: str,
+        *,
+        extra: str = "",
+        fault: str = "",
+        hint: str = "",
+        command: str = "",
     ) -> None:
         self.package = package
         self.purpose = purpose
@@ -441,15 +449,16 @@ class MissingPackage(Refusal, ImportError):
         self.fault = fault
         self.hint = hint
         install = f'"simbridge[{extra}]"' if extra else package
+        self.command = command or f"pip install {install}"
         state = f", which cannot be imported ({fault})" if fault else ""
-        message = (
-            f"{purpose} needs the package {package}{state}. Install it with: pip install {install}"
-        )
+        message = f"{purpose} needs the package {package}{state}. Install it with: {self.command}"
         # A command ends a sentence without a full stop, so that it can be copied.
         super().__init__(f"{hint} {message}" if hint else message)
 
 
-def optional_package(module: str, package: str, purpose: str, extra: str = "") -> Any:
+def optional_package(
+    module: str, package: str, purpose: str, extra: str = "", command: str = ""
+) -> Any:
     """Import a module of a package that need not be installed.
 
     Args:
@@ -457,6 +466,7 @@ def optional_package(module: str, package: str, purpose: str, extra: str = "") -
         package: Name of the package on the package index.
         purpose: What needs it, for the error.
         extra: simbridge's own that contains it, or "".
+        command: The command that installs it, where that is not pip's; for the error.
 
     Returns:
         The module.
@@ -470,7 +480,7 @@ def optional_package(module: str, package: str, purpose: str, extra: str = "") -
         is_module_missing = isinstance(error, ModuleNotFoundError)
         is_missing = is_module_missing and module.startswith(error.name or module)
         fault = "" if is_missing else str(error)
-        raise MissingPackage(package, purpose, extra=extra, fault=fault) from error
+        raise MissingPackage(package, purpose, extra=extra, fault=fault, command=command) from error
 
 
 class MissingEngine(Refusal, ImportError):

@@ -40,6 +40,8 @@ RIVAL_SETTINGS = {
     "mink": "simbridge.ik.rivals.mink:MinkParameters",
     "ikpy": "simbridge.ik.rivals.ikpy:IkpyParameters",
     "trac-ik": "simbridge.ik.rivals.trac_ik:TracIKParameters",
+    "roboticstoolbox": "simbridge.ik.rivals.roboticstoolbox:RoboticsToolboxParameters",
+    "pykdl": "simbridge.ik.rivals.pykdl:PyKDLParameters",
 }
 
 # Other names that the solvers have in the literature, in lower case without dashes.

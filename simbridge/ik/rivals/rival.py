@@ -29,6 +29,8 @@ class RivalParameters(SolverParameters):
     """The modules that the library needs, each with its package on the package index."""
     extra: ClassVar[str] = "rivals"
     """simbridge's extra that contains these packages; "" for none."""
+    command: ClassVar[str] = ""
+    """The command that installs them; "" for that of pip."""
 
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
@@ -65,7 +67,9 @@ class Rival(CallableSolver):
         self.start = robot.home
         # The modules of the library, by their names.
         self.modules = {
-            module: optional_package(module, package, f"--solver {self.name}", chosen.extra)
+            module: optional_package(
+                module, package, f"--solver {self.name}", chosen.extra, chosen.command
+            )
             for module, package in chosen.packages
         }
         self.load_arm()

@@ -22,8 +22,9 @@ PERIOD = 0.002
 # Largest distance from the target on a slow circle, m, and settings for a busy machine.
 ERRORS = {"pybullet-ik": 1.1e-4, "pinocchio-clik": 1.1e-4, "trac-ik": 3e-5}
 SETTINGS = {"trac-ik": {"timeout": 10.0}}
-# TRAC-IK searches from random postures, in a time: it repeats itself only within its tolerance.
-REPEATABLE = [name for name in RIVALS if name != "trac-ik"]
+# These search from random postures: they repeat themselves only within their tolerances.
+REPEATABLE = [name for name in RIVALS if name not in ("trac-ik", "roboticstoolbox")]
+OTHERS = [name for name in RIVALS if name not in ("pink", "mink")]
 ARMS = ["ur10", "ur5e"]
 
 every_rival = pytest.mark.parametrize("name", RIVALS)
@@ -111,7 +112,7 @@ def test_declared_limits_are_kept(name):
     assert 0.999 < shares.max() < 1.0 + 1e-6
 
 
-@pytest.mark.parametrize("name", ["pinocchio-clik", "pybullet-ik", "ikpy", "trac-ik"])
+@pytest.mark.parametrize("name", OTHERS)
 def test_the_others_declare_none(name):
     assert make(name).velocity_limits == "none"
 

@@ -1,0 +1,51 @@
+"""Robotics Toolbox for Python: Levenberg-Marquardt in C++, from the present joint positions.
+
+It is called as its page on inverse kinematics
+(https://petercorke.github.io/robotics-toolbox-python/IK/ik.html) describes the fast solver
+`ik_LM`, with its defaults: up to 100 searches of 30 iterations, the first from the present joint
+positions and the others from random ones; solutions beyond the joint limits are rejected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.ik.rivals.rival import Rival, RivalParameters
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class RoboticsToolboxParameters(RivalParameters):
+    """The toolbox has no settings but its task."""
+
+    packages = (("roboticstoolbox", "roboticstoolbox-python"),)
+    extra = "roboticstoolbox"
+
+    def build(self, robot: Robot) -> RoboticsToolbox:
+        return RoboticsToolbox(robot, self)
+
+
+class RoboticsToolbox(Rival):
+    """The toolbox's fast solver. Without a solution the arm stays."""
+
+    name = "roboticstoolbox"
+    Parameters = RoboticsToolboxParameters
+    tasks = ("pose",)
+
+    def load_arm(self) -> None:
+        toolbox = self.modules["roboticstoolbox"]
+        first, *others = self.robot.placements
+        chain = toolbox.ET.SE3(first)
+        for joint, placement in zip(self.robot.joints, others, strict=True):
+            limits = (joint.position_min, joint.position_max)
+            axis = toolbox.ET.tz if joint.kind == "prismatic" else toolbox.ET.Rz
+            chain = chain * axis(qlim=limits) * toolbox.ET.SE3(placement)
+        self._chain = chain
+
+    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        solution, is_solved, *_ = self._chain.ik_LM(target.homogeneous, q0=q)
+        return np.array(solution) if is_solved else q
