@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ import numpy as np
 from simbridge.experiments.suite.entrants import Entrant
 from simbridge.experiments.suite.faults import FaultLog
 from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.time_limit import CallTimeout, interrupt_after
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
@@ -26,14 +28,12 @@ class Pass:
     Attributes:
         joints: Joint positions (K + 1, n), rad: the start, then one row for each call.
         durations: Durations of the calls (K,), s.
-        succeeded: Which calls (K,) answered with joint positions.
-        faults: The calls that did not.
+        faults: The calls that did not answer with joint positions.
         is_complete: Whether the motion was followed to its end.
     """
 
     joints: Array
     durations: Array
-    succeeded: Array
     faults: FaultLog
     is_complete: bool
 
@@ -104,33 +104,31 @@ def follow(solver: Solver, motion: Motion, time_limit: float, heartbeat: Heartbe
     joints = np.empty((count + 1, len(motion.start)))
     joints[0] = motion.start
     durations = np.empty(count)
-    succeeded = np.ones(count, dtype=bool)
     faults = FaultLog()
 
     solver.reset(motion.start)
     done = 0
     time_used = 0.0
-    while done < count and time_used < time_limit:
-        begin = time.perf_counter()
-        try:
-            joints[done + 1] = solver.step(motion.targets[done])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # also SystemExit, which ends the call and not the suite
-            faults.add(done, error)
-            succeeded[done] = False
-            joints[done + 1] = joints[done]
-            restore(solver, joints[done])
-        durations[done] = time.perf_counter() - begin
+    with contextlib.suppress(CallTimeout), interrupt_after(time_limit):
+        while done < count and time_used < time_limit:
+            begin = time.perf_counter()
+            try:
+                joints[done + 1] = solver.step(motion.targets[done])
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # also SystemExit, which ends the call, not the suite
+                faults.add(done, error)
+                joints[done + 1] = joints[done]
+                restore(solver, joints[done])
+            durations[done] = time.perf_counter() - begin
 
-        time_used += durations[done]
-        done += 1
-        heartbeat()
+            time_used += durations[done]
+            done += 1
+            heartbeat()
 
     return Pass(
         joints=joints[: done + 1],
         durations=durations[:done],
-        succeeded=succeeded[:done],
         faults=faults,
         is_complete=done == count,
     )

@@ -187,6 +187,7 @@ class MotionFacts(msgspec.Struct, frozen=True, kw_only=True):
         duration_s: Its duration, s.
         loops: Number of laps of a closed loop; 1 for any other motion.
         out_of_reach: Share of targets that the arm does not reach.
+        jumps: Whether the target ever jumps: by more than 0.1 m or 0.5 rad in a period.
     """
 
     name: str
@@ -196,6 +197,7 @@ class MotionFacts(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float
     loops: int
     out_of_reach: float
+    jumps: bool
 
 
 class PoseSetFacts(msgspec.Struct, frozen=True, kw_only=True):

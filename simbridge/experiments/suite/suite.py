@@ -16,7 +16,7 @@ from simbridge.experiments.arm import choose_arm
 from simbridge.experiments.suite import pose_solving
 from simbridge.experiments.suite.entrants import Entrant, choose_entrants
 from simbridge.experiments.suite.following import Heartbeat, follow_in_turn, warm_up
-from simbridge.experiments.suite.measures import jerk_limit
+from simbridge.experiments.suite.measures import jerk_limit, target_jumps
 from simbridge.experiments.suite.motion import Motion, PoseSet
 from simbridge.experiments.suite.motion_results import evaluate_motion
 from simbridge.experiments.suite.motions import make_motions
@@ -195,6 +195,7 @@ def _motion_facts(robot: Robot, motion: Motion) -> MotionFacts:
         duration_s=(len(motion.targets) - 1) * robot.period,
         loops=motion.loops,
         out_of_reach=1.0 - float(motion.in_reach.mean()),
+        jumps=bool(target_jumps(motion.targets, robot.period).any()),
     )
 
 

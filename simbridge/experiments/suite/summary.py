@@ -25,8 +25,8 @@ class SolverSummary:
         tracking_error_m: Median over the tracking motions of the RMS error, m.
         stream_error_m: Median over the streams of the RMS error to the ideal motion, m.
         lag_s: Median lag over the motions, s.
-        speed: Largest share of a speed limit in any tracking motion. Streams are left out: their
-            targets jump, and a solver that follows at once has to exceed the limits.
+        speed: Largest share of a speed limit in any tracking motion whose target does not jump:
+            a solver that follows a jump, or a held target, at once has to exceed the limits.
         acceleration: Largest share of the acceleration limit, likewise.
         jerk: Largest share of the jerk limit, likewise.
         flips: Number of flips in all motions.
@@ -63,7 +63,10 @@ def summarize_solver(results: SuiteResults, solver: str) -> SolverSummary:
     groups = {motion.name: motion.group for motion in results.motions}
     tracking = [result for result in motions if groups[result.motion] == "tracking"]
     streams = [result for result in motions if groups[result.motion] == "stream"]
-    shares = [result.shares for result in tracking if result.shares is not None]
+
+    jumping = {motion.name for motion in results.motions if motion.jumps}
+    steady = [result for result in tracking if result.motion not in jumping]
+    shares = [result.shares for result in steady if result.shares is not None]
 
     return SolverSummary(
         solver=solver,

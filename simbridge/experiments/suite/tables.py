@@ -34,6 +34,7 @@ MOTION_COLUMNS = (
     "p99 µs",
     "RMS mm",
     "max mm",
+    "ideal mm",
     "RMS °",
     "lag ms",
     "speed",
@@ -71,6 +72,8 @@ SUMMARY_COLUMNS = (
 
 # A joint that changes by less than this over the laps of a closed loop does not drift, rad.
 DRIFT = math.radians(0.1)
+# A joint that exceeds its position limit by less than this does not exceed it visibly, rad.
+BEYOND_LIMITS = math.radians(0.01)
 
 _Result = TypeVar("_Result", MotionResult, PoseSetResult)
 
@@ -135,6 +138,7 @@ def _show_tables(
 
 def _motion_row(result: MotionResult) -> tuple[str, ...]:
     times = result.times
+    ideal = result.reference_error
     shares = result.shares
     share_cells = ("–", "–", "–")
     if shares is not None:
@@ -146,6 +150,7 @@ def _motion_row(result: MotionResult) -> tuple[str, ...]:
         significant(1e6 * times.p99_s),
         millimetres(result.error.rms_m),
         millimetres(result.error.max_m),
+        "–" if ideal is None else millimetres(ideal.rms_m),
         degrees(result.error.rms_rad),
         milliseconds(result.lag_s),
         *share_cells,
@@ -194,9 +199,12 @@ def explain(results: SuiteResults) -> list[str]:
     budget = results.budget
     sentences = [
         "Speed, acceleration and jerk are shares of the joint limits: above 1 (bold) the limit is "
-        "exceeded. In the last tables, times, errors and lag are medians over the motions; speed, "
-        "acceleration and jerk are the largest of the tracking motions; flips are added up; "
-        "chatter and drift are the largest. docs/metrics.md defines every figure.",
+        "exceeded. docs/metrics.md defines every figure.",
+        "In the last tables, times, errors and lag are medians over the motions; speed, "
+        "acceleration and jerk are the largest over tracking motions whose target does not jump; "
+        "flips are added up; chatter and drift are the largest.",
+        "RMS and max: from target to tool. Ideal: RMS from the motion of which the targets of a "
+        "stream are samples to the tool.",
         f"Time ratio: time per call relative to {results.baseline}, in {budget.passes} passes with "
         f"the solvers in turn. Each solver had {budget.motion_time_s:g} s per motion.",
         f"Single poses: solved within {1e3 * budget.tolerance_m:g} mm, "
@@ -214,6 +222,8 @@ def describe_faults(result: MotionResult) -> str:
     parts = [_describe(fault) for fault in result.faults]
     if result.too_slow:
         parts.insert(0, f"too slow: {result.steps_done} of {counted(result.steps, 'step')}")
+    if result.beyond_limits_rad > BEYOND_LIMITS:
+        parts.append(f"{degrees(result.beyond_limits_rad)}° beyond a position limit")
     if result.flips:
         parts.append(counted(result.flips, "flip"))
     if result.drift_rad is not None and result.drift_rad > DRIFT:

@@ -84,3 +84,12 @@ def interrupts(robot):
         return q
 
     return make_step(robot, spoil)
+
+
+def hangs(robot):
+    def spoil(q, calls):
+        while calls == 20:
+            pass
+        return q
+
+    return make_step(robot, spoil)

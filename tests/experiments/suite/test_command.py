@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from simbridge.cli.json_schemas import make_schema
+from simbridge.experiments.suite import time_limit
 from simbridge.experiments.suite.tables import TITLES
 from tests.json_schema import faults
 
@@ -65,6 +66,17 @@ def test_a_slow_solver_has_its_steps(compare):
     assert 0 < result["steps_done"] < result["steps"]
     assert "too slow" in row_of(answer, "slow")
     assert not result_of(results, "exact")["too_slow"]
+
+
+def test_a_call_without_end_is_interrupted(compare, monkeypatch):
+    monkeypatch.setattr(time_limit, "GRACE_S", 0.1)
+
+    answer, results = compare("exact", "hangs", flags=("--motion-time", "0.5"))
+
+    assert answer.status == 0, answer.message
+    result = result_of(results, "hangs")
+    assert result["too_slow"]
+    assert [fault["kind"] for fault in result["faults"]] == ["CallTimeout"]
 
 
 def test_jumps_are_flips(compare):

@@ -142,6 +142,7 @@ def results():
                 duration_s=0.8,
                 loops=1,
                 out_of_reach=0.0,
+                jumps=False,
             )
             for name, group in MOTIONS.items()
         ],
