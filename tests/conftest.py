@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from simbridge.__main__ import NEW_OBJECTS
 from simbridge.cli import report_command
 from simbridge.cli.command_line import main
 from simbridge.kernels.compile import Kernel, python_function
@@ -63,11 +64,13 @@ SLOW_FIXTURES = {
 
 def pytest_configure(config):
     """Let Ctrl-C interrupt what the tests call, and SIGTERM end a run on several workers as Ctrl-C.
+    Let Python search for garbage as rarely as the program does.
 
     A shell starts what it puts in the background deaf to Ctrl-C. Without the second, the workers
     and what they started would outlive the run by some seconds.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.set_threshold(NEW_OBJECTS)
 
     is_worker = hasattr(config, "workerinput")
     if config.getoption("numprocesses", None) and not is_worker:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import signal
 import sys
@@ -31,6 +32,9 @@ MAX_SPEED = 100.0
 END_TIMEOUT_S = 10
 # Interval at which the log is printed, s.
 LOG_POLL_S = 0.2
+# How many new objects there are before Python searches them for garbage: few, since a tick waits
+# for it.
+NEW_OBJECTS = 700
 
 
 def run_controller(options: EmulatorOptions) -> int:
@@ -120,6 +124,7 @@ def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: C
     except OSError as error:
         raise CannotListen(options.host, options.control_port, error.errno or 0) from None
 
+    gc.set_threshold(NEW_OBJECTS)
     with traffic, running, control:
         if options.realtime_priority:
             for note in ask_for_priority(options.realtime_priority):
