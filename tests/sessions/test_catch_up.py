@@ -259,7 +259,7 @@ silences = st.floats(0.52, 1.5)
 
 
 @pytest.mark.slow
-@few_examples(15)
+@few_examples(8)
 @given(offset=offsets, turn=turns, speed=speeds, silence=silences, rate=st.sampled_from((10, 50)))
 def test_after_any_stall_the_speed_stays_below_the_fraction(offset, turn, speed, silence, rate):
     # A source that comes back at random, and goes on with any velocity.

@@ -90,8 +90,9 @@ def function(module, name):
 
 @pytest.mark.parametrize("robot", ["ur10", "ur3e"])
 @pytest.mark.parametrize("name", ["make", "Newton"])
-def test_a_factory_works_with_any_arm(cli, module, name, robot, tmp_path):
-    answer = cli("check", "circle", "--robot", robot, "--solver", f"{module}:{name}", "--json")
+def test_a_factory_works_with_any_arm(cli, module, line, name, robot):
+    flags = ("--robot", robot, "--anchor", "start", "--solver", f"{module}:{name}")
+    answer = cli("check", line, *flags, "--json")
 
     assert answer.status == 0, answer.message
     assert json.loads(answer.out)["solver"] == f"{module}:{name}"
