@@ -40,6 +40,11 @@ ROBOT = "ur10"
 # Poses at the smallest amount of work: 16 s.
 POSES = 2000
 
+# Mass and inertia of a link of the arm with many links.
+INERTIAL = (
+    '<inertial><mass value="1"/>'
+    '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
 # A scenario script: a circle of so many laps.
 LAPS_SCRIPT = """from simbridge import Robot, Scenario
 from simbridge.trajectory import MinimumJerk, paper_size, paths, trace
@@ -270,7 +275,7 @@ def _links(folder: Path, amount: int) -> Sequence[str]:
         child = f"link{joint}"
         origin = 0.0 if joint == 0 else length
         parts.append(
-            f'<link name="{child}"/><joint name="joint{joint}" type="revolute">'
+            f'<link name="{child}">{INERTIAL}</link><joint name="joint{joint}" type="revolute">'
             f'<parent link="{parent}"/><child link="{child}"/><origin xyz="{origin} 0 0"/>'
             '<axis xyz="0 0 1"/><limit lower="-3.1" upper="3.1" effort="100" velocity="3"/></joint>'
         )
