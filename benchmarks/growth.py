@@ -8,6 +8,7 @@ command needs to start is in neither. A growth above 1.3 is explained in docs/me
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -32,7 +33,7 @@ FACTORS = (1, 4, 16, 64)
 REQUIRED_GROWTH = 1.3
 # Differences of time, s, and of memory, bytes, from which a growth is told: smaller ones are noise.
 MIN_SECONDS = 0.3
-MIN_BYTES = 20e6
+MIN_BYTES = 50e6
 
 # Period of recorded poses, s, and the arm that tracks them.
 PERIOD = 0.008
@@ -45,6 +46,15 @@ INERTIAL = (
     '<inertial><mass value="1"/>'
     '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
 )
+# Runs a command, and prints its exit status, processor time, s, and peak memory. A process begins
+# with the memory of the one that starts it, so this one is small.
+WAITING = """import json, os, subprocess, sys
+
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+seconds = usage.ru_utime + usage.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss]))
+"""
 # A scenario script: a circle of so many laps.
 LAPS_SCRIPT = """from simbridge import Robot, Scenario
 from simbridge.trajectory import MinimumJerk, paper_size, paths, trace
@@ -121,22 +131,19 @@ def run_process(arguments: Sequence[str], folder: Path) -> Cost:
         subprocess.CalledProcessError: It has not ended with status 0 or 1.
     """
     command = [sys.executable, "-m", "simbridge", *arguments]
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (0, 1):
-            output.seek(0)
-            raise subprocess.CalledProcessError(process.returncode, command, output.read())
-
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    waiting = subprocess.run(
+        [sys.executable, "-c", WAITING, *command],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        env=environment,
+    )
+    status, seconds, memory = json.loads(waiting.stdout)
+    if status not in (0, 1):
+        raise subprocess.CalledProcessError(status, command, stderr=waiting.stderr)
     unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(usage.ru_utime + usage.ru_stime, float(unit * usage.ru_maxrss))
+    return Cost(seconds, float(unit * memory))
 
 
 def _rows(case: Case, amounts: Sequence[int], costs: Sequence[Cost]) -> list[Row]:
@@ -206,9 +213,9 @@ def _poses(folder: Path, amount: int) -> Path:
     return path
 
 
-def _of_poses(*command: str) -> Callable[[Path, int], Sequence[str]]:
-    """Return what arranges a command that reads a file of poses."""
-    return lambda folder, amount: (*command, str(_poses(folder, amount)), "--robot", ROBOT)
+def _of_poses(command: str) -> Callable[[Path, int], Sequence[str]]:
+    """Return what arranges a command on a file of so many poses."""
+    return lambda folder, amount: (command, str(_poses(folder, amount)), "--robot", ROBOT)
 
 
 def _run(folder: Path, amount: int) -> Path:
@@ -218,14 +225,9 @@ def _run(folder: Path, amount: int) -> Path:
     return path
 
 
-def _of_run(*command: str, more: Sequence[str] = ()) -> Callable[[Path, int], Sequence[str]]:
-    """Return what arranges a command on a run of so many poses.
-
-    Args:
-        command: The command's name.
-        more: Arguments after the run.
-    """
-    return lambda folder, amount: (*command, str(_run(folder, amount)), *more)
+def _of_run(command: str) -> Callable[[Path, int], Sequence[str]]:
+    """Return what arranges a command on a run of so many poses."""
+    return lambda folder, amount: (command, str(_run(folder, amount)))
 
 
 def _export(folder: Path, amount: int) -> Sequence[str]:
@@ -318,7 +320,7 @@ def _listed_runs(folder: Path, amount: int) -> Sequence[str]:
 
 
 def _repeats(folder: Path, amount: int) -> Sequence[str]:
-    """Repeat a run of 2 s; once is no repeat."""
+    """Repeat a run of 2 s."""
     path = _poses(folder, 250)
     return ("run", str(path), "--robot", ROBOT, "--repeat", str(amount))
 
