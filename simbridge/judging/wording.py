@@ -66,6 +66,8 @@ LEAST_UNCERTAINTY_S = 1e-6
 # Shortest time at less than full speed that is worth a remark, s: each stop has a moment of it.
 LEAST_SLOWDOWN_S = 0.05
 
+# Shortest time before its own at which a command is taken that is worth a remark, s.
+LEAST_EARLY_S = 2e-4
 # Smallest relative uncertainty of a setting that is shown beside it.
 LEAST_SHOWN_DEVIATION = 1e-3
 # Smallest relative uncertainty of a tuning that is worth a number.
@@ -378,6 +380,7 @@ def remarks(judgement: LogJudgement) -> list[str]:
     sentences = [
         _gap_remark(judgement),
         _held_remark(judgement),
+        _early_remark(judgement),
         _jump_remark(judgement),
         _slowdown_remark(judgement),
     ]
@@ -415,6 +418,19 @@ def _held_remark(judgement: LogJudgement) -> str:
     if not held:
         return ""
     return f"{counted(held, 'servoj call')} had no new command, and held the one before."
+
+
+def _early_remark(judgement: LogJudgement) -> str:
+    """Return how long before their times commands were taken, which cannot be; "" otherwise."""
+    servoj = [judged.kind.servoj for judged in judgement.motions if judged.kind.servoj is not None]
+    delays = [evidence.delay_s for evidence in servoj if not evidence.is_measured]
+    earliest = min([delay for delay in delays if delay is not None], default=0.0)
+    if earliest > -LEAST_EARLY_S:
+        return ""
+    return (
+        f"Commands were taken {milliseconds(-earliest)}{NO_BREAK}ms before their times, so these "
+        "are not when they were sent: the network's part and its delay are too small by that."
+    )
 
 
 def _jump_remark(judgement: LogJudgement) -> str:

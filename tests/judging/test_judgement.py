@@ -64,6 +64,16 @@ def test_servoj_is_known_with_its_tuning():
     assert motion.kind.servoj.lookahead_s == pytest.approx(0.1, rel=1e-6)
 
 
+def test_commands_with_times_after_their_use_are_named():
+    log = servoj_log()
+    stamped_late = Commands(log.position_commands.values, log.position_commands.times + 2 * CYCLE)
+
+    late = judge(replace(log, position_commands=stamped_late), [load_robot("ur5e")])
+
+    assert any("before their times" in sentence for sentence in remarks(late))
+    assert not any("before their times" in sentence for sentence in remarks(judged_servoj()))
+
+
 def test_the_error_of_servoj_is_split_by_source():
     (motion,) = judged_servoj().motions
     lags = {part.source: part.lag.lag_s for part in motion.errors.parts}
