@@ -411,7 +411,9 @@ def _improve_law(
     blocks = np.array([block.sum(axis=0) for block in np.array_split(pulls, BLOCKS)])
     covariance = inverse @ (blocks.T @ blocks) @ inverse
     # Where a joint moves slowly, successive rows are rounded alike: at worst all those of a block.
-    rounding = STANDARD_ROUNDING * _digits(motion, law, commands)
+    # No rounding error is larger than the residuals, whatever the digits would allow.
+    residual = scale / np.sqrt(current.shape[1])
+    rounding = min(STANDARD_ROUNDING * _digits(motion, law, commands), residual)
     covariance += inverse * rounding**2 * (len(rows) / BLOCKS)
 
     scales = [

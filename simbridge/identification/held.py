@@ -202,7 +202,9 @@ def _compare_steps(motion: TargetMotion) -> tuple[Array, Flags]:
 
 
 def _first_rows(motion: TargetMotion, size: int) -> Counts:
-    """Return the first rows (W,) of all windows without gaps in which the arm moves.
+    """Return the first rows (W,) of windows without gaps in which the arm moves.
+
+    Long windows begin a few rows apart: a command that is held for longer has one all the same.
 
     Args:
         motion: The recorded joint targets.
@@ -213,12 +215,12 @@ def _first_rows(motion: TargetMotion, size: int) -> Counts:
 
     span = np.diff(motion.times)
     gaps_before = np.concatenate([[0], np.cumsum(span > MAX_GAP * np.median(span))])
-    first = np.arange(len(motion) - size + 1)
+    first = np.arange(0, len(motion) - size + 1, size // min(WINDOW_SIZES))
     is_whole = gaps_before[first + size - 1] == gaps_before[first]
 
     speed = np.abs(motion.qd).max(axis=1)
     slowest = np.lib.stride_tricks.sliding_window_view(speed, size).min(axis=1)
-    is_moving = (speed[first] > MIN_FIRST_SPEED) & (slowest > MIN_SPEED)
+    is_moving = (speed[first] > MIN_FIRST_SPEED) & (slowest[first] > MIN_SPEED)
     return first[is_whole & is_moving]
 
 

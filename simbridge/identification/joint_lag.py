@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from simbridge.identification.data import JointLag, JointServoResult
 from simbridge.identification.robust import cauchy_weights, jackknife_variance
 from simbridge.identification.target_motion import NotIdentified
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Flags
 
 # Speed that a joint must exceed at some time to show its lag, rad/s.
 MIN_SPEED = 0.05
@@ -25,8 +27,22 @@ LEAST_SQUARE_SUM = 1e-30
 LEAST_RESIDUAL = 1e-12
 
 
-def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
-    """Fit the lag with which joints follow their targets: target - actual = lag velocity.
+class CommonLag(NamedTuple):
+    """The lag of all joints behind their targets.
+
+    Attributes:
+        lag: The lag, s.
+        deviation: One standard deviation of the lag, s.
+        residual_rms: RMS distance of all joints from their targets once the lag is removed, rad.
+    """
+
+    lag: float
+    deviation: float
+    residual_rms: float
+
+
+def fit_common_lag(target: Array, velocity: Array, actual: Array) -> CommonLag:
+    """Fit one lag with which all joints follow their targets: target - actual = lag velocity.
 
     Args:
         target: Joint targets (T, n), rad.
@@ -36,11 +52,10 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
     Raises:
         NotIdentified: The joints move too little, or do not follow their targets with a lag.
     """
-    is_fast = np.abs(velocity).max(axis=0) > MIN_SPEED
+    is_fast = _fast_joints(velocity)
     if not is_fast.any():
         raise NotIdentified(f"no joint moves faster than {MIN_SPEED} rad/s")
 
-    # Fit all joints together.
     distance = target - actual
     lag, deviation = _fit_lag(velocity[:, is_fast], distance[:, is_fast])
     if deviation > MAX_DEVIATION_S:
@@ -48,6 +63,24 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
             f"this motion determines the lag only to within {1e3 * deviation:.2g} ms (the "
             f"estimate is {1e3 * lag:.2g} ms)"
         )
+    residual_rms = float(np.sqrt(np.mean((distance - lag * velocity) ** 2)))
+    return CommonLag(lag, deviation, residual_rms)
+
+
+def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
+    """Fit the lag with which joints follow their targets: of all joints together, and of each.
+
+    Args:
+        target: Joint targets (T, n), rad.
+        velocity: Velocities of the targets (T, n), rad/s.
+        actual: Joint positions (T, n), rad.
+
+    Raises:
+        NotIdentified: The joints move too little, or do not follow their targets with a lag.
+    """
+    common = fit_common_lag(target, velocity, actual)
+    is_fast = _fast_joints(velocity)
+    distance = target - actual
 
     # Fit each joint alone. The residual is what its lag does not explain, or the whole distance if
     # its lag is not known.
@@ -65,11 +98,16 @@ def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServo
         joints.append({"lag_s": joint_lag, "residual_rad": {"rms": float(residual_rms)}})
 
     return {
-        "lag_s": lag,
-        "uncertainty": {"lag_s": deviation},
-        "residual_rad": {"rms": float(np.sqrt(np.mean((distance - lag * velocity) ** 2)))},
+        "lag_s": common.lag,
+        "uncertainty": {"lag_s": common.deviation},
+        "residual_rad": {"rms": common.residual_rms},
         "per_joint": joints,
     }
+
+
+def _fast_joints(velocity: Array) -> Flags:
+    """Return which joints (n,) are at some time fast enough to show their lag."""
+    return np.asarray(np.abs(velocity).max(axis=0) > MIN_SPEED)
 
 
 def _fit_lag(velocity: Array, distance: Array) -> tuple[float, float]:

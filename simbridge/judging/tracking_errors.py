@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simbridge.identification.joint_lag import fit_joint_servo
+from simbridge.identification.joint_lag import fit_common_lag
 from simbridge.identification.robust import spread_rows
 from simbridge.identification.target_motion import NotIdentified
 from simbridge.judging.delays import Lag, fit_lag
@@ -192,13 +192,13 @@ def _lag(
             return None
         rows = spread_rows(len(first), MAX_LAG_ROWS)
         try:
-            servo = fit_joint_servo(first[rows], target_velocity[rows], second[rows])
+            common = fit_common_lag(first[rows], target_velocity[rows], second[rows])
         except NotIdentified:
             return None
         return Lag(
-            lag_s=servo["lag_s"],
-            uncertainty_s=servo["uncertainty"]["lag_s"],
-            remaining_rms_rad=servo["residual_rad"]["rms"],
+            lag_s=common.lag,
+            uncertainty_s=common.deviation,
+            remaining_rms_rad=common.residual_rms,
         )
 
     if np.array_equal(first, second):
