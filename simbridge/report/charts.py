@@ -165,7 +165,6 @@ class Chart:
             for mark_panel, time, value in self.marks:
                 if mark_panel == number:
                     drawing.mark(axes, (time, value), "X")
-            axes.tick_params(labelbottom=number == len(self.panels) - 1)
 
         ticks = WIDE_CHART_TICKS if width > WIDE_CHART else NARROW_CHART_TICKS
         drawing.prepare_time_axis(axes, *self.span, ticks, self.axis)

@@ -25,15 +25,18 @@ GRID_ORDER = 0.5
 def draw_ticks(panels: Sequence[Axes]) -> None:
     """Draw the grid and the tick labels of axes, and leave no ticks to matplotlib.
 
-    Scales, limits, locators and formatters have been set. The horizontal axis has its labels if
-    `tick_params(labelbottom=True)`.
+    Scales, limits, locators and formatters have been set.
 
     Args:
-        panels: The axes; those that share a horizontal axis are drawn together.
+        panels: Axes one above the other, which share a horizontal axis; its labels are below the
+            last of them.
     """
     for axes in panels:
-        _draw_horizontal_axis(axes)
+        positions, labels = _visible_ticks(axes.xaxis)
+        _draw_lines(axes, np.repeat(positions, 2), np.tile([0.0, 1.0], len(positions)), "x")
         _draw_vertical_axis(axes)
+    # The labels of the last panel's horizontal axis.
+    _draw_labels_below(axes, positions, labels)
 
     # Axes that share an axis share its locator.
     for axes in panels:
@@ -41,13 +44,8 @@ def draw_ticks(panels: Sequence[Axes]) -> None:
         axes.yaxis.set_major_locator(NullLocator())
 
 
-def _draw_horizontal_axis(axes: Axes) -> None:
-    """Draw the vertical grid lines, and the labels below the axes."""
-    positions, labels = _visible_ticks(axes.xaxis)
-    _draw_lines(axes, np.repeat(positions, 2), np.tile([0.0, 1.0], len(positions)), "x")
-    if not axes.xaxis.get_tick_params()["labelbottom"]:
-        return
-
+def _draw_labels_below(axes: Axes, positions: Array, labels: Sequence[str]) -> None:
+    """Draw labels (K) below axes, at positions (K,) of the horizontal axis, and its title."""
     distance = _label_distance()
     transform, vertical, horizontal = axes.get_xaxis_text1_transform(distance)
     for position, label in zip(positions, labels, strict=True):
