@@ -20,7 +20,6 @@ import numpy as np
 
 from simbridge.errors import UncompilableCode
 from simbridge.kernels.cache import compile_once, load_module, warn_not_kept
-from simbridge.kernels.postponed_scipy import postpone_scipy
 from simbridge.kernels.program import OPTIONS, KernelProgram, program_of
 from simbridge.kernels.records import with_attributes
 from simbridge.kernels.sharing import share_functions
@@ -148,8 +147,7 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
 
     try:
         if any(directory.glob(machine_code)):
-            with postpone_scipy():
-                dispatcher.compile(signature)
+            dispatcher.compile(signature)
         else:
             _report_compiling(purpose)
             share_functions(module, program.text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from simbridge import load_robot
 from simbridge.backends.pybullet import import_pybullet
 from simbridge.robot import Joint, Link, Robot, Shape
-from simbridge.robot.urdf_writer import quoted_attribute
 
 ARMS = ("ur10", "ur10e")
 TCP = pin.SE3(pin.rpy.rpyToMatrix(0.1, 0.2, 0.3), np.array([0.01, 0.02, 0.12]))
@@ -206,10 +204,3 @@ def test_an_unlimited_joint_gets_a_large_range():
 
     assert np.all(parsed.lowerPositionLimit <= -1e5)
     assert np.all(parsed.upperPositionLimit >= 1e5)
-
-
-@pytest.mark.parametrize("value", ['"a" & <b>\n\tc', "it's", ""])
-def test_an_attribute_reads_back(value):
-    element = ElementTree.fromstring(f"<joint name={quoted_attribute(value)}/>")
-
-    assert element.get("name") == value
