@@ -32,7 +32,7 @@ FACTORS = (1, 4, 16, 64)
 # The growth up to which a cost counts as proportional to the work.
 REQUIRED_GROWTH = 1.3
 # Differences of time, s, and of memory, bytes, from which a growth is told: smaller ones are noise.
-MIN_SECONDS = 0.3
+MIN_SECONDS = 0.5
 MIN_BYTES = 50e6
 
 # Period of recorded poses, s, and the arm that tracks them.
