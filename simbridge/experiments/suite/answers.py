@@ -18,8 +18,6 @@ EXACT_ERROR = 1e-6
 EQUAL = 0.01
 # How the motions past singularities are named.
 SINGULARITY = "_singularity"
-# Motions whose target jumps far: there every exact solver exceeds every limit.
-STEPS = ("corners", "far_step")
 
 
 @dataclass(frozen=True)
@@ -226,15 +224,6 @@ def stream_acceleration(results: SuiteResults, solver: str) -> float | None:
     streams = motion_results(results, solver, "stream")
     values = [result.shares.acceleration_rms for result in streams if result.shares is not None]
     return median(values) if values else None
-
-
-def path_speed(results: SuiteResults, solver: str) -> float | None:
-    """Return the largest joint speed on paths without steps, as a share of its limit."""
-    paths = motion_results(results, solver, "tracking")
-    return max(
-        (result.shares.speed for result in paths if result.shares and result.motion not in STEPS),
-        default=None,
-    )
 
 
 def stream_error(results: SuiteResults, solver: str) -> float | None:

@@ -13,7 +13,6 @@ from simbridge.experiments.suite.answers import (
     about_rivals,
     find_answers,
     headline,
-    path_speed,
     stream_acceleration,
 )
 from simbridge.experiments.suite.page_figures import draw_trade, draw_worst_moment
@@ -185,7 +184,7 @@ def _summary_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[s
     for summary in everything:
         if summary.solver in solvers:
             shares = (
-                path_speed(results, summary.solver),
+                summary.speed,
                 stream_acceleration(results, summary.solver),
                 summary.chatter,
             )
