@@ -80,6 +80,7 @@ class Case:
         arrange: Writes the input for a number of units into a directory, and returns the command
             line.
         factors: The multiples of the smallest amount.
+        compiles: Whether a first run compiles kernels for its input; then a second one is measured.
     """
 
     command: str
@@ -87,6 +88,7 @@ class Case:
     smallest: int
     arrange: Callable[[Path, int], Sequence[str]]
     factors: Sequence[int] = FACTORS
+    compiles: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,10 @@ def _measure_amount(case: Case, directory: Path, amount: int) -> Cost:
     """Return what a command costs for a number of units."""
     folder = directory / str(amount)
     folder.mkdir()
-    return run_process(case.arrange(folder, amount), folder)
+    arguments = case.arrange(folder, amount)
+    if case.compiles:
+        run_process(arguments, folder)
+    return run_process(arguments, folder)
 
 
 def run_process(arguments: Sequence[str], folder: Path) -> Cost:
@@ -366,7 +371,8 @@ CASES = (
     Case("judge", "poses", POSES, _of_run("judge")),
     Case("run", "laps", 1, _laps("run")),
     Case("check", "obstacles", 4, _obstacles),
-    Case("check", "links", 2, _links),
+    # At most 64 joints are read.
+    Case("check", "links", 4, _links, factors=(1, 4, 16), compiles=True),
     Case("compare", "runs compared", 2, _compared_runs),
     Case("runs", "runs listed", 4, _listed_runs),
     Case("run", "repeats", 2, _repeats),
