@@ -47,5 +47,5 @@ class RoboticsToolbox(Rival):
         self._chain = chain
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:
-        solution, is_solved, *_ = self._chain.ik_LM(target.homogeneous, q0=q)
-        return np.array(solution) if is_solved else q
+        solution = self._chain.ik_LM(target.homogeneous, q0=q)
+        return np.array(solution.q) if solution.success else q

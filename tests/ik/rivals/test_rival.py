@@ -20,7 +20,14 @@ from simbridge.trajectory import Trajectory
 
 PERIOD = 0.002
 # Largest distance from the target on a slow circle, m, and settings for a busy machine.
-ERRORS = {"pybullet-ik": 1.1e-4, "pinocchio-clik": 1.1e-4, "trac-ik": 3e-5}
+ERRORS = {
+    "pybullet-ik": 1.1e-4,
+    "pinocchio-clik": 1.1e-4,
+    "trac-ik": 3e-5,
+    "roboticstoolbox": 1.5e-3,
+}
+# Largest angle, rad, likewise: to KDL a radian counts as 0.01 m.
+ANGLES = {"pykdl": 1.1e-3, "roboticstoolbox": 1.5e-3}
 SETTINGS = {"trac-ik": {"timeout": 10.0}}
 # These search from random postures: they repeat themselves only within their tolerances.
 REPEATABLE = [name for name in RIVALS if name not in ("trac-ik", "roboticstoolbox")]
@@ -60,7 +67,7 @@ def test_a_slow_circle_is_followed(name, arm):
 
     translation, rotation = pose.error(targets, tool_path(solver.robot, joints))
     assert np.linalg.norm(translation, axis=1).max() < ERRORS.get(name, 1e-5)
-    assert np.linalg.norm(rotation, axis=1).max() < 1e-4
+    assert np.linalg.norm(rotation, axis=1).max() < ANGLES.get(name, 1e-4)
 
 
 @every_rival
