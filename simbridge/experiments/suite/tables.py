@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.markup import escape
+from rich.text import Text
 
 from simbridge.console import Terminal
 from simbridge.experiments.outcome import format_number
 from simbridge.experiments.suite.results import (
-    Fault,
     MotionResult,
     PoseSetResult,
     SolverFacts,
@@ -40,7 +40,6 @@ MOTION_COLUMNS = (
     "speed",
     "acceleration",
     "jerk",
-    "faults",
 )
 POSE_COLUMNS = (
     "solver",
@@ -51,7 +50,6 @@ POSE_COLUMNS = (
     "p99 µs",
     "left mm",
     "left °",
-    "faults",
 )
 SUMMARY_COLUMNS = (
     "solver",
@@ -67,9 +65,10 @@ SUMMARY_COLUMNS = (
     "chatter",
     "drift °",
     "solved %",
-    "faults",
 )
 
+# Characters between two columns.
+COLUMN_GAP = 2
 # A joint that changes by less than this over the laps of a closed loop does not drift, rad.
 DRIFT = math.radians(0.1)
 # A joint that exceeds its position limit by less than this does not exceed it visibly, rad.
@@ -102,13 +101,14 @@ def show_pose_set(
 def show_summary(console: Terminal, results: SuiteResults) -> None:
     """Print the two tables in which each solver has one row."""
     for limits, title in TITLES.items():
-        rows = []
+        summaries = []
         for solver in results.solvers:
             if solver.velocity_limits == limits:
-                rows.append(_summary_row(summarize_solver(results, solver.name)))
-        if rows:
-            console.print(f"[bold]{title}[/bold]", soft_wrap=True)
-            console.print(make_table(SUMMARY_COLUMNS, rows, left=("faults",)))
+                summaries.append(summarize_solver(results, solver.name))
+        if summaries:
+            faults = {summary.solver: _all_faults(summary) for summary in summaries}
+            rows = [_summary_row(summary) for summary in summaries]
+            _show_table(console, title, SUMMARY_COLUMNS, rows, faults)
             console.print()
     for sentence in explain(results):
         console.print(sentence, soft_wrap=True, markup=False)
@@ -129,11 +129,68 @@ def _show_tables(
     """Print a table for each kind of solver that has results."""
     limits_of = {solver.name: solver.velocity_limits for solver in solvers}
     for limits, title in TITLES.items():
-        rows = [make_row(result) for result in results if limits_of[result.solver] == limits]
-        if rows:
-            titled = (title, *columns[1:])
-            console.print(make_table(titled, rows, left=("faults",)))
+        chosen = [result for result in results if limits_of[result.solver] == limits]
+        if chosen:
+            faults = {result.solver: describe_faults(result) for result in chosen}
+            rows = [make_row(result) for result in chosen]
+            _show_table(console, title, columns, rows, faults)
     console.print()
+
+
+def _show_table(
+    console: Terminal,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    faults: Mapping[str, str],
+) -> None:
+    """Print a table, and below it a line for each solver with faults.
+
+    Where the terminal is too narrow the columns are in several tables.
+
+    Args:
+        console: The terminal.
+        title: Title of the table.
+        columns: Titles of the columns.
+        rows: Cells, the solver first.
+        faults: Faults of each solver, "" for none.
+    """
+    console.print(f"[bold]{title}[/bold]", soft_wrap=True)
+    for part in _fit_columns(columns, rows, console.width):
+        cells = [[row[column] for column in part] for row in rows]
+        console.print(make_table([columns[column] for column in part], cells))
+    for solver, text in faults.items():
+        if text:
+            console.print(f"{solver}: {text}", soft_wrap=True, markup=False)
+
+
+def _fit_columns(
+    columns: Sequence[str], rows: Sequence[tuple[str, ...]], width: int
+) -> list[list[int]]:
+    """Distribute the columns of a table over tables of a width, all of which have the first one.
+
+    Args:
+        columns: Titles, which may be broken at blanks.
+        rows: Cells, as rich's markup.
+        width: Width of the terminal, characters.
+
+    Returns:
+        Indices of the columns of each table.
+    """
+    widths = []
+    for title, *cells in zip(columns, *rows, strict=True):
+        words = [*title.split(), *(Text.from_markup(cell).plain for cell in cells)]
+        widths.append(max(len(word) for word in words) + COLUMN_GAP)
+
+    parts = [[0]]
+    room = width - widths[0]
+    for column in range(1, len(columns)):
+        if widths[column] > room and len(parts[-1]) > 1:
+            parts.append([0])
+            room = width - widths[0]
+        parts[-1].append(column)
+        room -= widths[column]
+    return parts
 
 
 def _motion_row(result: MotionResult) -> tuple[str, ...]:
@@ -154,7 +211,6 @@ def _motion_row(result: MotionResult) -> tuple[str, ...]:
         degrees(result.error.rms_rad),
         milliseconds(result.lag_s),
         *share_cells,
-        escape(describe_faults(result)),
     )
 
 
@@ -168,14 +224,10 @@ def _pose_row(result: PoseSetResult) -> tuple[str, ...]:
         _microseconds(result.p99_time_s),
         millimetres(result.median_error_m),
         degrees(result.median_error_rad),
-        escape(describe_pose_faults(result)),
     )
 
 
 def _summary_row(summary: SolverSummary) -> tuple[str, ...]:
-    faults = [f"{count} × {kind}" for kind, count in summary.faults.items()]
-    if summary.slow:
-        faults.insert(0, f"{summary.slow} too slow")
     return (
         escape(summary.solver),
         significant(summary.time_ratio, decimals=2),
@@ -190,7 +242,6 @@ def _summary_row(summary: SolverSummary) -> tuple[str, ...]:
         significant(summary.chatter, decimals=2),
         degrees(summary.drift_rad),
         "–" if summary.solved is None else f"{100.0 * summary.solved:.0f}",
-        escape(", ".join(faults)),
     )
 
 
@@ -217,9 +268,14 @@ def explain(results: SuiteResults) -> list[str]:
     return sentences
 
 
-def describe_faults(result: MotionResult) -> str:
-    """Return all that went wrong along a motion, in words; "" for nothing."""
-    parts = [_describe(fault) for fault in result.faults]
+def describe_faults(result: MotionResult | PoseSetResult) -> str:
+    """Return all that went wrong along a motion or on a set of poses, in words; "" for nothing."""
+    parts = [f"{fault.count} × {fault.kind}" for fault in result.faults]
+    if isinstance(result, PoseSetResult):
+        if result.too_slow:
+            parts.insert(0, f"too slow: {result.poses_done} of {counted(result.poses, 'pose')}")
+        return ", ".join(parts)
+
     if result.too_slow:
         parts.insert(0, f"too slow: {result.steps_done} of {counted(result.steps, 'step')}")
     if result.beyond_limits_rad > BEYOND_LIMITS:
@@ -231,16 +287,12 @@ def describe_faults(result: MotionResult) -> str:
     return ", ".join(parts)
 
 
-def describe_pose_faults(result: PoseSetResult) -> str:
-    """Return all that went wrong on a set of poses, in words; "" for nothing."""
-    parts = [_describe(fault) for fault in result.faults]
-    if result.too_slow:
-        parts.insert(0, f"too slow: {result.poses_done} of {counted(result.poses, 'pose')}")
+def _all_faults(summary: SolverSummary) -> str:
+    """Return the failures of a solver in all motions and sets of poses, in words; "" for none."""
+    parts = [f"{count} × {kind}" for kind, count in summary.faults.items()]
+    if summary.slow:
+        parts.insert(0, f"too slow {counted(summary.slow, 'time')}")
     return ", ".join(parts)
-
-
-def _describe(fault: Fault) -> str:
-    return f"{fault.count} × {fault.kind}"
 
 
 def _share(value: float | None) -> str:

@@ -16,9 +16,9 @@ from tests.json_schema import faults
 MOTIONS = ["loop", "held"]
 
 
-def row_of(answer, name):
-    """The row of a solver in the last table in which it is."""
-    return [line for line in answer.out.splitlines() if f":{name} " in line][-1]
+def faults_of(answer, name):
+    """The faults of a solver in the terminal, of all motions."""
+    return [line for line in answer.out.splitlines() if f":{name}: " in line]
 
 
 def result_of(results, name, motion="loop"):
@@ -47,7 +47,7 @@ def test_exceptions_are_counted(compare):
     [fault] = result_of(results, "raises")["faults"]
     assert (fault["kind"], fault["count"]) == ("ArithmeticError", 3)
     assert "no solution at call 20" in fault["message"]
-    assert "ArithmeticError" in row_of(answer, "raises")
+    assert any("ArithmeticError" in line for line in faults_of(answer, "raises"))
 
 
 def test_answers_that_are_no_numbers_are_counted(compare):
@@ -55,7 +55,7 @@ def test_answers_that_are_no_numbers_are_counted(compare):
 
     [fault] = result_of(results, "not_a_number")["faults"]
     assert (fault["kind"], fault["count"]) == ("not a number", 6)
-    assert "not a number" in row_of(answer, "not_a_number")
+    assert any("not a number" in line for line in faults_of(answer, "not_a_number"))
 
 
 def test_a_slow_solver_has_its_steps(compare):
@@ -64,7 +64,7 @@ def test_a_slow_solver_has_its_steps(compare):
     result = result_of(results, "slow")
     assert result["too_slow"]
     assert 0 < result["steps_done"] < result["steps"]
-    assert "too slow" in row_of(answer, "slow")
+    assert any("too slow" in line for line in faults_of(answer, "slow"))
     assert not result_of(results, "exact")["too_slow"]
 
 
@@ -91,7 +91,7 @@ def test_drift_is_named(compare):
     answer, results = compare("exact", "drifts")
 
     assert result_of(results, "drifts")["drift_rad"] > 0.05
-    assert "drift" in row_of(answer, "drifts")
+    assert any("drift" in line for line in faults_of(answer, "drifts"))
 
 
 def test_a_function_declares_its_limits(compare):
