@@ -55,14 +55,19 @@ def _check_times(log: ControllerLog) -> None:
 
 
 def _check_positions(log: ControllerLog) -> None:
-    """Refuse joint positions in degrees."""
-    positions = log.target_q if log.actual_q is None else log.actual_q
-    if positions is None or positions.shape[1] == 1:
-        return
-    largest = float(np.nanmax(np.abs(positions[:, :-1])))
-    if largest > MAX_POSITION:
-        reason = (
-            f"joint positions reach {significant(largest, 4)}, which would be more than a full "
-            "turn in radians; they seem to be in degrees: convert them to radians"
-        )
-        raise InputFileError(log.name, reason, field="joint positions")
+    """Refuse joint positions in degrees, in whichever of the signals they are."""
+    signals = {"actual_q": log.actual_q, "target_q": log.target_q}
+    if log.reference is not None:
+        signals[log.reference.name] = log.reference.q
+    if log.position_commands is not None:
+        signals["commands"] = log.position_commands.values
+    for name, positions in signals.items():
+        if positions is None or positions.shape[1] == 1:
+            continue
+        largest = float(np.nanmax(np.abs(positions[:, :-1]), initial=0.0))
+        if largest > MAX_POSITION:
+            reason = (
+                f"joint positions reach {significant(largest, 4)}, which would be more than a "
+                "full turn in radians; they seem to be in degrees: convert them to radians"
+            )
+            raise InputFileError(log.name, reason, field=name)

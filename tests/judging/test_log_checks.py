@@ -38,6 +38,18 @@ def test_positions_in_degrees_are_refused(tmp_path):
         read_log(path)
 
 
+def test_targets_in_degrees_are_named(tmp_path):
+    path = tmp_path / "a.csv"
+    names = ["actual_q", "target_q"]
+    header = ["timestamp", *(f"{name}_{i}" for name in names for i in range(6))]
+    table = np.column_stack([TIMES, Q, 100.0 * Q])
+    np.savetxt(path, table, delimiter=",", header=",".join(header), comments="")
+
+    with pytest.raises(InputFileError, match="degrees") as refusal:
+        read_log(path)
+    assert refusal.value.field == "target_q"
+
+
 def test_a_wrist_may_turn_often(tmp_path):
     q = Q.copy()
     q[:, 5] += 12.6
