@@ -154,7 +154,7 @@ def _show(console: Terminal, judged: JudgedLog, *, verbose: bool) -> None:
         dispensable=wording.DISPENSABLE_COLUMNS,
     )
     if len(motions) < len(judgement.motions):
-        say(console, f"Shown: the {len(motions)} motions with the largest errors.")
+        say(console, f"Shown: {wording.shown_selection(motions)}.")
     for remark in wording.remarks(judgement):
         say(console, remark)
     if judgement.notes:

@@ -335,6 +335,13 @@ def shown_motions(judgement: LogJudgement, *, verbose: bool = False) -> list[Jud
     return sorted(largest, key=lambda judged: judged.motion.number)
 
 
+def shown_selection(motions: Sequence[JudgedMotion]) -> str:
+    """Return which motions of a log `shown_motions` has chosen."""
+    if all(judged.errors is None for judged in motions):
+        return f"the first {len(motions)} motions"
+    return f"the {len(motions)} motions with the largest errors"
+
+
 def prediction_sentence(judged: JudgedMotion) -> str:
     """Return what the servo law predicts for a motion that is otherwise tuned, or fed forward."""
     is_assumed = judged.predictions[0].variant == "driver's tuning"

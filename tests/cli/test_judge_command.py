@@ -133,6 +133,20 @@ def test_verbose_shows_every_motion_with_its_evidence(cli):
     assert "a straight line in joint space with a trapezoid of speed" in verbose
 
 
+def test_motions_without_errors_are_not_called_the_largest(cli, tmp_path):
+    path = tmp_path / "joints.csv"
+    times = 0.01 * np.arange(1200)
+    # Six motions of 1 s, each with a rest of 1 s after it.
+    q = 0.3 * (np.floor(times / 2.0) + np.clip(times % 2.0, 0.0, 1.0))
+    table = np.column_stack([times, q[:, None] * np.ones(6)])
+    header = ",".join(["timestamp", *(f"actual_q_{i}" for i in range(6))])
+    np.savetxt(path, table, delimiter=",", header=header, comments="")
+
+    answer = cli("judge", path)
+
+    assert "Shown: the first 5 motions." in answer.out
+
+
 def test_a_page_is_written(cli, tmp_path):
     answer = cli("judge", RECORDING, "--page", tmp_path / "judged.html")
 
