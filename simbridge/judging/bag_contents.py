@@ -87,6 +87,7 @@ class BagContents:
 
     Args:
         bag: The bag.
+        namespace: What the names of the topics to read begin with; "" for all.
 
     Attributes:
         joints: Joint states.
@@ -104,7 +105,7 @@ class BagContents:
         InputFileError: A message cannot be decoded.
     """
 
-    def __init__(self, bag: Bag) -> None:
+    def __init__(self, bag: Bag, namespace: str = "") -> None:
         self.joints: Rows = {}
         self.controllers: Rows = {}
         self.feedback: Rows = {}
@@ -118,7 +119,11 @@ class BagContents:
         self._path = str(bag.path)
 
         kinds = {connection.topic: connection.msgtype for connection in bag.connections}
-        topics = {topic for topic, kind in kinds.items() if _is_read(topic, kind)}
+        topics = {
+            topic
+            for topic, kind in kinds.items()
+            if topic.startswith(namespace) and _is_read(topic, kind)
+        }
         for topic, number, recorded, content in bag.messages(topics=topics):
             self._add(BagMessage(topic, kinds[topic], recorded, content), number)
 

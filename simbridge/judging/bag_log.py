@@ -10,11 +10,12 @@ import numpy as np
 
 from simbridge.errors import InputFileError
 from simbridge.judging import ros_definitions as ros
+from simbridge.judging.bag_arms import check_namespaces, is_namespace, leave_out_other_arms
 from simbridge.judging.bag_commands import read_forward_commands
 from simbridge.judging.bag_contents import BOOL, FLOAT, INTEGER, BagContents, BagMessage, Rows
 from simbridge.judging.bag_goals import read_goals, read_results
 from simbridge.judging.bag_rows import JointRows, TopicSamples
-from simbridge.judging.joint_names import find_arm_joints
+from simbridge.judging.joint_names import find_arm_joints, find_prefixes
 from simbridge.judging.log import (
     Clock,
     Commands,
@@ -94,13 +95,15 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
     Args:
         path: Its file or directory.
         robot: The arm that the user named; None to find it by the names of its joints.
-        prefix: What the names of its joints begin with; None where the bag has one arm.
+        prefix: What the names of its joints, or of its topics (`/left`), begin with; None where
+            the bag has one arm.
 
     Raises:
         InputFileError: It cannot be read, or has no motion of an arm's joints.
     """
     with open_bag(path, ros.DEFINITIONS) as bag:
-        contents = BagContents(bag)
+        namespace = f"{(prefix or '').rstrip('/')}/" if is_namespace(prefix) else ""
+        contents = BagContents(bag, namespace)
         topics = [connection.topic for connection in bag.connections]
     joint_topics = (*contents.controllers, *contents.feedback, *contents.joints)
     if not joint_topics:
@@ -110,8 +113,14 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
         )
         raise InputFileError(path, reason, field="topics")
 
-    joints = find_arm_joints(str(path), [names for _, names in joint_topics], robot, prefix)
+    names = [joint_names for _, joint_names in joint_topics]
+    joint_prefix = None if is_namespace(prefix) else prefix
+    joints = find_arm_joints(str(path), names, robot, joint_prefix)
+    check_namespaces(str(path), contents, joints)
     reading = _Reading(path, contents, joints)
+    prefixes = find_prefixes(names, robot)
+    if len(prefixes) > 1 and joint_prefix is not None:
+        reading.notes += leave_out_other_arms(contents, joint_prefix, prefixes)
     measured = reading.samples(_choose_measured(reading))
     controller = reading.samples(_choose_controller(reading))
     return _assemble(reading, measured, controller)

@@ -26,9 +26,9 @@ def find_arm_joints(
     Raises:
         InputFileError: There is no such arm, or more than one.
     """
-    joints = UR_JOINTS if robot is None else tuple(joint.name for joint in robot.joints)
+    joints = _arm_joints(robot)
     every = list(dict.fromkeys(name for group in names for name in group))
-    prefixes = _prefixes(every, joints)
+    prefixes = find_prefixes(names, robot)
     if prefix is not None:
         prefixes = [known for known in prefixes if known == prefix]
 
@@ -54,9 +54,20 @@ def _refusal(
     return f"it does not have the joints of the {arm}{begins}; its joints: {quoted_list(names)}"
 
 
-def _prefixes(names: Sequence[str], joints: Sequence[str]) -> list[str]:
-    """Return what comes before the name of a joint wherever all joints are there."""
+def find_prefixes(names: Sequence[Sequence[str]], robot: Robot | None) -> list[str]:
+    """Return what comes before the names of the joints of each arm in a log.
+
+    Args:
+        names: The lists of joints in it.
+        robot: The arm that the user named; None for a UR arm.
+    """
+    joints = _arm_joints(robot)
     first = joints[0]
-    candidates = [name.removesuffix(first) for name in names if name.endswith(first)]
-    known = set(names)
+    known = dict.fromkeys(name for group in names for name in group)
+    candidates = [name.removesuffix(first) for name in known if name.endswith(first)]
     return [prefix for prefix in candidates if all(prefix + joint in known for joint in joints)]
+
+
+def _arm_joints(robot: Robot | None) -> tuple[str, ...]:
+    """Return the names of an arm's joints without a prefix; those of a UR arm for None."""
+    return UR_JOINTS if robot is None else tuple(joint.name for joint in robot.joints)

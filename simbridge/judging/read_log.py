@@ -31,8 +31,8 @@ class LogOptions:
     Attributes:
         columns: Names of all columns of a file without a header; empty for those of its header.
         robot: The arm; None to find it by the names of joints, where there are any.
-        prefix: What the names of the arm's joints begin with, in a bag with several arms; None
-            where there is one.
+        prefix: What the names of the arm's joints, or of its topics (`/left`), begin with, in a
+            bag with several arms; None where there is one.
         goals: A file of what was sent to the arm, or the directory of the run that sent it; None
             for what the log itself has.
     """

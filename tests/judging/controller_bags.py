@@ -166,10 +166,9 @@ class ControllerBag:
         kind = "std_msgs/msg/Float64MultiArray"
         self.add(seconds, topic, kind, self.of(kind, layout, np.array(values, dtype=float)))
 
-    def logged(self, seconds, text) -> None:
+    def logged(self, seconds, text, name="joint_trajectory_controller") -> None:
         """A message of a controller on /rosout of ROS 2."""
         kind = "rcl_interfaces/msg/Log"
-        name = "joint_trajectory_controller"
         message = self.of(kind, self.time(seconds), 30, name, text, "", "", 0)
         self.add(seconds, "/rosout", kind, message)
 

@@ -88,6 +88,36 @@ def test_two_arms_need_a_prefix(tmp_path):
     assert np.array_equal(read_log(path, LogOptions(prefix="right_")).q, -motion.actual)
 
 
+@pytest.mark.parametrize("prefix", ["left_", "/left"])
+def test_only_the_states_of_the_chosen_arm_are_read(tmp_path, prefix):
+    path = bag_of_two_arms(prefix).write(tmp_path / "bag")
+
+    log = read_log(path, LogOptions(prefix=prefix))
+
+    assert log.speed_scaling.values.tolist() == [1.0]
+    assert log.safety_mode is None
+    assert not log.results
+
+
+def test_arms_in_namespaces_need_a_prefix(tmp_path):
+    path = bag_of_two_arms("/left").write(tmp_path / "bag")
+
+    with pytest.raises(InputFileError, match="--prefix: /left, /right") as refusal:
+        read_log(path)
+    assert refusal.value.field == "joint states"
+    assert np.array_equal(read_log(path, LogOptions(prefix="/right")).q, -moving().actual)
+
+
+def test_states_of_no_known_arm_are_noted(tmp_path):
+    bag = bag_of_two_arms("left_")
+    bag.value(0.05, "/speed_scaling_factor", "std_msgs/msg/Float64", 0.4)
+
+    log = read_log(bag.write(tmp_path / "bag"), LogOptions(prefix="left_"))
+
+    assert log.speed_scaling.values.tolist() == [1.0]
+    assert any("/speed_scaling_factor" in note for note in log.notes)
+
+
 def test_columns_of_a_bag_cannot_be_named(tmp_path):
     path = bag_of_states().write(tmp_path / "bag")
 
@@ -266,4 +296,22 @@ def bag_of_states(ros1: bool = False) -> ControllerBag:
     bag = ControllerBag(ros1, "desired" if ros1 else "jazzy")
     for time, actual in zip(motion.times, motion.actual, strict=True):
         bag.joint_state(time, actual)
+    return bag
+
+
+def bag_of_two_arms(prefix: str) -> ControllerBag:
+    """Two arms, told apart by joint names or by topics; the right one stops and gives up."""
+    motion = moving()
+    bag = ControllerBag()
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        names = JOINTS if prefix.startswith("/") else [f"{side}_{name}" for name in JOINTS]
+        for time, actual in zip(motion.times, motion.actual, strict=True):
+            bag.joint_state(time, sign * actual, names, topic=f"/{side}/joint_states")
+    scaling = "std_msgs/msg/Float64"
+    bag.value(0.01, "/left/speed_scaling", scaling, 100.0)
+    for time in (0.01, 0.05):
+        bag.value(time, "/right/speed_scaling", scaling, 30.0)
+    safety = "ur_dashboard_msgs/msg/SafetyMode"
+    bag.value(0.05, "/right/safety_mode", safety, SafetyMode.PROTECTIVE_STOP)
+    bag.logged(0.1, "Aborted due to state tolerance violation", name="right.arm_controller")
     return bag
