@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simbridge.judging import ros_definitions as ros
@@ -82,6 +82,17 @@ class BagMessage:
         return stamp or self.recorded - clock_lead
 
 
+@dataclass(frozen=True)
+class ControllerScaling:
+    """The speed scaling in a trajectory controller's state.
+
+    Attributes:
+        factor: Fraction of full speed, 0 to 1.
+    """
+
+    factor: float
+
+
 class BagContents:
     """The messages of a bag that tell of an arm.
 
@@ -140,6 +151,7 @@ class BagContents:
             self._add_row(self.joints, message, number, message.content.name, vectors)
         elif kind == ros.STATE:
             self._add_state(self.controllers, message, number, message.content)
+            self._add_scaling(message)
         elif kind in FEEDBACK_KINDS:
             # In ROS 1 the feedback is a part of the message.
             feedback = getattr(message.content, "feedback", message.content)
@@ -167,6 +179,14 @@ class BagContents:
             point = next((getattr(state, name) for name in points if hasattr(state, name)), None)
             vectors[vector] = () if point is None else getattr(point, values)
         self._add_row(rows, message, number, state.joint_names, vectors)
+
+    def _add_scaling(self, message: BagMessage) -> None:
+        """Add the speed scaling in a trajectory controller's state, where it has one."""
+        factor = getattr(message.content, "speed_scaling_factor", None)
+        if factor is not None:
+            # The rest of the message is not kept: there are hundreds of them each second.
+            scaling = replace(message, content=ControllerScaling(factor))
+            self.states.setdefault(message.topic, []).append(scaling)
 
     def _add_row(
         self,

@@ -386,13 +386,14 @@ def _read_states(reading: _Reading, kind: str, value: str, topic: str = "") -> S
 
 
 def _read_speed_scaling(reading: _Reading) -> Signal | None:
-    """Return the speed scaling, 0 to 1, from the topic of either driver."""
+    """Return the speed scaling, 0 to 1, from the topic of either driver, else the controller's."""
     factor = _read_states(reading, ros.SPEED_SCALING, "factor")
     if factor is not None:
         return factor
     scaling = _read_states(reading, FLOAT, "data")
     if scaling is None:
-        return None
+        # What the trajectory controller was told; only newer ones publish it.
+        return _read_states(reading, ros.STATE, "factor")
     topic = _messages(reading, FLOAT)[0].topic
     is_percent = topic.endswith(PERCENT_TOPIC) or float(scaling.values.max()) > MAX_FRACTION
     return Signal(scaling.times, scaling.values / 100.0) if is_percent else scaling

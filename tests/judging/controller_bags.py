@@ -134,6 +134,7 @@ class ControllerBag:
         names=JOINTS,
         topic="/joint_trajectory_controller/state",
         qd=(),
+        scaling=1.0,
     ) -> None:
         reference = np.asarray(reference)
         actual = np.asarray(actual)
@@ -155,7 +156,7 @@ class ControllerBag:
             )
             values += [[], *(empty for _ in self.multi_dof)]
         if self.has_scaling:
-            values.append(1.0)
+            values.append(scaling)
         self.add(seconds, topic, STATE, self.of(STATE, *values))
 
     def value(self, seconds, topic, kind, value) -> None:

@@ -154,6 +154,17 @@ def test_speed_scaling_of_either_driver_is_a_fraction(tmp_path, topic, published
     assert log.speed_scaling.times == pytest.approx([0.05])
 
 
+def test_the_speed_scaling_of_a_controllers_state_is_read(tmp_path):
+    bag = ControllerBag(generation="kilted")
+    for time, scaling in ((0.0, 1.0), (0.01, 0.3)):
+        bag.state(time, np.zeros(6), np.zeros(6), scaling=scaling)
+
+    log = read_log(bag.write(tmp_path / "bag"))
+
+    assert log.speed_scaling.values == pytest.approx([1.0, 0.3])
+    assert log.speed_scaling.times == pytest.approx([0.0, 0.01])
+
+
 @pytest.mark.parametrize("ros1", [True, False])
 def test_states_of_the_driver_are_kept(tmp_path, ros1):
     bag = bag_of_states(ros1)
