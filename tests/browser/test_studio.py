@@ -37,7 +37,7 @@ class TurnedStudio:
 
     def wait_for(self, condition):
         """Take events until a condition holds; returns what it returned."""
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + 300.0
         while True:
             result = condition()
             if result:
