@@ -19,6 +19,7 @@ from simbridge.experiments.suite.page_figures import draw_trade, draw_worst_mome
 from simbridge.experiments.suite.results import (
     Fault,
     MotionResult,
+    PoseSetResult,
     SolverFacts,
     SuiteResults,
 )
@@ -281,25 +282,36 @@ def _pose_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str,
     by_key = {(result.pose_set, result.solver): result for result in results.pose_results}
     rows = []
     for pose_set in results.pose_sets:
-        cells = []
-        for solver in solvers:
-            result = by_key.get((pose_set.name, solver))
-            if result is None:
-                cells.append(Cell("–"))
-                continue
-            faults = _fault_text(_counts(result.faults), int(result.too_slow))
-            cells.append(
-                Cell(
-                    text=f"{100.0 * result.solved:.3g} %",
-                    bar=result.solved,
-                    colour=solver_colour(solver),
-                    # A pose out of reach that counts as solved would be a false answer.
-                    exceeds=not pose_set.reachable and result.solved > 0.0,
-                    remark="" if faults == "–" else faults,
-                )
-            )
+        cells = [
+            _pose_cell(by_key.get((pose_set.name, solver)), pose_set.reachable)
+            for solver in solvers
+        ]
         rows.append((pose_set.name, pose_set.description, cells))
     return rows
+
+
+def _pose_cell(result: PoseSetResult | None, reachable: bool) -> Cell:
+    """Return the cell of a solver on a set of poses.
+
+    Args:
+        result: The result; None where there is none yet.
+        reachable: Whether the poses are within reach.
+    """
+    if result is None:
+        return Cell("–")
+    remarks = []
+    if result.faults:
+        remarks.append(_fault_text(_counts(result.faults), 0))
+    if result.too_slow:
+        remarks.append(f"too slow: {result.poses_done} of {counted(result.poses, 'pose')}")
+    return Cell(
+        text=f"{100.0 * result.solved:.3g} %",
+        bar=result.solved,
+        colour=solver_colour(result.solver),
+        # A pose out of reach that counts as solved would be a false answer.
+        exceeds=not reachable and result.solved > 0.0,
+        remark=", ".join(remarks),
+    )
 
 
 def _draw_worst_moments(results: SuiteResults) -> list[CaptionedDrawing]:

@@ -261,7 +261,8 @@ def explain(results: SuiteResults) -> list[str]:
         f"Single poses: solved within {1e3 * budget.tolerance_m:g} mm, "
         f"{math.degrees(budget.tolerance_rad):g}° and the joint limits, by at most "
         f"{budget.pose_time_s:g} s of computing and {budget.pose_calls} calls "
-        f"({budget.pose_motion_s:g} s of motion), restarts included.",
+        f"({budget.pose_motion_s:g} s of motion), restarts included. Shares are of the "
+        "poses that a solver attempted in its time for the set.",
         *results.notes,
     ]
     sentences += [f"{item.name} takes no part: {item.reason}" for item in results.absent]

@@ -64,22 +64,23 @@ def motion_result(motion: str, solver: str, error: float, **changes: Any) -> Mot
     return MotionResult(**(values | changes))
 
 
-def pose_result(solver: str, solved: float) -> PoseSetResult:
-    return PoseSetResult(
-        pose_set="random_poses",
-        solver=solver,
-        poses=10,
-        poses_done=10,
-        too_slow=False,
-        faults=[],
-        solved=solved,
-        solved_at_once=solved,
-        median_calls=5.0,
-        median_time_s=1e-4,
-        p99_time_s=1e-3,
-        median_error_m=1e-9,
-        median_error_rad=1e-9,
-    )
+def pose_result(solver: str, solved: float, **changes: Any) -> PoseSetResult:
+    values: dict[str, Any] = {
+        "pose_set": "random_poses",
+        "solver": solver,
+        "poses": 10,
+        "poses_done": 10,
+        "too_slow": False,
+        "faults": [],
+        "solved": solved,
+        "solved_at_once": solved,
+        "median_calls": 5.0,
+        "median_time_s": 1e-4,
+        "p99_time_s": 1e-3,
+        "median_error_m": 1e-9,
+        "median_error_rad": 1e-9,
+    }
+    return PoseSetResult(**(values | changes))
 
 
 def solver_facts(name: str, origin: str, velocity_limits: Any) -> SolverFacts:
@@ -194,6 +195,13 @@ def test_a_slow_solver_is_never_the_best(results):
 
     assert best_for(results, "computing time") == RIVAL
     assert "too slow: 12 of 100 steps" in Page(solvers_page(results)).text("motions")
+
+
+def test_a_share_says_how_many_poses_were_attempted(results):
+    slow = pose_result(OWN, 0.5, poses_done=4, too_slow=True)
+    results.pose_results[0] = slow
+
+    assert "too slow: 4 of 10 poses" in Page(solvers_page(results)).text("motions")
 
 
 def test_exceeded_speed_stands_out(results):
