@@ -158,6 +158,13 @@ class Cores:
         """Return executors of one process each: where one dies, the others are not affected."""
         return [self._open_pool(1) for _ in range(count)]
 
+    def end_single(self, executors: Iterable[Executor]) -> None:
+        """End executors of `open_single`, with their processes."""
+        pools: list[Any] = list(executors)
+        for pool in pools:
+            self._pools.remove(pool)
+            pool.shutdown(wait=True, kill_workers=True)
+
     def _open_pool(self, processes: int) -> Executor:
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, "1"),
@@ -287,6 +294,9 @@ class Cluster:
     def open_single(self, count: int) -> list[Executor]:
         """Return executors whose tasks do not affect each other: Dask knows which one it lost."""
         return [self.open()] * count
+
+    def end_single(self, executors: Iterable[Executor]) -> None:
+        """Do nothing: the workers are the cluster's."""
 
     def check(self) -> None:
         """Raise `lost()` if no further result can come."""
@@ -506,8 +516,7 @@ class _Dispatcher:
         while waiting or busy:
             while waiting and idle:
                 batch = [waiting.popleft()]
-                executor = idle.pop()
-                future = self._submit(executor, batch, sends_contents=True)
+                future, executor = self._submit_alone(idle.pop(), batch)
                 busy[future] = executor
                 self.running[future] = batch
 
@@ -518,13 +527,30 @@ class _Dispatcher:
                 (task,) = self.running.pop(future)
                 outcome = self._outcome(future)
                 if isinstance(outcome, BrokenExecutor):
-                    (executor,) = self._engine.open_single(1)
+                    executor = self._replace(executor)
                 idle.append(executor)
                 yield Made(task.identity, _single_result(outcome), MAX_ATTEMPTS)
 
+        self._engine.end_single(idle)
         if self._is_broken:
             self._executor = self._engine.open()
             self._is_broken = False
+
+    def _submit_alone(
+        self, executor: Executor, batch: Sequence[PointTask]
+    ) -> tuple[Future[Any], Executor]:
+        """Submit a suspect to an executor, or to another one if its process has died since."""
+        try:
+            return self._submit(executor, batch, sends_contents=True), executor
+        except BrokenExecutor:
+            executor = self._replace(executor)
+        return self._submit(executor, batch, sends_contents=True), executor
+
+    def _replace(self, executor: Executor) -> Executor:
+        """End an executor whose process died, and return another one of a single process."""
+        self._engine.end_single([executor])
+        (new_executor,) = self._engine.open_single(1)
+        return new_executor
 
 
 def _refuse(tasks: Iterable[PointTask]) -> Iterator[Made]:

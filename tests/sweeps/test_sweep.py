@@ -678,6 +678,9 @@ def test_a_broken_pool_costs_no_point(line):
         def open_single(self, count):
             return [InThisProcess()] * count
 
+        def end_single(self, executors):
+            pass
+
     job = job_of(next(iter(Grid((str(line),)))), plan_only=True)
     tasks = [engine.PointTask(f"{number}", job.order, job.contents) for number in range(3)]
     results = list(engine.make_points(tasks, Pools(1), made_by(), count=3))

@@ -57,7 +57,9 @@ class Pools:
     def __init__(self, error=None):
         self.error = error
         self.opened = []
+        # The executors of one process that were opened, and those of them that were ended.
         self.single = []
+        self.ended = []
 
     def open(self):
         self.opened.append(Pool(self.error))
@@ -67,6 +69,9 @@ class Pools:
         pools = [Pool(self.error) for _ in range(count)]
         self.single += pools
         return pools
+
+    def end_single(self, executors):
+        self.ended += executors
 
     def check(self):
         pass
@@ -173,3 +178,35 @@ def test_a_point_that_is_lost_by_itself_is_not_retried():
     assert made["0"].result.reason == "RuntimeError: KilledWorker"
     assert made["0"].attempts == 1
     assert not pools.single
+
+
+@pytest.mark.parametrize("error", [BrokenExecutor(), OSError("no space left on device")])
+def test_every_process_of_a_retry_is_ended(error):
+    pools = Pools(error)
+
+    make(tasks_of(200, deadly=150), pools)
+
+    assert pools.single
+    assert {id(pool) for pool in pools.ended} == {id(pool) for pool in pools.single}
+    assert len(pools.ended) == len(pools.single)
+
+
+def test_a_process_that_dies_after_its_answer_costs_no_point():
+    class Exhausted(Pool):
+        """Makes one task, and is broken afterwards."""
+
+        def submit(self, call, items, contents, versions):
+            if self.sizes:
+                raise BrokenExecutor
+            return super().submit(call, items, contents, versions)
+
+    class ExhaustedPools(Pools):
+        def open_single(self, count):
+            pools = [Exhausted(self.error) for _ in range(count)]
+            self.single += pools
+            return pools
+
+    made = make(tasks_of(200, deadly=150), ExhaustedPools(BrokenExecutor()))
+
+    failed = [identity for identity, point in made.items() if point.result.outcome == "failed"]
+    assert failed == ["150"]
