@@ -36,6 +36,11 @@ from simbridge.trajectory.read_options import ReadOptions
 # Arms and contexts that are kept. Beyond that they are loaded again, in some 10 ms each.
 MAX_ARMS = 64
 MAX_CONTEXTS = 1024
+# Size of the contents that are kept, bytes: a long recording has megabytes.
+MAX_SHARED_BYTES = 1_000_000_000
+
+# Contents of points by their keys.
+_shared: dict[str, _Content] = {}
 
 # Names of users' modules whose code is sent to workers.
 _sent_modules: set[str] = set()
@@ -172,7 +177,7 @@ def forget_files() -> None:
     _load_arm.cache_clear()
     _load_context.cache_clear()
     _load_function.cache_clear()
-    _share.cache_clear()
+    _shared.clear()
     read_mesh.cache_clear()
 
     while _sent_modules:
@@ -304,13 +309,21 @@ def _load_context(choice: _ContextChoice) -> _Context:
     return _Context(content, identity, scenario.name, scenario.solver)
 
 
-@functools.lru_cache(maxsize=MAX_CONTEXTS)
 def _share(pickled: bytes) -> _Content:
     """Return a content by its key; equal contents are the same object.
 
-    The scenario is often the same for many payloads or TCPs, and is then kept and sent once.
+    The scenario is often the same for many payloads or TCPs, and is then kept and sent once. All
+    contents are dropped, with the contexts that hold them, before they become too many or too
+    large.
     """
-    return _Content(hashlib.sha256(pickled).hexdigest()[:16], pickled)
+    key = hashlib.sha256(pickled).hexdigest()[:16]
+    if key not in _shared:
+        size = len(pickled) + sum(len(content.pickled) for content in _shared.values())
+        if len(_shared) >= MAX_CONTEXTS or size > MAX_SHARED_BYTES:
+            _shared.clear()
+            _load_context.cache_clear()
+        _shared[key] = _Content(key, pickled)
+    return _shared[key]
 
 
 def _resolve_solver(chosen: Choices, context: _Context) -> object:

@@ -31,15 +31,34 @@ from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
 PLANNED_PARTS = 3
 # A task returns once it has taken this long, s. Points that it has not begun are handed out again.
 TASK_DURATION_S = 0.5
-# Contents that a worker keeps. It asks again for those that it has dropped.
+# Contents that a worker keeps: their number, and their size altogether, bytes; unpickled they take
+# about as much again. It asks again for those that it has dropped.
 MAX_CONTENTS = 256
+MAX_CONTENT_BYTES = 100_000_000
 
 # Contents that this worker has been sent, by their keys, in the order of their last use.
-_contents: dict[str, bytes] = {}
+_contents: dict[str, _Content] = {}
 _contents_lock = threading.Lock()
 
 # PyBullet simulates one run at a time in a process.
 _simulation_lock = threading.Lock()
+
+
+class _Content:
+    """Something that points share.
+
+    Args:
+        pickled: An arm and its scenario, or a user's function.
+    """
+
+    def __init__(self, pickled: bytes) -> None:
+        self.pickled = pickled
+
+    @functools.cached_property
+    def context(self) -> tuple[Robot, Scenario]:
+        """The arm and its scenario, unpickled once for all points that share them."""
+        robot, scenario = pickle.loads(self.pickled)
+        return robot, scenario
 
 
 class WorkItem(NamedTuple):
@@ -84,27 +103,32 @@ def work(
     return results
 
 
-def _keep_contents(keys: set[str], contents: Mapping[str, bytes]) -> dict[str, bytes] | None:
+def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Content] | None:
     """Keep the contents that were sent, and return those that are needed; None if one is missing.
 
     Args:
         keys: Keys of those that are needed.
-        contents: Those that were sent.
+        sent: Those that were sent, pickled.
     """
     with _contents_lock:
-        _contents.update(contents)
+        for key in sent.keys() - _contents.keys():
+            _contents[key] = _Content(sent[key])
         if not keys <= _contents.keys():
             return None
 
         # What is used now moves to the end, and what was not used for longest is dropped.
         needed = {key: _contents.pop(key) for key in keys}
+        unneeded = list(_contents)
         _contents.update(needed)
-        for key in list(_contents)[:-MAX_CONTENTS]:
-            del _contents[key]
+        size = sum(len(content.pickled) for content in _contents.values())
+        for key in unneeded:
+            if len(_contents) <= MAX_CONTENTS and size <= MAX_CONTENT_BYTES:
+                break
+            size -= len(_contents.pop(key).pickled)
     return needed
 
 
-def _time_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) -> Result:
+def _time_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
     """Make a point, and return its result with the time that it took, and where."""
     with _simulation_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -114,7 +138,7 @@ def _time_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) ->
     return replace(result, wall=wall, host=socket.gethostname())
 
 
-def _make_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) -> Result:
+def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
     """Load, prepare and run one point; every error becomes its result."""
     if made_by() != versions:
         reason = f"The worker has different versions ({made_by()}) from the sweep ({versions})."
@@ -126,7 +150,7 @@ def _make_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) ->
         function = None
         if order.function:
             # It may have a state: each point gets a copy of its own.
-            function = pickle.loads(contents[order.function])
+            function = pickle.loads(contents[order.function].pickled)
     except Exception as error:  # a user's code needs what the worker does not have
         return Result(FAILED, f"The worker cannot load the point: {_describe(error)}")
 
@@ -142,19 +166,12 @@ def _make_point(item: WorkItem, contents: Mapping[str, bytes], versions: str) ->
     return _run(prepared, item.out)
 
 
-def _load_context(pickled: bytes) -> tuple[Robot, Scenario]:
+def _load_context(content: _Content) -> tuple[Robot, Scenario]:
     """Return an arm and its scenario, a fresh copy where the scenario has a function of its own."""
-    robot, scenario = _unpickle_context(pickled)
+    robot, scenario = content.context
     if callable(scenario.solver):
         # The function may have a state.
-        robot, scenario = pickle.loads(pickled)
-    return robot, scenario
-
-
-@functools.lru_cache(maxsize=MAX_CONTENTS)
-def _unpickle_context(pickled: bytes) -> tuple[Robot, Scenario]:
-    """Unpickle an arm and its scenario, once for all points that share them."""
-    robot, scenario = pickle.loads(pickled)
+        robot, scenario = pickle.loads(content.pickled)
     return robot, scenario
 
 

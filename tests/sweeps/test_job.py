@@ -77,3 +77,15 @@ def test_a_function_travels_apart_from_the_arm(line, loaded, my_solvers):
     assert len(loaded) == 1
     assert [len(other - context) for other in others] == [1, 1]
     assert all(context < other for other in others)
+
+
+def test_contents_are_kept_up_to_a_size(line, loaded, monkeypatch):
+    monkeypatch.setattr(job, "MAX_SHARED_BYTES", 1)
+    home = "0 -1.6 1.6 -1.6 -1.6 0"
+
+    jobs = jobs_of(line, home=["", home, "", home])
+
+    assert len(loaded) == 4
+    assert len(job._shared) == 1
+    identities = [each.identity for each in jobs]
+    assert identities[:2] == identities[2:]

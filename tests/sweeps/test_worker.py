@@ -84,6 +84,18 @@ def test_a_worker_keeps_what_was_used_last(line, monkeypatch):
     assert work(items_of([job]), {}, made_by()) is not None
 
 
+def test_a_worker_keeps_contents_up_to_a_size(line, monkeypatch):
+    monkeypatch.setattr(worker, "MAX_CONTENT_BYTES", 10)
+    (job,) = jobs_of(line, "500")
+    work([], {"first": b"12345"}, made_by())
+
+    work(items_of([job]), job.contents, made_by())
+
+    # What is larger than all that may be kept stays as long as it is needed.
+    assert worker._contents.keys() == job.contents.keys()
+    assert work(items_of([job]), {}, made_by()) is not None
+
+
 def test_a_task_returns_when_its_time_is_up(line, monkeypatch):
     monkeypatch.setattr(worker, "TASK_DURATION_S", 0.0)
     jobs = jobs_of(line, "500", "600")
