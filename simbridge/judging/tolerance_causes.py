@@ -179,12 +179,15 @@ def _find_slow_controller(
     scaling = log.speed_scaling
     if scaling is None or not len(scaling.times):
         return None
+    # The newest scaling at each row; full speed before the first one.
     rows = _select_recent_rows(trace, growth)
     index = np.searchsorted(scaling.times, trace.times[rows], side="right") - 1
     factors = np.where(index >= 0, scaling.values[np.maximum(index, 0)], 1.0)
     if float(factors.min()) >= FULL_SPEED:
         return None
 
+    # What a slowed arm did not travel of each step of the reference adds up to an error. It must
+    # have the direction of the error, and be a large part of it.
     steps = np.diff(trace.reference[rows, growth.joint])
     held_back = float((1.0 - factors[:-1]) @ steps)
     error = float(trace.error[growth.at, growth.joint])
@@ -196,18 +199,21 @@ def _find_slow_controller(
 
 
 def _find_still_joint(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
-    """Return that a joint stood still, and did not set off later, while its reference moved on."""
+    """Return that a joint stood still while its reference moved on."""
+    # The error grew from the last row in which it was still small.
     sizes = np.abs(trace.error[growth.begin : growth.at + 1, growth.joint])
     small = np.flatnonzero(sizes <= EARLY_FRACTION * sizes[-1])
-    since = growth.begin + (int(small[-1]) if len(small) else 0)
+    first = growth.begin + (int(small[-1]) if len(small) else 0)
 
-    rows = slice(since, growth.end)
-    moved = float(np.ptp(trace.actual[rows, growth.joint]))
+    # The rows after the violation count, too: a joint that sets off late has only a long lag.
+    rows = slice(first, growth.end)
+    travel = float(np.ptp(trace.actual[rows, growth.joint]))
     reference_travel = float(np.ptp(trace.reference[rows, growth.joint]))
-    if moved > STILL_FRACTION * reference_travel or not moved_rows(trace.reference[rows]).any():
+    if travel > STILL_FRACTION * reference_travel or not moved_rows(trace.reference[rows]).any():
         return None
+    first_s = fixed(float(trace.times[first]), 2)
     evidence = (
-        f"from {fixed(float(trace.times[since]), 2)} s it moved by {milliradians(moved)} mrad, but "
+        f"from {first_s} s it moved by {milliradians(travel)} mrad, but "
         f"its reference by {milliradians(reference_travel)} mrad: no command reached it, or "
         "something held it"
     )
