@@ -41,12 +41,12 @@ def _path(goal: TrajectoryGoal, since_start: Array) -> Array:
     after = np.clip(np.searchsorted(times, clipped, side="right"), 1, len(times) - 1)
     before = after - 1
     span = (times[after] - times[before])[:, np.newaxis]
-    part = (clipped - times[before])[:, np.newaxis] / span
+    fraction = (clipped - times[before])[:, np.newaxis] / span
 
-    start_weight = (1.0 + 2.0 * part) * (1.0 - part) ** 2
-    start_rate_weight = part * (1.0 - part) ** 2
-    end_weight = part**2 * (3.0 - 2.0 * part)
-    end_rate_weight = part**2 * (part - 1.0)
+    start_weight = (1.0 + 2.0 * fraction) * (1.0 - fraction) ** 2
+    start_rate_weight = fraction * (1.0 - fraction) ** 2
+    end_weight = fraction**2 * (3.0 - 2.0 * fraction)
+    end_rate_weight = fraction**2 * (fraction - 1.0)
     positions: Array = (
         start_weight * goal.q[before]
         + start_rate_weight * span * goal.qd[before]

@@ -242,7 +242,7 @@ def _measured_kind(
         motion: The motion.
         signals: Its signals.
         cycle: The controller's cycle, s; None to take it from the rows.
-        kind: The kind without that, with the reason why it is unknown.
+        kind: The unknown kind by the other evidence, with the reason why it is unknown.
     """
     actual = signals.positions.get("actual")
     has_setpoints = signals.first in ("reference", "command sent")
@@ -252,7 +252,8 @@ def _measured_kind(
     if np.count_nonzero(known) < MIN_ROWS:
         return kind
 
-    # Drivers record each cycle, or fewer.
+    # A driver records every cycle, or only some of them: a cycle is no longer than the time
+    # between two rows, and never longer than that of a CB3.
     cycle = cycle or min(float(np.median(np.diff(log.times))), CB3_CYCLE)
     instants = np.arange(motion.begin_s - REST_BEFORE_S, motion.end_s + cycle, cycle)
     setpoints = _setpoints_at(log, signals.first, instants, cycle)
@@ -476,17 +477,23 @@ def _whole_error(
 
 def _with_spread(part: SignalDifference, motions: Sequence[JudgedMotion]) -> SignalDifference:
     """Return a part whose lag is at least as uncertain as the lags of the motions are spread."""
-    lags = [
-        other.lag.lag_s
+    differences = [
+        difference
         for judged in motions
         if judged.errors is not None
-        for other in (judged.errors.whole, *judged.errors.parts)
-        if (other.leading, other.trailing) == (part.leading, part.trailing) and other.lag
+        for difference in (judged.errors.whole, *judged.errors.parts)
     ]
-    # A motion with a single part has it twice: as a whole, too.
+    lags = [
+        difference.lag.lag_s
+        for difference in differences
+        if difference.lag is not None
+        and (difference.leading, difference.trailing) == (part.leading, part.trailing)
+    ]
+    # The only part of a motion's error is the whole, too, and counts once.
     distinct = list(dict.fromkeys(lags))
     if part.lag is None or len(distinct) < 2:
         return part
+    # The standard deviation of their mean.
     spread = float(np.std(distinct, ddof=1)) / math.sqrt(len(distinct))
     lag = replace(part.lag, uncertainty_s=max(part.lag.uncertainty_s, spread))
     return replace(part, lag=lag)
