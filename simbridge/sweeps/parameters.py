@@ -117,7 +117,8 @@ class Parameter:
             raise self._refusal(word)
 
         if self.kind != "whole number":
-            return number
+            # Of the two zeros, 0.0 and -0.0, the first: equal numbers have equal texts.
+            return number + 0.0
         if math.isinf(number) or number != int(number):
             raise self._refusal(word)
         return int(number)

@@ -70,6 +70,15 @@ def test_another_home_is_another_context(line, loaded):
     assert jobs[0].contents.keys() != jobs[1].contents.keys()
 
 
+@pytest.mark.parametrize(("name", "zero"), [("payload", "0"), ("tcp", "0 0 0.1 0 0 0")])
+def test_both_zeros_are_the_same_value(line, loaded, name, zero):
+    forward = jobs_of(line, **{name: [zero, f"-{zero}"]})
+    forget_files()
+    backward = jobs_of(line, **{name: [f"-{zero}", zero]})
+
+    assert len({each.identity for each in forward + backward}) == 1
+
+
 def test_a_function_travels_apart_from_the_arm(line, loaded, my_solvers):
     jobs = jobs_of(line, solver=["", f"{my_solvers}:mine", f"{my_solvers}:deadly"])
     context, *others = (set(each.contents) for each in jobs)
