@@ -133,13 +133,16 @@ def _time_point(item: WorkItem, contents: Mapping[str, _Content], versions: str)
     with _simulation_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begin = time.perf_counter()
-        result = _make_point(item, contents, versions)
+        try:
+            result = _make_point(item, contents, versions)
+        except Exception as error:  # whatever else fails, as where no space is left for its files
+            result = Result(FAILED, _describe(error))
         wall = time.perf_counter() - begin
     return replace(result, wall=wall, host=socket.gethostname())
 
 
 def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
-    """Load, prepare and run one point; every error becomes its result."""
+    """Load, prepare and run one point; what may go wrong in each step becomes its result."""
     if made_by() != versions:
         reason = f"The worker has different versions ({made_by()}) from the sweep ({versions})."
         return Result(FAILED, reason)

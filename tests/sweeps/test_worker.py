@@ -126,3 +126,22 @@ def test_each_point_gets_a_copy_of_a_scenarios_function(tmp_path):
 
     assert first.outcome == second.outcome == "planned"
     assert first.figures == second.figures
+
+
+def test_an_unforeseen_error_is_the_result_of_its_point(line, monkeypatch):
+    figures = worker.measure_plan
+    measured = []
+
+    def measure(prepared):
+        measured.append(prepared)
+        if len(measured) == 1:
+            raise OSError("no space left on device")
+        return figures(prepared)
+
+    monkeypatch.setattr(worker, "measure_plan", measure)
+    jobs = jobs_of(line, "500", "600")
+
+    first, second = work(items_of(jobs), jobs[0].contents, made_by())
+
+    assert (first.outcome, first.reason) == ("failed", "OSError: no space left on device")
+    assert second.outcome == "planned"
