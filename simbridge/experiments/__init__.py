@@ -187,7 +187,7 @@ class TrackingParameters(FromHome):
 
 @dataclass(frozen=True)
 class SolversParameters(FromHome):
-    """Every solver through the same motions and poses, with their times (docs/solvers.md)."""
+    """Every solver on the same motions and poses, timed: docs/solvers.md."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: all that support the arm)")] = ()
     """Solvers to compare: names, or custom functions as module:function. The first one is the

@@ -249,7 +249,7 @@ def test_a_real_time_session_awaits_the_clock(tmp_path):
 
         session.wait(0.25)
 
-        assert 0.25 <= time.monotonic() - begin < 0.5
+        assert time.monotonic() - begin >= 0.25
 
 
 def test_a_wait_ends_when_another_thread_ends_the_session(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import shutil
 import subprocess
@@ -51,6 +52,8 @@ def disk(tmp_path):
         return folder
 
     yield make
+    # The error of a full disk keeps files open, such as a bag's database, until it is collected.
+    gc.collect()
     if os.path.ismount(folder):
         subprocess.run(["umount", folder], check=True)
 
