@@ -31,7 +31,8 @@ from simbridge.trajectory.shapes import TOOL_DOWN
 FACTORS = (1, 4, 16, 64)
 # The growth up to which a cost counts as proportional to the work.
 REQUIRED_GROWTH = 1.3
-# Differences of time, s, and of memory, bytes, from which a growth is told: smaller ones are noise.
+# Smallest differences of time, s, and of memory, bytes, from which growth is computed: smaller ones
+# are noise.
 MIN_SECONDS = 0.5
 MIN_BYTES = 50e6
 

@@ -64,7 +64,7 @@ class SimbridgeError(Exception):
 
     Attributes:
         cause: What the error proves of the end of a run; "unknown" if nothing: then its message
-            tells what was seen.
+            says what was observed.
         run_directory: The run that the error ended, with what was recorded until then; None if no
             run had begun.
         aftermath: Whether the arm was seen at rest after it, as a sentence; "" if nothing could

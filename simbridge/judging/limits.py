@@ -89,6 +89,7 @@ def _find_peak(
     if limits is not None:
         shares = size.max(axis=0) / limits
         closest = int(np.argmax(shares))
+        # Of the joint that comes closest to its limit.
         share = float(shares[closest])
         share_joint = joint_names[closest]
     return Peak(

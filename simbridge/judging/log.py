@@ -280,9 +280,11 @@ class ControllerLog:
         from the positions where no velocities were recorded.
         """
         if self.target_q is not None:
-            positions, velocities = self.target_q, self.target_qd
+            positions = self.target_q
+            velocities = self.target_qd
         else:
-            positions, velocities = self.q, self.actual_qd
+            positions = self.q
+            velocities = self.actual_qd
         # A recorder that was not sent the velocities may write zeros.
         if velocities is None or not velocities.any():
             return differentiate(self.times, positions)

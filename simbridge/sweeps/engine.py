@@ -516,7 +516,8 @@ class _Dispatcher:
         while waiting or busy:
             while waiting and idle:
                 batch = [waiting.popleft()]
-                future, executor = self._submit_alone(idle.pop(), batch)
+                process = idle.pop()
+                future, executor = self._submit_alone(process, batch)
                 busy[future] = executor
                 self.running[future] = batch
 

@@ -66,12 +66,12 @@ class CannotTravel(Refusal, TypeError):
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is told of one point. It names no file that a worker would have to have.
+    """The values of one point, as they are sent to a worker, which may have none of the files.
 
     Attributes:
         context: Key of the arm and the scenario among the contents that points share.
-        function: Key of a user's function among them; "" where the solver is no function of the
-            point.
+        function: Key of a user's function among them; "" if the solver is not a
+            function of the point.
         solver: A solver's name, "" for the scenario's or for a function.
         solver_name: The name by which the user gave that function; "" for none.
         settings: Settings of the solver that differ from its defaults or the scenario's.

@@ -169,7 +169,7 @@ def _joint_motion(stage: Stage, joint: int, end: float, inwards: float) -> Array
     """Return joint positions (T, n) with which a joint goes to a position, stays, and comes back.
 
     Args:
-        stage: The arm, which begins at home but for this joint.
+        stage: The arm, with all joints at home except this one.
         joint: Index of the joint.
         end: Position to which it goes, rad or m.
         inwards: Sign of the direction away from its limit.

@@ -40,7 +40,7 @@ class Pass:
 
 @dataclass
 class Following:
-    """What a solver made of a motion.
+    """The joint positions and durations with which a solver followed a motion.
 
     Attributes:
         entrant: The solver.

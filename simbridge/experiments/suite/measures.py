@@ -1,4 +1,4 @@
-"""What is measured of a solver along a motion: pure functions of its joint positions.
+"""Pure functions that measure a solver along a motion, from its joint positions.
 
 docs/metrics.md gives the formulas.
 """

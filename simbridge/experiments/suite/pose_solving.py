@@ -203,7 +203,7 @@ class PoseExam:
 
     def _is_solved(self, target: Array, start: Array, q: Array) -> bool:
         """Return whether joints (n,) attain a pose (7,) within the tolerances and their limits."""
-        # Most answers are far away, which pinocchio tells in a twentieth of the time of `residual`.
+        # Most answers are far away, which pinocchio shows in a twentieth of the time of `residual`.
         pin.framesForwardKinematics(self.robot.model, self.data, q)
         tool = self.data.oMf[self.robot.model.getFrameId("tcp")]
         if np.linalg.norm(tool.translation - target[:3]) > self.budget.tolerance_m:

@@ -179,8 +179,10 @@ def _fit_columns(
     """
     widths = []
     for title, *cells in zip(columns, *rows, strict=True):
-        words = [*title.split(), *(Text.from_markup(cell).plain for cell in cells)]
-        widths.append(max(len(word) for word in words) + COLUMN_GAP)
+        # A title is broken between its words, a cell is not.
+        title_words = title.split()
+        cell_texts = [Text.from_markup(cell).plain for cell in cells]
+        widths.append(max(len(text) for text in title_words + cell_texts) + COLUMN_GAP)
 
     parts = [[0]]
     room = width - widths[0]
