@@ -24,10 +24,10 @@ from simbridge.sweeps.results import (
     EXTRAPOLATED_GAIN,
     GRID,
     RESULTS,
-    Results,
     Row,
     describe_extrapolated_rows,
     number,
+    read_results,
 )
 from simbridge.sweeps.sweep_page import MAX_LISTED, newest_rows
 from simbridge.text import counted, millimetres
@@ -143,7 +143,7 @@ def _read_newest(directory: Path) -> list[Row]:
     """Read the rows that the sweep's page shows, with the columns that are compared."""
     figures = [EXTRAPOLATED_GAIN, *(quantity.column for quantity in QUANTITIES)]
     columns = ("scenario", "outcome", "made_by", *parameters(), *figures)
-    return newest_rows(Results(directory / RESULTS).rows(columns))
+    return newest_rows(read_results(directory / RESULTS, columns))
 
 
 def _figures_by_values(

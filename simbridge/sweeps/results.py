@@ -12,7 +12,7 @@ import math
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,69 +149,11 @@ class Results:
 
     def _read(self) -> None:
         """Read and check the header and all rows."""
-        rows = read_rows(self.path)
-        line, columns = next(rows, (1, []))
-        self._check_header(line, columns)
-        self._columns = columns
-
-        identity_index = columns.index("identity")
-        number_columns = [
-            (index, name)
-            for index, name in enumerate(columns)
-            if name in NUMBERS_OF_A_ROW or is_figure(name)
-        ]
-        for line, cells in rows:
-            self._check_row(line, cells, number_columns)
+        self._columns, rows = _read_checked(self.path)
+        identity_index = self._columns.index("identity")
+        for cells in rows:
             # A point that was tried again has several lines: the last one counts.
             self._lines[cells[identity_index]] = encode_row(cells)
-
-    def _check_header(self, line: int, columns: Sequence[str]) -> None:
-        """Refuse a header that lacks a column, or has one without a name or twice."""
-        missing = [name for name in FIXED if name not in columns]
-        if missing:
-            advice = ""
-            if len(columns) == 1 and (";" in columns[0] or "\t" in columns[0]):
-                advice = ". Its cells are not separated by commas: save it as comma-separated CSV"
-            reason = (
-                "these are not the results of a sweep: columns are missing "
-                f"({join_words(missing)}){advice}"
-            )
-            raise InputFileError(self.path, reason, line=line)
-
-        if "" in columns:
-            reason = f"column {columns.index('') + 1} has no name"
-            raise InputFileError(self.path, reason, line=line)
-
-        repeated = find_repeated(columns)
-        if repeated is not None:
-            reason = f"there are two columns {quoted(columns[repeated])}"
-            raise InputFileError(self.path, reason, line=line)
-
-    def _check_row(
-        self, line: int, cells: Sequence[str], number_columns: Sequence[tuple[int, str]]
-    ) -> None:
-        """Refuse a row without identity or outcome, or with a text in place of a number.
-
-        Args:
-            line: Number of its line in the file.
-            cells: In the order of the columns.
-            number_columns: Index and name of each column that holds numbers.
-        """
-        identity = cells[self._columns.index("identity")]
-        if not IDENTITY_PATTERN.fullmatch(identity):
-            reason = (
-                f"{quoted(identity)} is not a valid point identity; did a spreadsheet convert it "
-                "to a number?"
-            )
-            raise InputFileError(self.path, reason, line=line, field="identity")
-
-        if not cells[self._columns.index("outcome")]:
-            raise InputFileError(self.path, "it is empty", line=line, field="outcome")
-
-        for index, name in number_columns:
-            cell = cells[index]
-            if cell and not is_number(cell):
-                raise InputFileError(self.path, _explain_no_number(cell), line=line, field=name)
 
     @property
     def columns(self) -> Sequence[str]:
@@ -232,11 +174,7 @@ class Results:
             names: The columns; those that the file does not have are left out. All by default.
             identities: Which points; all by default.
         """
-        selected = [
-            (name, self._columns.index(name))
-            for name in names or self._columns
-            if name in self._columns
-        ]
+        selected = _select_columns(self._columns, names or self._columns)
         lines: Iterable[bytes] = self._lines.values()
         if identities is not None:
             lines = (self._lines[identity] for identity in identities)
@@ -368,6 +306,121 @@ class Results:
         content = b"".join([encode_row(self._columns), *self._lines.values()])
         write_file(self.path, content, follow_links=False)
         self._file = open_to_append(self.path)
+
+
+def read_results(path: Path, names: Iterable[str]) -> list[Row]:
+    """Read only some columns of a sweep's rows. The others are not checked, which saves time.
+
+    A point that was tried again has several rows in the file: the last one counts.
+
+    Args:
+        path: results.csv.
+        names: The columns; those that the file does not have are left out.
+
+    Raises:
+        InputFileError: The file cannot be read, or is not the results of a sweep.
+    """
+    names = tuple(names)
+    columns, rows = _read_checked(path, names)
+    identity_index = columns.index("identity")
+    selected = _select_columns(columns, names)
+
+    latest = {}
+    for cells in rows:
+        latest[cells[identity_index]] = {name: cells[index] for name, index in selected}
+    return list(latest.values())
+
+
+def _select_columns(columns: Sequence[str], names: Iterable[str]) -> list[tuple[str, int]]:
+    """Return those of the names that are columns, each with its index among the columns."""
+    indices = {name: index for index, name in enumerate(columns)}
+    return [(name, indices[name]) for name in names if name in indices]
+
+
+def _read_checked(
+    path: Path, names: Collection[str] | None = None
+) -> tuple[list[str], Iterator[list[str]]]:
+    """Read results.csv, and refuse what is not the results of a sweep.
+
+    Args:
+        path: Path of the file.
+        names: The columns whose numbers are checked; all by default.
+
+    Returns:
+        The names of the columns, and an iterator over the cells of each row, which is checked when
+        it is read.
+
+    Raises:
+        InputFileError: The file cannot be read, or its header is not that of a sweep.
+    """
+    numbered_rows = read_rows(path)
+    line, columns = next(numbered_rows, (1, []))
+    _check_header(path, line, columns)
+    number_columns = [
+        (index, name)
+        for index, name in enumerate(columns)
+        if (name in NUMBERS_OF_A_ROW or is_figure(name)) and (names is None or name in names)
+    ]
+    return columns, _check_rows(path, columns, number_columns, numbered_rows)
+
+
+def _check_header(path: Path, line: int, columns: Sequence[str]) -> None:
+    """Refuse a header that lacks a column, or has one without a name or twice."""
+    missing = [name for name in FIXED if name not in columns]
+    if missing:
+        advice = ""
+        if len(columns) == 1 and (";" in columns[0] or "\t" in columns[0]):
+            advice = ". Its cells are not separated by commas: save it as comma-separated CSV"
+        reason = (
+            "these are not the results of a sweep: columns are missing "
+            f"({join_words(missing)}){advice}"
+        )
+        raise InputFileError(path, reason, line=line)
+
+    if "" in columns:
+        raise InputFileError(path, f"column {columns.index('') + 1} has no name", line=line)
+
+    repeated = find_repeated(columns)
+    if repeated is not None:
+        reason = f"there are two columns {quoted(columns[repeated])}"
+        raise InputFileError(path, reason, line=line)
+
+
+def _check_rows(
+    path: Path,
+    columns: Sequence[str],
+    number_columns: Sequence[tuple[int, str]],
+    numbered_rows: Iterable[tuple[int, list[str]]],
+) -> Iterator[list[str]]:
+    """Yield the cells of rows.
+
+    A row without identity or outcome is refused, and one with a text in place of a number.
+
+    Args:
+        path: Path of the file, for errors.
+        columns: Names of the columns.
+        number_columns: Index and name of each column that has to hold numbers.
+        numbered_rows: The cells of each row after the number of its line.
+    """
+    identity_index = columns.index("identity")
+    outcome_index = columns.index("outcome")
+    for line, cells in numbered_rows:
+        identity = cells[identity_index]
+        if not IDENTITY_PATTERN.fullmatch(identity):
+            reason = (
+                f"{quoted(identity)} is not a valid point identity; did a spreadsheet convert it "
+                "to a number?"
+            )
+            raise InputFileError(path, reason, line=line, field="identity")
+
+        if not cells[outcome_index]:
+            raise InputFileError(path, "it is empty", line=line, field="outcome")
+
+        for index, name in number_columns:
+            cell = cells[index]
+            if cell and not is_number(cell):
+                raise InputFileError(path, _explain_no_number(cell), line=line, field=name)
+        yield cells
 
 
 def _explain_no_number(cell: str) -> str:

@@ -23,20 +23,14 @@ MAX_LINE = 1 << 20
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # In front of a text that is no formula, and of one that begins with an apostrophe itself.
 APOSTROPHE = "'"
+PROTECTED_STARTS = (APOSTROPHE, *FORMULA_STARTS)
 
 
 def protect(cell: str) -> str:
     """Return a cell as it is written: with an apostrophe where a spreadsheet would calculate it."""
-    if cell.startswith(APOSTROPHE):
-        return APOSTROPHE + cell
-    if cell.startswith(FORMULA_STARTS) and not is_number(cell):
-        return APOSTROPHE + cell
-    return cell
-
-
-def unprotect(cell: str) -> str:
-    """Return a cell as it was before `protect`."""
-    return cell.removeprefix(APOSTROPHE)
+    if not cell.startswith(PROTECTED_STARTS) or is_number(cell):
+        return cell
+    return APOSTROPHE + cell
 
 
 def is_number(cell: str) -> bool:
@@ -59,19 +53,25 @@ def encode_row(cells: Iterable[object]) -> bytes:
     Line breaks within cells become blanks. Null characters and halves of characters, such as bytes
     of a file name that are no text, become escapes.
     """
-    # Python 3.10 refuses to write a null character.
-    texts = [protect(str(cell)).replace("\0", "\\x00") for cell in cells]
-    without_breaks = [" ".join(text.splitlines()) for text in texts]
+    texts = [protect(str(cell)) for cell in cells]
+    if not "".join(texts).isprintable():
+        # Python 3.10 refuses to write a null character.
+        texts = [" ".join(text.replace("\0", "\\x00").splitlines()) for text in texts]
 
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(without_breaks)
+    csv.writer(buffer, lineterminator="\n").writerow(texts)
     return buffer.getvalue().encode(errors="backslashreplace")
 
 
 def decode_rows(lines: Iterable[bytes]) -> Iterator[list[str]]:
     """Yield the cells of lines that `encode_row` has written."""
     for cells in csv.reader(line.decode() for line in lines):
-        yield [unprotect(cell) for cell in cells]
+        yield unprotect(cells)
+
+
+def unprotect(cells: Iterable[str]) -> list[str]:
+    """Return cells as they were before `protect`."""
+    return [cell.removeprefix(APOSTROPHE) for cell in cells]
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -103,7 +103,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                     "the file was edited"
                 )
                 raise InputFileError(path, reason, line=first_line)
-            yield first_line, [unprotect(cell) for cell in cells]
+            yield first_line, unprotect(cells)
 
 
 def _split_rows(path: Path, lines: _TextLines) -> Iterator[tuple[int, list[str]]]:

@@ -34,10 +34,10 @@ from simbridge.sweeps.results import (
     PLANNED,
     REFUSED,
     RESULTS,
-    Results,
     Row,
     describe_extrapolated_rows,
     number,
+    read_results,
     reasons,
 )
 from simbridge.sweeps.sweep_figures import draw_figures, known_quantities
@@ -54,7 +54,7 @@ def write_page(directory: Path) -> Path:
     quantities = (*QUANTITIES, *RIVALS.values())
     figures = [EXTRAPOLATED_GAIN, *(quantity.column for quantity in quantities)]
     columns = (*FIXED, *parameters(), *figures)
-    rows = Results(directory / RESULTS).rows(columns)
+    rows = read_results(directory / RESULTS, columns)
 
     path = directory / PAGE
     page = sweep_page(rows, directory.name)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simbridge.errors import InputFileError
 from simbridge.sweeps.grid import Point, read_points
-from simbridge.sweeps.results import Result, Results
+from simbridge.sweeps.results import Result, Results, read_results
 from simbridge.sweeps.results_file import (
     MAX_LINE,
     decode_rows,
@@ -85,7 +85,7 @@ def test_texts_are_written_as_they_are(cell):
 
 @given(st.text())
 def test_what_is_protected_is_read_as_it_was(cell):
-    assert unprotect(protect(cell)) == cell
+    assert unprotect([protect(cell)]) == [cell]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))), min_size=2))
@@ -141,6 +141,20 @@ def test_a_long_reason_is_shortened(results_file):
     results.close()
 
     assert len(Results(results_file).row(FIRST_POINT)["reason"]) < 10_000
+
+
+def test_the_last_row_of_a_point_counts(results_file):
+    row = results_file.read_bytes().splitlines(keepends=True)[1]
+    assert row.startswith(FIRST_POINT.encode())
+    with results_file.open("ab") as file:
+        file.write(row.replace(b"completed", b"refused"))
+
+    rows = read_results(results_file, ["identity", "outcome", "a column that is not there"])
+
+    assert rows == [
+        {"identity": FIRST_POINT, "outcome": "refused"},
+        {"identity": SECOND_POINT, "outcome": "completed"},
+    ]
 
 
 # What programs for tables change without changing the content.
