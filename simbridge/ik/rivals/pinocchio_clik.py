@@ -45,16 +45,16 @@ class PinocchioClik(Rival):
         self._data = self._model.createData()
         self._tcp = self._model.getFrameId("tcp")
 
-    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+    def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         for _ in range(self.settings.max_iterations):
             pin.framesForwardKinematics(self._model, self._data, q)
             offset = self._data.oMf[self._tcp].actInv(target)
             error = pin.log(offset).vector
             if np.linalg.norm(error) < self.settings.tolerance:
-                break
+                return q
             jacobian = pin.computeFrameJacobian(self._model, self._data, q, self._tcp)
             jacobian = pin.Jlog6(offset.inverse()) @ jacobian
             gram = jacobian @ jacobian.T + 1e-12 * np.eye(6)  # damped as in the example
             velocity = jacobian.T @ np.linalg.solve(gram, error)
             q = pin.integrate(self._model, q, velocity * self.settings.step)
-        return q
+        return None

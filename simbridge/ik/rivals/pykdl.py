@@ -29,7 +29,7 @@ class PyKDLParameters(RivalParameters):
 
 
 class PyKDL(Rival):
-    """KDL's solver. Where it does not converge, its last iterate is taken."""
+    """KDL's solver."""
 
     name = "pykdl"
     Parameters = PyKDLParameters
@@ -51,10 +51,10 @@ class PyKDL(Rival):
         rotation = self._kdl.Rotation(*matrix[:3, :3].ravel().tolist())
         return self._kdl.Frame(rotation, self._kdl.Vector(*matrix[:3, 3].tolist()))
 
-    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+    def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         start = self._kdl.JntArray(self.robot.n)
         solution = self._kdl.JntArray(self.robot.n)
         for index, position in enumerate(q.tolist()):
             start[index] = position
-        self._ik.CartToJnt(start, self._frame(target.homogeneous), solution)
-        return np.array([solution[index] for index in range(self.robot.n)])
+        error = self._ik.CartToJnt(start, self._frame(target.homogeneous), solution)
+        return np.array([solution[index] for index in range(self.robot.n)]) if error == 0 else None

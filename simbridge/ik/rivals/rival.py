@@ -39,6 +39,9 @@ class RivalParameters(SolverParameters):
 class Rival(CallableSolver):
     """A solver of another library.
 
+    A solution that the library itself reports as not found is not commanded: the arm stays where it
+    is for that control period. Libraries that report nothing command what they return.
+
     Args:
         robot: The arm.
         settings: Settings of the class's `Parameters`; the defaults if left out.
@@ -62,7 +65,7 @@ class Rival(CallableSolver):
             raise InvalidParameter(f"task of {self.name}", task, join_words(self.tasks, "or"))
         self.settings = replace(chosen, task=task)
 
-        super().__init__(robot, self.next_joints, name=self.name, task=task)
+        super().__init__(robot, self._command, name=self.name, task=task)
         # Joint positions (n,), rad, at which the motion began that the present call goes on with.
         self.start = robot.home
         # The modules of the library, by their names.
@@ -102,17 +105,25 @@ class Rival(CallableSolver):
             target = pin.XYZQUATToSE3(goal)
         return super()._call(q, target)
 
+    def _command(self, q: Array, target: pin.SE3) -> Array:
+        """Return the joint positions (n,) to command, rad: the present ones without a solution."""
+        solution = self.next_joints(q, target)
+        return q if solution is None else solution
+
     @abstractmethod
     def load_arm(self) -> None:
         """Make the library's model of `robot`."""
 
     @abstractmethod
-    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+    def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         """Return the library's next joint positions (n,), rad; `start` has those of the beginning.
 
         Args:
             q: The present ones (n,), rad.
             target: Pose of the TCP in base_link.
+
+        Returns:
+            None where the library reports that it has not found a solution.
         """
 
     def __reduce__(self) -> tuple[Any, ...]:

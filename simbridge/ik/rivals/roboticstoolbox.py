@@ -30,7 +30,7 @@ class RoboticsToolboxParameters(RivalParameters):
 
 
 class RoboticsToolbox(Rival):
-    """The toolbox's fast solver. Without a solution the arm stays."""
+    """The toolbox's fast solver."""
 
     name = "roboticstoolbox"
     Parameters = RoboticsToolboxParameters
@@ -46,6 +46,6 @@ class RoboticsToolbox(Rival):
             chain = chain * axis(qlim=limits) * toolbox.ET.SE3(placement)
         self._chain = chain
 
-    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+    def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         solution = self._chain.ik_LM(target.homogeneous, q0=q)
-        return np.array(solution.q) if solution.success else q
+        return np.array(solution.q) if solution.success else None

@@ -40,7 +40,7 @@ class TracIKParameters(RivalParameters):
 
 
 class TracIK(Rival):
-    """TRAC-IK. Without a solution the arm stays. Settings: see `TracIKParameters`."""
+    """TRAC-IK. Settings: see `TracIKParameters`."""
 
     name = "trac-ik"
     Parameters = TracIKParameters
@@ -51,6 +51,6 @@ class TracIK(Rival):
         with kinematic_urdf_file(self.robot, masses=False) as path:
             self._arm = self.modules["trac_ik"].TracIK("base_link", "tcp", path, *limits)
 
-    def next_joints(self, q: Array, target: pin.SE3) -> Array:
+    def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         solution: Array | None = self._arm.ik(target.translation, target.rotation, q)
-        return q if solution is None else solution
+        return solution

@@ -32,18 +32,20 @@ SETTINGS = {"trac-ik": {"timeout": 10.0}}
 # These search from random postures: they repeat themselves only within their tolerances.
 REPEATABLE = [name for name in RIVALS if name not in ("trac-ik", "roboticstoolbox")]
 OTHERS = [name for name in RIVALS if name not in ("pink", "mink")]
+# Their libraries report whether they have found a solution.
+REPORTING = ["pinocchio-clik", "trac-ik", "roboticstoolbox", "pykdl"]
 ARMS = ["ur10", "ur5e"]
 
 every_rival = pytest.mark.parametrize("name", RIVALS)
 
 
-def make(name, arm="ur10"):
+def make(name, arm="ur10", **settings):
     """The rival for an arm, at the control period of an e-Series arm."""
     kind = RIVALS[name]
     for module, _ in kind.packages:
         pytest.importorskip(module)
     robot = arm if not isinstance(arm, str) else load_robot(arm)
-    solver = kind(**SETTINGS.get(name, {})).build(robot)
+    solver = kind(**(SETTINGS.get(name, {}) | settings)).build(robot)
     solver.period = PERIOD
     return solver
 
@@ -122,6 +124,18 @@ def test_declared_limits_are_kept(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_others_declare_none(name):
     assert make(name).velocity_limits == "none"
+
+
+@pytest.mark.parametrize("name", REPORTING)
+def test_without_a_solution_the_arm_stays(name):
+    settings = {"timeout": 0.005} if name == "trac-ik" else {}
+    solver = make(name, **settings)
+    target = tool_path(solver.robot, solver.robot.home[None])[0]
+    target[:3] *= 5.0
+
+    q = solver.step(target)
+
+    assert np.array_equal(q, solver.robot.home)
 
 
 def test_a_plan_has_its_own_period():
