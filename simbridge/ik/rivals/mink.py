@@ -1,8 +1,6 @@
-"""Mink: Pink's quadratic program on MuJoCo, within limits of position and velocity.
+"""Mink: Pink's quadratic program on MuJoCo, with the settings of mink's `examples/arm_ur5e.py`.
 
-Task, limits and damping are those of `examples/arm_ur5e.py` in mink's repository
-(https://github.com/kevinzakka/mink), which moves a UR5e at 500 Hz; the QP solver is that of its
-tutorial, daqp.
+Beyond six joints it has the posture task of `examples/arm_iiwa.py` (github.com/kevinzakka/mink).
 """
 
 from __future__ import annotations
@@ -29,6 +27,8 @@ class MinkParameters(RivalParameters):
     """Levenberg-Marquardt damping of the pose, in proportion to its squared error."""
     joint_damping: float = setting(1e-3, NOT_NEGATIVE)
     """Damping of every joint: the argument damping of mink.solve_ik."""
+    posture_cost: float = setting(1e-2, NOT_NEGATIVE)
+    """Cost of a radian away from the first joints, on an arm with more than six joints."""
 
     def build(self, robot: Robot) -> Mink:
         return Mink(robot, self)
@@ -49,11 +49,12 @@ class Mink(Rival):
         self._limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds)]
         costs = (1.0, ORIENTATION_COSTS[self.task], 1.0, self.settings.lm_damping)
         self._pose = mink.FrameTask(TCP, "site", *costs)
+        self._posture = mink.PostureTask(model, self.settings.posture_cost)
+        self._tasks = [self._pose, self._posture] if self.robot.n > 6 else [self._pose]
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:
         self._configuration.update(q)
         self._pose.set_target(self._mink.SE3.from_matrix(target.homogeneous))
-        solve = (self._configuration, [self._pose], self.period, "daqp")
-        damping = self.settings.joint_damping
-        velocity = self._mink.solve_ik(*solve, damping=damping, limits=self._limits)
-        return q + velocity * self.period
+        self._posture.set_target(self.start)
+        solve = (self._configuration, self._tasks, self.period, "daqp", self.settings.joint_damping)
+        return q + self.period * self._mink.solve_ik(*solve, limits=self._limits)

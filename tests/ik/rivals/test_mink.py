@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -24,11 +26,19 @@ def model_with_site(mujoco, robot):
     return specification.compile()
 
 
-def test_it_equals_a_loop_around_mink():
+def load_panda():
+    """An arm with seven joints."""
+    data = pytest.importorskip("pybullet_data", reason="the URDF of a Panda is PyBullet's")
+    file = Path(data.getDataPath(), "franka_panda", "panda.urdf")
+    return load_robot(file, tip="panda_grasptarget")
+
+
+@pytest.mark.parametrize("arm", ["ur5e", "panda"])
+def test_it_equals_a_loop_around_mink(arm):
     mink = pytest.importorskip("mink")
     mujoco = pytest.importorskip("mujoco")
     pytest.importorskip("daqp")
-    robot = load_robot("ur5e")
+    robot = load_panda() if arm == "panda" else load_robot(arm)
     targets = np.tile(tool_path(robot, robot.home[None])[0], (100, 1))
     # Faster than the limits of velocity allow at the end.
     targets[:, 1] += 0.1 * np.linspace(0.0, 1.0, 100) ** 2
@@ -37,12 +47,18 @@ def test_it_equals_a_loop_around_mink():
     configuration = mink.Configuration(model)
     configuration.update(robot.home)
     pose = mink.FrameTask("tool", "site", position_cost=1.0, orientation_cost=1.0, lm_damping=1.0)
+    tasks = [pose]
+    if robot.n == 7:
+        # The posture task of examples/arm_iiwa.py.
+        posture = mink.PostureTask(model, cost=1e-2)
+        posture.set_target(robot.home)
+        tasks.append(posture)
     speeds = {joint.name: joint.max_velocity for joint in robot.joints}
     limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds)]
     expected = []
     for x, y, z, qx, qy, qz, qw in targets:
         pose.set_target(mink.SE3(np.array([qw, qx, qy, qz, x, y, z])))
-        velocity = mink.solve_ik(configuration, [pose], DT, "daqp", 1e-3, limits=limits)
+        velocity = mink.solve_ik(configuration, tasks, DT, "daqp", 1e-3, limits=limits)
         configuration.integrate_inplace(velocity, DT)
         expected.append(configuration.q.copy())
 
