@@ -210,7 +210,7 @@ class SolversParameters(FromHome):
     scenario: Annotated[tuple[str, ...], optional_arg("NAME|FILE ...", "none")] = ()
     """Trajectories to add to the motions: names in scenarios/, scripts, or files of samples."""
     motion_time: Annotated[float, arg(metavar="S")] = 20.0
-    """Time that each solver has for a motion or a set of poses, s; beyond it, it is too slow."""
+    """Time that each solver has for a motion, s; beyond it, it is too slow."""
     jacobian: Annotated[tuple[Jacobian, ...], arg(metavar="exact|difference ...")] = ("exact",)
     """Jacobians of the solvers that use one: exact, by finite differences, or both in turn."""
     seed: int = 0

@@ -187,7 +187,7 @@ def _compare_poses(results: SuiteResults, solver: str) -> Comparison:
         if result.solver == solver and result.pose_set in reachable
     ]
     times = [result.median_time_s for result in sets if result.median_time_s is not None]
-    if not times or any(result.faults or result.too_slow for result in sets):
+    if not times or any(result.faults for result in sets):
         return None
     solved = sum(result.solved * result.poses for result in sets) / sum(
         result.poses for result in sets

@@ -299,18 +299,13 @@ def _pose_cell(result: PoseSetResult | None, reachable: bool) -> Cell:
     """
     if result is None:
         return Cell("–")
-    remarks = []
-    if result.faults:
-        remarks.append(_fault_text(_counts(result.faults), 0))
-    if result.too_slow:
-        remarks.append(f"too slow: {result.poses_done} of {counted(result.poses, 'pose')}")
     return Cell(
         text=f"{100.0 * result.solved:.3g} %",
         bar=result.solved,
         colour=solver_colour(result.solver),
         # A pose out of reach that counts as solved would be a false answer.
         exceeds=not reachable and result.solved > 0.0,
-        remark=", ".join(remarks),
+        remark=_fault_text(_counts(result.faults), 0) if result.faults else "",
     )
 
 
@@ -360,7 +355,7 @@ def _fault_text(faults: Mapping[str, int], slow: int) -> str:
 
     Args:
         faults: Number of failed calls by kind.
-        slow: Number of motions and sets for which the solver was too slow.
+        slow: Number of motions for which the solver was too slow.
     """
     parts = [f"{count} × {kind}" for kind, count in faults.items()]
     if slow:

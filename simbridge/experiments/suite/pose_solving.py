@@ -5,6 +5,9 @@ a session. An attempt ends when the pose is solved, when a call fails, when the 
 or when half of the budget is used up; then the next attempt begins from a fixed posture, until all
 of it is. It is large enough for solvers that keep velocity limits: the slowest joint of a UR arm
 turns all the way round in 3 s, and an attempt may take 5 s of motion.
+
+Nothing but this budget ends the work on a pose, and every solver attempts every pose, so that all
+shares are of the same poses.
 """
 
 from __future__ import annotations
@@ -48,6 +51,9 @@ MAX_RESTARTS = 20
 # The joints stand still if none has moved by more than this, rad or m, in as many calls.
 STANDSTILL = 1e-4
 STANDSTILL_CALLS = 20
+# They do so, too, if this many calls in turn leave all of them exactly where they are: a library
+# that reports that it has found no solution will find none from there.
+UNMOVED_CALLS = 2
 
 
 @dataclass
@@ -83,13 +89,11 @@ class PoseTally:
 
     Attributes:
         entrant: The solver.
-        time_left: What is left of its time for the set, s.
         attempts: Its attempts at each pose so far.
         faults: Its failures.
     """
 
     entrant: Entrant
-    time_left: float
     attempts: list[Attempts] = field(default_factory=list)
     faults: FaultLog = field(default_factory=FaultLog)
 
@@ -107,22 +111,19 @@ def solve_in_turn(
         robot: The arm.
         pose_set: The poses.
         entrants: The solvers.
-        budget: What each of them has for a pose, and for the set.
+        budget: What each of them has for a pose.
         heartbeat: Called after each call.
     """
     # An unreachable pose is attempted once: a restart could not solve it either.
     postures = restart_postures(robot, MAX_RESTARTS if pose_set.reachable else 0)
 
     exam = PoseExam(robot, budget, heartbeat)
-    tallies = [PoseTally(entrant, budget.motion_time_s) for entrant in entrants]
+    tallies = [PoseTally(entrant) for entrant in entrants]
     for index, target in enumerate(pose_set.targets):
         starts = [pose_set.starts[index], *postures]
         for tally in tallies:
-            if tally.time_left <= 0.0:
-                continue
             attempts = exam.solve(tally.entrant.solver, target, starts)
             tally.attempts.append(attempts)
-            tally.time_left -= attempts.time_s
             if attempts.error is not None:
                 tally.faults.add(index, attempts.error)
     return [summarize_tally(pose_set, tally) for tally in tallies]
@@ -220,10 +221,12 @@ class PoseExam:
 
 
 def _stands_still(recent: Sequence[Array]) -> bool:
-    """Return whether no joint has moved in the recent calls."""
-    if len(recent) <= STANDSTILL_CALLS:
-        return False
-    return float(np.ptp(np.array(recent), axis=0).max()) <= STANDSTILL
+    """Return whether the joints (n,) before and after the recent calls have ceased to move."""
+    joints = np.array(recent)
+    last_joints = joints[-UNMOVED_CALLS - 1 :]
+    if len(last_joints) > UNMOVED_CALLS and np.all(last_joints == last_joints[0]):
+        return True
+    return len(joints) > STANDSTILL_CALLS and float(np.ptp(joints, axis=0).max()) <= STANDSTILL
 
 
 def summarize_tally(pose_set: PoseSet, tally: PoseTally) -> PoseSetResult:
@@ -236,8 +239,6 @@ def summarize_tally(pose_set: PoseSet, tally: PoseTally) -> PoseSetResult:
         pose_set=pose_set.name,
         solver=tally.entrant.name,
         poses=len(pose_set.targets),
-        poses_done=len(attempts),
-        too_slow=len(attempts) < len(pose_set.targets),
         faults=tally.faults.faults,
         solved=len(solved) / len(attempts),
         solved_at_once=len(at_once) / len(attempts),

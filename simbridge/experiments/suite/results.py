@@ -146,10 +146,7 @@ class PoseSetResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         pose_set: Name of the set.
         solver: Name of the solver.
-        poses: Number of poses in the set.
-        poses_done: Number of poses within the time that a solver has for a set. The other figures
-            cover these.
-        too_slow: Whether that time was over before the last pose.
+        poses: Number of poses in the set, all of which were attempted.
         faults: Failures by kind; a failed call ends the attempt.
         solved: Share of poses that were solved within the budget.
         solved_at_once: Share of poses that were solved from the start that comes with them, without
@@ -164,8 +161,6 @@ class PoseSetResult(msgspec.Struct, frozen=True, kw_only=True):
     pose_set: str
     solver: str
     poses: int
-    poses_done: int
-    too_slow: bool
     faults: list[Fault]
     solved: float
     solved_at_once: float
@@ -278,7 +273,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """What each solver has for a motion, and for a single pose.
 
     Attributes:
-        motion_time_s: Time for a motion with all its passes, and for a set of poses, s.
+        motion_time_s: Time for a motion with all its passes, s.
         passes: Number of times that every motion is followed.
         pose_time_s: Computing time for a pose with all its attempts, s.
         pose_calls: Number of calls for a pose with all its attempts.

@@ -34,7 +34,7 @@ class SolverSummary:
         drift_rad: Largest drift in any motion, rad.
         solved: Share of reachable poses that were solved.
         faults: Failed calls in all motions, and poses with one, by kind.
-        slow: Number of motions and sets for which it was too slow.
+        slow: Number of motions for which it was too slow.
     """
 
     solver: str
@@ -83,7 +83,7 @@ def summarize_solver(results: SuiteResults, solver: str) -> SolverSummary:
         drift_rad=_largest(result.drift_rad for result in motions),
         solved=_solved_share(results, poses),
         faults=_count_by_kind(results_of_solver),
-        slow=sum(result.too_slow for result in results_of_solver),
+        slow=sum(result.too_slow for result in motions),
     )
 
 
@@ -97,10 +97,10 @@ def _solved_share(results: SuiteResults, poses: Sequence[PoseSetResult]) -> floa
     """Return the share of poses that were solved, over all sets of reachable poses."""
     reachable = {pose_set.name for pose_set in results.pose_sets if pose_set.reachable}
     counted = [result for result in poses if result.pose_set in reachable]
-    done = sum(result.poses_done for result in counted)
-    if not done:
+    total = sum(result.poses for result in counted)
+    if not total:
         return None
-    return sum(result.solved * result.poses_done for result in counted) / done
+    return sum(result.solved * result.poses for result in counted) / total
 
 
 def _count_by_kind(results: Sequence[MotionResult | PoseSetResult]) -> dict[str, int]:

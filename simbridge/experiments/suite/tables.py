@@ -263,8 +263,8 @@ def explain(results: SuiteResults) -> list[str]:
         f"Single poses: solved within {1e3 * budget.tolerance_m:g} mm, "
         f"{math.degrees(budget.tolerance_rad):g}° and the joint limits, by at most "
         f"{budget.pose_time_s:g} s of computing and {budget.pose_calls} calls "
-        f"({budget.pose_motion_s:g} s of motion), restarts included. Shares are of the "
-        "poses that a solver attempted in its time for the set.",
+        f"({budget.pose_motion_s:g} s of motion), restarts included. Every solver attempts every "
+        "pose.",
         *results.notes,
     ]
     sentences += [f"{item.name} takes no part: {item.reason}" for item in results.absent]
@@ -275,8 +275,6 @@ def describe_faults(result: MotionResult | PoseSetResult) -> str:
     """Return all that went wrong along a motion or on a set of poses, in words; "" for nothing."""
     parts = [f"{fault.count} × {fault.kind}" for fault in result.faults]
     if isinstance(result, PoseSetResult):
-        if result.too_slow:
-            parts.insert(0, f"too slow: {result.poses_done} of {counted(result.poses, 'pose')}")
         return ", ".join(parts)
 
     if result.too_slow:
