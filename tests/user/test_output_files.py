@@ -15,6 +15,7 @@ from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.experiments.experiment import write_results
 from simbridge.experiments.outcome import Outcome, Plot
+from simbridge.experiments.suite.csv_file import write_csv as write_csv_of_solvers
 from simbridge.identification.data import write_plant
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
@@ -29,6 +30,7 @@ from simbridge.trajectory import Trajectory, write_csv, write_tum
 from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.files import read_bag
 from tests.disk import contents, largest_file
+from tests.experiments.suite.made_up_results import make_results
 from tests.records import made_up_tables
 
 PACKAGE = Path(__file__).parents[2] / "simbridge"
@@ -85,6 +87,7 @@ WRITERS = {
     "path.svg": lambda folder, _: draw_trajectory(folder / "path.svg", TRAJECTORY, None, "title"),
     "path.pdf": lambda folder, _: draw_trajectory(folder / "path.pdf", TRAJECTORY, None, "title"),
     "results.json": experiment,
+    "results.csv": lambda folder, _: write_csv_of_solvers(folder, make_results()),
     "plot.png": lambda folder, _: Plot(3.0, 2.0, lambda figure: figure.suptitle("title")).save(
         folder / "plot.png"
     ),
