@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -20,7 +21,7 @@ from simbridge.robot.robot import Robot
 # The value of --rivals that stands for every rival.
 ALL_RIVALS = "all"
 # The package that a rival without packages of its own calls.
-PINOCCHIO = "pin"
+PINOCCHIO = ("pinocchio", "pin")
 
 
 @dataclass(frozen=True)
@@ -142,5 +143,19 @@ def _versions_of(name: str) -> dict[str, str]:
         return {}
     settings = RIVALS[name]
     assert issubclass(settings, RivalParameters)
-    packages = [package for _, package in settings.packages] or [PINOCCHIO]
-    return {package: metadata.version(package) for package in packages}
+    packages = settings.packages or (PINOCCHIO,)
+    return {package: package_version(module, package) for module, package in packages}
+
+
+def package_version(module: str, package: str) -> str:
+    """Return the version of a package that is installed.
+
+    Args:
+        module: Name of its module, which says its version where the package has no metadata of
+            Python, as Debian's python3-pykdl.
+        package: Name of the package.
+    """
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return str(getattr(importlib.import_module(module), "__version__", "unknown"))
