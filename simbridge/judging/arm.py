@@ -1,4 +1,4 @@
-"""Which arm a log is of: its model, its controller, and whether it was simulated."""
+"""Finds which arm a log is of: its model, its controller, and whether it was simulated."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres
 
-# Rows closer to each other than this, s, are from a controller with a cycle of 2 ms.
+# Shortest time between two rows of a CB3, s: its cycle of 8 ms, less what rounding takes away.
 MIN_CB3_SPAN_S = 0.0079
-# Median spans that are a controller's cycle if the stamps are those of another clock, s.
+# Largest difference of the median time between rows from the cycle of an e-Series, s, if the
+# recording computer's clock stamped the rows.
 HOST_CYCLE_TOLERANCE_S = 2e-4
 
 
@@ -71,10 +72,10 @@ def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> LoggedArm:
 
     Args:
         log: The log.
-        robots: Arms that it may be of.
+        robots: Arms that the log may be of.
 
     Raises:
-        InputFileError: The poses of the log fit another arm than the named one.
+        InputFileError: The log's TCP poses fit another arm than the one that is named.
     """
     named = next((robot for robot in robots if robot.name == log.robot), None)
     evidence: list[str] = []
@@ -85,7 +86,7 @@ def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> LoggedArm:
         title = named.title or named.name
         evidence.append(f"the log or the user names the {title}")
     else:
-        robot = _fitting_robot(log, robots, evidence)
+        robot = _find_fitting_robot(log, robots, evidence)
         title = "" if robot is None else title_of_body(robot, robots)
 
     cycle = _find_cycle(log, robot, evidence)
@@ -105,9 +106,10 @@ def find_arm(log: ControllerLog, robots: Sequence[Robot]) -> LoggedArm:
 
 
 def _refuse_other_arm(log: ControllerLog, named: Robot, robots: Sequence[Robot]) -> None:
-    """Refuse a UR arm that a log is said to be of, if its TCP poses fit another one.
+    """Refuse a log whose TCP poses fit another UR arm than the one that is named.
 
-    Poses that fit no arm refuse nothing: the tool may have been changed while they were recorded.
+    A log whose poses fit no arm at all is accepted: the tool may have been changed while it was
+    recorded.
 
     Args:
         log: The log.
@@ -115,7 +117,7 @@ def _refuse_other_arm(log: ControllerLog, named: Robot, robots: Sequence[Robot])
         robots: Arms that the log may be of.
 
     Raises:
-        InputFileError: Says how far the poses are from both arms.
+        InputFileError: The poses fit another arm; it says how far they are from both.
     """
     poses = log.columns.get("actual_TCP_pose")
     if poses is None or log.actual_q is None or not named.series:
@@ -142,15 +144,15 @@ def _refuse_other_arm(log: ControllerLog, named: Robot, robots: Sequence[Robot])
     raise InputFileError(log.name, reason, field="actual_TCP_pose")
 
 
-def _fitting_robot(
+def _find_fitting_robot(
     log: ControllerLog, robots: Sequence[Robot], evidence: list[str]
 ) -> Robot | None:
     """Return the arm whose kinematics or torques fit a log; None if none does.
 
     Args:
         log: The log.
-        robots: Arms that it may be of.
-        evidence: Clauses, to which one is added.
+        robots: Arms that the log may be of.
+        evidence: List of clauses, to which the clause on what fits is appended.
     """
     candidates = [robot for robot in robots if robot.n == log.q.shape[1]]
     samples = log.samples()
@@ -168,6 +170,7 @@ def _fitting_robot(
     try:
         residual = nominal_residual(robot, log.actual_q, poses)
     except NotIdentified:
+        # The poses do not determine how well the kinematics fit, so the torques decided.
         evidence.append("its torques at these joint positions fit")
         return robot
     if residual < OTHER_ARM_RESIDUAL:
@@ -176,16 +179,20 @@ def _fitting_robot(
 
 
 def _controller_poses(log: ControllerLog) -> Array | None:
-    """Return the poses of the TCP (T, 6) at the rows, in the pendant's base, as UR writes them.
+    """Return the TCP pose of each row (T, 6) in UR's form; None if it was not recorded at the rows.
 
-    They are None if they were not recorded at the rows.
+    UR's form is the position, m, and the rotation vector, rad, in the pendant's base frame.
     """
     poses = log.columns.get("actual_TCP_pose")
-    attained = log.attained_poses
-    if poses is not None or attained is None or not np.array_equal(attained.times, log.times):
+    if poses is not None:
         return poses
-    in_base = pose.compose(PENDANT_BASE, attained.values)
-    return np.concatenate([in_base[:, :3], pose.rotation_vectors(in_base[:, 3:])], axis=1)
+
+    attained = log.attained_poses
+    if attained is None or not np.array_equal(attained.times, log.times):
+        return None
+    in_pendant_base = pose.compose(PENDANT_BASE, attained.values)
+    rotations = pose.rotation_vectors(in_pendant_base[:, 3:])
+    return np.concatenate([in_pendant_base[:, :3], rotations], axis=1)
 
 
 def _find_cycle(log: ControllerLog, robot: Robot | None, evidence: list[str]) -> float | None:
@@ -194,7 +201,7 @@ def _find_cycle(log: ControllerLog, robot: Robot | None, evidence: list[str]) ->
     Args:
         log: The log.
         robot: The arm; None if it is not known.
-        evidence: Clauses, to which one is added.
+        evidence: List of clauses, to which the clause on what shows the cycle is appended.
     """
     if log.cycle is not None:
         evidence.append("the log states the cycle")
@@ -204,9 +211,9 @@ def _find_cycle(log: ControllerLog, robot: Robot | None, evidence: list[str]) ->
 
     spans = np.diff(log.times)
     if log.clock is not Clock.CONTROLLER:
-        # Stamps of another clock jitter, but their median does not.
-        span = float(np.median(spans))
-        if abs(span - E_SERIES_CYCLE) < HOST_CYCLE_TOLERANCE_S:
+        # Stamps of the recording computer jitter, but their median span does not.
+        median_span = float(np.median(spans))
+        if abs(median_span - E_SERIES_CYCLE) < HOST_CYCLE_TOLERANCE_S:
             evidence.append("rows are 2 ms apart")
             return E_SERIES_CYCLE
         return None
@@ -223,15 +230,19 @@ def _find_cycle(log: ControllerLog, robot: Robot | None, evidence: list[str]) ->
 def _is_simulated(log: ControllerLog) -> bool | None:
     """Return whether the joints are exactly at their targets; None if that is not known.
 
-    At rest the targets of a real arm without power are its measured positions.
+    Only targets that move show it: while a real arm is switched off, its controller reports the
+    measured positions as targets.
     """
-    if log.target_q is None or log.actual_q is None or not np.ptp(log.target_q, axis=0).any():
+    if log.target_q is None or log.actual_q is None:
+        return None
+    target_ranges = np.ptp(log.target_q, axis=0)
+    if not target_ranges.any():
         return None
     return bool(np.array_equal(log.target_q, log.actual_q))
 
 
 def _with_tool(log: ControllerLog, robot: Robot | None) -> Robot | None:
-    """Return a robot with the tool that the poses of a log show; as it is without poses."""
+    """Return a robot with the tool that a log's poses show; the same robot without poses."""
     poses = _controller_poses(log)
     if robot is None or poses is None or log.actual_q is None:
         return robot

@@ -8,7 +8,7 @@ from simbridge.errors import InputFileError
 from simbridge.judging.bag_contents import ROSOUT, BagContents, BagMessage
 from simbridge.quoting import quoted_list
 
-# How the names of the topics end that drivers publish the measured joints on.
+# End of the name of a topic on which a driver publishes the measured joints.
 JOINT_STATES = "/joint_states"
 
 
@@ -21,17 +21,18 @@ def check_namespaces(path: str, contents: BagContents, joints: Sequence[str]) ->
     """Refuse a bag in which several arms, each in a namespace, have the same joint names.
 
     Args:
-        path: The bag, for messages.
-        contents: What it has.
+        path: Path of the bag, for error messages.
+        contents: Messages of the bag.
         joints: Names of the arm's joints.
 
     Raises:
-        InputFileError: Names the namespaces.
+        InputFileError: Several namespaces have these joints; it names them.
     """
     topics = {topic for topic, names in contents.joints if set(joints) <= set(names)}
     if JOINT_STATES in topics:
-        # The driver's own topic: the others repeat it.
+        # The driver publishes on this topic; topics in namespaces repeat its messages.
         return
+
     namespaces = sorted(
         topic.removesuffix(JOINT_STATES) for topic in topics if topic.endswith(JOINT_STATES)
     )
@@ -46,26 +47,29 @@ def check_namespaces(path: str, contents: BagContents, joints: Sequence[str]) ->
 def leave_out_other_arms(
     contents: BagContents, prefix: str, prefixes: Sequence[str]
 ) -> tuple[str, ...]:
-    """Remove what is not of one arm, from a bag with several, and return notes on it.
+    """Remove the messages of other arms from a bag with several, and return notes on them.
 
-    Messages on speed scaling, modes, poses, results and commands name no joints: the topic says
-    whose they are. A topic without the name of an arm is left out, unless the arm has no name.
+    Messages on speed scaling, modes, poses, results and commands name no joints: their topic, or
+    the node that logged them, tells which arm they belong to. Messages whose origin names no arm
+    are removed, unless the prefix of the chosen arm is empty.
 
     Args:
-        contents: What the bag has.
-        prefix: What the joint names of the arm begin with.
-        prefixes: What those of each arm in the bag begin with.
+        contents: Messages of the bag, which are changed in place.
+        prefix: Prefix of the joint names of the chosen arm.
+        prefixes: Prefixes of the joint names of all arms in the bag.
     """
     by_topic = (contents.states, contents.poses, contents.arrays)
     in_order = (contents.results, contents.statuses, contents.logged)
+
+    # Origins of the messages that do not belong to the arm.
     origins = {topic for messages in by_topic for topic in messages}
-    origins |= {_origin(message) for messages in in_order for message in messages}
+    origins |= {_find_origin(message) for messages in in_order for message in messages}
     left_out = {origin for origin in origins if _find_owner(origin, prefixes) != prefix}
 
     for topics in by_topic:
         _remove_topics(topics, left_out)
     for messages in in_order:
-        messages[:] = [message for message in messages if _origin(message) not in left_out]
+        messages[:] = [message for message in messages if _find_origin(message) not in left_out]
 
     unnamed = sorted(origin for origin in left_out if not _find_owner(origin, prefixes))
     if not unnamed:
@@ -74,23 +78,28 @@ def leave_out_other_arms(
 
 
 def _remove_topics(messages: dict[str, list[BagMessage]], topics: Iterable[str]) -> None:
+    """Remove topics from messages by topic, in place; topics without messages are ignored."""
     for topic in topics:
         messages.pop(topic, None)
 
 
 def _find_owner(origin: str, prefixes: Sequence[str]) -> str:
     """Return the prefix of the arm that a topic names; "" if it names none."""
-    named = [prefix for prefix in prefixes if _has_name(origin, prefix)]
-    # The longest is the most specific: "left_arm_" before "left_".
-    return max(named, key=len, default="")
+    matching = [prefix for prefix in prefixes if _contains_arm(origin, prefix)]
+    # The longest prefix is the most specific one: "left_arm_" before "left_".
+    return max(matching, key=len, default="")
 
 
-def _origin(message: BagMessage) -> str:
-    """Return the name that shows whose a message is: its topic, or who logged it."""
+def _find_origin(message: BagMessage) -> str:
+    """Return where a message comes from: its topic, or the node that logged it."""
     return str(message.content.name) if message.kind == ROSOUT else message.topic
 
 
-def _has_name(topic: str, prefix: str) -> bool:
-    """Return whether a topic has the name of an arm, `left` for the prefix `left_`, in it."""
+def _contains_arm(origin: str, prefix: str) -> bool:
+    """Return whether the name of a topic or node contains an arm's: `left` for prefix `left_`."""
     arm = prefix.strip("_/").replace("/", "_")
-    return bool(arm) and f"_{arm}_" in f"_{topic.replace('/', '_').replace('.', '_')}_"
+    if not arm:
+        return False
+    # Underscores around both names make only whole words match.
+    words = origin.replace("/", "_").replace(".", "_")
+    return f"_{arm}_" in f"_{words}_"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,11 +11,12 @@ from simbridge.judging.bag_contents import BagMessage
 from simbridge.judging.bag_rows import TopicSamples
 from simbridge.robot.pose import Array, Counts
 
-# Words in the names of topics by the quantity that is commanded.
+# Words in the name of a topic that show that it has positions.
 POSITION_WORDS = ("position", "pos")
+# Words in the name of a topic that show that it has velocities.
 VELOCITY_WORDS = ("velocity", "vel")
-# The commands are near what was measured in the right order of joints: the other order must be
-# farther off by this factor.
+# In the right order of joints the commands are near the measured values; in a wrong order they must
+# be farther from them by this factor.
 ORDER_RATIO = 2.0
 
 
@@ -45,16 +45,17 @@ def read_forward_commands(
     measured: TopicSamples,
     delay: int,
 ) -> ForwardCommands | str:
-    """Return the commands on a topic, or why they are not read, as a clause.
+    """Return the commands on a topic, or a clause that says why they are not read.
 
-    Their order is that of the controller's settings, which no bag has: from the base, or by the
-    alphabet. What was measured at the time tells which.
+    The order of the joints in a command is that of the controller's settings, which a bag does not
+    contain: from the base, or alphabetical. The joint motion that was measured meanwhile tells
+    which of the two it is.
 
     Args:
         topic: Name of the topic.
-        messages: Its messages.
+        messages: Messages on the topic.
         joints: Names of the arm's joints, from the base.
-        measured: What was measured.
+        measured: Measured positions, and velocities if there are any.
         delay: Time from the stamp of a measured sample to its recording, ns.
     """
     words = topic.replace("/", "_").split("_")
@@ -68,38 +69,45 @@ def read_forward_commands(
     if quantity is None:
         return "nothing was measured that shows the order of its joints"
 
+    # The commands in the order in which they were recorded.
     recorded = np.array([message.recorded for message in messages], dtype=np.int64)
     order = np.argsort(recorded, kind="stable")
     recorded = recorded[order]
     values = np.array(rows, dtype=float)[order]
-    at_commands = np.column_stack(
+
+    # The measured quantity when each command was recorded.
+    measured_at_commands = np.column_stack(
         [np.interp(recorded - delay, measured.stamps, joint) for joint in quantity.T]
     )
-    columns = _joint_order(values, at_commands, joints)
+    columns = _find_joint_columns(values, measured_at_commands, joints)
     if columns is None:
         return "what was measured does not show the order of its joints"
     return ForwardCommands(topic, is_velocity, recorded, values[:, columns])
 
 
-def _joint_order(values: Array, measured: Array, joints: Sequence[str]) -> list[int] | None:
-    """Return the columns of the joints from the base; None where two orders fit alike.
+def _find_joint_columns(values: Array, measured: Array, joints: Sequence[str]) -> list[int] | None:
+    """Return the column of each joint, from the base; None if it cannot be told.
 
     Args:
-        values: The commands (K, n).
-        measured: What was measured at their times (K, n), in the order from the base.
+        values: The commands (K, n), in the order of the controller's settings.
+        measured: The measured quantity at each command (K, n), in the order from the base.
         joints: Names of the joints, from the base.
     """
     alphabetical = sorted(joints)
-    orders = [list(range(len(joints))), [alphabetical.index(joint) for joint in joints]]
-    differing = [joint for joint in range(len(joints)) if orders[0][joint] != orders[1][joint]]
+    columns_from_base = list(range(len(joints)))
+    columns_by_name = [alphabetical.index(joint) for joint in joints]
+
+    # Joints with the same column in both orders cannot tell the orders apart.
+    differing = [joint for joint in columns_from_base if columns_by_name[joint] != joint]
     if not differing:
-        return orders[0]
-    distances = [
-        float(np.linalg.norm((values[:, order] - measured)[:, differing])) for order in orders
-    ]
-    for (order, distance), (_, other) in itertools.permutations(
-        zip(orders, distances, strict=True)
-    ):
-        if ORDER_RATIO * distance < other:
-            return order
+        return columns_from_base
+
+    def distance(columns: list[int]) -> float:
+        """Return how far the commands are from the measured values, rad or rad/s."""
+        return float(np.linalg.norm((values[:, columns] - measured)[:, differing]))
+
+    if ORDER_RATIO * distance(columns_from_base) < distance(columns_by_name):
+        return columns_from_base
+    if ORDER_RATIO * distance(columns_by_name) < distance(columns_from_base):
+        return columns_by_name
     return None

@@ -1,4 +1,4 @@
-"""What a bag has of an arm and its controllers, gathered in one pass over its messages."""
+"""Gathers a bag's messages on an arm and its controllers in one pass."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ ROSOUT = "rcl_interfaces/msg/Log"
 ROS1_STATUSES = "actionlib_msgs/msg/GoalStatusArray"
 ROS2_STATUSES = "action_msgs/msg/GoalStatusArray"
 
-# Types whose name is enough to read their messages.
+# Types whose messages are read on any topic.
 STATE_KINDS = (ros.SAFETY_MODE, ros.ROBOT_MODE, ros.SPEED_SCALING)
 FEEDBACK_KINDS = (ros.ROS1_FEEDBACK, ros.ROS2_FEEDBACK)
 GOAL_KINDS = (ros.ROS1_GOAL, ros.ROS2_GOAL_EVENT)
 RESULT_KINDS = (ros.ROS1_RESULT, ros.ROS2_RESULT_EVENT)
-# Types of which only topics with these words in their names are read.
+# Name of the action by which a trajectory controller takes goals.
 ACTION = "follow_joint_trajectory"
+# Types whose messages are read only on topics with one of these texts in their names.
 NAMED_TOPICS = {
     FLOAT: ("speed_scaling",),
     BOOL: ("robot_program_running", "robot_running"),
@@ -38,11 +39,13 @@ NAMED_TOPICS = {
     ROS2_STATUSES: (ACTION,),
 }
 
-# How the messages on /rosout begin that are kept: `bag_rosout.py` reads them.
+# Beginnings of the messages on /rosout that are kept: `bag_rosout.py` reads them.
 LOGGED_BEGINNINGS = ("Aborted due to", "State tolerances failed", "Position Error")
+# Vectors of a joint state; a message is of use only with the first.
 JOINT_VECTORS = ("position", "velocity", "effort")
-# Vectors of the state of a trajectory controller, the needed one first: for each the names that
-# its point has in messages, newest first, and the name of the values within the point.
+# Vectors of a trajectory controller's state; a message is of use only with the first. Each vector
+# lies in a point of the message: the names of the point in different versions of the message, the
+# newest first, and the field of the point.
 STATE_VECTORS = {
     "reference": (("reference", "desired"), "positions"),
     "reference_velocity": (("reference", "desired"), "velocities"),
@@ -72,10 +75,10 @@ class BagMessage:
     content: Any
 
     def stamp(self, clock_lead: int) -> int:
-        """Return the stamp of its header, ns; without one, its time of recording.
+        """Return the stamp of the message, ns: of its header, else of its recording.
 
         Args:
-            clock_lead: How far the recorder's clock is ahead of that of the stamps, ns.
+            clock_lead: How far the recorder's clock is ahead of the clock of the stamps, ns.
         """
         header = getattr(self.content, "header", None)
         stamp = 0 if header is None else stamp_of(header.stamp)
@@ -94,11 +97,11 @@ class ControllerScaling:
 
 
 class BagContents:
-    """The messages of a bag that tell of an arm.
+    """The messages of a bag that concern an arm.
 
     Args:
         bag: The bag.
-        namespace: What the names of the topics to read begin with; "" for all.
+        namespace: Prefix of the names of the topics that are read; "" for all topics.
 
     Attributes:
         joints: Joint states.
@@ -113,7 +116,7 @@ class BagContents:
         arrays: Commands to forward command controllers, by topic.
 
     Raises:
-        InputFileError: A message cannot be decoded.
+        InputFileError: A message cannot be decoded, or has vectors of different lengths.
     """
 
     def __init__(self, bag: Bag, namespace: str = "") -> None:
@@ -143,7 +146,7 @@ class BagContents:
 
         Args:
             message: The message.
-            number: Its number on the topic, from 1.
+            number: Number of the message on its topic, from 1.
         """
         kind = message.kind
         if kind == JOINT_STATE:
@@ -153,7 +156,7 @@ class BagContents:
             self._add_state(self.controllers, message, number, message.content)
             self._add_scaling(message)
         elif kind in FEEDBACK_KINDS:
-            # In ROS 1 the feedback is a part of the message.
+            # In ROS 1 the feedback is a field of the message, in ROS 2 the message itself.
             feedback = getattr(message.content, "feedback", message.content)
             self._add_state(self.feedback, message, number, feedback)
         elif kind == JOINT_TRAJECTORY or kind in GOAL_KINDS:
@@ -173,18 +176,25 @@ class BagContents:
             self.states.setdefault(message.topic, []).append(message)
 
     def _add_state(self, rows: Rows, message: BagMessage, number: int, state: Any) -> None:
-        """Add the vectors of a trajectory controller's state, or of its feedback."""
+        """Add the vectors of a trajectory controller's state, or of its feedback.
+
+        Args:
+            rows: Joint vectors, to which those of the message are added.
+            message: The message.
+            number: Number of the message on its topic, from 1.
+            state: The state or the feedback in the message.
+        """
         vectors = {}
-        for vector, (points, values) in STATE_VECTORS.items():
-            point = next((getattr(state, name) for name in points if hasattr(state, name)), None)
-            vectors[vector] = () if point is None else getattr(point, values)
+        for vector, (point_names, field) in STATE_VECTORS.items():
+            points = [getattr(state, name) for name in point_names if hasattr(state, name)]
+            vectors[vector] = getattr(points[0], field) if points else ()
         self._add_row(rows, message, number, state.joint_names, vectors)
 
     def _add_scaling(self, message: BagMessage) -> None:
         """Add the speed scaling in a trajectory controller's state, where it has one."""
         factor = getattr(message.content, "speed_scaling_factor", None)
         if factor is not None:
-            # The rest of the message is not kept: there are hundreds of them each second.
+            # Only the factor is kept, to save memory: there are hundreds of messages each second.
             scaling = replace(message, content=ControllerScaling(factor))
             self.states.setdefault(message.topic, []).append(scaling)
 
@@ -196,19 +206,33 @@ class BagContents:
         names: Sequence[str],
         vectors: Mapping[str, Sequence[float]],
     ) -> None:
-        """Add the vectors of a message to those of its topic and joints."""
-        key = (message.topic, tuple(names))
-        if not key[1]:
+        """Add the vectors of a message to those of its topic and joints.
+
+        Args:
+            rows: Joint vectors, to which those of the message are added.
+            message: The message.
+            number: Number of the message on its topic, from 1.
+            names: Names of the joints in the message; a message without any is ignored.
+            vectors: Vectors of the message by name, each with a number per joint, or empty.
+        """
+        joint_names = tuple(names)
+        if not joint_names:
             return
+        key = (message.topic, joint_names)
         if key not in rows:
-            rows[key] = JointRows(self._path, *key, vectors=list(vectors))
+            rows[key] = JointRows(self._path, message.topic, joint_names, vectors=list(vectors))
         header = getattr(message.content, "header", None)
         stamp = 0 if header is None else stamp_of(header.stamp)
         rows[key].add(number, stamp=stamp, recorded=message.recorded, vectors=vectors)
 
 
 def _is_read(topic: str, kind: str) -> bool:
-    """Return whether the messages of a topic are read."""
+    """Return whether the messages of a topic are read.
+
+    Args:
+        topic: Name of the topic.
+        kind: Type of its messages.
+    """
     if kind in NAMED_TOPICS:
         return any(word in topic for word in NAMED_TOPICS[kind])
     return kind in (

@@ -19,7 +19,7 @@ from simbridge.judging.log import GoalResult, TrajectoryGoal
 from simbridge.robot.pose import Array
 from simbridge.trajectory.bag_samples import NANOSECONDS_PER_SECOND
 
-# Outcomes by the status of actionlib (ROS 1), and of action_msgs (ROS 2).
+# Outcomes by the final statuses of actionlib (ROS 1).
 ROS1_OUTCOMES = {
     2: "preempted",
     3: "succeeded",
@@ -28,6 +28,7 @@ ROS1_OUTCOMES = {
     8: "recalled",
     9: "lost",
 }
+# Outcomes by the final statuses of action_msgs (ROS 2).
 ROS2_OUTCOMES = {4: "succeeded", 5: "canceled", 6: "aborted"}
 # Errors by the code of a FollowJointTrajectory result.
 ERROR_NAMES = {
@@ -46,53 +47,53 @@ def read_goals(
     """Return the trajectories that were sent to controllers of an arm, in order.
 
     Args:
-        contents: What the bag has.
+        contents: Messages of the bag.
         joints: Names of the arm's joints.
         start: Stamp of the log's first sample, ns.
         clock_lead: See `BagMessage.stamp`.
     """
     goals: dict[str, TrajectoryGoal] = {}
     for message in contents.goals:
-        for goal_id, goal in _goals_in(message):
-            # The event of a request is recorded by both sides.
+        for goal_id, goal in _find_goals(message):
+            # The client and the server both publish the event of a request: the second is skipped.
             key = goal_id or f"trajectory {len(goals)}"
             if key in goals or not set(joints) <= set(goal.trajectory.joint_names):
                 continue
             received = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
-            goals[key] = _goal(goal, joints, received, goal_id)
+            goals[key] = _read_goal(goal, joints, received, goal_id)
     return tuple(sorted(goals.values(), key=lambda goal: goal.received))
 
 
-def _goals_in(message: BagMessage) -> Iterator[tuple[str, Any]]:
-    """Yield the identity and the content of the goals in a message."""
+def _find_goals(message: BagMessage) -> Iterator[tuple[str, Any]]:
+    """Yield the goals in a message: the identity of each, "" for none, and its fields."""
     if message.kind == JOINT_TRAJECTORY:
         yield "", _BareTrajectory(message.content)
     elif message.kind == ros.ROS1_GOAL:
         yield message.content.goal_id.id, message.content.goal
     else:
         for request in message.content.request:
-            yield _identity(request.goal_id), request
+            yield _format_uuid(request.goal_id), request
 
 
 class _BareTrajectory:
-    """A goal that is only a trajectory, as a message on a controller's topic.
+    """A trajectory that was published on a controller's topic, in place of a goal of its action.
 
     Attributes:
-        trajectory: The trajectory.
+        trajectory: Fields of the trajectory.
     """
 
     def __init__(self, trajectory: Any) -> None:
         self.trajectory = trajectory
 
 
-def _goal(goal: Any, joints: Sequence[str], received: float, goal_id: str) -> TrajectoryGoal:
-    """Return a goal.
+def _read_goal(goal: Any, joints: Sequence[str], received: float, goal_id: str) -> TrajectoryGoal:
+    """Return a goal as a typed record, with the joints in the arm's order.
 
     Args:
-        goal: Its fields.
-        joints: Names of the arm's joints.
-        received: When it was received, s.
-        goal_id: Its identity.
+        goal: Fields of the goal, or of what stands for one.
+        joints: Names of the arm's joints, from the base.
+        received: When the goal was received, s from the log's first sample.
+        goal_id: Identity of the goal.
     """
     trajectory = goal.trajectory
     columns = [list(trajectory.joint_names).index(joint) for joint in joints]
@@ -105,23 +106,28 @@ def _goal(goal: Any, joints: Sequence[str], received: float, goal_id: str) -> Tr
     return TrajectoryGoal(
         received=received,
         times=np.array(times, dtype=float),
-        q=_rows([point.positions for point in points], columns),
-        qd=_rows([point.velocities for point in points], columns) if has_velocities else None,
+        q=_select_columns([point.positions for point in points], columns),
+        qd=_select_columns([point.velocities for point in points], columns)
+        if has_velocities
+        else None,
         goal_id=goal_id,
-        path_tolerance=_tolerances(getattr(goal, "path_tolerance", ()), joints),
-        goal_tolerance=_tolerances(getattr(goal, "goal_tolerance", ()), joints),
+        path_tolerance=_read_tolerances(getattr(goal, "path_tolerance", ()), joints),
+        goal_tolerance=_read_tolerances(getattr(goal, "goal_tolerance", ()), joints),
         goal_time_tolerance=0.0 if time_tolerance is None else _seconds(time_tolerance),
     )
 
 
-def _rows(points: Sequence[Any], columns: Sequence[int]) -> Array:
-    """Return some columns of points; a point without numbers is a row of nan."""
+def _select_columns(points: Sequence[Any], columns: Sequence[int]) -> Array:
+    """Return some columns of the values of points (K, n); NaN for a point without values."""
     rows = [[point[column] if len(point) else np.nan for column in columns] for point in points]
     return np.array(rows, dtype=float).reshape(-1, len(columns))
 
 
-def _tolerances(entries: Sequence[Any], joints: Sequence[str]) -> Array | None:
-    """Return the tolerances of a goal's positions (n,), rad; None where it has none."""
+def _read_tolerances(entries: Sequence[Any], joints: Sequence[str]) -> Array | None:
+    """Return a goal's tolerances of the joint positions (n,), rad; None if it names none.
+
+    A joint that the goal does not name has 0, which stands for the controller's own tolerance.
+    """
     by_name = {entry.name: entry.position for entry in entries}
     if not by_name:
         return None
@@ -129,64 +135,77 @@ def _tolerances(entries: Sequence[Any], joints: Sequence[str]) -> Array | None:
 
 
 def _seconds(duration: Any) -> float:
+    """Return a duration of ROS in s."""
     return float(duration.sec) + float(duration.nanosec) / NANOSECONDS_PER_SECOND
 
 
-def _identity(uuid: Any) -> str:
-    """Return a UUID as text."""
+def _format_uuid(uuid: Any) -> str:
+    """Return a UUID of ROS as hexadecimal text."""
     return bytes(uuid.uuid).hex()
 
 
 def read_results(contents: BagContents, *, start: int, clock_lead: int) -> tuple[GoalResult, ...]:
-    """Return how goals ended: from their results, else from the statuses that were published.
+    """Return how goals ended: from their results, else from their statuses, else from the log.
 
     Args:
-        contents: What the bag has.
+        contents: Messages of the bag.
         start: Stamp of the log's first sample, ns.
         clock_lead: See `BagMessage.stamp`.
     """
-    results = list(_results(contents.results, start, clock_lead))
-    known = {result.goal_id for result in results if result.goal_id}
-    # Results were recorded: a status adds only goals whose result was not.
+    results = list(_read_result_messages(contents.results, start, clock_lead))
+
+    # A goal whose result was not recorded may have a status that shows how it ended.
+    known_goals = {result.goal_id for result in results if result.goal_id}
     results += [
         result
-        for result in _statuses(contents.statuses, start, clock_lead)
-        if result.goal_id not in known
+        for result in _read_final_statuses(contents.statuses, start, clock_lead)
+        if result.goal_id not in known_goals
     ]
+
     aborts = read_logged_aborts(contents.logged, start=start, clock_lead=clock_lead)
     explained = explain_results(results, aborts)
     return tuple(sorted(explained, key=lambda result: result.time))
 
 
-def _results(messages: Sequence[BagMessage], start: int, clock_lead: int) -> Iterator[GoalResult]:
-    """Yield the results in messages of results."""
-    # Identity of the goal of each request, by client and number.
-    requests: dict[tuple[bytes, int], str] = {}
+def _read_result_messages(
+    messages: Sequence[BagMessage], start: int, clock_lead: int
+) -> Iterator[GoalResult]:
+    """Yield the results of goals, from results of ROS 1 and from events of ROS 2.
+
+    In ROS 2 a client calls the service for the result of a goal. Client and server both publish
+    an event for the request, which names the goal, and one for the response, which has the result.
+    """
+    # Identity of the goal that each call asks for; a call is a client's identity and number.
+    goal_of_call: dict[tuple[bytes, int], str] = {}
     answered: set[tuple[bytes, int]] = set()
     for message in messages:
         content = message.content
         time = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
         if message.kind == ros.ROS1_RESULT:
-            yield _result(
-                time,
-                ROS1_OUTCOMES.get(content.status.status, ""),
-                content,
-                content.status.goal_id.id,
-            )
+            outcome = ROS1_OUTCOMES.get(content.status.status, "")
+            yield _make_result(time, outcome, content, content.status.goal_id.id)
             continue
 
         call = (bytes(content.info.client_gid), int(content.info.sequence_number))
         for request in content.request:
-            requests[call] = _identity(request.goal_id)
+            goal_of_call[call] = _format_uuid(request.goal_id)
         if content.response and call not in answered:
             answered.add(call)
             response = content.response[0]
             outcome = ROS2_OUTCOMES.get(response.status, "")
-            yield _result(time, outcome, response, requests.get(call, ""))
+            yield _make_result(time, outcome, response, goal_of_call.get(call, ""))
 
 
-def _result(time: float, outcome: str, result: Any, goal_id: str) -> GoalResult:
-    """Return a result; its code decides where the status is not that of an end."""
+def _make_result(time: float, outcome: str, result: Any, goal_id: str) -> GoalResult:
+    """Return the result of a goal.
+
+    Args:
+        time: When the result was reported, s from the log's first sample.
+        outcome: The outcome by its status; "" for a status that is not final: then the error code
+            decides.
+        result: Fields of the result.
+        goal_id: Identity of the goal; "" if it is not known.
+    """
     code = int(result.error_code)
     return GoalResult(
         time=time,
@@ -197,22 +216,24 @@ def _result(time: float, outcome: str, result: Any, goal_id: str) -> GoalResult:
     )
 
 
-def _statuses(messages: Sequence[BagMessage], start: int, clock_lead: int) -> Iterator[GoalResult]:
-    """Yield the first status of each goal that is that of an end."""
-    ended: set[str] = set()
+def _read_final_statuses(
+    messages: Sequence[BagMessage], start: int, clock_lead: int
+) -> Iterator[GoalResult]:
+    """Yield the first final status of each goal as a result."""
+    ended_goals: set[str] = set()
     for message in messages:
         time = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
         for status in message.content.status_list:
-            result = _status(status, time, is_ros1=message.kind == ROS1_STATUSES)
-            if result.outcome and result.goal_id not in ended:
-                ended.add(result.goal_id)
+            result = _read_status(status, time, is_ros1=message.kind == ROS1_STATUSES)
+            if result.outcome and result.goal_id not in ended_goals:
+                ended_goals.add(result.goal_id)
                 yield result
 
 
-def _status(status: Any, time: float, *, is_ros1: bool) -> GoalResult:
-    """Return the status of a goal as a result; one that goes on has no outcome."""
+def _read_status(status: Any, time: float, *, is_ros1: bool) -> GoalResult:
+    """Return the status of a goal as a result, without an outcome while the goal is pursued."""
     if is_ros1:
         outcome = ROS1_OUTCOMES.get(status.status, "")
         return GoalResult(time, outcome, text=status.text, goal_id=status.goal_id.id)
     outcome = ROS2_OUTCOMES.get(status.status, "")
-    return GoalResult(time, outcome, goal_id=_identity(status.goal_info.goal_id))
+    return GoalResult(time, outcome, goal_id=_format_uuid(status.goal_info.goal_id))

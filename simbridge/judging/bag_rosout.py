@@ -1,7 +1,8 @@
-"""What a joint trajectory controller of ROS 2 logs on /rosout when it gives up.
+"""Reads what a joint trajectory controller of ROS 2 logs on /rosout when it aborts a goal.
 
-The results of actions are not in a bag of ROS 2 unless services are introspected, but its log is:
-the joint and the tolerance that failed, and why the goal was aborted.
+A bag of ROS 2 has the results of actions only if the introspection of services was switched on.
+The controller's log messages tell the same: why a goal was aborted, and the joint and the tolerance
+that failed.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from simbridge.judging.bag_rows import stamp_of
 from simbridge.judging.log import GoalResult
 from simbridge.trajectory.bag_samples import NANOSECONDS_PER_SECOND
 
-# What the controller logs when it aborts a goal, and the error that this is in its result.
+# Error in the result of an aborted goal, by the beginning of the message that is logged with it.
 ABORTS = {
     "Aborted due to state tolerance violation": "PATH_TOLERANCE_VIOLATED",
     "Aborted due to path tolerance violation": "PATH_TOLERANCE_VIOLATED",
     "Aborted due to goal_time_tolerance": "GOAL_TOLERANCE_VIOLATED",
     "Aborted due to command timeout": "COMMAND_TIMEOUT",
 }
-# Messages on the tolerance that failed precede the one of the abort by no more than this, s.
+# Longest time from the messages on a failed tolerance to the message on the abort, s.
 MAX_DETAIL_LEAD_S = 0.1
-# The status of a goal follows the message by no more than this, s.
+# Longest time between the message on an abort and the result or status of its goal, s.
 MAX_STATUS_DELAY_S = 1.0
 
 _TOLERANCE = re.compile(r"Position Tolerance: (\d+(?:\.\d+)?)")
@@ -35,13 +36,15 @@ def read_logged_aborts(
 ) -> list[GoalResult]:
     """Return the aborts that a controller logged, in order.
 
+    A controller first logs which tolerance failed, in one message or more, then the abort.
+
     Args:
         messages: Messages on /rosout about goals, in order.
         start: Stamp of the log's first sample, ns.
         clock_lead: See `BagMessage.stamp`.
     """
     aborts: list[GoalResult] = []
-    # The messages on failed tolerances, with their times, s.
+    # Times, s, and texts of the messages on failed tolerances since the last abort.
     details: list[tuple[float, str]] = []
     for message in messages:
         stamp = stamp_of(message.content.stamp) or message.recorded - clock_lead
@@ -52,14 +55,16 @@ def read_logged_aborts(
             details.append((time, text))
             continue
 
-        recent = [detail for at, detail in details if time - at <= MAX_DETAIL_LEAD_S]
-        tolerances = _TOLERANCE.findall(" ".join(recent))
+        recent_details = [
+            detail for logged_at, detail in details if time - logged_at <= MAX_DETAIL_LEAD_S
+        ]
+        tolerances = _TOLERANCE.findall(" ".join(recent_details))
         aborts.append(
             GoalResult(
                 time=time,
                 outcome="aborted",
                 error=errors[0],
-                text=" ".join([*recent, text]),
+                text=" ".join([*recent_details, text]),
                 tolerance_rad=float(tolerances[-1]) if tolerances else None,
             )
         )
@@ -70,21 +75,23 @@ def read_logged_aborts(
 def explain_results(
     results: Sequence[GoalResult], aborts: Sequence[GoalResult]
 ) -> list[GoalResult]:
-    """Return results in which an abort without an error has the one that was logged.
+    """Return the results of goals, completed by the aborts that the controller logged.
 
-    Aborts that no result stands for are added.
+    The logged abort that belongs to a result adds its error, text and tolerance. A logged abort
+    that belongs to no result is a result of its own.
 
     Args:
-        results: The results, from the controller's action.
-        aborts: The aborts that it logged.
+        results: The results that the controller's action reported.
+        aborts: The aborts that the controller logged.
     """
     explained = []
     unused = list(aborts)
     for result in results:
-        logged = _logged_abort(result, unused)
+        logged = _find_logged_abort(result, unused)
         if logged is None:
             explained.append(result)
             continue
+
         unused.remove(logged)
         explained.append(
             replace(
@@ -97,8 +104,8 @@ def explain_results(
     return [*explained, *unused]
 
 
-def _logged_abort(result: GoalResult, aborts: Sequence[GoalResult]) -> GoalResult | None:
-    """Return the logged abort that a result stands for; None without any."""
+def _find_logged_abort(result: GoalResult, aborts: Sequence[GoalResult]) -> GoalResult | None:
+    """Return the logged abort that belongs to a result: the nearest in time; None without any."""
     if result.outcome != "aborted":
         return None
     near = [abort for abort in aborts if abs(result.time - abort.time) <= MAX_STATUS_DELAY_S]

@@ -1,4 +1,4 @@
-"""Joint vectors of the messages on a topic: as they came, and in the order of their times."""
+"""Collects the joint vectors of the messages on a topic, and puts them in the order of time."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class TopicSamples:
     Attributes:
         topic: Name of the topic.
         stamps: Times (T,), ns, strictly increasing.
-        vectors: The vectors by name, each (T, n), in the order of the arm's joints; only those
-            that every message has, without nan.
+        vectors: The vectors by name, each (T, n), in the order of the arm's joints. A vector that
+            is missing, or not finite, in any of the messages is left out.
         notes: Sentences about what was left out.
     """
 
@@ -38,10 +38,10 @@ class JointRows:
     """Joint vectors of the messages on a topic that name the same joints.
 
     Args:
-        path: The bag, for messages.
+        path: Path of the bag, for error messages.
         topic: Name of the topic.
         joint_names: Names of the joints, in the order of the messages.
-        vectors: Names of the vectors of a message; the first one is needed.
+        vectors: Names of the vectors of a message; a message without the first is of no use.
 
     Attributes:
         topic: Name of the topic.
@@ -54,11 +54,13 @@ class JointRows:
         self.topic = topic
         self.joint_names = joint_names
         self._path = path
-        # Stamp and time of recording of each message, ns, and its number on the topic from 1.
+        # Stamp of each message, ns; 0 for none. The type "q" holds 64-bit integers.
         self._stamps = array("q")
+        # Time of recording of each message, ns.
         self._recorded = array("q")
+        # Number of each message on the topic, from 1.
         self._numbers = array("q")
-        # The values of each vector, one message after another; nan where a message has none.
+        # Values of each vector, one message after another; nan where a message has none.
         self._values = {name: array("d") for name in vectors}
 
     def __len__(self) -> int:
@@ -71,23 +73,23 @@ class JointRows:
 
         Args:
             number: Number of the message on the topic, from 1.
-            stamp: Its stamp, ns; 0 for none.
+            stamp: Stamp of the message, ns; 0 for none.
             recorded: Time of recording, ns.
-            vectors: Its vectors by name, each of n numbers or empty.
+            vectors: Vectors of the message by name, each with a number per joint, or empty.
 
         Raises:
             InputFileError: A vector has another length, or there are too many messages.
         """
-        count = len(self.joint_names)
-        for name, column in self._values.items():
+        joint_count = len(self.joint_names)
+        for name, collected in self._values.items():
             values = vectors.get(name, ())
-            if len(values) not in (0, count):
+            if len(values) not in (0, joint_count):
                 reason = (
-                    f"{self.topic}, message {number} has {count} joints, but {len(values)} "
+                    f"{self.topic}, message {number} has {joint_count} joints, but {len(values)} "
                     f"values of {name}"
                 )
                 raise InputFileError(self._path, reason)
-            column.extend(values if len(values) else [np.nan] * count)
+            collected.extend(values if len(values) else [np.nan] * joint_count)
 
         self._stamps.append(stamp)
         self._recorded.append(recorded)
@@ -106,11 +108,13 @@ class JointRows:
     def samples(self, joints: Sequence[str]) -> TopicSamples:
         """Return the vectors of some joints in the order of their times.
 
-        Messages without the needed vector, and all but the first of one stamp, are left out.
+        Messages without the first vector are left out, and of messages with the same stamp all but
+        the first.
 
         Args:
             joints: Names of the joints, all of which the messages have.
         """
+        # Without any stamp the times of recording stand for them.
         stamps = np.frombuffer(self._stamps, dtype=np.int64)
         if not stamps.any():
             stamps = np.frombuffer(self._recorded, dtype=np.int64)
@@ -121,26 +125,28 @@ class JointRows:
             for name, values in self._values.items()
         }
 
-        needed = next(iter(vectors.values()))
-        is_whole: Flags = np.asarray(np.isfinite(needed).all(axis=1))
-        is_late = stamps < np.maximum.accumulate(stamps)
-        order = np.argsort(stamps, kind="stable")
-        order = order[is_whole[order]]
-        is_new = np.ones(len(order), dtype=bool)
-        is_new[1:] = np.diff(stamps[order]) > 0
-        kept = order[is_new]
+        # Indices of the messages that are kept, in the order of time.
+        first_name, first_vector = next(iter(vectors.items()))
+        is_usable: Flags = np.asarray(np.isfinite(first_vector).all(axis=1))
+        in_order = np.argsort(stamps, kind="stable")
+        usable = in_order[is_usable[in_order]]
+        is_new = np.ones(len(usable), dtype=bool)
+        is_new[1:] = np.diff(stamps[usable]) > 0
+        kept = usable[is_new]
 
+        # A message is late if an earlier message has a larger stamp.
+        is_late = stamps < np.maximum.accumulate(stamps)
         notes = [
             *dropped_rows(
                 "message",
-                numbers[~is_whole],
-                detail=f"without numbers for {next(iter(vectors))}",
+                numbers[~is_usable],
+                detail=f"without numbers for {first_name}",
                 unit="message",
             ),
             *late_rows("message", numbers[is_late]),
             *dropped_rows(
                 "message",
-                np.sort(numbers[order[~is_new]]),
+                np.sort(numbers[usable[~is_new]]),
                 detail="with the timestamp of another one",
                 unit="message",
             ),

@@ -1,4 +1,4 @@
-"""The names that a user gives to the columns of a recording without a header."""
+"""Expands the names that a user gives to the columns of a recording without a header."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simbridge.trajectory.rtde_recording import COMMAND_FIELDS, FIELDS, STATE_FI
 
 # Number of columns of each vector.
 WIDTHS = {**FIELDS, **dict.fromkeys(COMMAND_FIELDS, 6)}
-# Names of vectors in identification and control, where `des` marks what the controller wants.
+# RTDE's names of vectors by their usual symbols in robotics, in which `des` stands for "desired".
 SYNONYMS = {
     "q": "actual_q",
     "qd": "actual_qd",
@@ -20,8 +20,9 @@ SYNONYMS = {
     "i_des": "target_current",
     "tau_des": "target_moment",
 }
-# Stands for a column that is not read.
+# Name of a column that is not read.
 SKIPPED = "skip"
+# Largest number of columns that one entry may skip.
 MAX_COLUMNS = 10_000
 
 # A name with its number of columns: "actual_q", "skip*3" or "q 6".
@@ -34,19 +35,19 @@ def expand_columns(text: str) -> tuple[str, ...]:
     """Return the name of each column: "time,actual_q" names seven.
 
     Args:
-        text: Names of fields, separated by commas, each for all columns of the field.
+        text: Names of fields, separated by commas; a name stands for all columns of its field.
 
     Raises:
         UnknownName: A name is not that of a field.
-        InvalidParameter: The number of columns of a field is another one, or a field is named
-            twice.
+        InvalidParameter: An entry gives its field another number of columns than it has, or a
+            field is named twice.
     """
     names: list[str] = []
     for entry in text.split(","):
         names += _expand_entry(entry.strip())
 
-    fields = [name for name in names if name != SKIPPED]
-    repeated = [name for name in dict.fromkeys(fields) if fields.count(name) > 1]
+    read_names = [name for name in names if name != SKIPPED]
+    repeated = [name for name in dict.fromkeys(read_names) if read_names.count(name) > 1]
     if repeated:
         raise InvalidParameter("--columns", text, f"without {repeated[0]} twice")
     return tuple(names)
@@ -54,30 +55,31 @@ def expand_columns(text: str) -> tuple[str, ...]:
 
 def _expand_entry(entry: str) -> list[str]:
     """Return the name of each column that an entry of the list stands for."""
-    parts = _ENTRY.fullmatch(entry)
-    if parts is None:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
         raise InvalidParameter("--columns", entry, "names, separated by commas")
-    name = SYNONYMS.get(parts["name"], parts["name"])
-    count = None if parts["count"] is None else int(parts["count"])
+    name = SYNONYMS.get(match["name"], match["name"])
+    # The number of columns that the entry states; None if it states none.
+    count = None if match["count"] is None else int(match["count"])
 
     if name == SKIPPED:
         if count is not None and count > MAX_COLUMNS:
             raise InvalidParameter("--columns", entry, f"at most {MAX_COLUMNS} columns")
         return [SKIPPED] * (1 if count is None else count)
 
-    width = _width(name)
+    width = _find_width(name)
     if count not in (None, width):
         raise InvalidParameter("--columns", entry, f"{name} for {width} columns")
     if name in WIDTHS:
-        return [f"{name}_{i}" for i in range(width)]
+        return [f"{name}_{index}" for index in range(width)]
     return [name]
 
 
-def _width(name: str) -> int:
+def _find_width(name: str) -> int:
     """Return the number of columns that a name stands for.
 
     Raises:
-        UnknownName: It is not the name of a field, nor of an element of a vector.
+        UnknownName: It is neither the name of a field nor that of an element of a vector.
     """
     if name in WIDTHS:
         return WIDTHS[name]

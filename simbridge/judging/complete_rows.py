@@ -11,7 +11,7 @@ from simbridge.judging.log import ControllerLog, Signal
 from simbridge.robot.pose import Array
 from simbridge.text import counted, join_words
 
-# Columns that every row needs, where a log has them.
+# Columns of joint values: if a log has one of them, every row must have its values.
 JOINT_COLUMNS = ("target_q", "target_qd", "target_qdd", "actual_q", "actual_qd")
 # Fraction of the rows in which a column must have been recorded to be used.
 MIN_COMPLETE = 0.5
@@ -22,7 +22,7 @@ MIN_ROWS = 2
 def keep_complete_rows(log: ControllerLog) -> ControllerLog:
     """Return a log in which each row has all joint values, with notes on what was left out.
 
-    Other columns keep the rows in which they were not recorded, as nan.
+    In the other columns, rows that were not recorded stay as nan.
 
     Raises:
         UnusableSamples: Fewer than two rows have joint positions, or these are in degrees.
@@ -30,35 +30,38 @@ def keep_complete_rows(log: ControllerLog) -> ControllerLog:
     notes = list(log.notes)
     columns = dict(log.columns)
 
-    # Joint columns that are mostly empty are left out, then the rows that the others do not have.
+    # Leave out joint columns that are mostly empty, then the rows that lack values of the others.
     is_kept = np.ones(len(log.times), dtype=bool)
-    incomplete = []
-    sparse = []
-    for name in [name for name in JOINT_COLUMNS if name in columns]:
+    incomplete_names = []
+    sparse_names = []
+    for name in JOINT_COLUMNS:
+        if name not in columns:
+            continue
         is_complete = np.isfinite(columns[name]).all(axis=1)
         if _is_sparse(columns[name]):
-            sparse.append(name)
+            sparse_names.append(name)
             del columns[name]
         elif not is_complete.all():
-            incomplete.append(name)
+            incomplete_names.append(name)
             is_kept &= is_complete
-    if incomplete:
+    if incomplete_names:
         lost = counted(int((~is_kept).sum()), "row")
-        notes.append(f"{lost} without all values of {join_words(incomplete)} left out")
+        notes.append(f"{lost} without all values of {join_words(incomplete_names)} left out")
 
-    # Other columns are used if most of the remaining rows have them.
-    for name in [*columns]:
+    # Leave out any column that most of the remaining rows do not have.
+    for name in list(columns):
         columns[name] = columns[name][is_kept]
         if _is_sparse(columns[name]):
-            sparse.append(name)
+            sparse_names.append(name)
             del columns[name]
-    if sparse:
-        notes.append(f"{join_words(sparse)} not used: missing in more than half of the rows")
+    if sparse_names:
+        notes.append(f"{join_words(sparse_names)} not used: missing in more than half of the rows")
 
     has_joints = "target_q" in columns or "actual_q" in columns
     if not has_joints or is_kept.sum() < MIN_ROWS:
         reason = "it has fewer than two rows with joint positions (target_q or actual_q)."
         raise UnusableSamples(log.name, reason)
+
     complete = replace(
         log,
         times=log.times[is_kept],
@@ -69,28 +72,33 @@ def keep_complete_rows(log: ControllerLog) -> ControllerLog:
         safety_mode=_finite(log.safety_mode),
         program_state=_finite(log.program_state),
     )
+    # Identification refuses joint positions that are in degrees.
     complete.samples().check_joints(None)
     return complete
 
 
 def _is_sparse(values: Array) -> bool:
-    """Return whether values (T, n) are missing in most rows; false without any row."""
+    """Return whether values (T, n) are missing in most rows; false if there are no rows."""
     is_complete = np.isfinite(values).all(axis=1)
     return int(is_complete.sum()) < MIN_COMPLETE * len(values)
 
 
-def with_whole_rows(log: ControllerLog) -> ControllerLog:
-    """Return a log with only the rows in which every column was recorded.
+def select_whole_rows(log: ControllerLog) -> ControllerLog:
+    """Return a log without missing values: only the rows in which every column was recorded.
 
-    Where there are no such rows, all columns but those of the joints are left out instead.
+    If there are too few such rows, all rows are kept, but of the columns only those of the joints.
+
+    Args:
+        log: A log in which each row has all joint values: see `keep_complete_rows`.
     """
     columns = log.columns.values()
     is_whole = np.all([np.isfinite(values).all(axis=1) for values in columns], axis=0)
     if is_whole.all():
         return log
+
     if is_whole.sum() < MIN_ROWS:
-        joints = {name: log.columns[name] for name in JOINT_COLUMNS if name in log.columns}
-        return replace(log, columns=joints)
+        joint_columns = {name: log.columns[name] for name in JOINT_COLUMNS if name in log.columns}
+        return replace(log, columns=joint_columns)
     return replace(
         log,
         times=log.times[is_whole],
@@ -99,7 +107,7 @@ def with_whole_rows(log: ControllerLog) -> ControllerLog:
 
 
 def _finite(signal: Signal | None) -> Signal | None:
-    """Return the finite values of a signal; None if it has none."""
+    """Return a signal without the instants at which it is not finite; None if none remain."""
     if signal is None:
         return None
     values: Array = np.asarray(signal.values, dtype=float)

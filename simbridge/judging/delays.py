@@ -1,8 +1,8 @@
-"""How long one joint motion trails another, with the uncertainty of that time.
+"""Finds how long one joint motion trails another, with the uncertainty of that time.
 
-A short lag is that of joints behind their targets: far less than the time between two rows, it is
-found from the velocity of the targets (`simbridge.identification.joint_lag`). A long one is found
-by shifting the leading motion until it comes closest to the trailing one.
+The leading motion is shifted in time until it comes closest to the trailing one. The lag of joints
+behind their targets is far shorter than the time between two rows, and is found from the velocity
+of the targets instead (`simbridge.identification.joint_lag`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from simbridge.robot.pose import Array, Counts
 
 # Longest lag that is searched for, s.
 MAX_LAG_S = 0.6
-# A motion that leads its command by more than this does not follow it, s.
+# Longest time by which a motion may lead what it follows, s, since clocks and stamps jitter.
 MAX_LEAD_S = 0.02
-# Step of the first search, s.
+# Step between the lags of the first search, s, and largest step of the fit.
 SEARCH_STEP_S = 0.008
 # Largest number of rows of the first search.
 MAX_SEARCHED_ROWS = 400
@@ -30,22 +30,26 @@ MAX_FITTED_ROWS = 4000
 MAX_STEPS = 20
 # Largest number of rows of the fits that show the uncertainty.
 MAX_DEVIATION_ROWS = 600
-# Number of the first steps in which all rows weigh the same.
+# Number of the first Gauss-Newton steps in which all rows weigh the same.
 PLAIN_STEPS = 4
-# Change of the lag below which the steps end, s.
+# Scale of the Cauchy weights, as a multiple of the median residual.
+WEIGHT_SCALE = 2.0
+# Change of the lag below which the Gauss-Newton steps end, s.
 CONVERGED_S = 1e-6
 # Number of blocks of rows that are left out in turn, for the uncertainty.
 BLOCKS = 10
 # Smallest number of rows that determine a lag.
 MIN_ROWS = 10
-# Speed that a joint must reach to show a lag, rad/s.
+# Speed that the fastest joint must reach to show a lag, rad/s ...
 MIN_SPEED = 0.01
-# Largest part of the trailing motion that the shifted leading one may leave unexplained.
+# ... as this percentile over the rows, since a single outlier is not a motion.
+SPEED_PERCENTILE = 90.0
+# Largest fraction of the trailing motion that the shifted leading one may leave unexplained.
 MAX_UNEXPLAINED = 0.1
 # Largest standard deviation of a lag that is reported, s.
 MAX_DEVIATION_S = 0.02
-# Smallest residual that scales weights, rad.
-LEAST_RESIDUAL = 1e-9
+# Smallest scale of the Cauchy weights, rad.
+MIN_WEIGHT_SCALE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Lag:
 
 @dataclass(frozen=True, eq=False)
 class LeadingMotion:
-    """The motion that leads.
+    """The leading one of two joint motions.
 
     Attributes:
         times: Instants (K,), s, strictly increasing.
@@ -80,7 +84,7 @@ class LeadingMotion:
 
 @dataclass(frozen=True, eq=False)
 class TrailingRows:
-    """Rows of the motion that trails.
+    """Rows of the trailing one of two joint motions.
 
     Attributes:
         times: Instants (T,), s.
@@ -112,8 +116,8 @@ def fit_lag(times: Array, leading: Array, trailing_times: Array, trailing: Array
     if len(times) < 2:
         return None
 
-    # Only rows whose leading positions are known for every lag can be compared; in a short motion
-    # those that are known without a lag.
+    # Compare only rows whose leading positions are known for every lag that is tried; in a motion
+    # too short for that, rows whose leading positions are known without a lag.
     is_covered = (trailing_times - MAX_LAG_S >= times[0]) & (
         trailing_times + MAX_LEAD_S <= times[-1]
     )
@@ -123,22 +127,25 @@ def fit_lag(times: Array, leading: Array, trailing_times: Array, trailing: Array
     if len(rows.times) < MIN_ROWS or not _moves(rows.times, rows.positions):
         return None
 
-    start = _search(times, leading, rows.spread(MAX_SEARCHED_ROWS))
+    # Find the lag roughly, then precisely.
+    rough_lag = _search_lag(times, leading, rows.spread(MAX_SEARCHED_ROWS))
     fitted = rows.spread(MAX_FITTED_ROWS)
     motion = LeadingMotion(times, leading, differentiate(times, leading))
-    lag = _refine(motion, fitted, start=start, plain_steps=PLAIN_STEPS)
+    lag = _refine_lag(motion, fitted, start=rough_lag, plain_steps=PLAIN_STEPS)
 
     remaining = fitted.positions - interpolate_rows(times, leading, fitted.times - lag)
     if not _explains(remaining, fitted.positions):
         return None
 
-    # Fit again without one block of rows after another: fewer rows are enough for that.
+    # The uncertainty by the jackknife: fit again without one block of rows after another. Fewer
+    # rows are enough for that.
     thinned = fitted.spread(MAX_DEVIATION_ROWS)
-    left_out = [
-        _refine(motion, thinned.without(block), start=lag, plain_steps=0)
+    lags_without_block = [
+        _refine_lag(motion, thinned.without(block), start=lag, plain_steps=0)
         for block in np.array_split(np.arange(len(thinned.times)), BLOCKS)
     ]
-    deviation = float(np.sqrt(jackknife_variance(left_out)))
+    deviation = float(np.sqrt(jackknife_variance(lags_without_block)))
+    # The first condition is also true for a deviation that is nan.
     if not deviation < MAX_DEVIATION_S or not -MAX_LEAD_S <= lag <= MAX_LAG_S:
         return None
 
@@ -147,8 +154,9 @@ def fit_lag(times: Array, leading: Array, trailing_times: Array, trailing: Array
 
 def _moves(times: Array, positions: Array) -> bool:
     """Return whether some joint moves fast enough to show a lag."""
-    speed = np.abs(np.diff(positions, axis=0)) / np.diff(times)[:, np.newaxis]
-    return bool(np.percentile(speed.max(axis=1), 90.0) > MIN_SPEED)
+    speeds = np.abs(np.diff(positions, axis=0)) / np.diff(times)[:, np.newaxis]
+    fastest = speeds.max(axis=1)
+    return bool(np.percentile(fastest, SPEED_PERCENTILE) > MIN_SPEED)
 
 
 def _rms(values: Array) -> float:
@@ -157,13 +165,24 @@ def _rms(values: Array) -> float:
 
 
 def _explains(remaining: Array, trailing: Array) -> bool:
-    """Return whether a shifted motion explains the trailing one, up to a small part of it."""
+    """Return whether the shifted leading motion explains the trailing one, but for a small part.
+
+    Args:
+        remaining: Trailing minus shifted leading positions (T, n), rad.
+        trailing: Trailing positions (T, n), rad.
+    """
     variation = float(np.linalg.norm(trailing - trailing.mean(axis=0)))
     return float(np.linalg.norm(remaining)) < MAX_UNEXPLAINED * variation
 
 
-def _search(times: Array, leading: Array, rows: TrailingRows) -> float:
-    """Return the lag among evenly spaced ones that leaves the smallest difference, s."""
+def _search_lag(times: Array, leading: Array, rows: TrailingRows) -> float:
+    """Return the one of evenly spaced lags that leaves the smallest difference, s.
+
+    Args:
+        times: Instants of the leading motion (K,), s.
+        leading: Joint positions of the leading motion (K, n), rad.
+        rows: Rows of the trailing motion.
+    """
     lags = np.arange(-MAX_LEAD_S, MAX_LAG_S, SEARCH_STEP_S)
     differences = [
         _rms(interpolate_rows(times, leading, rows.times - lag) - rows.positions) for lag in lags
@@ -171,28 +190,36 @@ def _search(times: Array, leading: Array, rows: TrailingRows) -> float:
     return float(lags[int(np.argmin(differences))])
 
 
-def _refine(motion: LeadingMotion, rows: TrailingRows, *, start: float, plain_steps: int) -> float:
-    """Return the lag by Gauss-Newton with Cauchy weights, s.
+def _refine_lag(
+    motion: LeadingMotion, rows: TrailingRows, *, start: float, plain_steps: int
+) -> float:
+    """Return the lag by Gauss-Newton steps of weighted least squares, s.
+
+    Cauchy weights keep rows with a large residual from pulling at the result.
 
     Args:
         motion: The leading motion.
         rows: Rows of the trailing motion.
         start: The lag to start from, s.
-        plain_steps: Number of first steps of plain least squares, which have one minimum.
+        plain_steps: Number of first steps with equal weights: unlike the weighted sum of squares,
+            the plain one has no other minimum nearby in which the steps could end.
     """
-    joints = rows.positions.shape[1]
-    both = np.concatenate([motion.positions, motion.velocities], axis=1)
+    joint_count = rows.positions.shape[1]
+    # Positions and velocities side by side are interpolated in one go.
+    state = np.concatenate([motion.positions, motion.velocities], axis=1)
     lag = start
     for number in range(MAX_STEPS):
-        shifted = interpolate_rows(motion.times, both, rows.times - lag)
-        residual = shifted[:, :joints] - rows.positions
-        velocity = shifted[:, joints:]
+        shifted = interpolate_rows(motion.times, state, rows.times - lag)
+        residual = shifted[:, :joint_count] - rows.positions
+        velocity = shifted[:, joint_count:]
 
         is_plain = number < plain_steps
         size = np.abs(residual)
-        scale = max(2.0 * float(np.median(size)), LEAST_RESIDUAL)
+        scale = max(WEIGHT_SCALE * float(np.median(size)), MIN_WEIGHT_SCALE)
         weights = np.ones_like(size) if is_plain else cauchy_weights(size, scale)
 
+        # A later lag changes the residual by minus the velocity: the step is the least-squares
+        # solution of residual - velocity * change = 0.
         denominator = float((weights * velocity**2).sum())
         if denominator == 0.0:
             return lag

@@ -1,4 +1,4 @@
-"""Events are found in a log: lost rows, jumps of the commands, slower speed, and stops."""
+"""Finds the events of a log: lost rows, jumps of the commands, slower speed, and stops."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from simbridge.judging.motions import Motion
 from simbridge.robot.pose import Array
 from simbridge.ur.tables import RuntimeState, SafetyMode, mode_label
 
-# A span between rows above this many usual ones has lost rows in it.
+# Smallest ratio of the time between two rows to the median time that shows lost rows.
 GAP_RATIO = 1.5
-# A span between rows stamped by another clock is late above this many usual ones.
+# The same ratio, above which a row that the recording computer stamped came late.
 LATE_RATIO = 2.0
 # Smallest jump of a command that is reported, rad.
 MIN_JUMP = 0.005
-# A jump is a step this many times as long as the usual one of a moving arm ...
+# Smallest ratio of a jump to the median step of a moving arm.
 JUMP_RATIO = 5.0
-# ... and as the steps beside it.
+# Smallest ratio of a jump to the steps before and after it.
 NEIGHBOUR_RATIO = 3.0
 # Smallest step of a command that belongs to a motion, rad.
 MIN_STEP = 1e-6
-# Speed scaling below which the controller moves more slowly than planned.
+# Smallest speed scaling that counts as full speed; it is 1, up to rounding.
 FULL_SPEED = 0.999
-# Time around the end of a motion within which a change of mode or program ended it, s.
+# Longest time from the end of a motion to the change of mode or program that ended it, s.
 STOP_WINDOW_S = 0.15
 # Safety modes in which the arm may move.
 MOVING_MODES = (
@@ -39,7 +39,7 @@ MOVING_MODES = (
 )
 # Program states in which the program moves the arm.
 MOVING_STATES = (RuntimeState.PLAYING, RuntimeState.RESUMING)
-# Program states of a program that may go on.
+# Program states of a paused program, which may be resumed.
 PAUSE_STATES = (RuntimeState.PAUSING, RuntimeState.PAUSED)
 
 
@@ -119,50 +119,52 @@ class Change(NamedTuple):
 
 
 def find_gaps(log: ControllerLog) -> tuple[Gap, ...]:
-    """Return the spans of a log without rows that were expected.
-
-    A row in which only some values are missing was recorded, so it is not one of these.
-    """
+    """Return the spans of a log in which rows are missing, or came late."""
+    # A row in which only some values are missing was recorded, too.
     times = log.times
     if log.incomplete_times is not None:
         times = np.union1d(times, log.incomplete_times)
+
     spans = np.diff(times)
-    usual = float(np.median(spans))
-    by_controller = log.clock is Clock.CONTROLLER
-    ratio = GAP_RATIO if by_controller else LATE_RATIO
+    median_span = float(np.median(spans))
+    # Only the controller's own stamps tell lost rows from late ones.
+    is_exact = log.clock is Clock.CONTROLLER
+    ratio = GAP_RATIO if is_exact else LATE_RATIO
 
     gaps = []
-    for row in np.flatnonzero(spans > ratio * usual):
-        missing = round(float(spans[row]) / usual) - 1 if by_controller else 0
-        gaps.append(Gap(float(times[row]), float(spans[row]), missing))
+    for row in np.flatnonzero(spans > ratio * median_span):
+        lost = round(float(spans[row]) / median_span) - 1 if is_exact else 0
+        gaps.append(Gap(at_s=float(times[row]), duration_s=float(spans[row]), lost=lost))
     return tuple(gaps)
 
 
 def find_jumps(commands: Commands, joint_names: Sequence[str]) -> tuple[Jump, ...]:
-    """Return the jumps of joint commands.
+    """Return the jumps of joint commands: steps much longer than the usual ones and those beside.
 
     Args:
         commands: The commands.
-        joint_names: Names of their joints.
+        joint_names: Names of the joints, from the base.
     """
-    steps = np.abs(np.diff(commands.values, axis=0))
-    length = steps.max(axis=1)
-    moving = length[length > MIN_STEP]
-    if not len(moving):
+    # Size of each step: that of the joint that moves farthest, rad.
+    joint_steps = np.abs(np.diff(commands.values, axis=0))
+    sizes = joint_steps.max(axis=1)
+    moving_sizes = sizes[sizes > MIN_STEP]
+    if not len(moving_sizes):
         return ()
 
-    neighbours = np.maximum(
-        np.concatenate([[0.0], length[:-1]]), np.concatenate([length[1:], [0.0]])
-    )
-    limit = max(MIN_JUMP, JUMP_RATIO * float(np.median(moving)))
-    is_jump = (length > limit) & (length > NEIGHBOUR_RATIO * neighbours)
+    # The larger one of the steps before and after each step.
+    before = np.concatenate([[0.0], sizes[:-1]])
+    after = np.concatenate([sizes[1:], [0.0]])
+    neighbours = np.maximum(before, after)
+    threshold = max(MIN_JUMP, JUMP_RATIO * float(np.median(moving_sizes)))
+    is_jump = (sizes > threshold) & (sizes > NEIGHBOUR_RATIO * neighbours)
 
     jumps = []
     for step in np.flatnonzero(is_jump):
         index = int(step) + 1
         at_s = None if commands.times is None else float(commands.times[index])
-        joint = joint_names[int(np.argmax(steps[step]))]
-        jumps.append(Jump(at_s, index, joint, float(length[step])))
+        joint = joint_names[int(np.argmax(joint_steps[step]))]
+        jumps.append(Jump(at_s=at_s, index=index, joint=joint, size_rad=float(sizes[step])))
     return tuple(jumps)
 
 
@@ -174,32 +176,35 @@ def find_slowdowns(log: ControllerLog, motion: Motion) -> tuple[Slowdown, ...]:
     scaling = log.speed_scaling
     if scaling is None or not len(scaling.times):
         return ()
-    values = _values_at(scaling, log.times[motion.rows])
-    is_slow = values < FULL_SPEED
+    factors = _values_at(scaling, log.times[motion.rows])
+    is_slow = factors < FULL_SPEED
     is_slow[[0, -1]] = False
-    slow = np.flatnonzero(is_slow)
-    if not len(slow):
+    slow_rows = np.flatnonzero(is_slow)
+    if not len(slow_rows):
         return ()
 
-    # Spans of successive rows.
+    # Cut the slow rows where they are not successive.
+    cuts = np.flatnonzero(np.diff(slow_rows) > 1) + 1
     slowdowns = []
-    for rows in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1):
+    for rows in np.split(slow_rows, cuts):
         times = log.times[motion.first + rows]
-        least = float(values[rows].min())
-        slowdowns.append(Slowdown(float(times[0]), float(times[-1]), least))
+        least = float(factors[rows].min())
+        slowdowns.append(Slowdown(begin_s=float(times[0]), end_s=float(times[-1]), least=least))
     return tuple(slowdowns)
 
 
 def find_stop(log: ControllerLog, motion: Motion) -> MotionStop | None:
-    """Return what ended a motion; None if the log shows nothing but its end."""
+    """Return the stop that ended a motion; None if the log shows none."""
     if log.safety_mode is not None:
-        change = _change_near(log.safety_mode, motion.end_s, MOVING_MODES)
+        change = _find_change_near(log.safety_mode, motion.end_s, MOVING_MODES)
         if change is not None:
+            # The label has the number of the mode in parentheses.
             name = mode_label(change.value, SafetyMode)
-            return MotionStop(change.at_s, name.split(" (")[0], f"the safety mode became {name}")
+            cause = name.split(" (")[0]
+            return MotionStop(change.at_s, cause, f"the safety mode became {name}")
 
     if log.program_state is not None:
-        change = _change_near(log.program_state, motion.end_s, MOVING_STATES)
+        change = _find_change_near(log.program_state, motion.end_s, MOVING_STATES)
         if change is not None:
             is_pause = change.value in PAUSE_STATES
             cause = "pause of the program" if is_pause else "end of the program"
@@ -209,22 +214,22 @@ def find_stop(log: ControllerLog, motion: Motion) -> MotionStop | None:
 
 
 def _values_at(signal: Signal, instants: Array) -> Array:
-    """Return the values (T,) of a signal at instants (T,): the newest of each."""
-    index = np.searchsorted(signal.times, instants, side="right") - 1
-    return np.asarray(signal.values[np.maximum(index, 0)], dtype=float)
+    """Return the newest value of a signal at each instant (T,); the first one before that."""
+    newest = np.searchsorted(signal.times, instants, side="right") - 1
+    return np.asarray(signal.values[np.maximum(newest, 0)], dtype=float)
 
 
-def _change_near(signal: Signal, instant: float, usual: tuple[int, ...]) -> Change | None:
+def _find_change_near(signal: Signal, instant: float, usual: tuple[int, ...]) -> Change | None:
     """Return the change of a signal away from its usual values that is close to an instant.
 
     Args:
         signal: The signal.
         instant: The instant, s from the log's beginning.
-        usual: Its usual values.
+        usual: Usual values of the signal.
     """
-    # The values near the instant, and the one before them.
-    near = (instant - STOP_WINDOW_S, instant + STOP_WINDOW_S)
-    begin, end = np.searchsorted(signal.times, near)
+    # The values within the window around the instant, and the one before them.
+    window = (instant - STOP_WINDOW_S, instant + STOP_WINDOW_S)
+    begin, end = np.searchsorted(signal.times, window)
     rows = slice(max(begin - 1, 0), end)
     times = signal.times[rows]
     values = signal.values[rows]

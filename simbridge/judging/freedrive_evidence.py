@@ -1,4 +1,4 @@
-"""In freedrive the joint targets follow the measured joints, by which a log shows it."""
+"""Recognizes freedrive, in which the joint targets follow the measured joints."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from simbridge.judging.delays import fit_lag
 from simbridge.robot.pose import Array
 
-# Smallest number of standard deviations by which the targets must trail the joints.
+# Smallest ratio of the time by which targets trail the joints to its standard deviation.
 MIN_DEVIATIONS = 5.0
-# Smallest time by which targets trail the joints in freedrive, s: half a cycle of an e-Series.
+# Shortest time by which targets trail the joints in freedrive, s: half a cycle of an e-Series.
 MIN_TRAIL_S = 0.001
-# Largest time by which targets trail the joints in freedrive, s: a cycle of a CB3, and some margin.
+# Longest time by which targets trail the joints in freedrive, s: a cycle of a CB3, and half of one.
 MAX_TRAIL_S = 0.012
 
 

@@ -8,18 +8,18 @@ from simbridge.robot.pose import Array
 
 
 def interpolate_rows(times: Array, values: Array, instants: Array) -> Array:
-    """Return values (T, n) at instants: linear between two rows, beyond the ends as there.
+    """Return values (T, n) at instants: linear between two rows, constant before and after all.
 
-    It is `numpy.interp` for several columns at once, of which the rows are looked up once.
+    It does what `numpy.interp` does for one column, but looks up the rows once for all columns.
 
     Args:
         times: Instants of the rows (K,), s, not decreasing; at least two.
-        values: The values of the rows (K, n).
-        instants: The instants (T,), s.
+        values: Values of the rows (K, n).
+        instants: Instants at which the values are wanted (T,), s.
     """
     before = np.clip(np.searchsorted(times, instants, side="right") - 1, 0, len(times) - 2)
     spans = times[before + 1] - times[before]
-    # Of two rows at one instant, the second one counts.
+    # Between two rows at the same instant the fraction is 1: the second row counts.
     fractions = np.divide(
         instants - times[before], spans, out=np.ones_like(spans), where=spans > 0.0
     )

@@ -1,4 +1,4 @@
-"""A log with everything that is said of it: its judgement, its tolerances and its results."""
+"""Puts together all that is said about a log: its judgement, tolerances and results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simbridge.robot.robot import Robot
 
 @dataclass(frozen=True)
 class JudgedLog:
-    """A log, judged: an entry of `simbridge judge --json`.
+    """Everything that is said about a log: an entry of `simbridge judge --json`.
 
     Attributes:
         log: The log as the user named it.
@@ -46,17 +46,19 @@ def judge_log(log: ControllerLog, robots: Sequence[Robot], tolerances: Tolerance
 
 
 def describe(examination: Examination, tolerances: Tolerances) -> JudgedLog:
-    """Return a judged log with everything that is said of it.
+    """Return everything that is said about a log that was examined.
 
     Args:
-        examination: The judged log.
+        examination: The log with its judgement and signals.
         tolerances: Tolerances that the user named.
     """
     log = examination.log
     judgement = examination.judgement
-    report = ToleranceReport("", tolerances, None, ())
-    if not _was_moved_by_hand(judgement):
+    if _was_moved_by_hand(judgement):
+        report = ToleranceReport(reference="", tolerances=tolerances, worst=None, violations=())
+    else:
         report = compare_tolerances(log, tolerances, examination.signals)
+
     return JudgedLog(
         log=log.name,
         headline=add_verdict(wording.headline(judgement), report),

@@ -10,7 +10,7 @@ import numpy as np
 
 from simbridge.identification.read_motion import CB3_CYCLE
 from simbridge.judging.arm import Arm, LoggedArm, find_arm
-from simbridge.judging.complete_rows import keep_complete_rows, with_whole_rows
+from simbridge.judging.complete_rows import keep_complete_rows, select_whole_rows
 from simbridge.judging.events import (
     Gap,
     Jump,
@@ -42,26 +42,26 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import JOINT_LAG
 
-# Difference up to which two positions are the same, rad.
+# Largest difference between two positions that count as the same, rad.
 SAME_POSITION = 1e-9
-# Rest before a motion in which what was sent to it begins, s: longer than any delay.
+# Time before a motion from which its setpoints are taken, s: longer than any delay.
 REST_BEFORE_S = 1.0
 
 
 @dataclass(frozen=True)
 class JudgedMotion:
-    """A motion of a log, judged.
+    """The judgement of one motion of a log.
 
     Attributes:
-        motion: When it was.
+        motion: Rows and times of the motion.
         travel_rad: Largest range of a joint's positions, rad.
-        kind: How the controller made it.
+        kind: Kind of the motion, by how the controller made it.
         errors: The tracking error and its parts; None if the log has only one signal of the joints.
-        predictions: What the servo law predicts for this motion; empty unless servoj made it, or
-            may have made it as the joint targets were not recorded, or if it was not asked for.
-        peaks: The largest speed and acceleration, with the shares of the arm's limits.
+        predictions: What the servo law predicts for this motion. Empty if no prediction was wanted,
+            or if servoj did not make the motion; without joint targets servoj may have made it.
+        peaks: The largest speed and acceleration, also as fractions of the arm's limits.
         slowdowns: Spans at less than full speed.
-        stop: What ended it, if not the motion itself; None if the log shows nothing of that kind.
+        stop: The stop that ended the motion; None if the log shows none.
     """
 
     motion: Motion
@@ -81,23 +81,23 @@ class JudgedMotion:
 
 @dataclass(frozen=True)
 class LogJudgement:
-    """A log, judged.
+    """The judgement of a log.
 
     Attributes:
         name: The log as the user named it.
-        source: What it was read from: "RTDE recording", ...
+        source: Kind of the log: "RTDE recording", ...
         samples: Number of rows.
         duration_s: Time from the first row to the last, s.
         arm: The arm.
         signals: Signals of the joints that the log has or reveals, by the names in
             `simbridge.judging.signal_chain`.
         motions: The motions, in order.
-        whole: The tracking error over all motions and its parts; None without any.
-        tool: The tracking error at the tool over the whole log, as a run's report has it; None if
-            the log does not have the poses on the reference and as attained.
-        gaps: Spans without rows.
+        whole: The tracking error over all motions and its parts; None if no error is known.
+        tool: The tracking error at the tool over the whole log, as a run's report has it; None
+            unless the log has both the reference poses and the attained poses.
+        gaps: Spans in which rows are missing, or came late.
         jumps: Jumps of the joint commands.
-        missing: What the log does not have.
+        missing: Quantities that the log does not have.
         notes: Sentences about what was left out or assumed.
     """
 
@@ -138,8 +138,8 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> LogJudgement:
 
     Args:
         log: The log.
-        robots: Arms that it may be of; the one that `log.robot` names is taken, if it is among
-            them.
+        robots: Arms that the log may be of. If the arm that `log.robot` names is among them, it is
+            that arm.
 
     Raises:
         UnusableSamples: Fewer than two rows have joint positions.
@@ -150,21 +150,24 @@ def judge(log: ControllerLog, robots: Sequence[Robot]) -> LogJudgement:
 def examine(
     log: ControllerLog, robots: Sequence[Robot], *, predicts_all: bool = True
 ) -> Examination:
-    """Judge a log, and keep the signals; see `judge`.
+    """Judge a log, and keep the signals from which its figures are computed; see `judge`.
 
     Args:
         log: The log.
-        robots: Arms that it may be of.
-        predicts_all: Whether the servo law predicts every motion that it can; otherwise only the
-            one of these with the largest error.
+        robots: Arms that the log may be of.
+        predicts_all: Whether the servo law predicts every motion that it can; otherwise it predicts
+            only the one of them with the largest error.
 
     Raises:
         UnusableSamples: Fewer than two rows have joint positions.
     """
     log = keep_complete_rows(log)
-    model = find_arm(with_whole_rows(log), robots)
-    judged = _with_predictions(_judge_motions(log, model), model, predicts_all=predicts_all)
+    model = find_arm(select_whole_rows(log), robots)
+    judged = _judge_motions(log, model)
+    judged = _add_predictions(judged, model, predicts_all=predicts_all)
+
     tracked = [(motion, signals) for motion, signals in judged if _is_tracked(motion.kind)]
+    known_signals = {name for _, signals in judged for name in signals.positions}
     commands = log.position_commands
     jumps = () if commands is None else find_jumps(commands, log.joint_names)
     judgement = LogJudgement(
@@ -173,11 +176,9 @@ def examine(
         samples=len(log.times),
         duration_s=log.duration,
         arm=model.arm,
-        signals=tuple(
-            name for name in SIGNALS if any(name in item.positions for _, item in judged)
-        ),
+        signals=tuple(name for name in SIGNALS if name in known_signals),
         motions=tuple(motion for motion, _ in judged),
-        whole=_whole_error(log, tracked, model),
+        whole=_measure_whole_error(log, tracked, model),
         tool=measure_tool_tracking(log),
         gaps=find_gaps(log),
         jumps=jumps,
@@ -188,7 +189,11 @@ def examine(
 
 
 def _judge_motions(log: ControllerLog, model: LoggedArm) -> list[tuple[JudgedMotion, Signals]]:
-    """Return the motions of a log with their signals, and report how far this has come."""
+    """Judge the motions of a log one by one, and report the progress.
+
+    Returns:
+        Each motion with its signals, without predictions.
+    """
     motions = find_motions(log)
     judged = []
     for motion in motions:
@@ -200,17 +205,18 @@ def _judge_motions(log: ControllerLog, model: LoggedArm) -> list[tuple[JudgedMot
 def _judge_motion(
     log: ControllerLog, motion: Motion, model: LoggedArm
 ) -> tuple[JudgedMotion, Signals]:
-    """Return a motion with everything that the log shows of it, and its signals."""
+    """Return the judgement of a motion, without predictions, and the signals of the motion."""
     kind, revealed = find_kind(log, motion, model.robot)
-    signals = motion_signals(log, motion, revealed, model.arm.cycle_s)
+    signals = collect_signals(log, motion, revealed, model.arm.cycle_s)
     if kind.name == "unknown" and "target" not in signals.positions:
-        kind = _measured_kind(log, motion, signals, model.arm.cycle_s, kind)
+        kind = _find_measured_kind(log, motion, signals, model.arm.cycle_s, kind)
     velocity = log.joint_velocities[motion.rows]
 
     stop = find_stop(log, motion)
     if kind.name == "movej" and stop is not None and "program" in stop.cause:
-        # A movej that came to its end did so before its program.
+        # A motion is recognized as a movej only if it is complete: the program ended after it.
         stop = None
+
     errors = None
     if _is_tracked(kind):
         errors = split_error(
@@ -219,6 +225,7 @@ def _judge_motion(
             model.robot,
             lookahead_uncertainty=_lookahead_uncertainty(kind),
         )
+
     judged = JudgedMotion(
         motion=motion,
         travel_rad=float(np.ptp(log.q[motion.rows], axis=0).max()),
@@ -232,17 +239,18 @@ def _judge_motion(
     return judged, signals
 
 
-def _measured_kind(
+def _find_measured_kind(
     log: ControllerLog, motion: Motion, signals: Signals, cycle: float | None, kind: MotionKind
 ) -> MotionKind:
-    """Return the kind of a motion by its measured joints, where the targets were not recorded.
+    """Return the kind of a motion by its measured joints, in a log without joint targets.
 
     Args:
         log: The log.
         motion: The motion.
-        signals: Its signals.
+        signals: Signals of the motion.
         cycle: The controller's cycle, s; None to take it from the rows.
-        kind: The unknown kind by the other evidence, with the reason why it is unknown.
+        kind: The unknown kind by the other evidence, with the reason why it is unknown. It is
+            returned if the measured joints do not show the kind either.
     """
     actual = signals.positions.get("actual")
     has_setpoints = signals.first in ("reference", "command sent")
@@ -256,9 +264,10 @@ def _measured_kind(
     # between two rows, and never longer than that of a CB3.
     cycle = cycle or min(float(np.median(np.diff(log.times))), CB3_CYCLE)
     instants = np.arange(motion.begin_s - REST_BEFORE_S, motion.end_s + cycle, cycle)
-    setpoints = _setpoints_at(log, signals.first, instants, cycle)
+    setpoints = _sample_setpoints(log, signals.first, instants, cycle)
     if setpoints is None:
         return kind
+
     measured = MeasuredMotion(
         instants=instants,
         setpoints=setpoints,
@@ -271,28 +280,30 @@ def _measured_kind(
     return MotionKind("servoj", servoj=measured_evidence(fit))
 
 
-def _setpoints_at(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array | None:
-    """Return the first signal of a motion (T, n), rad, at instants, with rest around what is known.
+def _sample_setpoints(log: ControllerLog, name: str, instants: Array, cycle: float) -> Array | None:
+    """Return the setpoints of a motion (T, n), rad, at instants.
 
-    None if it is not known at two of them.
+    Before the first known setpoint and after the last one the joints are assumed to rest there. The
+    setpoints are None if fewer than two of them are known.
 
     Args:
         log: The log.
-        name: The signal: "reference" or "command sent".
+        name: Signal that has the setpoints: "reference" or "command sent".
         instants: The instants (T,), s.
         cycle: The controller's cycle, s.
     """
-    positions = _commands(log, instants, cycle) if name == "command sent" else None
+    positions = _sample_commands(log, instants, cycle) if name == "command sent" else None
     if positions is None:
-        positions = _reference(log, instants)
+        positions = _sample_reference(log, instants)
     assert positions is not None, "the log has this signal"
+
     known = np.isfinite(positions).all(axis=1)
     if np.count_nonzero(known) < 2:
         return None
     return interpolate_rows(instants[known], positions[known], instants)
 
 
-def _with_predictions(
+def _add_predictions(
     judged: Sequence[tuple[JudgedMotion, Signals]], model: LoggedArm, *, predicts_all: bool
 ) -> list[tuple[JudgedMotion, Signals]]:
     """Return motions with what the servo law predicts for them.
@@ -300,8 +311,8 @@ def _with_predictions(
     Args:
         judged: The motions, with their signals.
         model: The arm.
-        predicts_all: Whether all of them are predicted that can be; otherwise only the one of these
-            with the largest error.
+        predicts_all: Whether every motion is predicted for which that is possible; otherwise only
+            the one of them with the largest error.
     """
     predicted = list(judged)
     largest_first = sorted(
@@ -309,21 +320,21 @@ def _with_predictions(
     )
     for index in largest_first:
         motion, signals = judged[index]
-        predictions = _predictions(motion, signals, model)
+        predictions = _predict_motion(motion, signals, model)
         predicted[index] = (replace(motion, predictions=predictions), signals)
         if predictions and not predicts_all:
             break
     return predicted
 
 
-def _predictions(
+def _predict_motion(
     judged: JudgedMotion, signals: Signals, model: LoggedArm
 ) -> tuple[Prediction, ...]:
     """Return what the servo law predicts for a motion; nothing unless servoj may have made it.
 
     Args:
-        judged: The motion.
-        signals: Its signals.
+        judged: Judgement of the motion.
+        signals: Signals of the motion.
         model: The arm.
     """
     kind = judged.kind
@@ -331,20 +342,23 @@ def _predictions(
     cycle = model.arm.cycle_s
     if cycle is None or errors is None:
         return ()
-    # Where the targets were not recorded, servoj may have made the motion.
+
+    # If the targets were not recorded, servoj may have made a motion of unknown kind.
     may_be_servoj = kind.name == "unknown" and "target" not in signals.positions
     if kind.servoj is None and not may_be_servoj:
         return ()
+
+    # How long the joints trail their targets: as measured, else as in a simulation. Tuning that
+    # comes from the measured joints includes their delay.
     lags = [part.lag.lag_s for part in errors.parts if part.source == "arm" and part.lag]
-    lag = min(max(lags[0], 0.0), cycle) if lags else JOINT_LAG
+    joint_lag = min(max(lags[0], 0.0), cycle) if lags else JOINT_LAG
     if kind.servoj is not None and kind.servoj.is_measured and kind.servoj.delay_s is not None:
-        # The delay that the measured joints show is that of the joints, too.
-        lag = kind.servoj.delay_s
-    return predict_errors(signals, kind.servoj, cycle=cycle, lag=lag, robot=model.robot)
+        joint_lag = kind.servoj.delay_s
+    return predict_errors(signals, kind.servoj, cycle=cycle, lag=joint_lag, robot=model.robot)
 
 
 def _is_tracked(kind: MotionKind) -> bool:
-    """Return whether an arm followed its targets: in freedrive the targets follow the arm."""
+    """Return whether the arm followed its targets; in freedrive the targets follow the arm."""
     return kind.name != "freedrive"
 
 
@@ -353,10 +367,10 @@ def _lookahead_uncertainty(kind: MotionKind) -> float:
     return 0.0 if kind.servoj is None else kind.servoj.lookahead_uncertainty_s
 
 
-def motion_signals(
+def collect_signals(
     log: ControllerLog, motion: Motion, revealed: ServojSignals | None, cycle: float | None
 ) -> Signals:
-    """Return the signals of a motion that the log has or reveals.
+    """Return the signals of a motion that the log has or reveals, at the motion's rows.
 
     Args:
         log: The log.
@@ -367,27 +381,30 @@ def motion_signals(
     rows = motion.rows
     times = log.times[rows]
     positions: dict[str, Array] = {}
-    reference = _reference(log, times)
-    if reference is not None:
-        positions["reference"] = reference
 
-    sent = _commands(log, times, cycle or 0.0)
-    if sent is not None:
-        positions["command sent"] = sent
-        # Commands that are the reference are not a signal of their own.
-        if reference is not None and np.allclose(
-            positions["command sent"], reference, rtol=0.0, atol=SAME_POSITION, equal_nan=True
-        ):
-            del positions["reference"]
+    # What was planned and sent. If the commands repeat the reference, only they are a signal.
+    reference = _sample_reference(log, times)
+    commands = _sample_commands(log, times, cycle or 0.0)
+    if commands is not None:
+        positions["command sent"] = commands
+    if reference is not None:
+        commands_repeat_it = commands is not None and np.allclose(
+            commands, reference, rtol=0.0, atol=SAME_POSITION, equal_nan=True
+        )
+        if not commands_repeat_it:
+            positions["reference"] = reference
+
+    # What the controller made of the commands, and where the joints were.
     if revealed is not None:
         if revealed.newest is not None:
-            positions["command taken"] = _on_rows(revealed.times, revealed.newest, times)
-        positions["setpoint"] = _on_rows(revealed.times, revealed.setpoints, times)
+            positions["command taken"] = _spread_over_rows(revealed.times, revealed.newest, times)
+        positions["setpoint"] = _spread_over_rows(revealed.times, revealed.setpoints, times)
     if log.target_q is not None:
         positions["target"] = log.target_q[rows]
     if log.actual_q is not None:
         positions["actual"] = log.actual_q[rows]
 
+    # Only signals that are known in some row, in the order of the chain.
     known = {
         name: positions[name]
         for name in SIGNALS
@@ -396,8 +413,8 @@ def motion_signals(
     return Signals(log.joint_names, times, known)
 
 
-def _commands(log: ControllerLog, instants: Array, cycle: float) -> Array | None:
-    """Return the commands (T, n), rad, that are meant for instants (T,); None if not known.
+def _sample_commands(log: ControllerLog, instants: Array, cycle: float) -> Array | None:
+    """Return the commands (T, n), rad, that are meant for instants (T,); None without commands.
 
     A command is meant for the end of the cycle that begins when it is sent.
 
@@ -412,8 +429,8 @@ def _commands(log: ControllerLog, instants: Array, cycle: float) -> Array | None
     return at_instants(commands.times + cycle, commands.values, instants)
 
 
-def _reference(log: ControllerLog, instants: Array) -> Array | None:
-    """Return where the joints should be (T, n), rad, at instants (T,); None if it is not known."""
+def _sample_reference(log: ControllerLog, instants: Array) -> Array | None:
+    """Return where the joints should be (T, n), rad, at instants (T,), s; None if not known."""
     if log.setpoints is not None:
         return at_instants(log.setpoints.times, log.setpoints.values, instants)
     if log.reference is not None:
@@ -423,20 +440,20 @@ def _reference(log: ControllerLog, instants: Array) -> Array | None:
     return None
 
 
-def _on_rows(times: Array, values: Array, instants: Array) -> Array:
-    """Return the values (T, n) of rows at instants (T,); NaN for rows without a value.
+def _spread_over_rows(times: Array, values: Array, row_times: Array) -> Array:
+    """Return values (T, n) with a row for each row of a motion; NaN for rows without a value.
 
     Args:
-        times: Instants of the rows with values (K,), s: some of the instants.
+        times: Instants of the rows with values (K,), s, each of which is one of `row_times`.
         values: The values (K, n).
-        instants: Instants of all rows (T,), s.
+        row_times: Instants of all rows (T,), s.
     """
-    on_rows = np.full((len(instants), values.shape[1]), np.nan)
-    on_rows[np.searchsorted(instants, times)] = values
-    return on_rows
+    spread = np.full((len(row_times), values.shape[1]), np.nan)
+    spread[np.searchsorted(row_times, times)] = values
+    return spread
 
 
-def _whole_error(
+def _measure_whole_error(
     log: ControllerLog, tracked: Sequence[tuple[JudgedMotion, Signals]], model: LoggedArm
 ) -> TrackingErrors | None:
     """Return the tracking error over all motions that were tracked; None without any.
@@ -450,6 +467,8 @@ def _whole_error(
     """
     if not tracked:
         return None
+
+    # The rows of all motions one after the other.
     names = [name for name in SIGNALS if all(name in item.positions for _, item in tracked)]
     positions = {
         name: np.concatenate([signals.positions[name] for _, signals in tracked]) for name in names
@@ -460,23 +479,32 @@ def _whole_error(
 
     # Successive motions may share the row between them.
     is_new = np.concatenate([[True], np.diff(times) > 0.0])
-    kept = {name: values[is_new] for name, values in positions.items()}
-    signals_of_all = Signals(log.joint_names, times[is_new], kept)
+    new_positions = {name: values[is_new] for name, values in positions.items()}
+    signals_of_all = Signals(log.joint_names, times[is_new], new_positions)
+
     uncertainties = [_lookahead_uncertainty(judged.kind) for judged, _ in tracked]
-    whole = split_error(
+    errors = split_error(
         signals_of_all, velocity[is_new], model.robot, lookahead_uncertainty=max(uncertainties)
     )
-    if whole is None:
+    if errors is None:
         return None
     motions = [judged for judged, _ in tracked]
     return TrackingErrors(
-        whole=_with_spread(whole.whole, motions),
-        parts=tuple(_with_spread(part, motions) for part in whole.parts),
+        whole=_widen_uncertainty(errors.whole, motions),
+        parts=tuple(_widen_uncertainty(part, motions) for part in errors.parts),
     )
 
 
-def _with_spread(part: SignalDifference, motions: Sequence[JudgedMotion]) -> SignalDifference:
-    """Return a part whose lag is at least as uncertain as the lags of the motions are spread."""
+def _widen_uncertainty(part: SignalDifference, motions: Sequence[JudgedMotion]) -> SignalDifference:
+    """Return a part of the error whose lag is at least as uncertain as the motions' lags differ.
+
+    Args:
+        part: A part of the error over all motions, or the whole error.
+        motions: The motions, with their own errors.
+    """
+    if part.lag is None:
+        return part
+
     differences = [
         difference
         for judged in motions
@@ -489,11 +517,12 @@ def _with_spread(part: SignalDifference, motions: Sequence[JudgedMotion]) -> Sig
         if difference.lag is not None
         and (difference.leading, difference.trailing) == (part.leading, part.trailing)
     ]
-    # The only part of a motion's error is the whole, too, and counts once.
-    distinct = list(dict.fromkeys(lags))
-    if part.lag is None or len(distinct) < 2:
+    # A motion whose error has only one part lists that part twice, also as the whole.
+    distinct_lags = list(dict.fromkeys(lags))
+    if len(distinct_lags) < 2:
         return part
-    # The standard deviation of their mean.
-    spread = float(np.std(distinct, ddof=1)) / math.sqrt(len(distinct))
-    lag = replace(part.lag, uncertainty_s=max(part.lag.uncertainty_s, spread))
+
+    # The standard error of the mean lag.
+    standard_error = float(np.std(distinct_lags, ddof=1)) / math.sqrt(len(distinct_lags))
+    lag = replace(part.lag, uncertainty_s=max(part.lag.uncertainty_s, standard_error))
     return replace(part, lag=lag)

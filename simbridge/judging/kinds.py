@@ -1,4 +1,4 @@
-"""Which kind of motion a controller made, decided by evidence: unknown if that does not suffice."""
+"""Decides by evidence which kind of motion a controller made; without enough it is unknown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from simbridge.robot.robot import Robot
 
 # Smallest number of rows in which servoj can be recognized.
 MIN_ROWS = 12
-# Longest time for which the arm settles after a motion, s.
+# Longest time after a motion in which the arm may still settle, s.
 MAX_SETTLING_S = 0.5
 
 KindName = Literal["servoj", "servoj or servoL", "speedj", "movej", "freedrive", "unknown"]
@@ -36,7 +36,7 @@ class MotionKind:
         name: The kind.
         servoj: Tuning of servoj; None for other kinds.
         speedj: How velocities follow commands; None for other kinds.
-        movej: The trapezoid of speed; None for other kinds.
+        movej: The trapezoidal speed profile; None for other kinds.
         freedrive: How targets follow the joints; None for other kinds.
         reason: Why the kind is unknown, as a clause; "" if it is known.
     """
@@ -62,36 +62,45 @@ def find_kind(
     Returns:
         The kind, and the revealed signals; None for other kinds than servoj.
     """
-    kind = _find_other_kind(log, motion)
-    if kind is not None:
-        return kind, None
-    rows = motion.end - motion.first
-    if rows < MIN_ROWS:
-        reason = f"it has only {rows} rows, and {MIN_ROWS} are needed to recognize servoj"
+    other_kind = _find_other_kind(log, motion)
+    if other_kind is not None:
+        return other_kind, None
+
+    row_count = motion.end - motion.first
+    if row_count < MIN_ROWS:
+        reason = f"it has only {row_count} rows, and {MIN_ROWS} are needed to recognize servoj"
         return MotionKind("unknown", reason=reason), None
+
     servoj, reason = find_servoj(log.samples(motion.rows), log.position_commands, robot)
     if servoj is None and log.position_commands is None:
-        settling_rows = slice(motion.first, _last_settling_row(log, motion) + 1)
+        # Without commands, how the arm settles after the motion may show the tuning.
+        settling_rows = slice(motion.first, _find_last_settling_row(log, motion) + 1)
         servoj = find_settling(log.samples(settling_rows), robot, end_s=motion.end_s)
     if servoj is None:
         return MotionKind("unknown", reason=reason), None
+
+    # Only joint commands tell servoj from servoL, which obeys the same law.
     name: KindName = "servoj" if servoj.evidence.has_commands else "servoj or servoL"
     return MotionKind(name, servoj=servoj.evidence), servoj.signals
 
 
-def _last_settling_row(log: ControllerLog, motion: Motion) -> int:
+def _find_last_settling_row(log: ControllerLog, motion: Motion) -> int:
     """Return the last row in which the arm may settle after a motion, before any other motion."""
-    later = slice(motion.end, None)
-    moves_again = np.flatnonzero(moving_rows(log)[later])
-    last = motion.end + int(moves_again[0]) - 1 if len(moves_again) else len(log.times) - 1
-    within = int(np.searchsorted(log.times, motion.end_s + MAX_SETTLING_S, side="right")) - 1
-    return max(min(last, within), motion.end - 1)
+    # The row before the next motion, or the log's last.
+    last_resting = len(log.times) - 1
+    moves_again = np.flatnonzero(moving_rows(log)[motion.end :])
+    if len(moves_again):
+        last_resting = motion.end + int(moves_again[0]) - 1
+
+    latest_s = motion.end_s + MAX_SETTLING_S
+    last_in_time = int(np.searchsorted(log.times, latest_s, side="right")) - 1
+    return max(min(last_resting, last_in_time), motion.end - 1)
 
 
 def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
     """Return the kind of a motion that servoj did not make; None if servoj may have made it.
 
-    A motion whose joint targets were not recorded is of an unknown kind.
+    A motion without complete joint targets is of an unknown kind.
     """
     rows = motion.rows
     times = log.times[rows]

@@ -1,4 +1,4 @@
-"""How close a motion comes to the limits of the arm."""
+"""Finds how close a motion comes to the limits of the arm."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from simbridge.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest value of a joint's quantity in a motion.
+    """The largest speed or acceleration of a joint in a motion, and how close one is to its limit.
 
     Attributes:
-        value: The value, rad/s or rad/s^2.
-        joint: Name of the joint.
-        at_s: Time of its row, s from the log's beginning.
-        share: The largest value of any joint as a fraction of that joint's limit; None if the arm
-            is not known.
-        share_joint: Name of that joint; None if the arm is not known.
+        value: The largest value of any joint, rad/s or rad/s^2.
+        joint: Name of the joint with the largest value.
+        at_s: Time of the row with the largest value, s from the log's beginning.
+        share: The largest value relative to the limit of its joint, over all joints, as a fraction;
+            None if the arm is not known.
+        share_joint: Name of the joint that is closest to its limit, which need not be `joint`;
+            None if the arm is not known.
     """
 
     value: float
@@ -81,17 +82,26 @@ def find_peaks(log: ControllerLog, motion: Motion, robot: Robot | None) -> Motio
 def _find_peak(
     times: Array, values: Array, limits: Array | None, joint_names: Sequence[str]
 ) -> Peak:
-    """Return the peak of values (T, n), and the largest fraction of the limits (n,)."""
+    """Return the peak of speeds or accelerations.
+
+    Args:
+        times: Instants of the rows (T,), s from the log's beginning.
+        values: Velocities, rad/s, or accelerations, rad/s^2, of the joints (T, n).
+        limits: Limit of each joint (n,), in the same unit; None if the arm is not known.
+        joint_names: Names of the joints, from the base.
+    """
     size = np.abs(values)
     row, joint = np.unravel_index(int(np.argmax(size)), size.shape)
+
+    # The joint that comes closest to its limit.
     share: float | None = None
     share_joint: str | None = None
     if limits is not None:
         shares = size.max(axis=0) / limits
         closest = int(np.argmax(shares))
-        # Of the joint that comes closest to its limit.
         share = float(shares[closest])
         share_joint = joint_names[closest]
+
     return Peak(
         value=float(size[row, joint]),
         joint=joint_names[int(joint)],

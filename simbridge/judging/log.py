@@ -39,9 +39,10 @@ class LogSource(Enum):
 class Clock(Enum):
     """Whose clock stamped the samples; the value is its name in output."""
 
-    # The stamps are exact multiples of the controller's cycle: delays are exact.
+    # The controller stamps every sample with a multiple of its cycle, so that delays are exact.
     CONTROLLER = "the controller's clock"
-    # Stamped on arrival: jitter of network and computer is in every delay.
+    # The recording computer stamps a sample on arrival, so that every delay contains the jitter of
+    # network and computer.
     HOST = "the clock of the computer that recorded"
 
 
@@ -51,7 +52,7 @@ class Signal:
 
     Attributes:
         times: Instants (K,), s, not decreasing.
-        values: The quantity (K,) or (K, n); between two instants it is the earlier value.
+        values: Values of the quantity (K,) or (K, n); a value holds until the next instant.
     """
 
     times: Array
@@ -110,10 +111,11 @@ class TrajectoryGoal:
         qd: Velocities of its points (K, n), rad/s; None where it has none.
         goal_id: The goal's identity, to find its result; "" where it has none.
         path_tolerance: Largest error of each joint on the way (n,), rad; 0 for the controller's
-            own, negative for none. None where the goal names none.
-        goal_tolerance: Largest error of each joint at the end (n,), rad, likewise.
-        goal_time_tolerance: Time after the end within which the arm must be within the goal's
-            tolerance, s; 0 for the controller's own.
+            own tolerance, negative for none. None if the goal names no path tolerance.
+        goal_tolerance: Largest error of each joint at the end (n,), rad, with the same special
+            values.
+        goal_time_tolerance: Time after the trajectory's end within which the arm must come within
+            the goal tolerance, s; 0 for the controller's own time.
     """
 
     received: float
@@ -137,8 +139,8 @@ class GoalResult:
             or where only the outcome was recorded.
         text: The controller's explanation; "" where it gave none.
         goal_id: The identity of the goal; "" where it is not known.
-        tolerance_rad: The tolerance of a position that was exceeded, rad, where the controller
-            named it; else None.
+        tolerance_rad: The position tolerance that was exceeded, rad; None unless the controller
+            named it.
     """
 
     time: float
@@ -181,17 +183,16 @@ class ControllerLog:
             pendant's base. A row without a quantity has nan in it.
         incomplete_times: Stamps (K,) of rows that are left out, since joint values are missing in
             them, s from the first sample; None without such rows.
-        setpoints: Joint positions (K, n) that the joints should have, rad, where the log says so
-            apart from the commands, as a run does; with feedforward the commands run ahead of
-            them.
+        setpoints: Joint positions (K, n) that the joints should have, rad, if the log has them
+            apart from the commands, as a run has: with feedforward the commands run ahead of them.
         reference_poses: Poses of the TCP (K, 7) on the reference, base_link to TCP.
         attained_poses: Poses of the TCP (K, 7) as measured, base_link to TCP, where the log has
             them: by the controller's kinematics, or by those of a run.
         position_commands: Joint positions that were sent to servoj, rad.
         speed_commands: Joint velocities that were sent to speedj, rad/s.
         reference: State of a joint trajectory controller.
-        goals: Trajectories that were sent to it, in order.
-        results: How its goals ended, in order.
+        goals: Trajectories that were sent to a joint trajectory controller, in order.
+        results: How the goals of that controller ended, in order.
         speed_scaling: Fraction of full speed at which the controller moves the arm, 0 to 1, the
             speed slider included.
         robot_mode: See `simbridge.ur.tables.RobotMode`.
@@ -274,10 +275,10 @@ class ControllerLog:
 
     @cached_property
     def joint_velocities(self) -> Array:
-        """Velocities of the joints (T, n), rad/s; not to be changed.
+        """Velocities of the joints (T, n), rad/s; callers must not change the array.
 
-        They are those of the joint targets where these were recorded, otherwise the measured ones;
-        from the positions where no velocities were recorded.
+        They are the velocities of the joint targets if there are targets, else the measured ones.
+        Velocities that were not recorded are differentiated from the positions.
         """
         if self.target_q is not None:
             positions = self.target_q
@@ -296,7 +297,7 @@ class ControllerLog:
         return float(self.times[-1] - self.times[0])
 
     def samples(self, rows: slice = slice(None)) -> Samples:
-        """Return some of the samples in the form in which identification takes them.
+        """Return the samples of some rows in the form in which identification takes them.
 
         The commands are those of the whole log: identification finds which of them were used.
         """
@@ -314,4 +315,4 @@ def joint_names(count: int) -> tuple[str, ...]:
     """Return the names of the joints of a log that names none: UR's for six joints."""
     if count == len(UR_JOINTS):
         return UR_JOINTS
-    return tuple(f"joint_{i + 1}" for i in range(count))
+    return tuple(f"joint_{number}" for number in range(1, count + 1))

@@ -1,4 +1,4 @@
-"""Refuses logs whose numbers cannot be what they are read as."""
+"""Refuses logs whose times or positions are in other units, or that are of another arm."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from simbridge.judging.log import ControllerLog
 from simbridge.robot.robot import Robot
 from simbridge.text import counted, significant
 
-# Median time between samples, s: a faster or slower log has times in another unit.
+# Shortest median time between samples, s; a shorter one is in another unit.
 MIN_SPAN_S = 1e-4
+# Longest median time between samples, s; a longer one is in another unit.
 MAX_SPAN_S = 2.0
-# Units in which times are recorded besides s, by their name; the factor makes them s.
+# Length in s of the other units in which times are recorded.
 TIME_UNITS = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
-# Largest position of a joint, rad: UR's joints turn by one turn to either side. The last joint of
-# some arms turns without limit.
+# Largest position of a joint, rad: UR's joints turn by up to one turn to either side, which is
+# allowed with some margin.
 MAX_POSITION = 2.0 * np.pi + 0.2
 
 
@@ -27,12 +28,12 @@ def check_log(log: ControllerLog, robot: Robot | None) -> None:
         robot: The arm that the user named; None to let the log's joints decide.
 
     Raises:
-        InputFileError: Says what does not fit.
+        InputFileError: The log is of another arm, or its times or positions are in other units.
     """
-    joints = len(log.joint_names)
-    if robot is not None and joints != robot.n:
+    joint_count = len(log.joint_names)
+    if robot is not None and joint_count != robot.n:
         reason = (
-            f"it is of an arm with {counted(joints, 'joint')}, but the "
+            f"it is of an arm with {counted(joint_count, 'joint')}, but the "
             f"{robot.title or robot.name} has {robot.n}; name the right robot"
         )
         raise InputFileError(log.name, reason, field="joints")
@@ -55,7 +56,10 @@ def _check_times(log: ControllerLog) -> None:
 
 
 def _check_positions(log: ControllerLog) -> None:
-    """Refuse joint positions in degrees, in whichever of the signals they are."""
+    """Refuse joint positions in degrees, in any of the signals.
+
+    The last joint does not count, since it turns without limit in some arms.
+    """
     signals = {"actual_q": log.actual_q, "target_q": log.target_q}
     if log.reference is not None:
         signals[log.reference.name] = log.reference.q

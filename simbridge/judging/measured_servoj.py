@@ -1,14 +1,14 @@
-"""The tuning of servoj from the measured joints, in a log without the controller's joint targets.
+"""Finds the tuning of servoj from the measured joints, in a log without joint targets.
 
 The setpoints pass through servoj's law, and reach the measured joints some time later: network and
 joints delay them, and a driver that waits between its calls falls behind. Gain, lookahead, delay
-and the growth of the delay are fitted together, so that what the law makes of the setpoints comes
-closest to the measured motion.
+and the growth of the delay are fitted together, so that the joint motion that the law makes of the
+setpoints comes closest to the measured one.
 
-In steady motion a delay and a lookahead look alike; how the arm answers to acceleration tells them
-apart. Some joints answer to acceleration themselves (`simbridge.servo.acceleration_lag`), which
-such a log cannot tell from servoj. So the tuning is also fitted with joints of that kind, and is at
-least as uncertain as the two fits differ.
+In steady motion a delay and a lookahead look alike; how the arm responds to acceleration tells them
+apart. Some joints lag in proportion to acceleration themselves
+(`simbridge.servo.acceleration_lag`), which such a log cannot tell from servoj. So the tuning is
+also fitted with joints of that kind, and is at least as uncertain as the two fits differ.
 """
 
 from __future__ import annotations
@@ -26,32 +26,41 @@ from simbridge.servo.integration import compiled_integrate
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion
 from simbridge.servo.plant import ACCELERATION_LAG_CB3
 
-# Gains, 1/s^2, lookaheads, s, and delays, s, that a fit starts from.
+# Gains of servoj from which a fit may start, 1/s^2.
 START_GAINS = (100.0, 300.0, 1000.0, 2000.0)
+# Lookaheads of servoj from which a fit may start, s.
 START_LOOKAHEADS = (0.03, 0.1, 0.2)
+# Delays from which a fit may start, s.
 START_DELAYS = (0.0, 0.01, 0.03, 0.1, 0.2)
-# Least and largest 1 / gain, s^2, lookahead, s, delay, s, and growth of the delay, s/s. The tuning
-# may go beyond what servoj accepts, since it is uncertain.
-LEAST_UNKNOWNS = np.array([0.5 / GAIN_RANGE[1], 0.5 * LOOKAHEAD_RANGE[0], -0.05, -0.1])
+
+# The arrays of four below have the unknowns of the fit in this order: 1 / gain, s^2, lookahead, s,
+# delay, s, and growth of the delay, s/s.
+#
+# Smallest values of the unknowns. Gain and lookahead may go beyond the ranges that servoj accepts
+# by a factor of 2, since they are uncertain.
+SMALLEST_UNKNOWNS = np.array([0.5 / GAIN_RANGE[1], 0.5 * LOOKAHEAD_RANGE[0], -0.05, -0.1])
+# Largest values of the unknowns.
 LARGEST_UNKNOWNS = np.array([2.0 / GAIN_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1], 0.3, 0.1])
-# Steps of the numerical derivatives by the same unknowns.
+# Steps of the numerical derivatives with respect to the unknowns.
 DERIVATIVE_STEPS = np.array([1e-6, 1e-4, 1e-4, 1e-4])
+
 # Largest number of Gauss-Newton steps.
 MAX_STEPS = 20
-# Change of the unknowns below which the steps end, in steps of the derivatives.
+# Change of the unknowns below which the Gauss-Newton steps end, in units of DERIVATIVE_STEPS.
 CONVERGED_STEPS = 0.01
-# Step of the delays that are tried without a law, s, and the longest one.
+# Step between the mere delays with which the law is compared, s.
 DELAY_STEP_S = 0.002
+# Longest mere delay with which the law is compared, s.
 MAX_DELAY_S = 0.6
 # Number of blocks of rows that are left out in turn, for the uncertainty.
 BLOCKS = 10
-# Largest part of the tracking error that the law may leave.
+# Largest fraction of the tracking error that the law may leave unexplained.
 MAX_PART_OF_ERROR = 0.03
-# Largest part that the law may leave of what a mere delay leaves.
+# Largest ratio of what the law leaves unexplained to what a mere delay leaves.
 MAX_PART_OF_DELAYED = 0.2
 # Largest relative standard deviations of gain and lookahead that are reported.
 MAX_DEVIATIONS = np.array([0.4, 0.2])
-# A tuning is one that servoj accepts if it is within the range by this many standard deviations.
+# Number of standard deviations by which a tuning may lie outside the ranges that servoj accepts.
 RANGE_DEVIATIONS = 2.0
 
 
@@ -99,11 +108,12 @@ class DelayedServoj:
 
 @dataclass(frozen=True, eq=False)
 class UnknownsFit:
-    """The unknowns of a fit: 1 / gain, s^2, lookahead, s, delay, s, and growth of the delay, s/s.
+    """The result of fitting the unknowns to a measured motion.
 
     Attributes:
-        unknowns: Their values (4,).
-        deviation: One standard deviation of each (4,).
+        unknowns: 1 / gain, s^2, lookahead, s, delay at the motion's beginning, s, and growth of the
+            delay, s/s (4,).
+        deviation: One standard deviation of each unknown (4,).
         residuals: Predicted minus measured joints (T, n), rad.
     """
 
@@ -118,7 +128,10 @@ class UnknownsFit:
 
     @property
     def tuning_deviation(self) -> Array:
-        """One standard deviation of gain, 1/s^2, and lookahead, s (2,)."""
+        """One standard deviation of gain, 1/s^2, and lookahead, s (2,).
+
+        To first order, d(1/x) = dx / x^2 makes the deviation of the gain from that of its inverse.
+        """
         return np.array([self.deviation[0] / self.unknowns[0] ** 2, self.deviation[1]])
 
 
@@ -148,13 +161,14 @@ def fit_measured_servoj(motion: MeasuredMotion) -> tuple[DelayedServoj | None, s
     Returns:
         The fit and ""; or None and why the motion does not show the tuning, as a clause.
     """
-    plain = _fit(motion, _starts(motion.cycle), acceleration_lag=0.0)
+    plain = _fit_unknowns(motion, _list_starts(motion.cycle), acceleration_lag=0.0)
     if not _explains(motion, plain.residuals):
         return None, "servoj's law with a delay does not explain the measured joints"
 
-    trailing = _fit(motion, [plain.unknowns], acceleration_lag=ACCELERATION_LAG_CB3)
+    # The same with joints that lag in proportion to acceleration, which adds to the uncertainty.
+    lagging = _fit_unknowns(motion, [plain.unknowns], acceleration_lag=ACCELERATION_LAG_CB3)
     tuning = plain.tuning
-    deviation = np.hypot(plain.tuning_deviation, tuning - trailing.tuning)
+    deviation = np.hypot(plain.tuning_deviation, tuning - lagging.tuning)
     if (deviation > MAX_DEVIATIONS * tuning).any():
         gain_percent, lookahead_percent = 100.0 * deviation / tuning
         return None, (
@@ -162,6 +176,7 @@ def fit_measured_servoj(motion: MeasuredMotion) -> tuple[DelayedServoj | None, s
             f"and lookahead only to within {gain_percent:.0f} % and {lookahead_percent:.0f} %"
         )
 
+    # Refuse a tuning that servoj itself would refuse.
     low, high = np.transpose([GAIN_RANGE, LOOKAHEAD_RANGE])
     margin = RANGE_DEVIATIONS * deviation
     if (tuning < low - margin).any() or (tuning > high + margin).any():
@@ -169,38 +184,39 @@ def fit_measured_servoj(motion: MeasuredMotion) -> tuple[DelayedServoj | None, s
             f"the measured joints follow a law with a gain of {tuning[0]:.3g} and a lookahead of "
             f"{tuning[1]:.2g} s, which servoj does not accept"
         )
-    _, _, delay, growth = plain.unknowns
+    _, _, first_delay, growth = plain.unknowns
     half_duration = 0.5 * (motion.times[-1] - motion.times[0])
     fit = DelayedServoj(
         gain=float(tuning[0]),
         lookahead=float(tuning[1]),
-        delay=float(delay + growth * half_duration),
+        delay=float(first_delay + growth * half_duration),
         deviation=deviation,
         residuals=plain.residuals,
     )
     return fit, ""
 
 
-def _fit(
+def _fit_unknowns(
     motion: MeasuredMotion, starts: Sequence[Array], *, acceleration_lag: float
 ) -> UnknownsFit:
     """Fit the unknowns by Gauss-Newton steps.
 
     Args:
         motion: The motion.
-        starts: Unknowns (4,) of which the best ones are the start.
+        starts: Unknowns (4,) from which the fit may start; it starts from the best of them.
         acceleration_lag: How far the joints trail for each rad/s^2 of their targets, s^2.
     """
 
     def residuals(unknowns: Array) -> Array:
-        """Return predicted minus measured joints (T n,), rad."""
-        return np.ravel(_predict(motion, unknowns, acceleration_lag) - motion.measured)
+        """Return predicted minus measured joints, the T rows of n joints as one vector, rad."""
+        return np.ravel(_predict_joints(motion, unknowns, acceleration_lag) - motion.measured)
 
     unknowns = min(starts, key=lambda start: float(np.linalg.norm(residuals(start))))
     for _ in range(MAX_STEPS):
         residual = residuals(unknowns)
-        change = np.linalg.lstsq(_slopes(residuals, unknowns), -residual, rcond=None)[0]
-        improved = np.clip(unknowns + change, LEAST_UNKNOWNS, LARGEST_UNKNOWNS)
+        slopes = _differentiate_residuals(residuals, unknowns)
+        change = np.linalg.lstsq(slopes, -residual, rcond=None)[0]
+        improved = np.clip(unknowns + change, SMALLEST_UNKNOWNS, LARGEST_UNKNOWNS)
         if not _is_stable(motion.cycle, improved):
             break
         steps = np.abs(improved - unknowns) / DERIVATIVE_STEPS
@@ -209,14 +225,15 @@ def _fit(
             break
 
     residual = residuals(unknowns)
+    slopes = _differentiate_residuals(residuals, unknowns)
     return UnknownsFit(
         unknowns=unknowns,
-        deviation=_deviation(_slopes(residuals, unknowns), residual),
+        deviation=_estimate_deviation(slopes, residual),
         residuals=residual.reshape(motion.measured.shape),
     )
 
 
-def _starts(cycle: float) -> list[Array]:
+def _list_starts(cycle: float) -> list[Array]:
     """Return the unknowns (4,) that a fit may start from, at a controller's cycle, s."""
     starts = [
         np.array([1.0 / gain, lookahead, delay, 0.0])
@@ -228,12 +245,16 @@ def _starts(cycle: float) -> list[Array]:
 
 
 def _is_stable(cycle: float, unknowns: Array) -> bool:
-    """Return whether the law is stable with a tuning at a controller's cycle, s."""
+    """Return whether the law's steps are stable with a tuning at a controller's cycle, s.
+
+    By Jury's criterion 2 cycle lookahead + cycle^2 must be below 4 / gain: see
+    `simbridge.servo.law`.
+    """
     inverse_gain, lookahead, _, _ = unknowns
     return bool(2.0 * cycle * lookahead + cycle**2 < 4.0 * inverse_gain)
 
 
-def _predict(motion: MeasuredMotion, unknowns: Array, acceleration_lag: float) -> Array:
+def _predict_joints(motion: MeasuredMotion, unknowns: Array, acceleration_lag: float) -> Array:
     """Return where servoj's law and a delay bring the joints (T, n), rad.
 
     Args:
@@ -258,14 +279,17 @@ def _predict(motion: MeasuredMotion, unknowns: Array, acceleration_lag: float) -
     )
 
     joints = targets.q - acceleration_lag * targets.qdd
-    # The targets are those at the end of each cycle.
-    ends = motion.instants + motion.cycle
-    late = delay + growth * (ends - motion.times[0])
-    return interpolate_rows(ends + late, joints, motion.times)
+    # The law yields the targets at the end of each cycle, which the joints attain later.
+    cycle_ends = motion.instants + motion.cycle
+    delays = delay + growth * (cycle_ends - motion.times[0])
+    return interpolate_rows(cycle_ends + delays, joints, motion.times)
 
 
-def _slopes(residuals: Callable[[Array], Array], unknowns: Array) -> Array:
-    """Return the derivatives of residuals (R,) with respect to the unknowns (R, 4)."""
+def _differentiate_residuals(residuals: Callable[[Array], Array], unknowns: Array) -> Array:
+    """Return the derivatives (R, 4) of residuals (R,) with respect to the unknowns.
+
+    They are central differences.
+    """
     columns = [
         (residuals(unknowns + step) - residuals(unknowns - step)) / (2.0 * step[index])
         for index, step in enumerate(np.diag(DERIVATIVE_STEPS))
@@ -273,8 +297,11 @@ def _slopes(residuals: Callable[[Array], Array], unknowns: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _deviation(slopes: Array, residual: Array) -> Array:
-    """Return the standard deviation of each unknown (4,), from leaving out blocks of rows.
+def _estimate_deviation(slopes: Array, residual: Array) -> Array:
+    """Return the standard deviation of each unknown (4,), by the jackknife.
+
+    One linear fit after another leaves out a block of rows; the spread of the fits is the
+    uncertainty.
 
     Args:
         slopes: Derivatives of the residuals (R, 4).
@@ -289,13 +316,22 @@ def _deviation(slopes: Array, residual: Array) -> Array:
 
 
 def _explains(motion: MeasuredMotion, residuals: Array) -> bool:
-    """Return whether residuals are small beside the error, and what a mere delay leaves of it."""
+    """Return whether the law explains a motion, and does so far better than a mere delay.
+
+    Args:
+        motion: The motion.
+        residuals: Predicted minus measured joints (T, n), rad.
+    """
 
     def distance(delay: float) -> float:
-        """Return how far the delayed setpoints are from the measured joints, rad."""
+        """Return how far the setpoints, delayed by s, are from the measured joints, rad."""
         delayed = interpolate_rows(motion.instants + delay, motion.setpoints, motion.times)
         return float(np.linalg.norm(delayed - motion.measured))
 
-    left = float(np.linalg.norm(residuals))
-    best = min(distance(delay) for delay in np.arange(0.0, MAX_DELAY_S, DELAY_STEP_S))
-    return left < MAX_PART_OF_ERROR * distance(0.0) and left < MAX_PART_OF_DELAYED * best
+    unexplained = float(np.linalg.norm(residuals))
+    tracking_error = distance(0.0)
+    with_best_delay = min(distance(delay) for delay in np.arange(0.0, MAX_DELAY_S, DELAY_STEP_S))
+    return (
+        unexplained < MAX_PART_OF_ERROR * tracking_error
+        and unexplained < MAX_PART_OF_DELAYED * with_best_delay
+    )

@@ -1,10 +1,10 @@
-"""What a log does not have, and what each quantity would have added."""
+"""Lists the quantities that a log does not have, and what each of them would have shown."""
 
 from __future__ import annotations
 
 from simbridge.judging.log import ControllerLog, Missing
 
-# What each quantity of a log shows, as a clause that follows "it would show".
+# The constants say what a quantity of a log shows, as clauses that follow "it would show".
 TARGETS = "which motion law the controller followed, and how far the joints trail their targets"
 MEASURED = "how far the arm was from where its controller wanted it"
 RATES = "the tuning of servoj, or the ramps of speedj and movej"
@@ -23,6 +23,7 @@ def find_missing(log: ControllerLog) -> tuple[Missing, ...]:
         or log.speed_commands is not None
         or is_trajectory_controller
     )
+    # Name of each quantity, whether the log has it, and what it shows.
     quantities = [
         ("target_q", log.target_q is not None, TARGETS),
         ("actual_q", log.actual_q is not None, MEASURED),
@@ -34,4 +35,6 @@ def find_missing(log: ControllerLog) -> tuple[Missing, ...]:
         ("safety mode", log.safety_mode is not None, SAFETY_MODE),
         ("program state", log.program_state is not None, PROGRAM_STATE),
     ]
-    return tuple(Missing(name, clause) for name, is_there, clause in quantities if not is_there)
+    return tuple(
+        Missing(name, would_show) for name, is_recorded, would_show in quantities if not is_recorded
+    )

@@ -9,16 +9,16 @@ import numpy as np
 from simbridge.judging.log import ControllerLog
 from simbridge.robot.pose import Flags
 
-# Speed of the fastest joint below which joint targets rest, rad/s.
+# Largest speed of a joint target at rest, rad/s.
 REST_SPEED = 1e-3
-# The same for measured joints, whose velocity is noisy.
+# Largest measured speed of a joint at rest, rad/s: measured velocities are noisy.
 MEASURED_REST_SPEED = 5e-3
-# A rest between two motions lasts at least this long, s: a joint that reverses stops for less.
+# Shortest rest between two motions, s: a joint that reverses within a motion stops for less.
 MIN_REST_S = 0.045
-# Number of successive rows in which all joint targets stand exactly still that is a rest, too:
-# between two moves of a program the arm rests for a few cycles.
+# Smallest number of successive rows with all joint targets exactly still that are a rest, too:
+# between two moves of a program the arm rests for only a few cycles.
 MIN_STILL_ROWS = 2
-# A motion takes some joint at least this far, rad: less is noise, or a joint that settles.
+# Smallest range of some joint in a motion, rad: less is noise, or a joint that settles.
 MIN_TRAVEL = 1e-3
 
 
@@ -29,7 +29,7 @@ class Motion:
     Attributes:
         number: Number of the motion in its log, from 1.
         first: First row of the motion: the last one at rest, or the log's first.
-        end: Row after the last one: that is the first one at rest, or the log's last.
+        end: Row after the motion's last one, which is the first row at rest, or the log's last.
         begin_s: Time of the first row, s from the log's beginning.
         end_s: Time of the last row, s from the log's beginning.
         starts_at_rest: Whether the log shows the arm at rest before the motion.
@@ -62,13 +62,16 @@ def find_motions(log: ControllerLog) -> tuple[Motion, ...]:
     if not len(moving):
         return ()
 
-    # Moving rows that are not separated by a rest belong to one motion.
-    rests = np.diff(log.times[moving]) >= MIN_REST_S
+    # Between successive moving rows there may be a long rest, or a few rows that stand still.
+    is_long = np.diff(log.times[moving]) >= MIN_REST_S
     skips_rows = np.diff(moving) > 1
-    # Number of rows that stand still before each row, and from each moving row to the next one.
+    # Number of still rows before each row, by a running sum, whose differences count them between
+    # two moving rows.
     still_before = np.concatenate([[0], np.cumsum(_still_rows(log))])
     still_between = np.diff(still_before[moving])
-    is_end = (rests & skips_rows) | (still_between >= MIN_STILL_ROWS)
+
+    # Moving rows that are not separated by a rest belong to one motion.
+    is_end = (is_long & skips_rows) | (still_between >= MIN_STILL_ROWS)
     groups = np.split(moving, np.flatnonzero(is_end) + 1)
 
     motions: list[Motion] = []

@@ -1,4 +1,4 @@
-"""The page of a judged log, like the report of a run: the sentence, plots, motions and evidence."""
+"""Makes the page of a judged log: the headline, plots, motions and evidence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from simbridge.report.palette import TRACKING
 from simbridge.report.rendering import render
 from simbridge.text import millimetres, milliradians
 
-# Largest numbers of events and of motions whose details are printed; so many events are unfolded.
+# Largest number of events, and of motions, that the page shows unfolded.
 MAX_OPEN = 12
 
 
 def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> str:
-    """Return the whole page as HTML; the same for the same log.
+    """Return the whole page as HTML, which is always the same for the same log.
 
     Args:
         examination: The judged log.
@@ -32,14 +32,21 @@ def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> st
         worst = worst_plot(examination)
         speed = speed_plot(examination)
 
-    whole = judgement.whole
-    parts = [] if whole is None else [*whole.parts]
+    # The table of the parts of the error, with the whole error in the last row.
+    parts: list[SignalDifference] = []
+    whole_cells: dict[str, Any] | None = None
+    if judgement.whole is not None:
+        parts = list(judgement.whole.parts)
+        whole_cells = _part_cells(judgement.whole.whole)
+        whole_cells |= {"source": "Whole", "colour": TRACKING}
     sizes = [part.size.rms_rad for part in parts]
+
+    name = PurePath(judgement.name).name
     return render(
         "judge.html",
-        title=f"{PurePath(judgement.name).name}: judged",
+        title=f"{name}: judged",
         judgement=judgement,
-        name=PurePath(judgement.name).name,
+        name=name,
         headline=wording.headline(judgement),
         findings=findings,
         remarks=wording.remarks(judgement),
@@ -48,9 +55,7 @@ def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> st
         worst=worst,
         speed=speed,
         parts_of_error=[_part_cells(part) for part in parts],
-        whole=None
-        if whole is None
-        else _part_cells(whole.whole) | {"source": "Whole", "colour": TRACKING},
+        whole=whole_cells,
         largest=max(sizes, default=0.0),
         columns=wording.COLUMNS,
         text_columns=wording.TEXT_COLUMNS,
@@ -66,7 +71,7 @@ def judgement_page(examination: Examination, findings: Sequence[str] = ()) -> st
 
 
 def _part_cells(part: SignalDifference) -> dict[str, Any]:
-    """Return the cells of a part of the error in its table, with its colour and size."""
+    """Return a part of the error for its row in the table: cells, colour, and size in rad."""
     size = part.size
     return {
         "source": part.source[0].upper() + part.source[1:],

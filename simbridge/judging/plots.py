@@ -1,4 +1,4 @@
-"""The plots of a judged log over time: errors by source, the worst joint, and the speeds."""
+"""Draws a judged log over time: errors by source, the worst joint, and the speeds."""
 
 from __future__ import annotations
 
@@ -35,18 +35,36 @@ from simbridge.report.rendering import LegendEntry
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
 
-# Heights of the plots, pixels.
+# Height of the plot of the errors, pixels.
 ERROR_HEIGHT = 300
+# Height of the plot of the joint with the largest error, pixels.
 JOINT_HEIGHT = 300
+# Height of each panel of the plot of the speeds, pixels.
 SPEED_HEIGHT = 240
-# Time shown on both sides of the largest error: at least this long, s, ...
-LEAST_AROUND_S = 0.05
-# ... this many lags, ...
-LAGS_AROUND = 4.0
-# ... and this many rows.
-ROWS_AROUND = 8
 
-# Colours of the sources of the error, by the last source of a part.
+# Widths of the curves, pixels.
+WHOLE_ERROR_WIDTH = 2.4
+PART_WIDTH = 1.4
+JOINT_SPEED_WIDTH = 1.2
+SCALING_WIDTH = 1.4
+SIGNAL_WIDTH = 1.6
+
+# Smallest time shown on each side of the largest error, s ...
+MIN_AROUND_S = 0.05
+# ... as a number of lags ...
+LAGS_AROUND = 4.0
+# ... and as a number of rows.
+ROWS_AROUND = 8
+# Empty space above and below a plotted quantity, as a fraction of its range.
+RANGE_MARGIN = 0.06
+# Smallest such space for joint positions, degrees.
+MIN_POSITION_MARGIN = 1e-3
+# Top of the axis of errors, as a multiple of the largest error.
+ERROR_TOP = 1.08
+# Range of the axis of the speed scaling, %.
+SCALING_RANGE = (0.0, 105.0)
+
+# Colours of the parts of the error; a part with several sources has the colour of the last one.
 SOURCE_COLOURS = {
     "sending": SAMPLING,
     "network": LIMITER,
@@ -76,19 +94,21 @@ def error_plot(examination: Examination) -> tuple[list[LegendEntry], Markup] | N
     if whole is None:
         return None
 
+    # The curves: name, part of the error, colour and width.
     tracked = _tracked_signals(examination)
-    curves = [("whole error", whole.whole, TRACKING, 2.4)]
+    curves = [("whole error", whole.whole, TRACKING, WHOLE_ERROR_WIDTH)]
     if len(whole.parts) > 1:
         curves += [
-            (part.source, part, part_colour(part), 1.4)
+            (part.source, part, part_colour(part), PART_WIDTH)
             for part in whole.parts
             if part.size.rms_rad > ROUNDING
         ]
 
+    # The lines to draw, and the peak and RMS of each for the range of the axis.
     lines = []
     levels = []
     for name, part, colour, width in curves:
-        times, values = _error_curve(tracked, part.leading, part.trailing)
+        times, values = _trace_error(tracked, part.leading, part.trailing)
         known = values[np.isfinite(values)]
         if len(known) and known.max() > 0.0:
             kept = decimate(values, MAX_COLUMNS)
@@ -103,7 +123,8 @@ def error_plot(examination: Examination) -> tuple[list[LegendEntry], Markup] | N
     if len(lines) > 1:
         panel = Panel(title, lines, logarithmic_range(levels), unit, logarithmic=True)
     else:
-        panel = Panel(title, lines, (0.0, 1.08 * levels[0][0]), unit)
+        peak, _ = levels[0]
+        panel = Panel(title, lines, (0.0, ERROR_TOP * peak), unit)
     chart = Chart([panel], examination.log.times, ERROR_HEIGHT)
     label = "Largest error of a joint over time in mrad: whole, and by source"
     drawn = draw_both_widths(lambda width: chart.svg(f"error{width}", label, width))
@@ -112,26 +133,31 @@ def error_plot(examination: Examination) -> tuple[list[LegendEntry], Markup] | N
 
 
 def speed_plot(examination: Examination) -> tuple[list[LegendEntry], Markup]:
-    """Return the speed of each joint over time, and the speed scaling where it was recorded."""
+    """Return the legend and the plot of the joint speeds over time.
+
+    A second panel shows the speed scaling, if it was recorded and was not 1 throughout.
+    """
     log = examination.log
-    velocities = log.joint_velocities
+    speeds = np.degrees(log.joint_velocities)
     lines = []
-    for number, (name, values) in enumerate(
-        zip(log.joint_names, np.degrees(velocities).T, strict=True)
-    ):
-        colour = RUNS[number % len(RUNS)]
-        kept = decimate(values, MAX_COLUMNS)
-        shown = name.removesuffix("_joint").replace("_", " ")
-        lines.append(Line(shown, colour, log.times[kept], values[kept], 1.2))
+    for index, name in enumerate(log.joint_names):
+        colour = RUNS[index % len(RUNS)]
+        speed = speeds[:, index]
+        kept = decimate(speed, MAX_COLUMNS)
+        line = Line(
+            _shorten_joint_name(name), colour, log.times[kept], speed[kept], JOINT_SPEED_WIDTH
+        )
+        lines.append(line)
     panels = [linear_panel("Joint speed (°/s)", "°/s", lines)]
     legend = [LegendEntry(line.name, line.colour) for line in lines]
 
     scaling = log.speed_scaling
     if scaling is not None and len(scaling.times) > 1 and np.any(scaling.values != 1.0):
-        values = 100.0 * scaling.values
-        kept = decimate(values, MAX_COLUMNS)
-        line = Line("speed scaling", TRACKING, scaling.times[kept], values[kept], 1.4)
-        panels.append(Panel("Speed scaling (%)", [line], (0.0, 105.0), f"{NO_BREAK}%"))
+        percent = 100.0 * scaling.values
+        kept = decimate(percent, MAX_COLUMNS)
+        times = scaling.times[kept]
+        line = Line("speed scaling", TRACKING, times, percent[kept], SCALING_WIDTH)
+        panels.append(Panel("Speed scaling (%)", [line], SCALING_RANGE, f"{NO_BREAK}%"))
 
     chart = Chart(panels, log.times, SPEED_HEIGHT * len(panels))
     label = "Speed of each joint over time in degrees per second"
@@ -140,35 +166,40 @@ def speed_plot(examination: Examination) -> tuple[list[LegendEntry], Markup]:
 
 
 def worst_plot(examination: Examination) -> tuple[str, list[LegendEntry], Markup] | None:
-    """Return the signals of the joint with the largest error around that instant.
+    """Return a plot of the signals of the joint with the largest error, around its instant.
 
     Returns:
-        What is shown, as a phrase, the legend and the plot; None if no error is known.
+        The joint and the instant, as a phrase, the legend and the plot; None if no error is known.
     """
-    whole = examination.judgement.whole
-    if whole is None or whole.whole.size.max_rad == 0.0:
+    errors = examination.judgement.whole
+    if errors is None or errors.whole.size.max_rad == 0.0:
         return None
-    size = whole.whole.size
-    names = examination.log.joint_names
-    joint = names.index(size.max_joint)
-    lag = 0.0 if whole.whole.lag is None else abs(whole.whole.lag.lag_s)
-    span = float(np.median(np.diff(examination.log.times)))
-    around = max(LEAST_AROUND_S, LAGS_AROUND * lag, ROWS_AROUND * span)
-    begin = size.max_at_s - around
-    end = size.max_at_s + around
 
-    curves = [_signal_line(examination, name, joint, (begin, end)) for name in SIGNALS]
-    lines = [curve for curve in curves if curve is not None]
+    # The span that is shown.
+    size = errors.whole.size
+    joint = examination.log.joint_names.index(size.max_joint)
+    lag_s = 0.0 if errors.whole.lag is None else abs(errors.whole.lag.lag_s)
+    row_span_s = float(np.median(np.diff(examination.log.times)))
+    around_s = max(MIN_AROUND_S, LAGS_AROUND * lag_s, ROWS_AROUND * row_span_s)
+    span = (size.max_at_s - around_s, size.max_at_s + around_s)
+
+    candidates = [_signal_line(examination, name, joint, span) for name in SIGNALS]
+    lines = [line for line in candidates if line is not None]
     if not lines or len(lines[-1].times) < 2:
         return None
 
-    joint_name = size.max_joint.removesuffix("_joint").replace("_", " ")
+    joint_name = _shorten_joint_name(size.max_joint)
     panel = _position_panel(f"{joint_name} (°)", lines)
     chart = Chart([panel], lines[-1].times, JOINT_HEIGHT)
     label = f"Signals of {joint_name} around the largest error, in degrees over time"
     drawn = draw_both_widths(lambda width: chart.svg(f"worst{width}", label, width))
     legend = [LegendEntry(line.name, line.colour) for line in lines]
     return f"{joint_name}, at {size.max_at_s:.2f}{NO_BREAK}s", legend, chart.html(drawn)
+
+
+def _shorten_joint_name(name: str) -> str:
+    """Return a joint's name for people: "wrist 1" for "wrist_1_joint"."""
+    return name.removesuffix("_joint").replace("_", " ")
 
 
 def _signal_line(
@@ -190,7 +221,7 @@ def _signal_line(
     is_shown = (times >= span[0]) & (times <= span[1])
     if not np.isfinite(values[is_shown]).any():
         return None
-    return Line(name, SIGNAL_COLOURS[name], times[is_shown], values[is_shown], 1.6)
+    return Line(name, SIGNAL_COLOURS[name], times[is_shown], values[is_shown], SIGNAL_WIDTH)
 
 
 def _position_panel(title: str, lines: Sequence[Line]) -> Panel:
@@ -198,7 +229,7 @@ def _position_panel(title: str, lines: Sequence[Line]) -> Panel:
     values = np.concatenate([line.values[np.isfinite(line.values)] for line in lines])
     low = float(values.min())
     high = float(values.max())
-    margin = max(0.06 * (high - low), 1e-3)
+    margin = max(RANGE_MARGIN * (high - low), MIN_POSITION_MARGIN)
     return Panel(title, lines, (low - margin, high + margin), "°")
 
 
@@ -212,13 +243,13 @@ def _tracked_signals(examination: Examination) -> list[Signals]:
     ]
 
 
-def _error_curve(tracked: Sequence[Signals], leading: str, trailing: str) -> tuple[Array, Array]:
+def _trace_error(tracked: Sequence[Signals], leading: str, trailing: str) -> tuple[Array, Array]:
     """Return the largest difference of a joint between two signals over time, mrad.
 
     Args:
-        tracked: The signals of the motions.
-        leading: Name of the one signal.
-        trailing: Name of the other.
+        tracked: Signals of each motion.
+        leading: Name of the leading signal.
+        trailing: Name of the trailing signal.
 
     Returns:
         Instants (K,), s, and differences (K,), mrad; NaN between motions.
@@ -228,6 +259,8 @@ def _error_curve(tracked: Sequence[Signals], leading: str, trailing: str) -> tup
     for signals in tracked:
         if leading in signals.positions and trailing in signals.positions:
             difference = signals.positions[leading] - signals.positions[trailing]
+            largest_mrad = 1e3 * np.abs(difference).max(axis=1)
+            # A last value of NaN breaks the curve at the end of the motion.
             times += [signals.times, signals.times[-1:]]
-            values += [1e3 * np.abs(difference).max(axis=1), np.array([math.nan])]
+            values += [largest_mrad, np.array([math.nan])]
     return np.concatenate(times), np.concatenate(values)

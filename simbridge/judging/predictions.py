@@ -1,9 +1,10 @@
-"""What the servo law predicts for the same motion: as it was sent, otherwise tuned, fed forward.
+"""Predicts the error of the same motion by the servo law: as sent, otherwise tuned, fed forward.
 
 A prediction takes the path that the commands describe, sends it through the law as a simulation
 does, and lets the joints trail their targets by the lag that the log shows. The first prediction
-repeats what was sent: its difference from the measured motion shows how far the others can be
-trusted. The law was compared with real arms at a gain of 300 and of 100 only (docs/validation.md).
+repeats the motion as it was sent: its difference from the measured motion shows how far the other
+predictions can be trusted. The law was compared with real arms at gains of 300 and 100 only
+(docs/validation.md).
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from simbridge.servo.feedforward import advance_setpoints, can_keep_limits, smoo
 from simbridge.servo.integration import round_to_single
 from simbridge.servo.law import GAIN, GAIN_RANGE, LOOKAHEAD, LOOKAHEAD_RANGE, ServojLaw
 
-# Relative difference up to which an identified tuning is that of UR's own ROS driver.
+# Largest relative difference of an identified tuning from that of UR's own ROS driver if both count
+# as the same.
 TUNING_TOLERANCE = 0.05
-# Longest motion that is predicted, cycles: the rest of a longer one would show the same.
+# Largest number of cycles that are predicted: the rest of a longer motion would show the same.
 MAX_CYCLES = 100_000
-# Distance from the range of a value that is rounding, as a fraction of the value.
+# Largest relative distance of a value from its range that counts as rounding.
 RANGE_ROUNDING = 1e-5
-# Rest before the motion, in which feedforward begins, s.
+# Duration of the rest before a predicted motion, in which feedforward begins, s.
 REST_S = 0.2
 
 
@@ -39,8 +41,8 @@ class Prediction:
     """The tracking error that the servo law predicts for a motion.
 
     Attributes:
-        variant: What is predicted: "as sent", "other tuning", "feedforward", or "driver's tuning"
-            where the log does not show the tuning: that of UR's ROS driver.
+        variant: What is predicted: "as sent", "other tuning" or "feedforward". If the log does not
+            show the tuning, "driver's tuning" takes that of UR's ROS driver.
         gain: Gain of servoj, 1/s^2.
         lookahead_s: Lookahead of servoj, s.
         rms_rad: RMS of the predicted tracking error over all rows and joints, rad.
@@ -49,9 +51,9 @@ class Prediction:
             known.
         is_extrapolated: Whether the law has never been compared with a real arm at this gain.
         keeps_limits: Whether feedforward keeps the limits of acceleration and of the lead of the
-            commands; True for the others.
-        off_rms_rad: RMS difference of the predicted motion from the measured one, rad, if it was
-            or may have been sent like this; None for the others.
+            commands; True for the other variants.
+        off_rms_rad: RMS difference of the predicted motion from the measured one, rad, for "as
+            sent" and "driver's tuning"; None for the other variants.
     """
 
     variant: str
@@ -67,11 +69,11 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class DesiredPath:
-    """The path that commands describe, one position a cycle.
+    """The path that commands describe, with one position for each cycle, after a short rest.
 
     Attributes:
         times: Instants (N,), s from the log's beginning.
-        q: Positions (N, n), rad.
+        q: Joint positions (N, n), rad.
         cycle: The controller's cycle, s.
         lag: How long the joints trail their targets, s.
     """
@@ -82,7 +84,7 @@ class DesiredPath:
     lag: float
 
     def measured(self, targets: Array) -> Array:
-        """Return where the joints are (N, n), rad, that follow targets (N, n), rad."""
+        """Return where joints are (N, n), rad, that trail targets (N, n), rad, by the lag."""
         return interpolate_rows(self.times, targets, self.times - self.lag)
 
 
@@ -103,11 +105,12 @@ def predict_errors(
         lag: How long the joints trail their targets, s.
         robot: The arm, for the error at the tool; None if it is not known.
     """
-    path = _desired_path(signals, cycle, lag)
+    path = _find_desired_path(signals, cycle, lag)
     if path is None:
         return ()
 
-    # The law as it was or may have been, and with the tuning of UR's own ROS driver.
+    # Name, gain and lookahead of the tunings: the one that was or may have been used, and that of
+    # UR's own ROS driver. GAIN and LOOKAHEAD are the driver's.
     if servoj is None:
         tunings = [("driver's tuning", GAIN, LOOKAHEAD)]
     else:
@@ -118,30 +121,41 @@ def predict_errors(
 
     predictions = []
     for variant, gain, lookahead in tunings:
-        law = _law(cycle, gain, lookahead)
-        if law is not None:
-            targets = _follow(path, law, call)
-            prediction = _compare(path, targets, law, variant=variant, robot=robot)
-            if variant != "other tuning":
-                off = _distance_from_measured(path, targets, signals)
-                prediction = replace(prediction, off_rms_rad=off)
-            predictions.append(prediction)
+        law = _make_law(cycle, gain, lookahead)
+        if law is None:
+            continue
+        targets = _follow_path(path, law, call)
+        prediction = _measure_prediction(path, targets, law, variant=variant, robot=robot)
+        if variant != "other tuning":
+            off_rms_rad = _distance_from_measured(path, targets, signals)
+            prediction = replace(prediction, off_rms_rad=off_rms_rad)
+        predictions.append(prediction)
 
+    # Feedforward with the tuning that was used.
     _, gain, lookahead = tunings[0]
-    law = _law(cycle, gain, lookahead)
+    law = _make_law(cycle, gain, lookahead)
     if law is not None:
         predictions.append(_predict_feedforward(path, law, robot))
     return tuple(predictions)
 
 
 def _predict_feedforward(path: DesiredPath, law: ServojLaw, robot: Robot | None) -> Prediction:
-    """Return what feedforward would leave; without smoothing where that cannot keep the limits."""
+    """Return the error that feedforward would leave.
+
+    With feedforward the targets are the setpoints, taken ahead by the joints' lag. Targets that
+    exceed the limits are smoothed, unless no smoothing could bring them within.
+
+    Args:
+        path: Where the joints should be.
+        law: The servo law.
+        robot: The arm; None if it is not known.
+    """
     targets = advance_setpoints(path.q, path.cycle, path.lag)
     keeps_limits = can_keep_limits(law, targets)
     if keeps_limits:
         targets, excess = smooth_motion(law, targets)
         keeps_limits = excess is None
-    return _compare(
+    return _measure_prediction(
         path, targets, law, variant="feedforward", robot=robot, keeps_limits=keeps_limits
     )
 
@@ -149,54 +163,67 @@ def _predict_feedforward(path: DesiredPath, law: ServojLaw, robot: Robot | None)
 def is_tuning_of_driver(servoj: ServojEvidence) -> bool:
     """Return whether servoj has the tuning that UR's own ROS driver sends by default."""
     is_same_gain = abs(servoj.gain / GAIN - 1.0) < TUNING_TOLERANCE
-    return is_same_gain and abs(servoj.lookahead_s / LOOKAHEAD - 1.0) < TUNING_TOLERANCE
+    is_same_lookahead = abs(servoj.lookahead_s / LOOKAHEAD - 1.0) < TUNING_TOLERANCE
+    return is_same_gain and is_same_lookahead
 
 
-def _desired_path(signals: Signals, cycle: float, lag: float) -> DesiredPath | None:
-    """Return the path that the first known signal describes; None if it has too few rows."""
+def _find_desired_path(signals: Signals, cycle: float, lag: float) -> DesiredPath | None:
+    """Return the path that the first known signal describes; None if the log does not show it.
+
+    Args:
+        signals: The signals of the motion.
+        cycle: The controller's cycle, s.
+        lag: How long the joints trail their targets, s.
+    """
+    if signals.first in ("target", "actual"):
+        return None
     positions = signals.positions[signals.first]
     known = np.isfinite(positions).all(axis=1)
-    if known.sum() < 2 or signals.first in ("target", "actual"):
+    if known.sum() < 2:
         return None
+
     known_times = signals.times[known]
     begin = known_times[0] - REST_S
-    count = min(int((known_times[-1] - begin) / cycle) + 1, MAX_CYCLES)
-    times = begin + cycle * np.arange(count)
+    cycle_count = min(int((known_times[-1] - begin) / cycle) + 1, MAX_CYCLES)
+    times = begin + cycle * np.arange(cycle_count)
     q = interpolate_rows(known_times, positions[known], times)
+    # A controller receives its commands in single precision.
     return DesiredPath(times, round_to_single(q), cycle, lag)
 
 
-def _law(cycle: float, gain: float, lookahead: float) -> ServojLaw | None:
+def _make_law(cycle: float, gain: float, lookahead: float) -> ServojLaw | None:
     """Return the servo law of a tuning; None if servoj does not accept it."""
+    # By rounding, an identified value may lie just outside the range that servoj accepts.
+    gain_in_range = _clip_rounding(gain, GAIN_RANGE)
+    lookahead_in_range = _clip_rounding(lookahead, LOOKAHEAD_RANGE)
     try:
-        # By rounding, an identified value may lie just beyond the range that servoj accepts.
-        near_gain = _near_range(gain, GAIN_RANGE)
-        return ServojLaw(cycle, near_gain, _near_range(lookahead, LOOKAHEAD_RANGE))
+        return ServojLaw(cycle, gain_in_range, lookahead_in_range)
     except InvalidParameter:
         return None
 
 
-def _follow(path: DesiredPath, law: ServojLaw, call: float) -> Array:
-    """Return the joint targets (N, n), rad, that calls of one duration make of a path.
+def _follow_path(path: DesiredPath, law: ServojLaw, call: float) -> Array:
+    """Return the joint targets (N, n), rad, if the calls of servoj command positions on a path.
 
     Args:
         path: The path.
         law: The servo law.
-        call: Duration of a call, s.
+        call: Duration of each call, s.
     """
     duration = path.times[-1] - path.times[0]
-    begins = path.times[0] + call * np.arange(int(duration / call) + 1)
-    commands = interpolate_rows(path.times, path.q, begins)
+    call_begins = path.times[0] + call * np.arange(int(duration / call) + 1)
+    commands = interpolate_rows(path.times, path.q, call_begins)
     return law.follow(commands, call=call, cycles=len(path.times)).q
 
 
-def _near_range(value: float, accepted: tuple[float, float]) -> float:
-    """Return a value, or the end of its range if it is beyond that by rounding."""
-    nearest = min(max(value, accepted[0]), accepted[1])
+def _clip_rounding(value: float, accepted: tuple[float, float]) -> float:
+    """Return a value, or the end of the accepted range if only rounding puts it outside."""
+    low, high = accepted
+    nearest = min(max(value, low), high)
     return nearest if abs(value - nearest) < RANGE_ROUNDING * nearest else value
 
 
-def _compare(
+def _measure_prediction(
     path: DesiredPath,
     targets: Array,
     law: ServojLaw,
@@ -211,10 +238,11 @@ def _compare(
         path: Where the joints should be.
         targets: Predicted joint targets (N, n), rad.
         law: The servo law.
-        variant: What is predicted.
+        variant: Name of the prediction: see `Prediction`.
         robot: The arm; None if it is not known.
-        keeps_limits: Whether feedforward keeps its limits.
+        keeps_limits: Whether feedforward keeps its limits; True without feedforward.
     """
+    # The rest before the motion does not count.
     is_motion = path.times >= path.times[0] + REST_S
     desired = path.q[is_motion]
     measured = path.measured(targets)[is_motion]
@@ -238,12 +266,20 @@ def _compare(
 
 
 def _distance_from_measured(path: DesiredPath, targets: Array, signals: Signals) -> float | None:
-    """Return the RMS difference of predicted joints from the last known signal, rad."""
+    """Return the RMS difference of predicted joints from the last known signal, rad.
+
+    It is None if the log does not have that signal while the path lasts.
+
+    Args:
+        path: Where the joints should be.
+        targets: Predicted joint targets (N, n), rad.
+        signals: The signals of the motion.
+    """
     actual = signals.positions[signals.last]
-    known = np.isfinite(actual).all(axis=1)
-    known &= (signals.times >= path.times[0]) & (signals.times <= path.times[-1])
-    if not known.any():
+    is_compared = np.isfinite(actual).all(axis=1)
+    is_compared &= (signals.times >= path.times[0]) & (signals.times <= path.times[-1])
+    if not is_compared.any():
         return None
-    predicted = interpolate_rows(path.times, path.measured(targets), signals.times[known])
-    difference = predicted - actual[known]
+    predicted = interpolate_rows(path.times, path.measured(targets), signals.times[is_compared])
+    difference = predicted - actual[is_compared]
     return float(np.sqrt(np.mean(difference**2)))

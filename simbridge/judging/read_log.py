@@ -1,4 +1,4 @@
-"""Reads any log into a `ControllerLog`: finds out what a file or directory is."""
+"""Reads any log into a `ControllerLog`, with the reader for the kind of file or directory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from simbridge.judging.sent_commands import add_sent
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.bag_reader import BEGINNINGS
 
-# Files of a run's directory.
+# Name of the file with the settings of a run, in its directory.
 RUN_SETTINGS = "settings.toml"
+# Name of the file with the log of a run, in its directory.
 RUN_LOG = "log.mcap"
-# The file that describes a bag of ROS 2 in its directory.
+# Name of the file that describes a bag of ROS 2, in its directory.
 BAG_DESCRIPTION = "metadata.yaml"
 
 
@@ -29,11 +30,11 @@ class LogOptions:
     """How a log is read.
 
     Attributes:
-        columns: Names of all columns of a file without a header; empty for those of its header.
-        robot: The arm; None to find it by the names of joints, where there are any.
-        prefix: What the names of the arm's joints, or of its topics (`/left`), begin with, in a
-            bag with several arms; None where there is one.
-        goals: A file of what was sent to the arm, or the directory of the run that sent it; None
+        columns: Names of all columns of a file without a header; empty for a file with a header.
+        robot: The arm; None to find it by the joint names in the log, if there are any.
+        prefix: Prefix of the names of the arm's joints, or of its topics (`/left`), in a bag with
+            several arms; None for a bag with one arm.
+        goals: A file with what was sent to the arm, or the directory of the run that sent it; None
             for what the log itself has.
     """
 
@@ -52,11 +53,11 @@ def read_log(path: str | Path, options: LogOptions | None = None) -> ControllerL
         options: How it is read.
 
     Raises:
-        InputFileError: It is not a log, or cannot be read.
-        NotARun, LogReadError: It is a run that cannot be read.
+        InputFileError: The file is not a log, or cannot be read.
+        NotARun, LogReadError: The directory is that of a run that cannot be read.
     """
     options = options or LogOptions()
-    log = _read(Path(path), options)
+    log = _read_by_kind(Path(path), options)
     if options.robot is not None:
         log = replace(log, robot=options.robot.name)
     check_log(log, options.robot)
@@ -65,20 +66,22 @@ def read_log(path: str | Path, options: LogOptions | None = None) -> ControllerL
     return replace(log, missing=find_missing(log))
 
 
-def _read(path: Path, options: LogOptions) -> ControllerLog:
+def _read_by_kind(path: Path, options: LogOptions) -> ControllerLog:
     """Read a log with the reader for its kind."""
     if not path.exists():
         raise InputFileError(path, "file not found")
     _check_options(path, options)
+
+    # A run, or its log file alone: the run's settings tell more about the arm than the file does.
     if _is_run(path):
         return read_run_log(path)
-    # The log of a run is read with what the run knows of its arm.
     if path.name == RUN_LOG and _is_run(path.parent):
         return read_run_log(path.parent)
+
     if _is_bag(path):
         return read_bag_log(path, options.robot, options.prefix)
     if path.is_dir():
-        # It says what is missing of a run.
+        # The reader of runs refuses any other directory, and names the missing file.
         return read_run_log(path)
     if not options.columns and is_exported_table(path):
         return read_exported_table(path)
@@ -86,10 +89,10 @@ def _read(path: Path, options: LogOptions) -> ControllerLog:
 
 
 def _check_options(path: Path, options: LogOptions) -> None:
-    """Refuse options that a log of its kind has no use for.
+    """Refuse options that do not apply to this kind of log.
 
     Raises:
-        InputFileError: Names the option.
+        InputFileError: An option does not apply; the message names it.
     """
     is_run = _is_run(path) or path.name == RUN_LOG
     is_bag = _is_bag(path) and not is_run
@@ -105,11 +108,12 @@ def _is_run(path: Path) -> bool:
 
 
 def _is_bag(path: Path) -> bool:
-    """Return whether a path is a ROS bag: a file by its suffix, or a directory with such files.
+    """Return whether a path is a ROS bag: a file with a bag's suffix, or a directory with such.
 
-    The files of a compressed bag have another suffix, but its directory has the bag's description.
+    In the directory of a compressed bag the files have another suffix, but there is a description.
     """
+    # The keys of BEGINNINGS are the suffixes of bags.
     if path.is_dir():
-        has_files = any(file.suffix.lower() in BEGINNINGS for file in path.iterdir())
-        return has_files or (path / BAG_DESCRIPTION).is_file()
+        has_bag_files = any(file.suffix.lower() in BEGINNINGS for file in path.iterdir())
+        return has_bag_files or (path / BAG_DESCRIPTION).is_file()
     return path.suffix.lower() in BEGINNINGS

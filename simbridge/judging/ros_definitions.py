@@ -1,7 +1,7 @@
-"""The ROS messages of joint trajectory controllers and of UR's drivers, as their fields.
+"""Definitions of the ROS messages of joint trajectory controllers and of UR's drivers.
 
-Bags in SQLite files carry no definitions, and those in other bags are not followed, so they are
-here. Some messages gained fields over the years: then there are several definitions under a name,
+Bags in SQLite files contain no definitions, and the definitions in other bags are not used, so all
+of them are here. Some messages gained fields over the years: such a name has several definitions,
 and a message is decoded by the only one that fits its length. Source: the repositories
 ros-controls/control_msgs and UniversalRobots/Universal_Robots_ROS_Driver, all branches up to
 August 2026, and ROS's design of actions and of the introspection of services.
@@ -12,18 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 STATE = "control_msgs/msg/JointTrajectoryControllerState"
-# Actions of ROS 1, and what ROS 2 makes of the parts of an action.
+# Messages of the action that takes trajectories, in ROS 1.
 ROS1_GOAL = "control_msgs/msg/FollowJointTrajectoryActionGoal"
 ROS1_FEEDBACK = "control_msgs/msg/FollowJointTrajectoryActionFeedback"
 ROS1_RESULT = "control_msgs/msg/FollowJointTrajectoryActionResult"
+# Messages of the same action in ROS 2; the events come from the introspection of its services.
 ROS2_FEEDBACK = "control_msgs/action/FollowJointTrajectory_FeedbackMessage"
 ROS2_GOAL_EVENT = "control_msgs/action/FollowJointTrajectory_SendGoal_Event"
 ROS2_RESULT_EVENT = "control_msgs/action/FollowJointTrajectory_GetResult_Event"
+# Messages of UR's drivers on the state of the controller.
 SAFETY_MODE = "ur_dashboard_msgs/msg/SafetyMode"
 ROBOT_MODE = "ur_dashboard_msgs/msg/RobotMode"
 SPEED_SCALING = "control_msgs/msg/SpeedScalingFactor"
 
-# Begins the definition of a type that another one uses.
+# Line before the definition of a type that another definition uses.
 USED_TYPE = "=" * 80 + "\nMSG: "
 
 _HEADER = """\
@@ -41,7 +43,7 @@ trajectory_msgs/JointTrajectoryPoint feedback
 trajectory_msgs/JointTrajectoryPoint error
 trajectory_msgs/JointTrajectoryPoint output
 """
-# Humble's: the new points, and the old ones for those who still read them.
+# The points of Humble: the new ones, and the old ones for programs that still read them.
 _BOTH_POINTS = (
     _NEW_POINTS
     + """\
@@ -61,15 +63,16 @@ _OLD_MULTI_DOF = _multi_dof("desired", "actual", "error")
 _NEW_MULTI_DOF = _multi_dof("reference", "feedback", "error", "output")
 _BOTH_MULTI_DOF = _multi_dof("reference", "feedback", "error", "output", "desired", "actual")
 
+# The state of a trajectory controller in each version of ROS.
 _STATES = (
     # ROS 1, and ROS 2 until Galactic.
     _HEADER + _OLD_POINTS,
     _HEADER + _OLD_POINTS + _OLD_MULTI_DOF,
-    # Humble.
+    # ROS 2 Humble.
     _HEADER + _BOTH_POINTS + _BOTH_MULTI_DOF,
-    # Jazzy.
+    # ROS 2 Jazzy.
     _HEADER + _NEW_POINTS + _NEW_MULTI_DOF,
-    # Kilted and later.
+    # ROS 2 Kilted and later.
     _HEADER + _NEW_POINTS + _NEW_MULTI_DOF + "float64 speed_scaling_factor\n",
 )
 
@@ -113,7 +116,7 @@ _RESULT = """\
 int32 error_code
 string error_string
 """
-# Before the field for an explanation.
+# The result before it had a field for an explanation.
 _OLDEST_RESULT = "int32 error_code\n"
 
 _ROS1_GOAL_HEADER = """\
@@ -124,7 +127,7 @@ _ROS1_STATUS_HEADER = """\
 std_msgs/Header header
 actionlib_msgs/GoalStatus status
 """
-# The feedback has a header of its own within the message.
+# Feedback in ROS 1: a message whose field `feedback` has a second header.
 _ROS1_FEEDBACK = (
     _ROS1_STATUS_HEADER
     + """\
@@ -156,7 +159,12 @@ int64 sequence_number
 
 
 def _goal_event(goal: str, *used_types: str) -> str:
-    """Return the fields of the event of a request for a goal, or of the response to it."""
+    """Return the definition of the event of a request to pursue a goal, or of the response to it.
+
+    Args:
+        goal: Definition of the goal.
+        used_types: Definitions of the types that the goal uses.
+    """
     event = """\
 service_msgs/ServiceEventInfo info
 control_msgs/SendGoalRequest[] request

@@ -21,12 +21,15 @@ from simbridge.trajectory.rtde_table import find_vectors, read_header
 from simbridge.trajectory.tables.text_lines import is_number
 from simbridge.trajectory.trajectory import PENDANT_BASE
 
-# A controller's clock counts from its start; a larger stamp, s, is a time since 1970.
+# Largest stamp by a controller's clock, s, which counts from the controller's start (three years).
+# A larger stamp is a time since 1970.
 MAX_CONTROLLER_STAMP = 1e8
-# The column in which RTDE sends the controller's clock.
+# Name of the column with the time by the controller's clock, as RTDE names it.
 CONTROLLER_TIME = "timestamp"
-# The column by which a file of goals is known.
+# Name of the column that identifies a file of goals.
 POINT_TIME = "time_from_start"
+# Number of joints if the recording has no joint positions.
+DEFAULT_JOINTS = 6
 
 
 def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
@@ -34,44 +37,46 @@ def read_rtde_log(path: Path, names: Sequence[str] = ()) -> ControllerLog:
 
     Args:
         path: The file.
-        names: Names of all columns, for a file without a header.
+        names: Names of all columns of a file without a header; empty for a file with a header.
 
     Raises:
-        InputFileError: It cannot be read, or is not a recording.
+        InputFileError: The file cannot be read, or is not a recording.
     """
     if not names:
         _check_header(path)
     recording = read_rtde(path, names=names, keep_incomplete=True)
     start = float(recording.times[0])
     times = recording.times - start
-    joints = recording.columns.get("actual_q", recording.columns.get("target_q"))
-    count = 6 if joints is None else joints.shape[1]
+    positions = recording.columns.get("actual_q", recording.columns.get("target_q"))
+    joint_count = DEFAULT_JOINTS if positions is None else positions.shape[1]
 
-    states = {name: _signal(times, values) for name, values in recording.sparse.items()}
+    # Columns that may be recorded in some of the rows only.
+    signals = {name: _select_recorded(times, values) for name, values in recording.sparse.items()}
     return ControllerLog(
         name=str(path),
         source=LogSource.RTDE,
-        clock=_clock(recording),
+        clock=_find_clock(recording),
         start=start,
         times=times,
-        joint_names=joint_names(count),
+        joint_names=joint_names(joint_count),
         columns=recording.columns,
-        attained_poses=_poses(times, recording.columns.get("actual_TCP_pose")),
-        position_commands=_commands(states, "command_q"),
-        speed_commands=_commands(states, "command_qd"),
-        speed_scaling=_speed_scaling(times, recording.sparse),
-        robot_mode=states.get("robot_mode"),
-        safety_mode=states.get("safety_mode"),
-        program_state=states.get("runtime_state"),
+        attained_poses=_convert_poses(times, recording.columns.get("actual_TCP_pose")),
+        position_commands=_as_commands(signals.get("command_q")),
+        speed_commands=_as_commands(signals.get("command_qd")),
+        speed_scaling=_multiply_speed_scaling(times, recording.sparse),
+        robot_mode=signals.get("robot_mode"),
+        safety_mode=signals.get("safety_mode"),
+        program_state=signals.get("runtime_state"),
         notes=recording.notes,
     )
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file whose first line does not name a controller's joints, with what to do.
+    """Refuse a file whose first line does not name a controller's joints, and say what to do.
 
     Raises:
-        InputFileError: It has no header, is a file of goals, or does not say which joints it has.
+        InputFileError: The file has no header, is a file of goals, or its header does not say
+            whether its joints are measured positions or targets.
     """
     try:
         header = read_header(path)
@@ -79,9 +84,10 @@ def _check_header(path: Path) -> None:
         raise InputFileError(path, f"it cannot be read: {problem.strerror}") from problem
     cells = [cell for cell in header if cell]
     if not cells or recorded_fields(path):
-        # An empty file has a refusal of its own.
+        # An empty file is refused later, with its own message.
         return
 
+    # The first line has numbers: there is no header.
     if all(map(is_number, cells)):
         reason = (
             f"it has no header; name its {counted(len(header), 'column')} with --columns, such as "
@@ -92,6 +98,7 @@ def _check_header(path: Path) -> None:
         reason = "these are trajectories that were sent to an arm, not a log: add them with --goals"
         raise InputFileError(path, reason, field=POINT_TIME)
 
+    # Columns such as q_0 to q_5 may be measured positions or targets.
     vectors = find_vectors(header, JOINT_POSITIONS)
     joints = next((name for name, columns in vectors.items() if len(columns) == 6), None)
     if joints is not None:
@@ -107,7 +114,7 @@ def _check_header(path: Path) -> None:
     raise InputFileError(path, reason, line=1)
 
 
-def _clock(recording: RtdeRecording) -> Clock:
+def _find_clock(recording: RtdeRecording) -> Clock:
     """Return whose clock stamped a recording."""
     is_controller = (
         recording.time_name == CONTROLLER_TIME and recording.times[-1] < MAX_CONTROLLER_STAMP
@@ -115,33 +122,51 @@ def _clock(recording: RtdeRecording) -> Clock:
     return Clock.CONTROLLER if is_controller else Clock.HOST
 
 
-def _signal(times: Array, values: Array) -> Signal:
-    """Return the rows (T, width) of a column in which there is a number."""
-    is_whole = np.isfinite(values).all(axis=1)
-    rows = values[is_whole]
-    return Signal(times[is_whole], rows[:, 0] if rows.shape[1] == 1 else rows)
+def _select_recorded(times: Array, values: Array) -> Signal:
+    """Return the rows of a quantity that were recorded, as a signal.
+
+    Args:
+        times: Instants of the rows (T,), s.
+        values: The quantity (T, width), nan where it was not recorded; of width 1 for a number.
+    """
+    is_recorded = np.isfinite(values).all(axis=1)
+    rows = values[is_recorded]
+    is_number_each = rows.shape[1] == 1
+    return Signal(times[is_recorded], rows[:, 0] if is_number_each else rows)
 
 
-def _commands(states: Mapping[str, Signal], name: str) -> Commands | None:
-    """Return the commands in a column, each sent at the time of its row."""
-    signal = states.get(name)
+def _as_commands(signal: Signal | None) -> Commands | None:
+    """Return a signal as commands, each of which was sent at its instant; None for None."""
     return None if signal is None else Commands(signal.values, signal.times)
 
 
-def _poses(times: Array, poses: Array | None) -> Signal | None:
-    """Return UR's poses (T, 6), in the pendant's base, as poses in base_link, where recorded."""
+def _convert_poses(times: Array, poses: Array | None) -> Signal | None:
+    """Return the poses of the TCP over time (K, 7), base_link to TCP; None if not recorded.
+
+    Args:
+        times: Instants of the rows (T,), s.
+        poses: Poses (T, 6) as UR writes them, in the pendant's base: position, m, and rotation
+            vector, rad; nan in rows without a pose. None if they were not recorded.
+    """
     if poses is None:
         return None
-    recorded = _signal(times, poses)
+    recorded = _select_recorded(times, poses)
     quaternion = quaternions(recorded.values[:, 3:])
     in_pendant_base = np.concatenate([recorded.values[:, :3], quaternion], axis=1)
     return Signal(recorded.times, compose(PENDANT_BASE, in_pendant_base))
 
 
-def _speed_scaling(times: Array, columns: Mapping[str, Array]) -> Signal | None:
-    """Return the controller's speed scaling times the fraction of the speed slider."""
+def _multiply_speed_scaling(times: Array, columns: Mapping[str, Array]) -> Signal | None:
+    """Return the fraction of full speed over time: the speed scaling times the speed slider.
+
+    It is None if the speed scaling was not recorded; without the slider, that counts as 1.
+
+    Args:
+        times: Instants of the rows (T,), s.
+        columns: Recorded columns by RTDE's names, each (T, 1).
+    """
     scaling = columns.get("speed_scaling")
     if scaling is None:
         return None
     slider = columns.get("target_speed_fraction", np.ones_like(scaling))
-    return _signal(times, scaling * slider)
+    return _select_recorded(times, scaling * slider)

@@ -19,7 +19,7 @@ from simbridge.robot.robot import Robot
 
 
 def arm_of_run(path: str | Path) -> Robot | None:
-    """Return the arm of a run: from robots/, or from its file; None if the file is gone.
+    """Return the arm of a run: from robots/, or from its own file; None if that file is gone.
 
     Raises:
         NotARun: The run cannot be read.
@@ -33,7 +33,8 @@ def arm_of_run(path: str | Path) -> Robot | None:
 def read_run_log(path: Path) -> ControllerLog:
     """Read a run or a live session.
 
-    A command leaves one control period before the stamp of its sample.
+    Args:
+        path: Directory of the run or session.
 
     Raises:
         NotARun, LogReadError: It cannot be read, or has fewer than two samples.
@@ -55,6 +56,7 @@ def read_run_log(path: Path) -> ControllerLog:
         """Return a column of the log over time."""
         return Signal(times, np.asarray(values[is_new], dtype=float))
 
+    # Quantities with a value per row, under the names that UR gives them.
     columns = {
         "target_q": log.controller_target,
         "target_qd": log.controller_target_velocity,
@@ -62,8 +64,12 @@ def read_run_log(path: Path) -> ControllerLog:
         "actual_q": log.position,
         "actual_qd": log.velocity,
     }
+    # Without commands of its own a run sent its setpoints. A command is sent one control period
+    # before the stamp of its sample.
     has_commands = bool(np.isfinite(log.command).all())
     commands = log.command if has_commands else log.setpoint
+    sent_at = times - period
+
     return ControllerLog(
         name=str(path),
         source=LogSource.SESSION if is_session else LogSource.RUN,
@@ -77,7 +83,7 @@ def read_run_log(path: Path) -> ControllerLog:
         setpoints=signal(log.setpoint),
         reference_poses=signal(evaluation.reference),
         attained_poses=signal(evaluation.attained),
-        position_commands=Commands(commands[is_new], times - period),
+        position_commands=Commands(commands[is_new], sent_at),
         speed_scaling=signal(log.speed_scaling),
         robot_mode=signal(log.robot_mode),
         safety_mode=signal(log.safety_mode),

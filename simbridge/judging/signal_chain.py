@@ -1,7 +1,7 @@
 """The chain of signals from where the joints should be to where they are.
 
-A log has some of these signals, in this order; each one follows the one before, and their
-difference is the part of the tracking error that one source makes:
+A log has some of these signals. Each signal follows the one above it, and their difference is the
+part of the tracking error that comes from one source, which is named after the arrow:
 
     reference                           what was planned
     command sent     <- sending         what was sent to the controller, and when
@@ -64,7 +64,7 @@ def sources_between(before: str, after: str) -> tuple[str, ...]:
 
 
 def at_instants(times: Array, values: Array, instants: Array) -> Array:
-    """Return positions (T, n) at instants (T,): linear between recorded ones (K, n), else NaN.
+    """Return positions (T, n), rad, at instants: linear between recorded ones, else NaN.
 
     Args:
         times: Instants of the recorded positions (K,), s, not decreasing.

@@ -1,4 +1,4 @@
-"""A comparison with tolerances in words."""
+"""Puts a comparison with tolerances into words."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from simbridge.judging.tolerances import (
 )
 from simbridge.text import NO_BREAK, fixed, join_words, milliradians, plain, significant
 
-# Violations that have a sentence of their own.
+# Largest number of violations with a sentence each; further ones share a sentence.
 MAX_SHOWN_VIOLATIONS = 3
-# The name of a cause that the log does not show.
+# Name of a cause that the log does not show.
 UNKNOWN = "unknown"
 
 
 def tolerance_sentences(report: ToleranceReport) -> list[str]:
-    """Return the sentences on tolerances: one for each violation, or that there was none.
+    """Return the sentences on tolerances: one for each violation, or one that there was none.
 
-    Empty if the user named no tolerance and the log has no violation.
+    The list is empty if the user named no tolerance and the log has no violation.
     """
     is_asked = has_tolerances(report)
     if report.worst is None:
@@ -42,10 +42,10 @@ def tolerance_sentences(report: ToleranceReport) -> list[str]:
 
 
 def add_verdict(headline: str, report: ToleranceReport) -> str:
-    """Return the sentence on a log with when a trajectory controller gave up first, and why.
+    """Return the headline of a log, completed by when and why a trajectory controller gave up.
 
     Args:
-        headline: The sentence.
+        headline: The sentence that says what the log shows.
         report: The comparison with tolerances.
     """
     if not report.violations:
@@ -85,28 +85,28 @@ def _named_tolerances(report: ToleranceReport) -> str:
 
 
 def violation_sentence(violation: Violation, reference: str) -> str:
-    """Return when and why a trajectory controller gave up, or would have.
+    """Return the sentence that says when and why a trajectory controller gave up, or would have.
 
     Args:
         violation: The violation.
-        reference: What the measured joints were compared with.
+        reference: Reference with which the measured joints were compared, as a noun phrase.
     """
     verb = "gave up" if violation.was_reported else "would have given up"
     reason = "no reason recorded" if violation.kind == "unknown" else f"{violation.kind} tolerance"
     parts = [
         f"A trajectory controller {verb} at {fixed(violation.at_s, 2)}{NO_BREAK}s ({reason}): "
-        f"{violation.joint} was {_error(violation, reference)}"
+        f"{violation.joint} was {_error_phrase(violation, reference)}"
     ]
     if violation.warning_s is not None:
-        parts.append(_warning(violation, violation.warning_s))
+        parts.append(_warning_clause(violation, violation.warning_s))
     if violation.report:
         parts.append(f"it reported {violation.report}")
     cause = violation.cause
     return f"{'; '.join(parts)}. Cause: {cause.name} ({cause.evidence})."
 
 
-def _error(violation: Violation, reference: str) -> str:
-    """Return the error, with the tolerance where it is known."""
+def _error_phrase(violation: Violation, reference: str) -> str:
+    """Return the error as a phrase: "210 mrad from the setpoints (tolerance 200 mrad)"."""
     error = f"{milliradians(violation.error_rad)}{NO_BREAK}mrad from {reference}"
     if violation.tolerance_rad is None:
         return f"{error} (the tolerance was not recorded)"
@@ -114,28 +114,33 @@ def _error(violation: Violation, reference: str) -> str:
     return f"{error} (tolerance {tolerance})"
 
 
-def _warning(violation: Violation, warning_s: float) -> str:
-    """Return how long before it a violation could be seen coming.
+def _warning_clause(violation: Violation, warning_s: float) -> str:
+    """Return a clause on how long before a violation it could be seen coming.
 
     Args:
         violation: The violation.
         warning_s: Time from half of the tolerance to the violation, s.
     """
-    half = "half of the tolerance" if violation.tolerance_rad is not None else "half of that"
-    warning = f"{significant(warning_s)}{NO_BREAK}s"
+    threshold = "half of the tolerance" if violation.tolerance_rad is not None else "half of that"
     if violation.growth_rad_s is None:
-        return f"it reached {half} in the same sample"
+        return f"it reached {threshold} in the same sample"
+    warning = f"{significant(warning_s)}{NO_BREAK}s"
     growth = f"{significant(violation.growth_rad_s)}{NO_BREAK}rad/s"
-    return f"it passed {half} {warning} before, growing by {growth}"
+    return f"it passed {threshold} {warning} before, growing by {growth}"
 
 
 def result_sentences(results: Sequence[GoalResult], report: ToleranceReport) -> list[str]:
     """Return a sentence for each goal that did not succeed and is not among the violations."""
-    told = [violation.at_s for violation in report.violations if violation.was_reported]
-    return [
-        f"A goal was {result.outcome} at {fixed(result.time, 2)}{NO_BREAK}s: "
-        f"{describe_result(result) or 'no error was recorded'}."
-        for result in results
-        if result.outcome != "succeeded"
-        and not any(abs(result.time - at_s) <= MAX_REPORT_DELAY_S for at_s in told)
-    ]
+    reported_s = [violation.at_s for violation in report.violations if violation.was_reported]
+    sentences = []
+    for result in results:
+        is_among_violations = any(
+            abs(result.time - at_s) <= MAX_REPORT_DELAY_S for at_s in reported_s
+        )
+        if result.outcome == "succeeded" or is_among_violations:
+            continue
+        description = describe_result(result) or "no error was recorded"
+        sentences.append(
+            f"A goal was {result.outcome} at {fixed(result.time, 2)}{NO_BREAK}s: {description}."
+        )
+    return sentences

@@ -1,8 +1,8 @@
-"""When a joint trajectory controller would have given up, or did, and what brought it there.
+"""Finds when a joint trajectory controller gave up, or would have, and why.
 
 ROS's joint trajectory controller aborts a goal as soon as the error of a joint exceeds the path
-tolerance, and where the joints do not come within the goal tolerance after the trajectory's end.
-Here the same comparison is made on a log.
+tolerance, or if the joints do not come within the goal tolerance after the trajectory's end. Here
+the same comparison is made on a log.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from simbridge.judging.signal_chain import Signals
 from simbridge.judging.tolerance_causes import Cause, ErrorGrowth, find_cause
 from simbridge.robot.pose import Array
 
-# A violation can be seen coming from where the error last passed this fraction of the tolerance.
+# Fraction of the tolerance at which an error is a warning of the violation that follows.
 WARNING_FRACTION = 0.5
-# A controller reports a violation at most so long after it, s, and the clocks of a result and of
-# the joints differ by at most this.
+# Longest time from a violation to the controller's report on it, s, including the difference of the
+# clocks that stamp the two.
 MAX_REPORT_DELAY_S = 0.5
 # Errors of FollowJointTrajectory by the kind of tolerance.
 ERROR_KINDS = {"PATH_TOLERANCE_VIOLATED": "path", "GOAL_TOLERANCE_VIOLATED": "goal"}
@@ -39,8 +39,8 @@ class Tolerances:
     """Tolerances that the user names, for every joint.
 
     Attributes:
-        path_rad: Largest error on the way, rad; None for those of the goals.
-        goal_rad: Largest error at the end, rad; None for those of the goals.
+        path_rad: Largest error on the way, rad; None for the tolerances that the goals name.
+        goal_rad: Largest error at the end, rad; None for the tolerances that the goals name.
 
     Raises:
         InvalidParameter: A tolerance is not a positive number.
@@ -61,18 +61,20 @@ class Violation:
     """An error beyond a tolerance.
 
     Attributes:
-        kind: "path", "goal", or "unknown" where the controller gave up without a recorded reason.
-        at_s: When it happened, s from the log's beginning.
+        kind: Tolerance that was exceeded, "path" or "goal"; "unknown" if the controller gave up
+            without a recorded reason.
+        at_s: Time of the violation, s from the log's beginning.
         joint: Name of the joint.
-        error_rad: Size of its error then, rad.
-        tolerance_rad: The tolerance, rad; None where only the controller's report is known.
-        warning_s: Time from where the error last passed half of the tolerance to the violation, s:
-            how long before it could be seen coming. None for an error at a trajectory's end.
-        growth_rad_s: Mean rate at which the error grew from there, rad/s; None likewise.
+        error_rad: Size of the joint's error at the violation, rad.
+        tolerance_rad: The tolerance, rad; None if only the controller's report is known.
+        warning_s: How long before the violation the error last passed half of the tolerance, s;
+            None for an error at a trajectory's end.
+        growth_rad_s: Mean rate at which the error grew during that time, rad/s; None for an error
+            at a trajectory's end, or without such a time.
         was_reported: Whether the controller itself reported that it gave up.
-        report: Its report: "PATH_TOLERANCE_VIOLATED (...)"; "" where it did not report, or gave
-            no reason.
-        cause: What caused it.
+        report: The controller's report: "PATH_TOLERANCE_VIOLATED (...)"; "" if it did not report,
+            or gave no reason.
+        cause: Cause of the error.
     """
 
     kind: str
@@ -107,10 +109,10 @@ class ToleranceReport:
     """How a log compares with the tolerances of a joint trajectory controller.
 
     Attributes:
-        reference: What the measured joints were compared with, as a noun phrase; "" where the log
-            has nothing to compare.
+        reference: Reference with which the measured joints were compared, as a noun phrase; "" if
+            the log has nothing to compare.
         tolerances: The tolerances that the user named.
-        worst: The largest error; None where nothing could be compared.
+        worst: The largest error; None if nothing could be compared.
         violations: The first error beyond a tolerance of each goal or motion, in order.
     """
 
@@ -132,62 +134,69 @@ def compare_tolerances(
     """
     trace = find_trace(log, signals)
     if trace is None:
-        return ToleranceReport("", tolerances, None, ())
+        return ToleranceReport(reference="", tolerances=tolerances, worst=None, violations=())
 
     violations = []
     for span in find_spans(log, trace):
-        results = _results_in(log, trace, span)
-        found = _find_violation(log, trace, span, tolerances)
-        violation = _merge(log, trace, span, found, results)
+        in_trace = _find_violation(log, trace, span, tolerances)
+        aborts = _find_aborts(log, trace, span)
+        violation = _merge_reports(log, trace, span, in_trace, aborts)
         if violation is not None:
             violations.append(violation)
-    return ToleranceReport(trace.name, tolerances, _worst_error(log, trace), tuple(violations))
+    return ToleranceReport(trace.name, tolerances, _find_worst_error(log, trace), tuple(violations))
 
 
 def _find_violation(
     log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan, tolerances: Tolerances
 ) -> Violation | None:
     """Return the first violation of a span: on the way, else at its end; None without any."""
-    joints = len(log.joint_names)
+    joint_count = len(log.joint_names)
     goal = span.goal
-    on_way = _limits(tolerances.path_rad, None if goal is None else goal.path_tolerance, joints)
-    violation = _path_violation(log, trace, span, on_way)
+
+    path_tolerance = None if goal is None else goal.path_tolerance
+    path_limits = _choose_limits(tolerances.path_rad, path_tolerance, joint_count)
+    violation = _find_path_violation(log, trace, span, path_limits)
     if violation is not None:
         return violation
-    at_end = _limits(tolerances.goal_rad, None if goal is None else goal.goal_tolerance, joints)
-    return _goal_violation(log, trace, span, at_end)
+
+    goal_tolerance = None if goal is None else goal.goal_tolerance
+    goal_limits = _choose_limits(tolerances.goal_rad, goal_tolerance, joint_count)
+    return _find_goal_violation(log, trace, span, goal_limits)
 
 
-def _limits(named: float | None, of_goal: Array | None, joints: int) -> Array:
+def _choose_limits(
+    user_tolerance: float | None, goal_tolerance: Array | None, joint_count: int
+) -> Array:
     """Return the tolerances of the joints (n,), rad: infinite where none is known.
 
     Args:
-        named: The user's tolerance, rad; None without one.
-        of_goal: The goal's tolerances (n,), rad: 0 for the controller's own, which is not known,
-            negative for none. None where the goal names none.
-        joints: Number of joints.
+        user_tolerance: The user's tolerance, rad, which takes precedence; None without one.
+        goal_tolerance: The goal's tolerances (n,), rad: 0 for the controller's own, which is not
+            known, negative for none. None if the goal names no tolerance.
+        joint_count: Number of joints.
     """
-    if named is not None:
-        return np.full(joints, named)
-    if of_goal is None:
-        return np.full(joints, np.inf)
-    return np.where(of_goal > 0.0, of_goal, np.inf)
+    if user_tolerance is not None:
+        return np.full(joint_count, user_tolerance)
+    if goal_tolerance is None:
+        return np.full(joint_count, np.inf)
+    return np.where(goal_tolerance > 0.0, goal_tolerance, np.inf)
 
 
-def _path_violation(
+def _find_path_violation(
     log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan, limits: Array
 ) -> Violation | None:
-    """Return the first error of a span beyond the path tolerances (n,), rad."""
+    """Return the first error of a span beyond the path tolerances (n,), rad; None without any."""
     ratios = np.abs(trace.error[span.rows]) / limits
-    beyond = np.flatnonzero(ratios.max(axis=1) > 1.0)
-    if not len(beyond):
+    rows_beyond = np.flatnonzero(ratios.max(axis=1) > 1.0)
+    if not len(rows_beyond):
         return None
-    row = span.rows.start + int(beyond[0])
-    joint = int(ratios[beyond[0]].argmax())
-    return _path_error_at(log, trace, span, row=row, joint=joint, tolerance=float(limits[joint]))
+    first = int(rows_beyond[0])
+    joint = int(ratios[first].argmax())
+    row = span.rows.start + first
+    return _make_violation(log, trace, span, row=row, joint=joint, tolerance=float(limits[joint]))
 
 
-def _path_error_at(
+def _make_violation(
     log: ControllerLog,
     trace: ErrorTrace,
     span: TrajectorySpan,
@@ -200,23 +209,27 @@ def _path_error_at(
 
     Args:
         log: The log.
-        trace: What was compared.
-        span: The span of the row.
-        row: The row.
+        trace: Reference and measured joints that were compared.
+        span: Span of the trace with the row.
+        row: Row of the violation.
         joint: Index of the joint, from 0.
-        tolerance: The tolerance, rad; None where it is not known: then that of the error itself
-            tells when it could be seen coming.
+        tolerance: The tolerance, rad; None if it is not known: then half of the error, in place of
+            half of the tolerance, is the warning.
     """
-    size = np.abs(trace.error[: row + 1, joint])
-    error = float(size[row])
+    sizes = np.abs(trace.error[: row + 1, joint])
+    error = float(sizes[row])
+
+    # The warning is the first row of the last stretch beyond half of the tolerance, which may be
+    # the first row of the span.
     threshold = WARNING_FRACTION * (error if tolerance is None else tolerance)
-    below = np.flatnonzero(size[span.rows.start :] <= threshold)
-    # Beyond half of the tolerance from the first row on, it could be seen from the beginning.
-    seen = span.rows.start + (int(below[-1]) + 1 if len(below) else 0)
+    rows_below = np.flatnonzero(sizes[span.rows.start :] <= threshold)
+    warning_row = span.rows.start
+    if len(rows_below):
+        warning_row += int(rows_below[-1]) + 1
 
     at_s = float(trace.times[row])
-    warning_s = at_s - float(trace.times[seen])
-    growth = (error - float(size[seen])) / warning_s if warning_s > 0.0 else None
+    warning_s = at_s - float(trace.times[warning_row])
+    growth = (error - float(sizes[warning_row])) / warning_s if warning_s > 0.0 else None
     return Violation(
         kind="path",
         at_s=at_s,
@@ -227,11 +240,11 @@ def _path_error_at(
         growth_rad_s=growth,
         was_reported=False,
         report="",
-        cause=_cause(log, trace, span, row=row, joint=joint, tolerance=tolerance),
+        cause=_explain_error(log, trace, span, row=row, joint=joint, tolerance=tolerance),
     )
 
 
-def _cause(
+def _explain_error(
     log: ControllerLog,
     trace: ErrorTrace,
     span: TrajectorySpan,
@@ -244,20 +257,20 @@ def _cause(
 
     Args:
         log: The log.
-        trace: What was compared.
-        span: The span of the row.
-        row: The row.
+        trace: Reference and measured joints that were compared.
+        span: Span of the trace with the row.
+        row: Row of the violation.
         joint: Index of the joint, from 0.
-        tolerance: The tolerance, rad; None where it is not known.
+        tolerance: The tolerance, rad; None if it is not known.
     """
-    # Where a controller gave up, its reference is no longer the trajectory.
-    gave_up = [result.time for result in _results_in(log, trace, span)]
+    # After a controller gave up, its reference is no longer the trajectory.
     end = span.rows.stop
-    if gave_up:
-        end = min(end, int(np.searchsorted(trace.times, min(gave_up))))
+    aborted_s = [abort.time for abort in _find_aborts(log, trace, span)]
+    if aborted_s:
+        end = min(end, int(np.searchsorted(trace.times, min(aborted_s))))
     growth = ErrorGrowth(
         begin=span.rows.start,
-        at=row,
+        violation=row,
         end=max(end, row + 1),
         joint=joint,
         tolerance=tolerance,
@@ -265,18 +278,26 @@ def _cause(
     return find_cause(log, trace, growth)
 
 
-def _goal_violation(
+def _find_goal_violation(
     log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan, limits: Array
 ) -> Violation | None:
-    """Return that the joints did not come within the goal tolerances (n,), rad, in time.
+    """Return that the joints did not come within the goal tolerances in time; None if they did.
 
-    Without a time in the goal they have until the next trajectory, or the log's end.
+    They have the time that the goal allows, else until the next trajectory or the log's end.
+
+    Args:
+        log: The log.
+        trace: Reference and measured joints that were compared.
+        span: Span of the trace.
+        limits: Goal tolerances of the joints (n,), rad.
     """
     end = end_of_trajectory(trace, span)
     if end is None:
         return None
-    allowed_s = 0.0 if span.goal is None else span.goal.goal_time_tolerance
+
+    # The last row in which the joints may still come within the tolerances.
     last = span.rows.stop - 1
+    allowed_s = 0.0 if span.goal is None else span.goal.goal_time_tolerance
     if allowed_s > 0.0:
         deadline = trace.times[end] + allowed_s
         last = min(int(np.searchsorted(trace.times, deadline)), last)
@@ -285,61 +306,65 @@ def _goal_violation(
     if (ratios.max(axis=1) <= 1.0).any():
         return None
     joint = int(ratios[-1].argmax())
+    tolerance = float(limits[joint])
     return Violation(
         kind="goal",
         at_s=float(trace.times[last]),
         joint=log.joint_names[joint],
         error_rad=abs(float(trace.error[last, joint])),
-        tolerance_rad=float(limits[joint]),
+        tolerance_rad=tolerance,
         warning_s=None,
         growth_rad_s=None,
         was_reported=False,
         report="",
-        cause=_cause(log, trace, span, row=last, joint=joint, tolerance=float(limits[joint])),
+        cause=_explain_error(log, trace, span, row=last, joint=joint, tolerance=tolerance),
     )
 
 
-def _results_in(log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan) -> list[GoalResult]:
-    """Return the results of goals that did not succeed, of the goal of a span or in its time."""
-    failed = [result for result in log.results if result.outcome == "aborted"]
+def _find_aborts(log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan) -> list[GoalResult]:
+    """Return the aborts of a span's goal; if the goal is not known, those during the span."""
+    aborts = [result for result in log.results if result.outcome == "aborted"]
     if span.goal is not None and span.goal.goal_id:
-        return [result for result in failed if result.goal_id == span.goal.goal_id]
+        return [result for result in aborts if result.goal_id == span.goal.goal_id]
     begin_s = trace.times[span.rows.start]
     end_s = trace.times[span.rows.stop - 1] + MAX_REPORT_DELAY_S
-    return [result for result in failed if begin_s < result.time <= end_s]
+    return [result for result in aborts if begin_s < result.time <= end_s]
 
 
-def _merge(
+def _merge_reports(
     log: ControllerLog,
     trace: ErrorTrace,
     span: TrajectorySpan,
-    found: Violation | None,
-    results: Sequence[GoalResult],
+    in_trace: Violation | None,
+    aborts: Sequence[GoalResult],
 ) -> Violation | None:
     """Return the violation of a span, together with what its controller reported.
 
+    A report that agrees with the violation in the trace completes it. A report that does not, and
+    comes first, is a violation itself.
+
     Args:
         log: The log.
-        trace: What was compared.
-        span: The span.
-        found: The violation that the errors show; None for none.
-        results: The controller's results for the span's goal.
+        trace: Reference and measured joints that were compared.
+        span: Span of the trace.
+        in_trace: The violation that the errors in the trace show; None without any.
+        aborts: Aborts of the span's goal that the controller reported.
     """
-    for result in results:
-        # A goal may also be aborted for what is not a matter of tolerances.
-        if result.error and result.error not in ERROR_KINDS:
+    for abort in aborts:
+        # A goal may also be aborted for reasons other than tolerances.
+        if abort.error and abort.error not in ERROR_KINDS:
             continue
-        kind = ERROR_KINDS.get(result.error, "unknown")
-        is_same = (
-            found is not None
-            and kind in ("unknown", found.kind)
-            and abs(result.time - found.at_s) <= MAX_REPORT_DELAY_S
-        )
-        if found is not None and is_same:
-            return replace(found, was_reported=True, report=describe_result(result))
-        if found is None or result.time < found.at_s:
-            return _reported_violation(log, trace, span, result, kind)
-    return found
+        kind = ERROR_KINDS.get(abort.error, "unknown")
+        if in_trace is None:
+            return _make_reported_violation(log, trace, span, abort, kind)
+
+        is_same_kind = kind in ("unknown", in_trace.kind)
+        is_same_time = abs(abort.time - in_trace.at_s) <= MAX_REPORT_DELAY_S
+        if is_same_kind and is_same_time:
+            return replace(in_trace, was_reported=True, report=describe_result(abort))
+        if abort.time < in_trace.at_s:
+            return _make_reported_violation(log, trace, span, abort, kind)
+    return in_trace
 
 
 def describe_result(result: GoalResult) -> str:
@@ -350,36 +375,49 @@ def describe_result(result: GoalResult) -> str:
     return result.error or text
 
 
-def _reported_violation(
-    log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan, result: GoalResult, kind: str
+def _make_reported_violation(
+    log: ControllerLog, trace: ErrorTrace, span: TrajectorySpan, abort: GoalResult, kind: str
 ) -> Violation | None:
-    """Return the largest error just before a result as the violation that it reports.
+    """Return the largest error just before an abort as the violation that the abort reports.
 
-    None if the log has no sample there.
+    It is None if the trace has no row just before the abort.
+
+    Args:
+        log: The log.
+        trace: Reference and measured joints that were compared.
+        span: Span of the trace.
+        abort: The abort.
+        kind: Kind of the tolerance that was exceeded: see `Violation`.
     """
-    before = (trace.times > result.time - MAX_REPORT_DELAY_S) & (trace.times <= result.time)
-    rows = np.flatnonzero(before)
+    is_before = (trace.times > abort.time - MAX_REPORT_DELAY_S) & (trace.times <= abort.time)
+    rows = np.flatnonzero(is_before)
     rows = rows[(rows >= span.rows.start) & (rows < span.rows.stop)]
     if not len(rows):
         return None
     if kind == "goal":
-        # What counts at the end is where the joints are when their time is over.
+        # The goal tolerance applies when the time of the joints is over: only the last row counts.
         rows = rows[-1:]
     sizes = np.abs(trace.error[rows])
     row_index, joint = np.unravel_index(int(sizes.argmax()), sizes.shape)
     row = int(rows[row_index])
 
-    tolerance = result.tolerance_rad
+    tolerance = abort.tolerance_rad
     if tolerance is None:
-        tolerance = _tolerance_of_goal(span, kind, int(joint))
-    violation = _path_error_at(log, trace, span, row=row, joint=int(joint), tolerance=tolerance)
+        tolerance = _find_goal_tolerance(span, kind, int(joint))
+    violation = _make_violation(log, trace, span, row=row, joint=int(joint), tolerance=tolerance)
     if kind == "goal":
         violation = replace(violation, warning_s=None, growth_rad_s=None)
-    return replace(violation, kind=kind, was_reported=True, report=describe_result(result))
+    return replace(violation, kind=kind, was_reported=True, report=describe_result(abort))
 
 
-def _tolerance_of_goal(span: TrajectorySpan, kind: str, joint: int) -> float | None:
-    """Return the tolerance that the goal of a span names for a joint, rad; None without one."""
+def _find_goal_tolerance(span: TrajectorySpan, kind: str, joint: int) -> float | None:
+    """Return the tolerance that the goal of a span names for a joint, rad; None without one.
+
+    Args:
+        span: Span of the trace.
+        kind: "goal" for the goal tolerance; the path tolerance for anything else.
+        joint: Index of the joint, from 0.
+    """
     if span.goal is None:
         return None
     tolerances = span.goal.goal_tolerance if kind == "goal" else span.goal.path_tolerance
@@ -388,7 +426,7 @@ def _tolerance_of_goal(span: TrajectorySpan, kind: str, joint: int) -> float | N
     return float(tolerances[joint])
 
 
-def _worst_error(log: ControllerLog, trace: ErrorTrace) -> WorstError:
+def _find_worst_error(log: ControllerLog, trace: ErrorTrace) -> WorstError:
     """Return the largest error of a trace."""
     sizes = np.abs(trace.error)
     row, joint = np.unravel_index(int(sizes.argmax()), sizes.shape)

@@ -1,6 +1,6 @@
-"""The tracking error at the tool, where the log has the poses on the reference and as attained.
+"""Measures the tracking error at the tool, in a log with the reference and the attained poses.
 
-The numbers are those of a run's report (`simbridge.evaluation`), over the same samples.
+The numbers are the same as those of a run's report (`simbridge.evaluation`), over the same samples.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def measure_tool_tracking(log: ControllerLog) -> ToolTracking | None:
     if reference is None or attained is None or len(reference.times) < 2:
         return None
 
-    # The attained poses that are within the reference.
+    # The attained poses while the reference lasts.
     is_within = (attained.times >= reference.times[0]) & (attained.times <= reference.times[-1])
     times = attained.times[is_within]
     poses = attained.values[is_within]

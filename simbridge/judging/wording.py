@@ -1,4 +1,4 @@
-"""A judgement in words: the sentence that can be quoted, and the lines and tables around it."""
+"""Puts a judgement into words: the headline, which can be quoted, and the lines and tables."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ COLUMNS = (
     "largest part",
     "peak speed, rad/s",
 )
-# Those of these columns that hold text.
+# Columns of the table of motions that hold text.
 TEXT_COLUMNS = ("kind", "largest part")
-# Those of these columns that a narrow terminal has no room for, the least important first.
+# Columns of the table of motions that a narrow terminal leaves out, the least important first.
 DISPENSABLE_COLUMNS = (
     "peak speed, rad/s",
     "lasts, s",
@@ -52,33 +52,31 @@ DISPENSABLE_COLUMNS = (
 )
 # Headings of the table of the parts of the errors.
 PART_COLUMNS = ("Motion", "from", "to", "source", "lag, ms", "RMS, mrad", "max, mrad", "tool, mm")
-# Those of these columns that hold text.
+# Columns of that table that hold text.
 PART_TEXT_COLUMNS = ("from", "to", "source")
-# Those of these columns that a narrow terminal has no room for, the least important first.
+# Columns of that table that a narrow terminal leaves out, the least important first.
 DISPENSABLE_PART_COLUMNS = ("max, mrad", "tool, mm", "source", "lag, ms")
 # Headings of the table of events.
 EVENT_COLUMNS = ("from, s", "event", "details")
 # Largest number of motions that are shown by default.
 MAX_SHOWN_MOTIONS = 5
-# Smallest uncertainty of a lag that is worth a number, s.
+# Smallest uncertainty of a lag that is stated, s.
 LEAST_UNCERTAINTY_S = 1e-6
-
-# Shortest time at less than full speed that is worth a remark, s: each stop has a moment of it.
+# Shortest time at less than full speed that is remarked on, s: every stop has a moment of it.
 LEAST_SLOWDOWN_S = 0.05
-
-# Shortest time before its own at which a command is taken that is worth a remark, s.
+# Shortest time from when a command is taken to its own later time that is remarked on, s.
 LEAST_EARLY_S = 2e-4
-# Smallest relative uncertainty of a setting that is shown beside it.
+# Smallest relative uncertainty of a gain or lookahead that is stated beside it.
 LEAST_SHOWN_DEVIATION = 1e-3
-# Smallest relative uncertainty of a tuning that is worth a number.
+# Smallest relative uncertainty of a tuning that is stated as a number; a smaller one is "better
+# than" this.
 LEAST_RELATIVE_DEVIATION = 1e-5
-# Smallest part of an error that is not rounding, rad.
+# Largest part of an error that counts as rounding, rad.
 ROUNDING = 1e-7
-
-# Smallest delay of the tool that is worth a number, s.
+# Smallest delay of the tool that is stated, s.
 LEAST_DELAY_S = 1e-5
 
-# What a signal is called in a sentence in which the joints trail it.
+# The name of each signal in a sentence that says that the joints trail it.
 SIGNAL_NAMES = {
     "reference": "the reference",
     "command sent": "the commands",
@@ -89,7 +87,7 @@ SIGNAL_NAMES = {
 
 
 def headline(judgement: LogJudgement) -> str:
-    """Return the sentence that says what the log shows, or that it shows nothing."""
+    """Return the sentence that says what the log shows, or that there is nothing to judge."""
     arm = arm_phrase(judgement.arm)
     if not judgement.motions:
         return (
@@ -105,7 +103,8 @@ def headline(judgement: LogJudgement) -> str:
     subject = f"{arm} made {motions_phrase(judgement.motions)}"
     stops = _stops_phrase(judgement.motions)
     if judgement.whole is None:
-        return f"{subject}; {_without_error(judgement)}{stops}."
+        return f"{subject}; {_no_error_clause(judgement)}{stops}."
+
     clauses = [subject]
     speedj_delay = _speedj_delay_phrase(judgement.motions)
     if speedj_delay:
@@ -113,38 +112,41 @@ def headline(judgement: LogJudgement) -> str:
     if judgement.tool is not None:
         clauses.append(tool_phrase(judgement.tool))
     clauses.append(error_phrase(judgement.whole, with_tool=judgement.tool is None))
-    clauses += _longer_chain(judgement)
+    detailed = _most_detailed_clause(judgement.motions, len(judgement.whole.parts))
+    if detailed:
+        clauses.append(detailed)
     return f"{'; '.join(clauses)}{stops}."
 
 
-def _longer_chain(judgement: LogJudgement) -> list[str]:
-    """Return the error of the motion that shows more sources than all motions together do.
+def _most_detailed_clause(motions: Sequence[JudgedMotion], part_count: int) -> str:
+    """Return a clause on a motion whose error has more parts than the whole error; "" for none.
 
-    It is a clause, or none if no motion shows more.
+    Only parts that all motions have are in the whole error. Of several such motions it is the one
+    with the largest error.
+
+    Args:
+        motions: The motions.
+        part_count: Number of parts of the whole error.
     """
-    whole = judgement.whole
-    longer = [
-        judged
-        for judged in judgement.motions
-        if whole is not None
-        and judged.errors is not None
-        and len(judged.errors.parts) > len(whole.parts)
+    detailed = [
+        (judged, judged.errors)
+        for judged in motions
+        if judged.errors is not None and len(judged.errors.parts) > part_count
     ]
-    if not longer:
-        return []
-    judged = max(longer, key=lambda judged: judged.error_rad)
-    assert judged.errors is not None
-    return [f"in motion {judged.motion.number} {error_phrase(judged.errors)}"]
+    if not detailed:
+        return ""
+    judged, errors = max(detailed, key=lambda item: item[0].error_rad)
+    return f"in motion {judged.motion.number} {error_phrase(errors)}"
 
 
 def tool_phrase(tool: ToolTracking) -> str:
-    """Return the tracking error at the tool as a clause, as a run's report has it."""
-    late = ""
+    """Return the tracking error at the tool as a clause, in the words of a run's report."""
+    delay = ""
     if tool.delay_s is not None and tool.delay_s >= LEAST_DELAY_S:
-        late = f", {milliseconds(tool.delay_s)}{NO_BREAK}ms late"
+        delay = f", {milliseconds(tool.delay_s)}{NO_BREAK}ms late"
     return (
         f"the tool was {millimetres(tool.rms_m)}{NO_BREAK}mm RMS off the reference (max "
-        f"{millimetres(tool.max_m)}{NO_BREAK}mm{late})"
+        f"{millimetres(tool.max_m)}{NO_BREAK}mm{delay})"
     )
 
 
@@ -158,15 +160,14 @@ def arm_phrase(arm: Arm) -> str:
 
 
 def motions_phrase(motions: Sequence[JudgedMotion]) -> str:
-    """Return how many motions of which kind: "3 motions (2 movej, 1 unknown)"."""
+    """Return how many motions there are of each kind: "3 motions (2 movej, 1 unknown)"."""
+    total = counted(len(motions), "motion")
+    phrases = {kind_phrase(judged.kind) for judged in motions}
+    if len(phrases) == 1:
+        return f"{total} ({phrases.pop()})"
     counts = Counter(judged.kind.name for judged in motions)
-    if len(motions) == 1:
-        return f"1 motion ({kind_phrase(motions[0].kind)})"
-    kinds = {kind_phrase(judged.kind) for judged in motions}
-    if len(kinds) == 1:
-        return f"{counted(len(motions), 'motion')} ({kinds.pop()})"
     parts = [f"{count} {name}" for name, count in counts.most_common()]
-    return f"{counted(len(motions), 'motion')} ({', '.join(parts)})"
+    return f"{total} ({', '.join(parts)})"
 
 
 def kind_phrase(kind: MotionKind) -> str:
@@ -190,9 +191,10 @@ def kind_phrase(kind: MotionKind) -> str:
 
 
 def _with_uncertainty(value: float, uncertainty: float) -> str:
-    """Return an identified setting, with its uncertainty where that is worth a number."""
+    """Return an identified gain or lookahead, with its uncertainty if that is large enough."""
     if uncertainty < LEAST_SHOWN_DEVIATION * abs(value):
         return f"{value:.4g}"
+    # Round both to the first digit of the uncertainty.
     decimals = -int(np.floor(np.log10(uncertainty)))
     return f"{round(value, decimals):.4g} ± {round(uncertainty, decimals):.4g}"
 
@@ -202,18 +204,23 @@ def error_phrase(errors: TrackingErrors, *, with_tool: bool = True) -> str:
 
     Args:
         errors: The error.
-        with_tool: Whether its size at the tool is stated.
+        with_tool: Whether the size of the error at the tool is stated.
     """
     whole = errors.whole
     leading = SIGNAL_NAMES[whole.leading]
     if whole.size.max_rad == 0.0:
         return f"the joints were exactly at {leading}"
 
-    trailing = "joints" if whole.trailing == "actual" else "joint targets"
+    # "the joints trailed the commands by 30 ms, 2 mrad RMS".
+    trailing = "the joints" if whole.trailing == "actual" else "the joint targets"
     lag = lag_text(whole)
-    trail = f"the {trailing} trailed {leading}"
-    clause = f"{trail} by {lag}, " if lag else f"the {trailing} missed {leading} by "
-    clause += size_text(whole.size, with_tool=with_tool)
+    size = size_text(whole.size, with_tool=with_tool)
+    if lag:
+        clause = f"{trailing} trailed {leading} by {lag}, {size}"
+    else:
+        clause = f"{trailing} missed {leading} by {size}"
+
+    # The parts of the error, the largest first.
     if len(errors.parts) > 1:
         parts = [
             f"{part.source} {milliradians(part.size.rms_rad)}{NO_BREAK}mrad"
@@ -245,15 +252,18 @@ def lag_number(part: SignalDifference) -> str:
         return "–"
     if part.lag.uncertainty_s < LEAST_UNCERTAINTY_S:
         return fixed(1e3 * part.lag.lag_s, 2)
-    # The uncertainty has one digit, or two if the first is a 1, and the lag as many decimals.
-    uncertainty = 1e3 * part.lag.uncertainty_s
-    exponent = int(np.floor(np.log10(uncertainty)))
-    decimals = max(-exponent + (uncertainty / 10.0**exponent < 2.0), 0)
-    return f"{fixed(1e3 * part.lag.lag_s, decimals)} ± {fixed(uncertainty, decimals)}"
+
+    # The uncertainty has one digit, or two if the first is a 1; the lag has as many decimals.
+    uncertainty_ms = 1e3 * part.lag.uncertainty_s
+    exponent = int(np.floor(np.log10(uncertainty_ms)))
+    mantissa = uncertainty_ms / 10.0**exponent
+    digits = 2 if mantissa < 2.0 else 1
+    decimals = max(digits - 1 - exponent, 0)
+    return f"{fixed(1e3 * part.lag.lag_s, decimals)} ± {fixed(uncertainty_ms, decimals)}"
 
 
-def _without_error(judgement: LogJudgement) -> str:
-    """Return what a log shows in which only one signal of the joints was recorded."""
+def _no_error_clause(judgement: LogJudgement) -> str:
+    """Return a clause on a log without a tracking error: it has only one signal of the joints."""
     speedj_delay = _speedj_delay_phrase(judgement.motions)
     if speedj_delay:
         return speedj_delay
@@ -269,29 +279,35 @@ def _without_error(judgement: LogJudgement) -> str:
 
 
 def _speedj_delay_phrase(motions: Sequence[JudgedMotion]) -> str:
-    """Return how long joint targets follow the commands to speedj; "" for no such motion."""
+    """Return a clause on how long after commands to speedj the targets follow; "" without any.
+
+    The delay is that of the first such motion, the late commands are those of all of them.
+    """
     speedj = [item.kind.speedj for item in motions if item.kind.speedj is not None]
     if not speedj:
         return ""
-    late = sum(len(evidence.late_s) for evidence in speedj)
-    delay = plain(round(1e3 * speedj[0].delay_s, 3))
-    rows = counted(speedj[0].delay_rows, "row")
+    first = speedj[0]
+    delay = plain(round(1e3 * first.delay_s, 3))
+    rows = counted(first.delay_rows, "row")
     clause = f"the joint targets follow the commands {delay}{NO_BREAK}ms ({rows}) later"
-    if late:
-        clause += f", and {counted(late, 'command')} came late"
+    late_count = sum(len(item.late_s) for item in speedj)
+    if late_count:
+        clause += f", and {counted(late_count, 'command')} came late"
     return clause
 
 
 def _stops_phrase(motions: Sequence[JudgedMotion]) -> str:
-    """Return what stopped motions, as clauses that follow the sentence; "" for nothing."""
-    clauses = []
+    """Return the first stop of a motion as a clause that ends a sentence; "" without any.
+
+    The end or pause of a program is not stated: it is nothing unusual.
+    """
     for judged in motions:
         if judged.stop is not None and "program" not in judged.stop.cause:
             at_s = fixed(judged.stop.at_s, 2)
-            clauses.append(
+            return (
                 f"; a {judged.stop.cause} ended motion {judged.motion.number} at {at_s}{NO_BREAK}s"
             )
-    return clauses[0] if clauses else ""
+    return ""
 
 
 def motion_row(judged: JudgedMotion) -> tuple[str, ...]:
@@ -322,7 +338,7 @@ def error_cells(errors: TrackingErrors | None) -> tuple[str, str, str, str]:
 
 
 def source_name(part: SignalDifference) -> str:
-    """Return the source of a part in a table: "not separable" for several that were joined."""
+    """Return the source of a part in a table: "not separable" if several sources make it."""
     return part.source if " and " not in part.source else "not separable"
 
 
@@ -336,14 +352,14 @@ def shown_motions(judgement: LogJudgement, *, verbose: bool = False) -> list[Jud
 
 
 def shown_selection(motions: Sequence[JudgedMotion]) -> str:
-    """Return which motions of a log `shown_motions` has chosen."""
+    """Return a phrase for the motions that `shown_motions` has chosen."""
     if all(judged.errors is None for judged in motions):
         return f"the first {len(motions)} motions"
     return f"the {len(motions)} motions with the largest errors"
 
 
 def prediction_sentence(judged: JudgedMotion) -> str:
-    """Return what the servo law predicts for a motion that is otherwise tuned, or fed forward."""
+    """Return the sentence on what the servo law predicts for a motion, for each variant of it."""
     is_assumed = judged.predictions[0].variant == "driver's tuning"
     clauses = [
         _prediction_clause(prediction, is_assumed=is_assumed) for prediction in judged.predictions
@@ -358,7 +374,8 @@ def _prediction_clause(prediction: Prediction, *, is_assumed: bool) -> str:
 
     Args:
         prediction: The prediction.
-        is_assumed: Whether the log does not show the tuning, nor what the network adds.
+        is_assumed: Whether the tuning is an assumption, since the log shows neither the tuning nor
+            what the network adds to the error.
     """
     size = f"{milliradians(prediction.rms_rad)}{NO_BREAK}mrad"
     if prediction.tool_rms_m is not None:
@@ -373,13 +390,15 @@ def _prediction_clause(prediction: Prediction, *, is_assumed: bool) -> str:
         network = ", besides what the network adds" if is_assumed else ""
         return f"feedforward would leave {size}{limits}{network}"
 
-    sent = "as it was sent"
+    condition = "as it was sent"
     if is_assumed:
-        sent = f"if servoj has the tuning of UR's ROS driver (gain {gain}, lookahead {lookahead})"
+        condition = (
+            f"if servoj has the tuning of UR's ROS driver (gain {gain}, lookahead {lookahead})"
+        )
     off = ""
     if prediction.off_rms_rad is not None:
         off = f", {milliradians(prediction.off_rms_rad)}{NO_BREAK}mrad off the measured motion"
-    return f"{sent}, {size}{off}"
+    return f"{condition}, {size}{off}"
 
 
 def remarks(judgement: LogJudgement) -> list[str]:
@@ -428,14 +447,18 @@ def _held_remark(judgement: LogJudgement) -> str:
 
 
 def _early_remark(judgement: LogJudgement) -> str:
-    """Return how long before their times commands were taken, which cannot be; "" otherwise."""
+    """Return that commands were taken before their times, which cannot be right; "" otherwise."""
     servoj = [judged.kind.servoj for judged in judgement.motions if judged.kind.servoj is not None]
-    delays = [evidence.delay_s for evidence in servoj if not evidence.is_measured]
-    earliest = min([delay for delay in delays if delay is not None], default=0.0)
-    if earliest > -LEAST_EARLY_S:
+    delays = [
+        evidence.delay_s
+        for evidence in servoj
+        if evidence.delay_s is not None and not evidence.is_measured
+    ]
+    smallest = min(delays, default=0.0)
+    if smallest > -LEAST_EARLY_S:
         return ""
     return (
-        f"Commands were taken {milliseconds(-earliest)}{NO_BREAK}ms before their times, so these "
+        f"Commands were taken {milliseconds(-smallest)}{NO_BREAK}ms before their times, so these "
         "are not when they were sent: the network's part and its delay are too small by that."
     )
 
@@ -456,20 +479,20 @@ def _jump_remark(judgement: LogJudgement) -> str:
 
 def _slowdown_remark(judgement: LogJudgement) -> str:
     """Return how long the controller moved at less than full speed; "" if it did not."""
-    slow = [item for judged in judgement.motions for item in judged.slowdowns]
-    duration = sum(item.end_s - item.begin_s for item in slow)
+    slowdowns = [item for judged in judgement.motions for item in judged.slowdowns]
+    duration = sum(item.end_s - item.begin_s for item in slowdowns)
     if duration <= LEAST_SLOWDOWN_S:
         return ""
-    least = min(slow, key=lambda item: item.least)
+    slowest = min(slowdowns, key=lambda item: item.least)
     return (
         f"The controller moved more slowly than planned for {fixed(duration, 2)}{NO_BREAK}s; its "
-        f"speed scaling fell to {fixed(100.0 * least.least, 0)}{NO_BREAK}% at "
-        f"{fixed(least.begin_s, 2)}{NO_BREAK}s."
+        f"speed scaling fell to {fixed(100.0 * slowest.least, 0)}{NO_BREAK}% at "
+        f"{fixed(slowest.begin_s, 2)}{NO_BREAK}s."
     )
 
 
 def evidence(judged: JudgedMotion) -> str:
-    """Return what shows the kind of a motion, as a sentence."""
+    """Return the sentence that says what shows the kind of a motion."""
     kind = judged.kind
     number = judged.motion.number
     if kind.movej is not None:
@@ -479,19 +502,9 @@ def evidence(judged: JudgedMotion) -> str:
             f"speed, to within {residual}{NO_BREAK}µrad."
         )
     if kind.servoj is not None:
-        if kind.servoj.is_measured and kind.servoj.delay_s is not None:
-            delay = f"{milliseconds(kind.servoj.delay_s)}{NO_BREAK}ms"
-            shown_by = f"with a delay of {delay} it explains the measured joints"
-        elif kind.servoj.has_commands:
-            shown_by = "the recorded commands explain its targets"
-        elif kind.servoj.single_cycles:
-            cycles = counted(kind.servoj.single_cycles, "single cycle")
-            shown_by = f"its setpoint stood still in {cycles}"
-        else:
-            shown_by = "a command was held while it moved"
         return (
-            f"Motion {number} obeys servoj's law: {shown_by} (gain and lookahead are known to "
-            f"{_tuning_precision(kind.servoj)})."
+            f"Motion {number} obeys servoj's law: {_servoj_clause(kind.servoj)} (gain and "
+            f"lookahead are known to {_tuning_precision(kind.servoj)})."
         )
     if kind.speedj is not None:
         explained = fixed(100.0 * kind.speedj.explained, 1)
@@ -503,6 +516,19 @@ def evidence(judged: JudgedMotion) -> str:
         trail = fixed(1e3 * kind.freedrive.trail_s, 2)
         return f"Motion {number} was made by hand: targets trail the joints by {trail}{NO_BREAK}ms."
     return f"The kind of motion {number} is unknown: {kind.reason}."
+
+
+def _servoj_clause(servoj: ServojEvidence) -> str:
+    """Return a clause on what shows that a motion obeys servoj's law."""
+    if servoj.is_measured and servoj.delay_s is not None:
+        delay = f"{milliseconds(servoj.delay_s)}{NO_BREAK}ms"
+        return f"with a delay of {delay} it explains the measured joints"
+    if servoj.has_commands:
+        return "the recorded commands explain its targets"
+    if servoj.single_cycles:
+        cycles = counted(servoj.single_cycles, "single cycle")
+        return f"its setpoint stood still in {cycles}"
+    return "a command was held while it moved"
 
 
 def _tuning_precision(servoj: ServojEvidence) -> str:
@@ -518,12 +544,11 @@ def _tuning_precision(servoj: ServojEvidence) -> str:
 def variant_name(prediction: Prediction) -> str:
     """Return what is predicted: "as sent: gain 300, lookahead 0.1 s"."""
     tuning = f"gain {prediction.gain:.4g}, lookahead {prediction.lookahead_s:.3g}{NO_BREAK}s"
-    name = "feedforward" if prediction.variant == "feedforward" else prediction.variant
-    return f"{name}: {tuning}"
+    return f"{prediction.variant}: {tuning}"
 
 
 def prediction_remark(prediction: Prediction) -> str:
-    """Return what must be known of a prediction, as sentences; "" for nothing."""
+    """Return sentences on how far a prediction can be trusted; "" without any."""
     sentences = []
     if prediction.off_rms_rad is not None:
         off = milliradians(prediction.off_rms_rad)
@@ -570,9 +595,12 @@ def limit_row(judged: JudgedMotion) -> tuple[str, ...]:
 
 def arm_facts(arm: Arm) -> list[tuple[str, str]]:
     """Return what is known of an arm and its controller, as names and values."""
-    facts = [("Arm", arm.title or "unknown"), ("Controller", arm.series or "unknown")]
     cycle = "unknown" if arm.cycle_s is None else f"{plain(1e3 * arm.cycle_s)}{NO_BREAK}ms"
-    facts.append(("Cycle", cycle))
+    facts = [
+        ("Arm", arm.title or "unknown"),
+        ("Controller", arm.series or "unknown"),
+        ("Cycle", cycle),
+    ]
     if arm.is_simulated:
         facts.append(("Simulated", "yes: the joints are exactly at their targets"))
     if arm.evidence:
@@ -581,38 +609,40 @@ def arm_facts(arm: Arm) -> list[tuple[str, str]]:
 
 
 def events(judgement: LogJudgement) -> list[tuple[str, str, str]]:
-    """Return what happened in a log in order: the time in s, what it was, and the details."""
-    entries = [*_log_events(judgement)]
+    """Return the rows of the table of events, in order of time; see EVENT_COLUMNS."""
+    entries = _log_events(judgement)
     for judged in judgement.motions:
         entries += _motion_events(judged)
-    return [(fixed(at_s, 2), name, text) for at_s, name, text in sorted(entries)]
+    return [(fixed(at_s, 2), name, details) for at_s, name, details in sorted(entries)]
 
 
 def _log_events(judgement: LogJudgement) -> list[tuple[float, str, str]]:
-    """Return the holes of a log and the jumps of its commands, each with its time, s."""
+    """Return the holes of a log and the jumps of its commands: time, s, name and details."""
     entries = []
     for gap in judgement.gaps:
-        duration = f"{fixed(1e3 * gap.duration_s, 0)}{NO_BREAK}ms without a row"
-        lost = f", {counted(gap.lost, 'row')} lost" if gap.lost else ""
-        entries.append((gap.at_s, "hole" if gap.lost else "late row", duration + lost))
+        name = "hole" if gap.lost else "late row"
+        details = f"{fixed(1e3 * gap.duration_s, 0)}{NO_BREAK}ms without a row"
+        if gap.lost:
+            details += f", {counted(gap.lost, 'row')} lost"
+        entries.append((gap.at_s, name, details))
     for jump in judgement.jumps:
         if jump.at_s is not None:
-            text = f"{jump.joint} by {milliradians(jump.size_rad)}{NO_BREAK}mrad"
-            entries.append((jump.at_s, "jump of the commands", text))
+            details = f"{jump.joint} by {milliradians(jump.size_rad)}{NO_BREAK}mrad"
+            entries.append((jump.at_s, "jump of the commands", details))
     return entries
 
 
 def _motion_events(judged: JudgedMotion) -> list[tuple[float, str, str]]:
-    """Return what happened in a motion, each event with its time, s."""
+    """Return the events of a motion: time, s, name and details of each."""
     entries = []
-    for slow in judged.slowdowns:
-        least = f"{fixed(100.0 * slow.least, 0)}{NO_BREAK}%"
-        text = f"down to {least}, until {fixed(slow.end_s, 2)}{NO_BREAK}s"
-        entries.append((slow.begin_s, "slower than planned", text))
+    for slowdown in judged.slowdowns:
+        percent = f"{fixed(100.0 * slowdown.least, 0)}{NO_BREAK}%"
+        details = f"down to {percent}, until {fixed(slowdown.end_s, 2)}{NO_BREAK}s"
+        entries.append((slowdown.begin_s, "slower than planned", details))
     if judged.stop is not None:
-        text = f"ended motion {judged.motion.number}: {judged.stop.evidence}"
-        entries.append((judged.stop.at_s, judged.stop.cause, text))
+        details = f"ended motion {judged.motion.number}: {judged.stop.evidence}"
+        entries.append((judged.stop.at_s, judged.stop.cause, details))
     if judged.kind.speedj is not None:
-        text = "the command before it was repeated"
-        entries += [(at_s, "late command", text) for at_s in judged.kind.speedj.late_s]
+        details = "the command before it was repeated"
+        entries += [(at_s, "late command", details) for at_s in judged.kind.speedj.late_s]
     return entries
