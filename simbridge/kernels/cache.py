@@ -63,6 +63,20 @@ def load_module(text: str) -> ModuleType:
     return module
 
 
+def load_kept_module(name: str) -> bool:
+    """Load a module by its name, if its text is kept in the cache.
+
+    Returns:
+        Whether the module is loaded now.
+    """
+    try:
+        text = (cache_directory() / f"{name}.py").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    # A text that was changed has another name.
+    return load_module(text).__name__ == name
+
+
 @contextmanager
 def compile_once(module: ModuleType) -> Iterator[None]:
     """Let one process at a time compile a module's functions within the block.

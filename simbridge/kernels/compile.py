@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 
 from simbridge.errors import UncompilableCode
-from simbridge.kernels.cache import compile_once, load_module, warn_not_kept
+from simbridge.kernels.cache import (
+    compile_once,
+    load_kept_module,
+    load_module,
+    warn_not_kept,
+)
 from simbridge.kernels.program import OPTIONS, KernelProgram, program_of
 from simbridge.kernels.records import with_attributes
 from simbridge.kernels.sharing import share_functions
@@ -147,7 +152,7 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
 
     try:
         if any(directory.glob(machine_code)):
-            dispatcher.compile(signature)
+            _load_machine_code(dispatcher, signature)
         else:
             _report_compiling(purpose)
             share_functions(module, program.text)
@@ -168,6 +173,21 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
     if not dispatcher.signatures:
         dispatcher = _compile_anew(function, signature, keep=False)
     return dispatcher
+
+
+def _load_machine_code(dispatcher: Any, signature: Any) -> None:
+    """Load the machine code of a function from the cache.
+
+    The process that compiled it may have taken functions of earlier programs (`share_functions`).
+    Numba then needs the modules of those programs, too.
+    """
+    while True:
+        try:
+            dispatcher.compile(signature)
+            return
+        except ModuleNotFoundError as error:
+            if not load_kept_module(error.name or ""):
+                raise
 
 
 def _compile_anew(function: Callable[..., Any], signature: Any, keep: bool) -> Any:
