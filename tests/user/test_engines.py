@@ -15,15 +15,18 @@ from simbridge.backends import ENGINES, default_engine, is_installed
 from simbridge.errors import MissingEngine
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.sweeps import engine
 from tests.sweeps.rows import rows_of
-from tests.sweeps.test_sweep import InThisProcess
 
-# A program without PyBullet: importing it fails, as where it is not installed.
-WITHOUT_PYBULLET = (
-    "import sys; sys.modules['pybullet'] = None; "
-    "from simbridge.cli.command_line import main; sys.exit(main(sys.argv[1:]))"
-)
+# A program without PyBullet: importing it fails, as where it is not installed. Nobody reads the
+# page of its run.
+WITHOUT_PYBULLET = """
+import sys
+sys.modules["pybullet"] = None
+from simbridge.cli.command_line import main
+from simbridge.running import run_ending
+run_ending.write_report = lambda *_: None
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.fixture
@@ -101,8 +104,7 @@ def test_a_paced_session_runs_in_mujoco(tmp_path):
     assert moved[5] > 0.005
 
 
-def test_a_sweep_compares_engines(cli, line, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine.Cores, "open", lambda self: InThisProcess())
+def test_a_sweep_compares_engines(cli, line, tmp_path, at_once):
     grid = ("--grid", f"backend={','.join(ENGINES)}")
 
     answer = cli("sweep", line, *grid, "--keep", "none", "--out", tmp_path / "sweep")
@@ -117,8 +119,7 @@ def test_a_sweep_compares_engines(cli, line, tmp_path, monkeypatch):
     assert extrapolation in (tmp_path / "sweep" / "sweep.html").read_text()
 
 
-def test_a_sweep_runs_in_the_engine_of_its_flag(cli, line, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine.Cores, "open", lambda self: InThisProcess())
+def test_a_sweep_runs_in_the_engine_of_its_flag(cli, line, tmp_path, at_once):
     points = tmp_path / "points.csv"
     points.write_text("solver.kp,backend\n5,\n10,pybullet\n")
 

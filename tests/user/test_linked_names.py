@@ -153,9 +153,10 @@ def test_report_leaves_the_file_behind_a_link(tmp_path, notes, line_run):
     assert (run / "report.html").read_text().startswith("<!")
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_sweep_continues_through_links_without_following_them(tmp_path, line):
     out = tmp_path / "sweep"
-    simbridge.sweep(line, grid={"solver.kp": [10]}, keep="none", plan_only=True, jobs=1, out=out)
+    simbridge.sweep(line, grid={"solver.kp": [10]}, keep="none", plan_only=True, out=out)
     names = ("results.csv", "sweep.toml", "sweep.html")
     originals = {}
     for name in names:
@@ -164,17 +165,16 @@ def test_a_sweep_continues_through_links_without_following_them(tmp_path, line):
         (out / name).symlink_to(originals[name])
     before = {name: file.read_bytes() for name, file in originals.items()}
 
-    simbridge.sweep(
-        line, grid={"solver.kp": [10, 20]}, keep="none", plan_only=True, jobs=1, out=out
-    )
+    simbridge.sweep(line, grid={"solver.kp": [10, 20]}, keep="none", plan_only=True, out=out)
 
     assert {name: file.read_bytes() for name, file in originals.items()} == before
     assert len((out / "results.csv").read_text().splitlines()) == 3
 
 
+@pytest.mark.usefixtures("at_once")
 def test_the_page_of_a_sweep_replaces_a_link(tmp_path, line, notes):
     out = tmp_path / "sweep"
-    simbridge.sweep(line, grid={"solver.kp": [10]}, keep="none", plan_only=True, jobs=1, out=out)
+    simbridge.sweep(line, grid={"solver.kp": [10]}, keep="none", plan_only=True, out=out)
     (out / "sweep.html").unlink()
     (out / "sweep.html").symlink_to(notes)
 
@@ -210,10 +210,11 @@ def test_report_refuses_a_fifo_with_status_2(tmp_path, line_run, capsys):
     assert "report.html" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("at_once", "without_pages")
 def test_a_kept_run_of_a_sweep_replaces_a_link(tmp_path, line):
     out = tmp_path / "sweep"
     grid = {"solver.kp": [10]}
-    simbridge.sweep(line, grid=grid, keep="all", jobs=1, out=out)
+    simbridge.sweep(line, grid=grid, keep="all", out=out)
     (run,) = (out / "runs").iterdir()
     elsewhere = tmp_path / "elsewhere"
     run.rename(elsewhere)
@@ -221,7 +222,7 @@ def test_a_kept_run_of_a_sweep_replaces_a_link(tmp_path, line):
     before = sorted(elsewhere.iterdir())
     run.symlink_to(elsewhere)
 
-    simbridge.sweep(line, grid=grid, keep="all", jobs=1, out=out)
+    simbridge.sweep(line, grid=grid, keep="all", out=out)
 
     assert not run.is_symlink() and (run / "summary.json").is_file()
     assert sorted(elsewhere.iterdir()) == before

@@ -91,7 +91,8 @@ def function(module, name):
 @pytest.mark.parametrize("robot", ["ur10", "ur3e"])
 @pytest.mark.parametrize("name", ["make", "Newton"])
 def test_a_factory_works_with_any_arm(cli, module, line, name, robot):
-    flags = ("--robot", robot, "--anchor", "start", "--solver", f"{module}:{name}")
+    flags = ("--robot", robot, "--anchor", "start", "--period", 0.008)
+    flags += ("--solver", f"{module}:{name}")
     answer = cli("check", line, *flags, "--json")
 
     assert answer.status == 0, answer.message
@@ -121,10 +122,10 @@ def test_repeats_of_a_factorys_run_share_its_plan(cli, module, line):
     assert simbridge.Evaluation.of("both/02").settings.solver.name == f"{module}:make"
 
 
-def test_a_sweep_takes_a_factory_and_keeps_its_name(cli, module, line):
+def test_a_sweep_takes_a_factory_and_keeps_its_name(cli, module, line, at_once):
     answer = cli(
         "sweep", line, "--grid", f"solver={module}:make,pseudoinverse", "--keep", "all",
-        "--jobs", 1, "--out", "sweep", "--json",
+        "--out", "sweep", "--json",
     )  # fmt: skip
 
     assert answer.status == 0, answer.message
@@ -145,12 +146,12 @@ def test_a_session_takes_a_factory(module, tmp_path, by_name):
     ) as session:
         session.engage()
         begin = session.tool.translation
-        for _ in range(25):
+        for _ in range(10):
             session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
             session.wait(0.04)
         moved = session.tool.translation - begin
 
-    assert moved == pytest.approx([0.05, 0.0, 0.0], abs=5e-3)
+    assert moved == pytest.approx([0.02, 0.0, 0.0], abs=2e-3)
     assert not [event for event in read_events(tmp_path / "run") if event["event"] == "stopped"]
 
 
