@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import json
 from pathlib import Path
 
@@ -12,13 +14,18 @@ import pytest
 import simbridge
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
+from simbridge.cli.command_line import main
 from simbridge.errors import InvalidParameter, PlanRefused
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from tests.ports import free_port
 
+pytestmark = pytest.mark.shares_setup
+
 ROBOT = simbridge.load_robot("ur10e")
 PERIOD = 0.02
+# With a quarter of the samples of the controller's cycle.
+COARSE = ("--robot", "ur10e", "--period", "0.008")
 # Elbow down, wrist 2 positive, wrist 3 beyond half a turn: nothing that is solved from home.
 START = np.array([0.5, -1.9, -1.8, 0.6, 1.4, -3.5])
 MOTION = np.array([0.4, 0.3, 0.2, -0.2, 0.1, 0.5])
@@ -31,12 +38,12 @@ def recorded_joints(duration=1.0):
     return times, START + np.outer(smooth, MOTION)
 
 
-@pytest.fixture
-def recording(tmp_path):
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
     """A recording of actual_q at 50 Hz, which begins at 1000 s of the controller's clock."""
     times, joints = recorded_joints()
     header = ",".join(["timestamp", *(f"actual_q_{joint}" for joint in range(6))])
-    path = tmp_path / "q.csv"
+    path = tmp_path_factory.mktemp("recording") / "q.csv"
     rows = np.column_stack([1000.0 + times, joints])
     np.savetxt(path, rows, fmt="%.17g", delimiter=",", header=header, comments="")
     return path
@@ -62,14 +69,17 @@ def test_the_reference_is_the_tools_pose_at_them(recording, options):
     assert np.array_equal(plan.targets, tool_path(ROBOT, plan.solution))
 
 
-@pytest.mark.usefixtures("without_pages")
-def test_the_solvers_error_is_zero(cli, recording, tmp_path):
-    answer = cli(
-        "run", recording, "--from", "actual_q", "--robot", "ur10e", "--out", tmp_path / "run"
-    )
+@pytest.fixture(scope="module")
+def recorded_run(recording, run_without_page, tmp_path_factory):
+    """The directory of a run of the recording."""
+    out = tmp_path_factory.mktemp("run") / "first"
+    assert run_without_page(recording, "--from", "actual_q", *COARSE, "--out", out) == 0
+    return out
 
-    assert answer.status == 0
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+
+def test_the_solvers_error_is_zero(recorded_run):
+    summary = json.loads((recorded_run / "summary.json").read_text())
+
     assert summary["solver_error"]["position_m"]["max"] == 0.0
 
 
@@ -135,23 +145,22 @@ def test_a_motion_too_fast_is_limited(recording):
 
 
 @pytest.mark.usefixtures("without_pages")
-def test_the_plan_is_replayed(cli, recording, tmp_path):
-    command = ["run", recording, "--from", "actual_q", "--robot", "ur10e"]
-    first = cli(*command, "--out", tmp_path / "first")
+def test_the_plan_is_replayed(cli, recording, recorded_run, tmp_path):
+    command = ["run", recording, "--from", "actual_q", *COARSE]
 
-    again = cli(*command, "--plan", tmp_path / "first", "--out", tmp_path / "again")
+    again = cli(*command, "--plan", recorded_run, "--out", tmp_path / "again")
 
-    assert (first.status, again.status) == (0, 0)
-    plans = [np.load(tmp_path / name / "plan.npz") for name in ("first", "again")]
+    assert again.status == 0
+    plans = [np.load(run / "plan.npz") for run in (recorded_run, tmp_path / "again")]
     assert np.array_equal(plans[0]["setpoints"], plans[1]["setpoints"])
 
 
-@pytest.fixture
-def table(tmp_path):
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
     """The same motion by the names of the joints, without any flag."""
     times, joints = recorded_joints()
     header = ",".join(["time", *ROBOT.joint_names])
-    path = tmp_path / "joints.csv"
+    path = tmp_path_factory.mktemp("table") / "joints.csv"
     rows = np.column_stack([times, joints])
     np.savetxt(path, rows, fmt="%.17g", delimiter=",", header=header, comments="")
     return path
@@ -175,24 +184,34 @@ def test_inspect_measures_the_tools_path(cli, table):
     assert facts["reach"]["share"] == 1.0
 
 
-def test_nothing_speaks_of_a_solver(cli, table, tmp_path):
-    answer = cli("run", table, "--robot", "ur10e", "--out", tmp_path / "run")
+@pytest.fixture(scope="module")
+def table_run(table, tmp_path_factory):
+    """A run of the table's joints, named by the flag: its directory, and what it printed."""
+    out = tmp_path_factory.mktemp("run") / "first"
+    command = ["run", str(table), "--from", "joints", *COARSE, "--out", str(out)]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(command) == 0
+    return out, printed.getvalue()
 
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert answer.status == 0
-    assert "solver" not in answer.out
+
+def test_nothing_speaks_of_a_solver(table_run):
+    run, printed = table_run
+    page = (run / "report.html").read_text()
+
+    assert "solver" not in printed
     assert "Solver" not in page
     assert "Error budget: sampling, limiter, plant, delay" in page
 
 
-def test_the_run_keeps_the_choice_of_joints(cli, table, tmp_path):
-    cli("run", table, "--from", "joints", "--robot", "ur10e", "--out", tmp_path / "first")
+@pytest.mark.usefixtures("without_pages")
+def test_the_run_keeps_the_choice_of_joints(cli, table, table_run, tmp_path):
+    run, _ = table_run
 
-    command = ["run", table, "--from", "joints", "--robot", "ur10e", "--plan", tmp_path / "first"]
+    command = ["run", table, "--from", "joints", *COARSE, "--plan", run]
     again = cli(*command, "--out", tmp_path / "again")
 
     assert again.status == 0
-    assert "--from joints" in (tmp_path / "first" / "report.html").read_text()
+    assert "--from joints" in (run / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +234,7 @@ def test_settings_of_a_solver_are_refused(cli, table):
     assert "solver.kp" in answer.err
 
 
-def test_a_sweep_varies_the_speed(cli, table, tmp_path):
+def test_a_sweep_varies_the_speed(cli, table, tmp_path, at_once):
     grid = ["--grid", "robot=ur10e", "--grid", "speed_scale=0.5,1"]
 
     answer = cli("sweep", table, *grid, "--plan-only", "--out", tmp_path / "sweep")
