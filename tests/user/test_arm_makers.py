@@ -48,9 +48,10 @@ def test_another_arm_has_servoj_where_it_is_asked_for(options, servo):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", [("planar2r",), (PANDA, "--tip", "panda_grasptarget")])
-def test_no_line_about_another_arm_speaks_of_ur(cli, robot, tmp_path):
-    checked = cli("check", "circle", "--robot", *robot)
-    run = cli("run", "circle", "--robot", *robot, "--out", tmp_path / "run")
+def test_no_line_about_another_arm_speaks_of_ur(cli, robot, line, tmp_path):
+    motion = (line, "--anchor", "start", "--robot", *robot)
+    checked = cli("check", *motion)
+    run = cli("run", *motion, "--out", tmp_path / "run")
     settings = (tmp_path / "run" / "settings.toml").read_text()
     summary = (tmp_path / "run" / "summary.json").read_text()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import re
 import shlex
+import shutil
 import signal
 import tempfile
 from functools import partial
@@ -22,6 +23,7 @@ import pytest
 import tyro
 
 import simbridge
+from simbridge import resources
 from simbridge.backends.backend import Ending as SeenAtTheEnd
 from simbridge.backends.backend import cause_of
 from simbridge.backends.operator_confirmation import confirm_motion
@@ -133,8 +135,17 @@ def assumed_names(robot):
     }
 
 
+@pytest.fixture
+def small_square(small, tmp_path, monkeypatch):
+    """The square that the examples track is a small one."""
+    scenarios = shutil.copytree(resources.SCENARIOS, tmp_path / "scenarios")
+    shutil.copy(small["square_tracking"], scenarios / "square_tracking.py")
+    monkeypatch.setattr(resources, "SCENARIOS", scenarios)
+
+
+@pytest.mark.usefixtures("small_square", "without_pages")
 @pytest.mark.parametrize("name", PYTHON_PAGES)
-def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
+def test_the_python_of_a_page_runs(name, workplace, monkeypatch):
     monkeypatch.chdir(workplace)
     # The studio's usual port may be in use on this computer.
     monkeypatch.setattr(simbridge, "studio", partial(simbridge.studio, port=free_port()))

@@ -29,6 +29,9 @@ from simbridge.robot.mesh_files import read_mesh
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import MinimumJerk, move, paper_size
 
+# Its meshes take half a second to load.
+pytestmark = pytest.mark.shares_setup
+
 # PyBullet's data have the arm.
 pybullet_data = pytest.importorskip("pybullet_data", reason="PyBullet has no wheel here")
 FILE = Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf")
@@ -43,10 +46,10 @@ def panda():
 
 
 def short_line(robot):
-    """Return a scenario: a line of 4 cm in the middle of the robot's workspace."""
+    """Return a scenario: a line of 2 cm in the middle of the robot's workspace."""
     size = paper_size(robot)
     start = np.array([*size.centre, *size.orientation])
-    end = start + np.array([0.0, 0.04, 0.0, 0.0, 0.0, 0.0, 0.0])
+    end = start + np.array([0.0, 0.02, 0.0, 0.0, 0.0, 0.0, 0.0])
     return Scenario(move(start, end, MinimumJerk(0.2)), name="short")
 
 
@@ -57,8 +60,8 @@ def test_missing_tip_lists_the_ends():
         load_robot(FILE)
 
 
-def test_circle_needs_only_the_tip(cli):
-    answer = cli("check", "circle", "--robot", FILE, "--tip", TIP, "--json")
+def test_circle_needs_only_the_tip(cli, small):
+    answer = cli("check", small["circle"], "--robot", FILE, "--tip", TIP, "--json")
 
     facts = json.loads(answer.out)
     notes = " ".join(facts["robot_notes"])
@@ -69,20 +72,20 @@ def test_circle_needs_only_the_tip(cli):
     assert facts["start"] is None
 
 
-def test_high_base_keeps_above_the_floor():
+def test_high_base_keeps_above_the_floor(small):
     # panda_link1 is 0.33 m above the foot: the floor, in its plane, is not reached into.
     with pytest.warns(UserWarning, match="joints off it are fixed"):
         robot = load_robot(FILE, base="panda_link1", tip="panda_hand")
 
-    assert prepare("circle", robot=robot).plan.samples > 0
+    assert prepare(small["circle"], robot=robot).plan.samples > 0
 
 
-def test_links_below_the_tip_keep_above_the_floor():
+def test_links_below_the_tip_keep_above_the_floor(small):
     # The hand and its fingers are on link 7: 0.2 m below a tip there.
     with pytest.warns(UserWarning, match="joints off it are fixed"):
         robot = load_robot(FILE, tip="panda_link7")
 
-    assert prepare("circle", robot=robot).plan.samples > 0
+    assert prepare(small["circle"], robot=robot).plan.samples > 0
 
 
 @pytest.mark.python_kernels
@@ -170,7 +173,7 @@ def test_views_draw_simplified_meshes(panda):
     assert "simplified" in drawing.simplification_note
 
 
-def test_run_keeps_its_meshes(cli, panda, tmp_path, monkeypatch):
+def test_run_keeps_its_meshes(cli, panda, short_pages, tmp_path, monkeypatch):
     directory = run(short_line(panda), robot=panda, out=tmp_path / "run").directory
     # From here on no file of a mesh can be read.
     monkeypatch.setattr("simbridge.robot.arm_drawing.read_mesh", None)

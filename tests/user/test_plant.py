@@ -38,8 +38,9 @@ def run(cli, tmp_path, without_pages):
 @pytest.mark.parametrize(
     "scenario", [pytest.param(name, marks=MORE.get(name, ())) for name in TRAILS]
 )
-def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
-    summary, _ = run(scenario)
+def test_the_simulated_arm_trails_as_the_law_says(run, short, scenario):
+    # Every lap has the same speeds, so one has the RMS of all.
+    summary, _ = run(short[scenario])
 
     assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(
         1e-3 * TRAILS[scenario], rel=0.01
@@ -63,9 +64,9 @@ def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
         ("circle", (300, 0.1), 0.02),
     ],
 )
-def test_feedforward_takes_the_arm_to_its_setpoints(run, short, scenario, tuning, error_mm):
+def test_feedforward_takes_the_arm_to_its_setpoints(run, small, scenario, tuning, error_mm):
     flags = ("--servo-gain", tuning[0], "--servo-lookahead", tuning[1])
-    summary, log = run(short[scenario], "--feedforward", "on", *flags)
+    summary, log = run(small[scenario], "--feedforward", "on", *flags)
 
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
@@ -87,7 +88,7 @@ def test_feedforward_takes_the_arm_to_its_setpoints(run, short, scenario, tuning
     ],
 )
 def test_feedforward_removes_the_phases_delay(
-    run, cli, short, tmp_path, tuning, phase, scenario, error_mm
+    run, cli, small, tmp_path, tuning, phase, scenario, error_mm
 ):
     plant = tmp_path / "plant.toml"
     plant.write_text(
@@ -95,14 +96,14 @@ def test_feedforward_removes_the_phases_delay(
     )
     flags = ("--feedforward", "on", "--plant", plant)
 
-    summary, log = run(short[scenario], *flags)
+    summary, log = run(small[scenario], *flags)
 
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
 
     # The check predicts the joint targets that the run then finds in its log.
-    checked = json.loads(cli("check", short[scenario], "--robot", "ur10e", *flags, "--json").out)
+    checked = json.loads(cli("check", small[scenario], "--robot", "ur10e", *flags, "--json").out)
     assert checked["command_lead_rad"]["max"] == pytest.approx(
         summary["command_lead_rad"]["max"], abs=1e-4
     )
@@ -159,8 +160,9 @@ def test_corners_beyond_feedforward_may_slow_down(cli):
         ),
     ],
 )
-def test_impossible_feedforward_has_a_reason(cli, flags, reasons):
-    answer = cli("check", *flags, "--robot", "ur10e", "--feedforward", "on")
+def test_impossible_feedforward_has_a_reason(cli, short, flags, reasons):
+    scenario, *more = flags
+    answer = cli("check", short[scenario], *more, "--robot", "ur10e", "--feedforward", "on")
 
     assert answer.status == 2
     for reason in reasons:
@@ -351,8 +353,8 @@ def test_a_controller_refuses_the_ideal_servo(cli, backend):
     assert f"which the controller runs with --backend {backend}" in answer.message
 
 
-def test_the_ideal_servo_hardly_trails(run, short):
-    summary, _ = run(short["circle"], "--servo", "ideal", "--speed-scale", 2)
+def test_the_ideal_servo_hardly_trails(run, small):
+    summary, _ = run(small["circle"], "--servo", "ideal")
 
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["servo_law_error"] is None

@@ -66,10 +66,12 @@ def written(folder: Path, links: str) -> Path:
         (MASSLESS, BODY, "a, b and c: it has moments of inertia without a mass"),
     ],
 )
-def test_placeholder_inertia_is_noted_and_used(tmp_path, cli, short, body, pad, note) -> None:
+def test_placeholder_inertia_is_noted_and_used(tmp_path, cli, line, body, pad, note) -> None:
     path = written(tmp_path, arm_links(body, pad))
     # On the axis of the first joint, a placeholder is all that its link has.
-    answer = cli("run", short["circle"], "--robot", path, "--out", tmp_path / "run", "--json")
+    answer = cli(
+        "run", line, "--anchor", "start", "--robot", path, "--out", tmp_path / "run", "--json"
+    )
 
     assert answer.status == 0
     assert f"Note: {note}" in " ".join(answer.err.split())
@@ -117,13 +119,15 @@ def test_declared_defaults_hold_before_their_declaration(tmp_path) -> None:
 
 @pytest.mark.usefixtures("without_pages")
 @pytest.mark.parametrize("form", ["{}={}", "{}:={}"])
-def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, short, form) -> None:
+def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, line, form) -> None:
     pytest.importorskip("xacro")
     path = xacro_package(tmp_path)
     flags = ("--xacro-arg", form.format("name", "left, arm"))
     flags += ("--xacro-arg", form.format("speed", "1.5"))
 
-    answer = cli("run", short["circle"], "--robot", path, *flags, "--out", tmp_path / "run")
+    flags += ("--anchor", "start")
+
+    answer = cli("run", line, "--robot", path, *flags, "--out", tmp_path / "run")
 
     assert answer.status == 0
     record = RunDirectory.open(tmp_path / "run").settings()

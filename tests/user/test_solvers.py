@@ -37,9 +37,9 @@ def test_help_shows_the_named_solvers_flags(cli, name):
 @pytest.mark.parametrize(
     "name", variants(sorted(SOLVERS), "forward-dynamics", "closed-form", "constrained")
 )
-def test_every_solver_tracks_the_square(cli, name, short, tmp_path):
+def test_every_solver_tracks_the_square(cli, name, small, tmp_path):
     answer = cli(
-        "run", short["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json"
+        "run", small["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json"
     )
 
     assert answer.status == 0, answer.err

@@ -49,7 +49,7 @@ def test_a_written_arm_is_planned_alike(ur5e, tum, tmp_path, through):
     )
 
 
-def test_a_sliding_joint_is_shown_in_millimetres(scara, cli):
+def test_a_sliding_joint_is_shown_in_millimetres(scara, small, cli):
     robot = load_robot(scara)
 
     with pytest.raises(
@@ -62,7 +62,7 @@ def test_a_sliding_joint_is_shown_in_millimetres(scara, cli):
     ):
         check_positions(robot, np.array([[2.6, 0.5, 0.1, 0.0]]), 0.008)
 
-    answer = cli("check", "circle", "--robot", scara)
+    answer = cli("check", small["circle"], "--robot", scara)
     turning, _, sliding = answer.out.partition("peak mm/s")
 
     assert answer.status == 0
