@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pytest
@@ -29,6 +29,11 @@ from simbridge.teleop.options import PORT, TeleopOptions
 from tests.teleop.fake_session import Clock, FakeStatus
 from tests.teleop.test_spacemouse import FakeHid
 from tests.terminals import KITTY, ORDINARY
+
+# The tests of what one teleoperation did run on one worker.
+SHARES_SERVICE = pytest.mark.shares_setup
+
+UPWARDS = [0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
 
 # The first word of the line, in its colour.
 ENGAGED = b"\x1b[1;32mengaged"
@@ -233,85 +238,50 @@ def test_a_failed_engagement_is_a_note(start):
     assert program.ended()[0] == 0
 
 
-def test_without_a_terminal_nothing_is_drawn(tmp_path):
-    """The network input as a service, with its real session: its guide, its end, no line more."""
-    out = tmp_path / "run"
-    command = [
-        sys.executable,
-        "-m",
-        "simbridge",
-        "teleop",
-        "network",
-        "--port",
-        "0",
-        "--out",
-        str(out),
-    ]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True) as running:
-        first = running.stderr.readline()
-        asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        asking.settimeout(60.0)
-        asking.connect(("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", first)[1])))
-
-        def answer(**datagram):
-            asking.send(json.dumps({"client": "test", **datagram}).encode())
-            return json.loads(asking.recv(4096))
-
-        engaged = answer(type="engage", seq=1)
-        twist = {
-            "type": "twist",
-            "engagement": engaged["engagement"],
-            "values": [0.0, 0.0, 0.02, 0.0, 0.0, 0.0],
-        }
-        assert all(answer(seq=seq, **twist)["ok"] for seq in range(2, 6))
-        running.send_signal(signal.SIGINT)
-        # Not `communicate`: it would lose the lines that came together with the first one.
-        rest = running.stderr.read()
-        shown = running.stdout.read()
-
-    assert running.returncode == 0
-    assert first.startswith("Network: UDP datagrams of JSON at 127.0.0.1:")
-
-    # A kernel may have to be compiled first.
-    lines = [line for line in rest.splitlines() if not line.startswith("Note: Compiling")]
-    # Lines are wrapped at the width of a terminal, if there is none, too.
-    guide = " ".join(" ".join([first, *lines]).split()).partition("(docs/teleop.md). ")[2]
-
-    assert guide == (
-        "A client engages and then drives; any client can stop the arm. Press Ctrl-C to stop. "
-        "The servo law at gain 2000 is extrapolated from gains 300 and 100. "
-        "Evaluating the session and writing its report."
-    )
-    assert "\x1b" not in first + rest
-    assert shown.splitlines()[0] == f"Run:    {out}"
-    assert json.loads((out / "summary.json").read_text())["inputs"]["accepted"] > 0
+# The program without the page of its run, which takes a second and which nobody reads.
+WITHOUT_PAGE = """
+import sys
+from simbridge.cli.command_line import main
+from simbridge.running import run_ending
+run_ending.write_report = lambda *_: None
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 class Teleoperation:
-    """`simbridge teleop network` in a directory, which drives the simulated arm."""
+    """`simbridge teleop network` without a terminal: it drives the simulated arm.
 
-    def __init__(self, out):
+    Args:
+        out: The directory of its run.
+        program: Python's arguments that run simbridge.
+
+    Attributes:
+        out: The directory of its run.
+        process: Its process.
+        first_line: The first line that it printed.
+        address: Host and port where it listens.
+    """
+
+    def __init__(self, out, *program):
         self.out = out
-        command = [
-            sys.executable,
-            "-m",
-            "simbridge",
-            "teleop",
-            "network",
-            "--port",
-            "0",
-            "--out",
-            str(out),
-        ]
+        command = [sys.executable, *program, "teleop", "network", "--port", "0", "--out", str(out)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, **pipes, text=True)
-        first = self.process.stderr.readline()
-        self.address = ("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", first)[1]))
+        self.first_line = self.process.stderr.readline()
+        self.address = ("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", self.first_line)[1]))
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.settimeout(60.0)
         self.socket.connect(self.address)
         self.seq = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self.socket.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
 
     def answer(self, **datagram):
         self.seq += 1
@@ -321,89 +291,127 @@ class Teleoperation:
     def drive(self):
         engagement = self.answer(type="engage")["engagement"]
         for _ in range(5):
-            assert self.answer(
-                type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
-            )["ok"]
+            assert self.answer(type="twist", engagement=engagement, values=UPWARDS)["ok"]
         return engagement
 
-    def ended(self):
-        """The exit status, what was printed, and summary.json."""
-        shown, printed = self.process.communicate(timeout=60.0)
-        return (
-            self.process.returncode,
-            shown + printed,
-            json.loads((self.out / "summary.json").read_text()),
-        )
+
+class Service(NamedTuple):
+    """What was seen of a teleoperation that ended with two Ctrl-C, the second as it evaluated.
+
+    Attributes:
+        out: The directory of its run.
+        notices: What it printed to stderr.
+        shown: What it printed to stdout.
+        status: Its exit status.
+        refused: Its answer to a huge number.
+        after: Its answer to the next input.
+        port_was_free: Whether another program could listen at its port while it evaluated.
+    """
+
+    out: Path
+    notices: str
+    shown: str
+    status: int
+    refused: dict
+    after: dict
+    port_was_free: bool
 
 
-@pytest.fixture
-def teleoperation(tmp_path):
-    started = Teleoperation(tmp_path / "run")
-    yield started
-    started.socket.close()
-    if started.process.poll() is None:
-        started.process.kill()
-    started.process.communicate()
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """A teleoperation with its real session, from its first line to its last."""
+    out = tmp_path_factory.mktemp("service") / "run"
+    with Teleoperation(out, "-m", "simbridge") as teleoperation:
+        twist = {"type": "twist", "engagement": teleoperation.drive()}
+        refused = teleoperation.answer(**twist, values=[1e300, 0.0, 0.0, 0.0, 0.0, 0.0])
+        after = teleoperation.answer(**twist, values=UPWARDS)
+
+        process = teleoperation.process
+        process.send_signal(signal.SIGINT)
+        # As soon as the first has had its effect.
+        notices = [teleoperation.first_line]
+        while not notices[-1].startswith("Evaluating"):
+            notices.append(process.stderr.readline())
+        port_was_free = can_listen(teleoperation.address)
+        process.send_signal(signal.SIGINT)
+
+        # Not `communicate`: it would lose the lines that came together with the first ones.
+        notices.append(process.stderr.read())
+        shown = process.stdout.read()
+        status = process.wait(60.0)
+    return Service(out, "".join(notices), shown, status, refused, after, port_was_free)
 
 
-def test_two_ctrl_c_leave_what_one_leaves(teleoperation):
-    teleoperation.drive()
+def can_listen(address):
+    """Return whether nobody listens at an address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        try:
+            listener.bind(address)
+        except OSError:
+            return False
+    return True
 
-    teleoperation.process.send_signal(signal.SIGINT)
-    # As soon as the first has had its effect.
-    while not teleoperation.process.stderr.readline().startswith("Evaluating"):
-        pass
-    teleoperation.process.send_signal(signal.SIGINT)
-    status, printed, summary = teleoperation.ended()
 
-    assert status == 0
+@SHARES_SERVICE
+def test_without_a_terminal_nothing_is_drawn(service):
+    """Its guide and its end are printed, and no line more."""
+    # A kernel may have to be compiled first.
+    lines = [
+        line for line in service.notices.splitlines() if not line.startswith("Note: Compiling")
+    ]
+    # Lines are wrapped at the width of a terminal, if there is none, too.
+    guide = " ".join(" ".join(lines).split()).partition("(docs/teleop.md). ")[2]
+
+    assert service.notices.startswith("Network: UDP datagrams of JSON at 127.0.0.1:")
+    assert guide == (
+        "A client engages and then drives; any client can stop the arm. Press Ctrl-C to stop. "
+        "The servo law at gain 2000 is extrapolated from gains 300 and 100. "
+        "Evaluating the session and writing its report."
+    )
+    assert "\x1b" not in service.notices
+    assert service.shown.splitlines()[0] == f"Run:    {service.out}"
+
+
+@SHARES_SERVICE
+def test_two_ctrl_c_leave_what_one_leaves(service):
+    summary = json.loads((service.out / "summary.json").read_text())
+
+    assert service.status == 0
     assert summary["inputs"]["accepted"] > 0
     assert summary["ended_by"]["cause"] == "completed"
-    assert (teleoperation.out / "report.html").is_file()
-    assert str(teleoperation.out) in printed
+    assert (service.out / "report.html").is_file()
+    assert str(service.out) in service.shown
+
+
+@SHARES_SERVICE
+def test_the_port_is_freed_before_the_report(service):
+    assert service.port_was_free
+
+
+@SHARES_SERVICE
+def test_after_a_huge_number_it_goes_on(service):
+    assert not service.refused["ok"]
+    assert "none larger than 1e+06" in service.refused["error"]
+    assert service.after["ok"]
+    assert service.after["state"] == "tracking"
 
 
 @pytest.mark.parametrize(
     ("number", "status", "cause"),
     [(signal.SIGTERM, 143, "terminated"), (signal.SIGTSTP, 148, "interrupted")],
 )
-def test_another_signal_ends_it_with_its_number(teleoperation, number, status, cause):
-    teleoperation.drive()
+def test_another_signal_ends_it_with_its_number(tmp_path, number, status, cause):
+    with Teleoperation(tmp_path / "run", "-c", WITHOUT_PAGE) as teleoperation:
+        teleoperation.drive()
 
-    teleoperation.process.send_signal(number)
-    ended, printed, summary = teleoperation.ended()
+        teleoperation.process.send_signal(number)
+        _, printed = teleoperation.process.communicate(timeout=60.0)
 
-    assert ended == status
-    assert f"What was recorded up to then is in {teleoperation.out}" in " ".join(printed.split())
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert teleoperation.process.returncode == status
+    assert f"What was recorded up to then is in {tmp_path / 'run'}" in " ".join(printed.split())
     assert summary["ended_by"]["cause"] == cause
     assert summary["inputs"]["accepted"] > 0
-
-
-def test_the_port_is_freed_before_the_report(teleoperation):
-    teleoperation.drive()
-
-    teleoperation.process.send_signal(signal.SIGINT)
-    while not teleoperation.process.stderr.readline().startswith("Evaluating"):
-        pass
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.bind(teleoperation.address)
-
-
-def test_after_a_huge_number_it_goes_on(teleoperation):
-    engagement = teleoperation.drive()
-
-    refused = teleoperation.answer(
-        type="twist", engagement=engagement, values=[1e300, 0.0, 0.0, 0.0, 0.0, 0.0]
-    )
-    after = teleoperation.answer(
-        type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
-    )
-
-    assert not refused["ok"]
-    assert "none larger than 1e+06" in refused["error"]
-    assert after["ok"]
-    assert after["state"] == "tracking"
 
 
 @pytest.mark.parametrize(
