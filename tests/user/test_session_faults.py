@@ -18,7 +18,7 @@ from simbridge.sessions.driver import LiveDriver
 from simbridge.sessions.record import read_inputs
 from simbridge.ur.errors import ServoProcessLost, StaleState
 
-pytestmark = pytest.mark.usefixtures("short_pages")
+pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.shares_setup]
 
 FORWARD = [0.02, 0.0, 0.0, 0.0, 0.0, 0.0]
 # For a session to notice what has happened, with much room on a busy computer, s.
@@ -85,24 +85,28 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("nan", InvalidParameter),
-        ("many", InvalidParameter),
         ("raises", ForeignSolverError),
         ("leaves", ForeignSolverError),
-        ("cancels", ForeignSolverError),
         ("interrupts", ForeignSolverError),
-        ("hangs", StaleState),
         ("dies", ServoProcessLost),
+        # These two take the ways of a NaN and of SystemExit.
+        pytest.param("many", InvalidParameter, marks=pytest.mark.soak),
+        pytest.param("cancels", ForeignSolverError, marks=pytest.mark.soak),
     ],
 )
 def test_a_loops_fault_arrives_unchanged(tmp_path, name, error):
     with session_with(name, tmp_path / "run") as session:
         session.engage()
 
-        status = drive_until(session, lambda status: status.error is not None)
+        status = drive_until(session, has_error)
 
         assert status.state == "idle"
         assert type(status.error) is error
+
+
+def has_error(status):
+    """Return whether a status names an error that has stopped the arm."""
+    return status.error is not None
 
 
 def test_a_fault_in_the_loops_process_ends_a_wait(tmp_path):
@@ -116,24 +120,54 @@ def test_a_fault_in_the_loops_process_ends_a_wait(tmp_path):
         assert session.status.state == "idle"
 
 
-def test_a_session_engages_after_a_solvers_fault(tmp_path):
-    with session_with("nan", tmp_path / "run") as session:
+@pytest.fixture(scope="module")
+def faulty_session(tmp_path_factory):
+    """Two statuses of a session: after its solver's answer of NaN, and engaged again."""
+    out = tmp_path_factory.mktemp("faulty") / "run"
+    with session_with("nan", out, report=False) as session:
         session.engage()
-        drive_until(session, lambda status: status.error is not None)
-
+        stopped = drive_until(session, has_error)
         session.engage()
+        again = drive_until(session, lambda status: status.state == "tracking")
+    return stopped, again
 
-        assert drive_until(session, lambda status: status.state == "tracking").error is None
+
+def test_a_wrong_answer_in_the_loop_arrives_unchanged(faulty_session):
+    stopped, _ = faulty_session
+
+    assert stopped.state == "idle"
+    assert type(stopped.error) is InvalidParameter
 
 
-def test_a_stuck_solver_is_first_a_cause(tmp_path):
-    with session_with("hangs", tmp_path / "run") as session:
+def test_a_session_engages_after_a_solvers_fault(faulty_session):
+    _, again = faulty_session
+
+    assert again.error is None
+
+
+@pytest.fixture(scope="module")
+def stuck_session(tmp_path_factory):
+    """Two statuses of a session whose solver hangs: as it begins to hold, and at its end."""
+    out = tmp_path_factory.mktemp("stuck") / "run"
+    with session_with("hangs", out, report=False) as session:
         session.engage()
+        holding = drive_until(session, lambda status: status.state == "holding")
+        ended = drive_until(session, has_error)
+    return holding, ended
 
-        status = drive_until(session, lambda status: status.state == "holding")
 
-        assert status.causes[0].kind == "solver"
-        assert status.error is None
+def test_a_stuck_solver_is_first_a_cause(stuck_session):
+    holding, _ = stuck_session
+
+    assert holding.causes[0].kind == "solver"
+    assert holding.error is None
+
+
+def test_a_solver_that_stays_stuck_ends_with_a_stale_state(stuck_session):
+    _, ended = stuck_session
+
+    assert ended.state == "idle"
+    assert type(ended.error) is StaleState
 
 
 def has_halted_loop(status):
@@ -141,8 +175,11 @@ def has_halted_loop(status):
     return any(cause.kind == "loop" for cause in status.causes)
 
 
-def test_a_halted_loop_is_a_cause(tmp_path):
-    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
+@pytest.fixture(scope="module")
+def halted_session(tmp_path_factory):
+    """Three statuses of a session: its loop halted, going on, and halted until the end."""
+    out = tmp_path_factory.mktemp("halted") / "run"
+    with simbridge.live("pybullet", robot="ur10e", out=out, report=False) as session:
         session.engage()
         drive_until(session, lambda status: status.state == "tracking")
         process = session._driver._process.pid
@@ -153,21 +190,23 @@ def test_a_halted_loop_is_a_cause(tmp_path):
         after = drive_until(
             session, lambda status: status.state == "tracking" and not has_halted_loop(status)
         )
+        os.kill(process, signal.SIGSTOP)
+        ended = drive_until(session, has_error)
+    return halted, after, ended
+
+
+def test_a_halted_loop_is_a_cause(halted_session):
+    halted, after, _ = halted_session
 
     assert halted.state == "holding"
     assert after.error is None
 
 
-def test_a_loop_that_stays_halted_ends_with_a_stale_state(tmp_path):
-    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
-        session.engage()
-        drive_until(session, lambda status: status.state == "tracking")
-        os.kill(session._driver._process.pid, signal.SIGSTOP)
+def test_a_loop_that_stays_halted_ends_with_a_stale_state(halted_session):
+    _, _, ended = halted_session
 
-        status = drive_until(session, lambda status: status.error is not None)
-
-    assert status.state == "idle"
-    assert isinstance(status.error, StaleState)
+    assert ended.state == "idle"
+    assert isinstance(ended.error, StaleState)
 
 
 @pytest.mark.parametrize(
