@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -134,7 +134,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(folder: Path) -> dict[str, Path]:
+def pages(folder: Path, run_without_page: Callable[..., int]) -> dict[str, Path]:
     """Every page that is a file, by its kind."""
     arm = [
         "--robot",
@@ -146,9 +146,8 @@ def pages(folder: Path) -> dict[str, Path]:
     ]
     repeats = folder / "repeats"
     script = str(folder / f"{SCRIPT}.py")
-    assert (
-        main(["run", script, *arm, "--label", LABEL, "--repeat", "2", "--out", str(repeats)]) == 0
-    )
+    twice = ("--label", LABEL, "--repeat", "2", "--out", repeats)
+    assert run_without_page(script, *arm, *twice) == 0
     first = repeats / "01"
     second = repeats / SCRIPT
     shutil.copytree(first, second)

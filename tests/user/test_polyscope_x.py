@@ -180,6 +180,7 @@ def test_a_live_session_moves_the_arm(controller, tmp_path):
         host=controller.host,
         rest_port=REST_PORT,
         out=tmp_path / "run",
+        report=False,
         ask=confirm,
         **realtime_options(),
     ) as session:

@@ -19,6 +19,9 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory, write_tum
 
+# None of them looks at a page of a run.
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 # A sample each control period of a UR10, s.
 PERIOD = 0.008
 NOISE = 2e-5

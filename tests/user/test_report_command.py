@@ -61,7 +61,7 @@ def test_pages_have_the_numbers_of_the_run(cli, run, line_run):
     assert not first_page.has("replay")
 
 
-def test_log_that_ends_early_is_no_success(cli, line_run, tmp_path):
+def test_log_that_ends_early_is_no_success(cli, short_pages, line_run, tmp_path):
     # The first half of the log, closed.
     directory = RunDirectory(shutil.copytree(line_run, tmp_path / "run"))
     directory.summary_file.unlink()

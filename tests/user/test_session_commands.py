@@ -74,6 +74,7 @@ def test_run_solves_a_sessions_inputs_again(cli: Any, session: Path, tmp_path: P
     assert second["from_the_first"]["position_m"]["rms"] < 1e-3
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_check_moves_nothing_of_a_session(cli: Any, session: Path, tmp_path: Path) -> None:
     assert " on live" in cli("run", session, "--plan", session, "--out", tmp_path / "replay").out
     assert cli("check", session, "--solver", "pseudoinverse").status == 0

@@ -42,16 +42,17 @@ from tests.controllers import (
     tick,
 )
 
-# None of them looks at a page, which takes a second to draw.
-pytestmark = pytest.mark.usefixtures("short_pages")
 TIMEOUT = 10.0
 ROBOT = simbridge.load_robot("ur10e")
 
 
 @contextlib.contextmanager
 def live(controller, out, **options):
-    """A session; after it the script has ended with the arm at rest, and no process is left."""
-    options = {"robot": "ur10e", **realtime_options(), **options}
+    """A session that is not evaluated, which takes half a second, unless that is asked for.
+
+    After it the script has ended with the arm at rest, and no process is left.
+    """
+    options = {"robot": "ur10e", "report": False, **realtime_options(), **options}
     with simbridge.live("ursim", host=controller.host, out=out, **options) as session:
         yield session
         pid = session._driver._process.pid
@@ -227,8 +228,9 @@ def test_the_grippers_payload_holds_after_a_stop(e_series, tmp_path):
         assert session.status.error is None
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_a_changed_tcp_ends_the_session(e_series, tmp_path):
-    with live(e_series, tmp_path / "run") as session:
+    with live(e_series, tmp_path / "run", report=True) as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         run_secondary_program(e_series, "set_tcp(p[0, 0, 0.05, 0, 0, 0])")
@@ -249,9 +251,8 @@ def set_up(controller, function, field, value):
 
 def test_a_later_tcp_moves_nothing(e_series, tmp_path):
     begin = tick(e_series)
-    with simbridge.live(
-        "ursim", robot="ur10e", host=e_series.host, out=tmp_path / "run", **realtime_options()
-    ) as session:
+    options = {"host": e_series.host, "out": tmp_path / "run", **realtime_options()}
+    with simbridge.live("ursim", robot="ur10e", report=False, **options) as session:
         set_up(e_series, "set_tcp(p[0, 0, 0.1, 0, 0, 0])", "tcp_offset", [0, 0, 0.1, 0, 0, 0])
 
         with pytest.raises(ModelMismatch, match="has changed since it was first read"):
@@ -267,7 +268,8 @@ def test_other_software_moves_nothing(controllers, tmp_path):
     # So that one runs at a time.
     controllers.close()
     host = loopback(71)
-    options = {"robot": "ur10e", "host": host, "out": tmp_path / "run", **realtime_options()}
+    options = {"robot": "ur10e", "host": host, "out": tmp_path / "run", "report": False}
+    options |= realtime_options()
     with contextlib.ExitStack() as stack:
         with Emulator("ur10e", host=host, polyscope="5.12", boot_time=0.1) as controller:
             session = stack.enter_context(simbridge.live("ursim", **options))
@@ -433,6 +435,7 @@ def test_a_real_arm_asks_before_it_moves(calibrated, tmp_path):
         "robot": "ur10e",
         "host": calibrated.host,
         "out": tmp_path / "run",
+        "report": False,
         **realtime_options(),
     }
     with simbridge.live("real", ask=ask, **options) as session:
