@@ -42,8 +42,14 @@ def lab(tmp_path):
     return write
 
 
-def test_a_box_on_the_path_is_named(cli, lab, tmp_path):
-    answer = cli("run", "square_tracking", "--cell", lab(VICE), "--out", tmp_path / "out")
+@pytest.fixture
+def square(short):
+    """One lap of the scenario square_tracking."""
+    return short["square_tracking"]
+
+
+def test_a_box_on_the_path_is_named(cli, lab, square, tmp_path):
+    answer = cli("run", square, "--cell", lab(VICE), "--out", tmp_path / "out")
 
     assert answer.status == 2
 
@@ -59,34 +65,34 @@ def test_a_box_on_the_path_is_named(cli, lab, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_check_names_the_box(cli, lab):
-    assert "the box 'vice'" in cli("check", "square_tracking", "--cell", lab(VICE)).message
+def test_check_names_the_box(cli, lab, square):
+    assert "the box 'vice'" in cli("check", square, "--cell", lab(VICE)).message
 
     away = lab(VICE.replace("0.95, 0.164", "0.75, -0.9"))
-    answer = cli("check", "square_tracking", "--cell", away, "--json")
+    answer = cli("check", square, "--cell", away, "--json")
 
     assert answer.status == 0
     assert json.loads(answer.out)["clearance"]["distance_m"] > 0.005
 
 
-def test_a_plane_across_the_path_is_named(cli, lab):
+def test_a_plane_across_the_path_is_named(cli, lab, square):
     plane = (
         '[[keep_out_planes]]\nname = "curtain"\npoint = [0.9, 0.0, 0.0]\n'
         "normal = [-1.0, 0.0, 0.0]\n"
     )
 
-    assert "the plane 'curtain'" in cli("check", "square_tracking", "--cell", lab(plane)).message
+    assert "the plane 'curtain'" in cli("check", square, "--cell", lab(plane)).message
 
 
-def test_the_tools_shape_is_what_touches(cli, lab):
+def test_the_tools_shape_is_what_touches(cli, lab, square):
     """The square's tool flies 0.3 m over the floor: what hangs 0.31 m below the flange touches."""
     tool = "[[tool_capsules]]\nstart = [0, 0, 0.1]\nend = [0, 0, 0.26]\nradius = 0.05\n"
 
     assert (
         "the tool would be 10 mm below the floor"
-        in cli("check", "square_tracking", "--cell", lab(tool)).message
+        in cli("check", square, "--cell", lab(tool)).message
     )
-    assert cli("check", "square_tracking", "--cell", lab(tool), "--floor", "-0.1").status == 0
+    assert cli("check", square, "--cell", lab(tool), "--floor", "-0.1").status == 0
 
 
 def test_the_approach_keeps_out(tmp_path):
@@ -121,7 +127,7 @@ def test_a_live_arm_stops_before_a_box(tmp_path):
         report=False,
     ) as session:
         session.engage()
-        for _ in range(50):
+        for _ in range(25):
             session.twist([0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
             session.wait(0.08)
         causes = session.status.causes
@@ -148,13 +154,13 @@ def test_a_cell_replaces_its_flags(cli, lab, line, tmp_path, without_pages):
     assert robot.gravity == [0.0, 0.0, 9.81]
 
 
-def test_a_run_records_its_cell(cli, lab, tmp_path, monkeypatch):
+def test_a_run_records_its_cell(cli, lab, line, tmp_path, monkeypatch):
     cell = lab(
         VICE.replace("0.164, 0.2", "1.5, 0.2")
         + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
     )
 
-    assert cli("run", "step", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
+    assert cli("run", line, "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
 
     settings = RunDirectory.open(tmp_path / "one").settings()
 
@@ -202,8 +208,8 @@ def test_an_unsaved_cell_promises_no_command(tmp_path, line, without_pages):
         ('floor = "none"', "--floor 0", ("got 0.0", "none")),
     ],
 )
-def test_a_contradicting_flag_is_refused(cli, lab, text, flags, words):
-    answer = cli("check", "square_tracking", "--cell", lab(text), *flags.split())
+def test_a_contradicting_flag_is_refused(cli, lab, square, text, flags, words):
+    answer = cli("check", square, "--cell", lab(text), *flags.split())
 
     assert answer.status == 2
 
@@ -219,8 +225,8 @@ def test_a_contradicting_flag_is_refused(cli, lab, text, flags, words):
         ("", "--robot ur10e --payload 2 --floor none"),
     ],
 )
-def test_a_flag_may_complete_the_cell(cli, lab, text, flags):
-    assert cli("check", "square_tracking", "--cell", lab(text), *flags.split()).status == 0
+def test_a_flag_may_complete_the_cell(cli, lab, square, text, flags):
+    assert cli("check", square, "--cell", lab(text), *flags.split()).status == 0
 
 
 @pytest.mark.parametrize(("flags", "used"), [((), "on"), (("--feedforward", "off"), "off")])

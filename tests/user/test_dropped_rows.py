@@ -9,7 +9,7 @@ import pytest
 
 from tests.trajectory.tables.test_motive import motive
 
-COUNT = 200
+COUNT = 100
 TIMES = 0.02 * np.arange(COUNT)
 PROGRESS = np.linspace(0.0, 1.0, COUNT) ** 3 * (
     10.0 - 15.0 * np.linspace(0.0, 1.0, COUNT) + 6.0 * np.linspace(0.0, 1.0, COUNT) ** 2
@@ -119,7 +119,7 @@ def test_a_recording_without_stamps_takes_a_rate(cli, unstamped) -> None:
 
     answer = cli("inspect", unstamped, "--rate", "50")
 
-    assert "200 poses, 50 Hz, a controller's actual_TCP_pose, placed from base" in " ".join(
+    assert "100 poses, 50 Hz, a controller's actual_TCP_pose, placed from base" in " ".join(
         answer.out.split()
     )
 

@@ -103,14 +103,14 @@ def trace_of(kind, values, facts):
 
 
 @pytest.mark.slow
-@few_examples(5)
+@few_examples(3, soak=100)
 @given(values=numbers(4.0), facts=facts_of_a_motion)
 def test_every_hindrance_of_a_jog_has_a_cause(values, facts):
     assert_followed(trace_of("jog", values, facts), "jog", values)
 
 
 @pytest.mark.slow
-@few_examples(5)
+@few_examples(3, soak=100)
 @given(offset=numbers(3.0), facts=facts_of_a_motion)
 def test_every_hindrance_of_joints_has_a_cause(offset, facts):
     values = facts["start"] + offset
@@ -120,14 +120,14 @@ def test_every_hindrance_of_joints_has_a_cause(offset, facts):
 
 
 @pytest.mark.slow
-@few_examples(5)
+@few_examples(3, soak=100)
 @given(values=numbers(1.5), facts=facts_of_a_motion)
 def test_every_hindrance_of_a_twist_has_a_cause(values, facts):
     assert_followed(trace_of("twist", values, facts), "twist", values)
 
 
 @pytest.mark.slow
-@few_examples(5)
+@few_examples(3, soak=100)
 @given(offset=numbers(0.6, 3), facts=facts_of_a_motion)
 def test_every_hindrance_of_a_pose_has_a_cause(offset, facts):
     values = shift_pose(pose_of(facts["start"]), *offset)

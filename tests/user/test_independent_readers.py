@@ -12,6 +12,7 @@ import pandas as pd
 import pinocchio as pin
 import pytest
 from evo.tools import file_interface
+from hypothesis import settings
 from rosbags.highlevel import AnyReader
 
 from simbridge.robot import pose
@@ -19,7 +20,8 @@ from simbridge.trajectory import Trajectory, read_trajectory, write_bag
 
 pytestmark = pytest.mark.quick
 
-FILES = 100
+# More with make soak, as of the examples of a property.
+FILES = round(40 * settings().max_examples / 50)
 EPOCH = 1_764_097_182_000_000_000
 # What files may call the time, x, y, z, qx, qy, qz and qw.
 NAMES = (

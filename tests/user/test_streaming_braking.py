@@ -107,7 +107,7 @@ def test_commands_that_come_late_do_not_bend_the_path():
 
 @pytest.mark.slow
 @FEEDFORWARD
-@few_examples(30)
+@few_examples(10, soak=600)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))
 def test_a_stop_brakes_within_the_acceleration_limit(feedforward, slots, amplitude, lag):
     bench = obedient_bench(lag=lag)

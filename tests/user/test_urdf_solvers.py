@@ -92,7 +92,7 @@ def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
     robot = ARMS[arm]
     solver = made(arm, name, task)
     target = tool_path(robot, nearby(robot, 3)[None])[0]
-    joints = solver.track(np.tile(target, (60, 1)), robot.home)
+    joints = solver.track(np.tile(target, (30, 1)), robot.home)
 
     assert left_over(solver, target, joints[-1]) < 1e-6
 
