@@ -170,7 +170,7 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
         tuple(np.array(getattr(nominal, row)) + more)
         for row, more in zip(("a", "d", "alpha"), CALIBRATIONS[name], strict=True)
     )
-    q = moving()[1]
+    time, q, _, _ = (part[::4] for part in moving())
     q = q[0] + share * (q - q[0])
     poses = poses_in_pendant_base(
         calibrate(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q
@@ -182,7 +182,6 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     assert (np.abs(off) < 3.0 * kinematics.tcp_deviation).all()
     assert kinematics.tcp_deviation[:2].max() < 5e-5
 
-    time = moving()[0]
     reported = identify(Samples(time, {"actual_q": q, "actual_TCP_pose": poses}), robot=robot)
     if name == "ur10e":
         assert reported["kinematics"]["tcp"] is None
@@ -392,10 +391,10 @@ def test_a_real_ur3e_shows_no_servoj():
     assert result["friction"]["coulomb_a"][1] == pytest.approx(0.3, abs=0.03)
 
 
-def of_servoj(sender: Sender | None = None) -> Samples:
+def of_servoj(sender: Sender | None = None, duration: float = 4.0) -> Samples:
     sender = sender or Sender(0.01, 0.001375, 0.1, 0.03)
     random = np.random.default_rng(2)
-    count = round(4.0 / sender.duration)
+    count = round(duration / sender.duration)
     commands = wandering(count, sender.duration, random)
     rows = recorded(commands, sender.taken(count, random), sender, gain=300.0, lookahead=0.1)
     times = rows.pop("timestamp")
@@ -491,7 +490,7 @@ def test_noise_and_freedrive_have_nothing_to_show():
 @pytest.mark.slow
 def test_positions_of_every_cycle_are_enough():
     """As in a run in simulation: a command in every cycle, on its edge."""
-    samples = of_servoj(Sender(0.002, 0.0))
+    samples = of_servoj(Sender(0.002, 0.0), duration=2.0)
     full = identify(samples, robot=arm("ur5e"))
 
     assert full["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)

@@ -19,6 +19,8 @@ from simbridge.servo.law import ServojLaw
 from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.judging.logs import START, TRAVEL, make_log, movej_and_back, rest
 
+pytestmark = pytest.mark.shares_setup
+
 # A cycle of an e-Series controller, s.
 CYCLE = 0.002
 # How long the joints of the logs trail their targets, s.
@@ -35,7 +37,7 @@ def sweep(times):
 @cache
 def servoj_log(gain=300.0, lookahead=0.1, link_cycles=0):
     """A log of servoj with a command each cycle, which arrives some cycles late."""
-    times = CYCLE * np.arange(4000)
+    times = CYCLE * np.arange(2000)
     commands = np.concatenate([rest(START, 0.8), sweep(times), rest(START, 2.0)])
     arrived = np.concatenate([np.tile(START, (link_cycles, 1)), commands])[: len(commands)]
     motion = ServojLaw(CYCLE, gain, lookahead).follow(arrived)
@@ -267,8 +269,12 @@ def test_a_log_without_joints_is_refused():
         judge(replace(movej_and_back(), columns={}), [])
 
 
-def bag_log():
-    """A log of ROS: the reference of a trajectory controller and the joints, 6 ms of network."""
+@cache
+def judged_bag():
+    """The judgement of a log of ROS.
+
+    It has the reference of a trajectory controller and the joints, with 6 ms of network.
+    """
     log = servoj_log(gain=2000.0, lookahead=0.03, link_cycles=3)
     reference = TrackedReference(
         "/controller/state",
@@ -278,7 +284,7 @@ def bag_log():
         log.actual_q,
         log.position_commands.values - log.actual_q,
     )
-    return replace(
+    bag_log = replace(
         log,
         clock=Clock.HOST,
         columns={"actual_q": log.actual_q},
@@ -286,10 +292,11 @@ def bag_log():
         reference=reference,
         robot="",
     )
+    return judge(bag_log, [])
 
 
 def test_without_targets_the_sources_are_not_separable():
-    (motion,) = judge(bag_log(), []).motions
+    (motion,) = judged_bag().motions
     (part,) = motion.errors.parts
 
     assert part.lag.lag_s == pytest.approx(0.028 + 0.006 + JOINT_LAG, abs=1e-3)
@@ -297,7 +304,7 @@ def test_without_targets_the_sources_are_not_separable():
 
 
 def test_without_targets_the_drivers_tuning_is_an_assumption():
-    judgement = judge(bag_log(), [])
+    judgement = judged_bag()
     driver, _ = judgement.motions[0].predictions
 
     assert driver.variant == "driver's tuning"
