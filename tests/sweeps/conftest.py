@@ -9,8 +9,11 @@ import pytest
 MINE = """
 import os, signal
 import simbridge
+solver = None
 def mine(q, target):
-    solver = simbridge.ForwardDynamics(simbridge.load_robot("ur10"))
+    global solver
+    if solver is None:
+        solver = simbridge.ForwardDynamics(simbridge.load_robot("ur10"))
     solver.reset(q)
     return solver.step(target)
 def deadly(q, target):
