@@ -43,6 +43,7 @@ def test_every_input_is_accepted_rejected_or_superseded(live_run: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_pages")
 def test_the_age_counts_the_input_in_force(tmp_path: Path) -> None:
     with stepped(tmp_path / "hand") as session:
         session.engage()

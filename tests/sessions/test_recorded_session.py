@@ -23,7 +23,8 @@ from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.sessions.setup import live
 from tests.stepped_sessions import moved, stepped
 
-pytestmark = pytest.mark.slow
+# None of them looks at a page, which takes a second to draw.
+pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.slow]
 
 
 def keep_joints(q: np.ndarray, target: object) -> np.ndarray:

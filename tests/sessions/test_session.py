@@ -82,12 +82,12 @@ def test_equal_inputs_give_equal_setpoints(tmp_path):
     def setpoints(name):
         with stepped(tmp_path / name) as session:
             session.engage()
-            for k in range(20):
+            for k in range(10):
                 session.wait(0.02)
                 session.twist([0.1, 0.0, -0.05, 0.0, 0.5, 0.0], frame="tool")
-                if k == 10:
+                if k == 5:
                     session.pose(shift_tool(session, [0.0, 0.02, 0.0]))
-            session.wait(0.5)
+            session.wait(0.3)
         return read_log(tmp_path / name / "log.mcap").setpoint
 
     assert np.array_equal(setpoints("one"), setpoints("other"))
