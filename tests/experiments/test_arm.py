@@ -130,7 +130,7 @@ def test_few_joints_get_a_controllable_task():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["interpolation", "tracking", "convergence"])
-def test_a_custom_arms_start_is_reported(cli, tmp_path, name):
+def test_a_custom_arms_start_is_reported(cli, tmp_path, without_plots, name):
     only = ("--solver", "forward-dynamics", *(("--kp", "50") if name == "tracking" else ()))
     answer = cli("experiment", name, "--robot", SEVEN, *only, "--out", tmp_path / "out")
 
@@ -151,7 +151,7 @@ def test_an_arm_without_a_square_is_refused(cli, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_singular_home_is_reported(cli, tmp_path):
+def test_a_singular_home_is_reported(cli, tmp_path, without_plots):
     home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
     answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments import convergence
-from simbridge.experiments.outcome import Plot, within
+from simbridge.experiments.outcome import within
 from simbridge.robot import load_robot
 
 pytestmark = pytest.mark.slow
@@ -28,12 +28,6 @@ PICTURES = {
     "interpolation": {"interpolation.png"},
     "tracking": {"tracking.png", "gain_sweep.png"},
 }
-
-
-@pytest.fixture
-def without_plots(monkeypatch):
-    """Experiments without their plots, which take most of their time."""
-    monkeypatch.setattr(Plot, "save", lambda *_: None)
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -117,7 +111,7 @@ def test_few_samples_are_not_compared(cli, tmp_path, samples, compared, without_
     assert " no\n" not in answer.out
 
 
-def test_what_never_happened_is_null(cli, tmp_path):
+def test_what_never_happened_is_null(cli, tmp_path, without_plots):
     answer = cli(
         "experiment", "convergence", "--iterations", 3, "--out", tmp_path / "out", "--json"
     )
@@ -225,7 +219,7 @@ def test_a_custom_solver_is_in_every_table(cli, custom_solver, tmp_path):
             "importing no_module_for_tests failed",
         ),
         (("tracking", "--solver", "json:dump"), "The solver json:dump failed with"),
-        (("solvers", "--scenario", "squar_tracking"), "square_tracking"),
+        (("solvers", "--robot", "planar3r", "--scenario", "squar_tracking"), "square_tracking"),
         (("solvers", "--robot", "planar3r", "--solver", "closed-form"), "planar3r"),
     ],
 )

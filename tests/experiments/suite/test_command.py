@@ -134,12 +134,12 @@ def test_other_settings_do_not_go_on(compare):
 
 
 def test_what_got_worse_is_named(compare, tmp_path):
-    _, results = compare("exact", "drifts")
+    _, results = compare("drifts")
     baseline = tmp_path / "baseline.json"
     result_of(results, "drifts")["drift_rad"] = 0.0
     baseline.write_text(json.dumps(results))
 
-    answer, _ = compare("exact", "drifts", flags=("--baseline", baseline), out="again")
+    answer, _ = compare("drifts", flags=("--baseline", baseline), out="again")
 
     assert answer.status == 1
     [worse] = [line for line in answer.out.splitlines() if "drift from" in line]

@@ -24,7 +24,7 @@ TOLERANCE = 1e-5
 DAMPING = 1e-9
 MAX_STEPS = 100
 # Every how many samples of a motion are solved.
-STRIDE = 5
+STRIDE = 10
 
 ArmMotions = tuple[dict[str, Motion], dict[str, PoseSet], list[str]]
 
