@@ -15,7 +15,8 @@ SPINNING = """<robot name="spinning"><link name="base_link"/>
 <limit lower="-3" upper="3" velocity="2" effort="10"/></joint></robot>"""
 
 
-@pytest.mark.slow
+# Each solver would be compiled for this arm, for one step.
+@pytest.mark.python_kernels
 @pytest.mark.parametrize("task", ["position", "axis"])
 @pytest.mark.parametrize("name", ["forward-dynamics", "constrained"])
 def test_an_arm_that_cannot_move_has_no_manipulability(name, task, tmp_path):

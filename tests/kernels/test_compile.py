@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from simbridge.errors import UncompilableCode
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.program import KernelProgram
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
 PROGRAM = """
 import numpy as np
@@ -31,22 +30,28 @@ values = np.array([21.0, 0.5])
 kernel(KernelProgram(text), "double", "doubling")(values)
 print(values[0])
 """
-# The same in a process for each cache; these are forked from one whose numba has compiled
-# something, which takes longer the first time.
+# Runs programs, each in a process and an environment of its own, and prints what they print to
+# stdout and stderr. The processes are forked from one whose numba has compiled something, which
+# takes longer the first time.
 FORKS = """
-import os, sys, numba, numpy
+import json, os, sys, numba, numpy
 
 numba.njit("void(float64[::1])")(lambda x: x.fill(0.0))
-for directory in sys.argv[2:]:
+outputs = []
+for program, environment in json.load(sys.stdin):
+    pipes = [os.pipe(), os.pipe()]
     if os.fork() == 0:
-        os.environ["SIMBRIDGE_CACHE"] = directory
-        for stream, name in ((1, ".out"), (2, ".err")):
-            os.dup2(os.open(directory + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
-        exec(sys.argv[1])
+        os.environ |= environment
+        for stream, (_, writing) in enumerate(pipes, start=1):
+            os.dup2(writing, stream)
+        exec(program)
         sys.stdout.flush()
         os._exit(0)
+    for _, writing in pipes:
+        os.close(writing)
+    outputs.append([open(reading).read() for reading, _ in pipes])
     os.wait()
-print(0)
+print(json.dumps(outputs))
 """
 # A custom step: a plain function in a file, with a constant and a function that it uses.
 OWN = """
@@ -68,17 +73,28 @@ print(values[0])
 NOTICE = "Compiling the doubling (first run only, a few seconds) ..."
 
 
-def start(directory, *command, **how):
-    variables = {**os.environ, "SIMBRIDGE_CACHE": str(directory), "PYTHONDONTWRITEBYTECODE": "1"}
-    variables |= {"HOME": str(directory), "XDG_CACHE_HOME": str(directory)}
+# Prepare a process in which no file may grow: as on a full disk, empty files can still be made.
+FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+# There is room for the source, but not for the machine code.
+ALMOST_FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+NO_TEMPORARY_FILES = "import os, tempfile; tempfile.tempdir = os.environ['SIMBRIDGE_CACHE']"
+
+
+def environment(cache):
+    """The variables of a process that keeps nothing outside of a cache."""
+    return dict.fromkeys(("SIMBRIDGE_CACHE", "HOME", "XDG_CACHE_HOME"), str(cache)) | {
+        "PYTHONDONTWRITEBYTECODE": "1"
+    }
+
+
+def start(directory, *command):
     command = command or ("-c", PROGRAM)
     return subprocess.Popen(
         [sys.executable, *map(str, command)],
-        env=variables,
+        env=os.environ | environment(directory),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **how,
     )
 
 
@@ -87,6 +103,19 @@ def finished(process):
     out, warnings = process.communicate(timeout=120)
     assert process.returncode == 0, warnings
     return float(out), warnings
+
+
+def run_forked(programs):
+    """The outputs and the warnings of programs, each of which has variables of its environment."""
+    answer = subprocess.run(
+        [sys.executable, "-c", FORKS],
+        input=json.dumps(programs),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return json.loads(answer.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +149,6 @@ def test_the_source_is_beside_its_machine_code(filled):
     assert "x[i] *= 2.0" in source.read_text()
 
 
-def finished_with(caches):
-    """The results and the warnings of a process for each cache."""
-    assert finished(start(caches[0].parent, "-c", FORKS, PROGRAM, *caches))[0] == 0.0
-    files = [(Path(f"{cache}.out"), Path(f"{cache}.err")) for cache in caches]
-    return [(out.read_text(), warnings.read_text()) for out, warnings in files]
-
-
 @pytest.mark.soak
 def test_a_damaged_file_is_replaced(filled, tmp_path):
     damages = {
@@ -141,12 +163,13 @@ def test_a_damaged_file_is_replaced(filled, tmp_path):
     for cache, (pattern, damage) in zip(caches, cases, strict=True):
         (path,) = cache.rglob(pattern)
         path.write_bytes(damages[damage](path.read_bytes()))
-    outcome = finished_with(caches)
+    programs = [(PROGRAM, environment(cache)) for cache in caches]
+    outcome = run_forked(programs)
     # The source is written again without compiling.
     expected = [("42.0\n", pattern != "*.py") for pattern, _ in cases]
 
     assert [(out, warnings.count(NOTICE)) for out, warnings in outcome] == expected, outcome
-    assert finished_with(caches) == [("42.0\n", "")] * len(cases)
+    assert run_forked(programs) == [["42.0\n", ""]] * len(cases)
 
 
 @pytest.mark.soak
@@ -158,45 +181,43 @@ def test_simultaneous_processes_share_a_cache(tmp_path):
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-def test_a_read_only_cache_warns_once(tmp_path):
-    blocked = tmp_path / "file"
+@pytest.fixture(scope="module")
+def without_cache(tmp_path_factory):
+    """The output and the warnings of processes that cannot keep machine code, and their caches."""
+    directory = tmp_path_factory.mktemp("unusable")
+    blocked = directory / "file"
     blocked.write_text("")
+    caches = {
+        "read-only": blocked / "kernels",
+        "full": directory / "full",
+        "almost full": directory / "almost_full",
+        "no space": blocked / "kernels",
+    }
+    first_lines = {
+        "read-only": "",
+        "full": FULL,
+        "almost full": ALMOST_FULL,
+        "no space": NO_TEMPORARY_FILES,
+    }
 
-    value, warnings = finished(start(blocked / "kernels"))
+    outputs = run_forked(
+        [(f"{first_lines[name]}\n{PROGRAM}", environment(caches[name])) for name in caches]
+    )
 
-    assert value == 42.0
+    return {
+        name: (out, warnings, cache)
+        for (name, cache), (out, warnings) in zip(caches.items(), outputs, strict=True)
+    }
+
+
+@pytest.mark.parametrize("name", ["read-only", "full", "almost full", "no space"])
+def test_a_cache_that_cannot_be_written_warns_once(without_cache, name):
+    out, warnings, cache = without_cache[name]
+
+    assert out == "42.0\n"
     assert warnings.count("cannot be written") == 1
+    assert str(cache) in warnings
     assert "SIMBRIDGE_CACHE" in warnings
-
-
-def full():
-    """No file may grow: as on a full disk, empty files can still be made."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-
-def almost_full():
-    """There is room for the source, but not for the machine code."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-
-@pytest.mark.parametrize("space", [full, almost_full])
-def test_a_full_disk_warns_once(tmp_path, space):
-    value, warnings = finished(start(tmp_path, preexec_fn=space))
-
-    assert value == 42.0
-    assert warnings.count("cannot be written") == 1
-    assert str(tmp_path) in warnings
-
-
-def test_without_any_space_it_works(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    program = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n{PROGRAM}"
-
-    value, warnings = finished(start(blocked / "kernels", "-c", program))
-
-    assert value == 42.0
-    assert warnings.count(f"{blocked / 'kernels'} cannot be written") == 1
 
 
 @pytest.mark.soak
