@@ -17,6 +17,7 @@ from simbridge.robot import xacro_file
 from simbridge.robot.packages import Packages
 from simbridge.robot.xacro_file import expand_xacro
 from simbridge.robot.xml_element import read_xml
+from tests.properties import variants
 
 SECRET = "the content of another file"
 LAUGHS = "".join(
@@ -83,7 +84,7 @@ LARGE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", variants(ENDLESS, "a power", "macros"))
 def test_what_never_ends_is_refused(name, arm, quick_limits):
     with pytest.raises(InputFileError, match=r"more than 1 s of CPU time|MiB of memory"):
         expand(arm, ENDLESS[name])
