@@ -127,12 +127,14 @@ def free_motion_error(backend, model):
 # ---- tracking
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_the_square_is_tracked_to_a_millimetre(plan, states):
     assert plan.period == 0.008
     assert rms(plant_error(plan, states)) <= 1.0
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
     loaded = track(plan, unmodelled_payload=5.0)
@@ -142,6 +144,7 @@ def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
     assert mean_height_error(plan, loaded) < -1e-3
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
     known = track(plan, robot=UR10.with_payload(5.0))
@@ -149,6 +152,7 @@ def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
     assert rms(plant_error(plan, known)) < 2.0 * rms(plant_error(plan, states))
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 @pytest.mark.parametrize("mounting", ["ceiling", "wall"])
 def test_arms_on_ceiling_and_wall_track_as_well(plan, states, mounting):
@@ -162,6 +166,7 @@ def test_arms_on_ceiling_and_wall_track_as_well(plan, states, mounting):
     assert np.abs(effort - hanging_effort).max() > 20.0
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
     simulation = simulate(UR10)
@@ -177,6 +182,7 @@ def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
     assert mean_height_error(plan, mistaken) > 2e-3
 
 
+@pytest.mark.shares_setup
 def test_there_is_one_state_per_setpoint_at_its_due_instant(plan, states):
     assert [state.sequence for state in states] == list(range(plan.samples))
     assert np.allclose(np.diff(column(states, "timestamp")), 0.008, atol=1e-12)
@@ -184,6 +190,7 @@ def test_there_is_one_state_per_setpoint_at_its_due_instant(plan, states):
     assert np.array_equal(column(states, "command"), plan.setpoints)
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
     repeated = track(plan)
@@ -216,6 +223,7 @@ def test_the_e_series_arm_runs_at_its_own_2_ms():
 # ---- dynamics
 
 
+@pytest.mark.shares_setup
 def test_a_payload_acts_at_its_centre_of_gravity(plan):
     # Torques at rest are those of two loads: one that the servo knows, away from the TCP, and one
     # that it does not know, at the TCP.
@@ -230,6 +238,7 @@ def test_a_payload_acts_at_its_centre_of_gravity(plan):
     assert np.allclose(state.effort, gravity_torques(known, state.q) + load, atol=0.05)
 
 
+@pytest.mark.shares_setup
 def test_torques_at_rest_are_those_of_gravity(plan):
     # The logged torque is that of the simulation, not the request.
     for payload in (0.0, 4.0):
@@ -332,6 +341,7 @@ def test_after_a_violation_a_move_is_refused_as_well():
         assert np.abs(arm.read().q - begin).max() < 1e-3
 
 
+@pytest.mark.shares_setup
 def test_a_move_through_the_floor_is_refused(plan):
     with simulate(UR10) as arm:
         begin = arm.read().q
@@ -353,6 +363,7 @@ def test_the_approach_is_checked_before_it_moves():
         assert np.array_equal(arm.read().q, before)
 
 
+@pytest.mark.shares_setup
 def test_closing_the_stream_stops_the_arm(plan):
     with simulate(UR10) as arm:
         arm.move_to(plan.setpoints[0])
@@ -435,6 +446,7 @@ def test_the_joints_trail_their_targets_by_half_a_millisecond(name, payload, res
     assert rms(behind - JOINT_LAG * velocity) <= residual
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_the_targets_follow_the_servo_law(plan):
     law = ServojLaw(plan.period, 1000.0, 0.05)

@@ -21,7 +21,7 @@ from simbridge.text import millimetres
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 from tests.report.pages import plain_spaces
 
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.shares_setup]
 
 
 def test_a_copy_has_no_separation(line_run, same):

@@ -18,6 +18,9 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
+# Four times that of a controller: where a plan begins does not depend on it.
+PERIOD = 0.008
+
 
 @pytest.fixture(scope="module")
 def elbow_down():
@@ -32,7 +35,10 @@ def elbow_down():
 def planned(robot, start=None, **more):
     scenario = load_scenario("circle", robot)
     return make_plan(
-        robot, scenario, ForwardDynamicsParameters().build(robot), Options(start=start, **more)
+        robot,
+        scenario,
+        ForwardDynamicsParameters().build(robot),
+        Options(start=start, period=PERIOD, **more),
     )[0]
 
 
@@ -67,7 +73,7 @@ def test_another_branch_is_stored(elbow_down):
 def test_check_and_settings_name_the_branch(elbow_down):
     from simbridge.running.run_setup import check_facts
 
-    prepared = prepare("circle", robot=elbow_down)
+    prepared = prepare("circle", robot=elbow_down, options=Options(period=PERIOD))
     facts = check_facts(prepared)["start"]
 
     assert facts["joints"] == prepared.plan.start.joints.tolist()
@@ -111,7 +117,7 @@ def test_other_turns_of_homes_posture_are_tried():
     home_start = solver.solve(scenario.trajectory.start, robot.home).q
 
     with pytest.warns(UserWarning, match="whole turns away.*wrist_3_joint would be at") as notes:
-        plan, _ = make_plan(robot, scenario, solver, Options(start="auto"))
+        plan, _ = make_plan(robot, scenario, solver, Options(start="auto", period=PERIOD))
 
     (note,) = [str(note.message) for note in notes if "The plan starts" in str(note.message)]
     assert "branch" not in note
@@ -129,13 +135,14 @@ def test_a_refused_turn_names_the_home_that_passes():
     solver = ForwardDynamicsParameters().build(robot)
 
     with pytest.raises(LimitExceeded, match=r"would pass: use --home (.+) or") as caught:
-        make_plan(robot, Scenario(turn_of_tool(1.5)), solver, Options(start="home"))
+        make_plan(robot, Scenario(turn_of_tool(1.5)), solver, Options(start="home", period=PERIOD))
 
     words = str(caught.value).partition("--home ")[2].partition(" or --start")[0].split()
     home = [float(word) for word in words]
     other = load_robot("ur5e", home=home)
     solver = ForwardDynamicsParameters().build(other)
-    assert make_plan(other, Scenario(turn_of_tool(1.5)), solver)[0].start is None
+    plan, _ = make_plan(other, Scenario(turn_of_tool(1.5)), solver, Options(period=PERIOD))
+    assert plan.start is None
 
 
 @pytest.mark.slow
@@ -149,9 +156,10 @@ def test_a_refused_turn_names_the_home_that_passes():
 def test_turns_that_no_start_fits_say_so(turns, advice):
     robot = load_robot("ur5e")
     solver = ForwardDynamicsParameters().build(robot)
+    options = Options(start="auto", period=PERIOD)
 
     with pytest.raises(LimitExceeded) as caught:
-        make_plan(robot, Scenario(turn_of_tool(turns)), solver, Options(start="auto"))
+        make_plan(robot, Scenario(turn_of_tool(turns)), solver, options)
 
     assert advice in str(caught.value)
     assert "--home" not in str(caught.value)

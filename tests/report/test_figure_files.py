@@ -18,9 +18,9 @@ NAMES = ("errors", "contour", "map", "path-xy")
 
 
 @pytest.fixture
-def run(square_run, tmp_path):
+def run(line_run, tmp_path):
     """A copy of a run."""
-    return shutil.copytree(square_run, tmp_path / "square")
+    return shutil.copytree(line_run, tmp_path / "line")
 
 
 @pytest.mark.parametrize(("offset", "panels"), [(1e-7, 1), (1e-3, 2)])

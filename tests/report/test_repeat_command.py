@@ -138,7 +138,7 @@ def test_a_script_is_named_by_its_absolute_path(
 ) -> None:
     # Of the same name as a built-in one.
     monkeypatch.chdir(tmp_path)
-    Path("step.py").write_text(short["square_tracking"].read_text())
+    Path("step.py").write_text(short["circle"].read_text())
     assert cli("run", "./step.py", "--out", "first", "--json").status == 0
 
     command = repeat_command(RunDirectory.open(Path("first")).settings(), Path("first"))
@@ -148,7 +148,7 @@ def test_a_script_is_named_by_its_absolute_path(
 
 
 def test_the_command_repeats_servo_and_feedforward(
-    cli: Any, tmp_path: Path, monkeypatch: Any, without_pages: None
+    cli: Any, short: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plant.toml").write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
@@ -164,7 +164,8 @@ def test_the_command_repeats_servo_and_feedforward(
         "--servo-gain",
         "1500",
     )
-    assert cli("run", "circle", "--robot", "ur10", *flags, "--out", "first", "--json").status == 0
+    first = cli("run", short["circle"], "--robot", "ur10", *flags, "--out", "first", "--json")
+    assert first.status == 0
     settings = RunDirectory.open(Path("first")).settings()
     command = repeat_command(settings, Path("first"))
     assert command is not None

@@ -40,6 +40,7 @@ def test_a_ur10_from_urdf_has_ur_home():
     assert origins[2, 2] > 0.5 * (origins[1, 2] + origins[3, 2])
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_the_search_repeats_itself(seven):
     again = load_robot(URDF / "seven_joints.urdf")
@@ -52,6 +53,7 @@ def test_the_search_repeats_itself(seven):
     assert [float(q) for q in flag.split()] == pytest.approx(seven.home.tolist(), abs=1e-3)
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario", sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"})
@@ -62,6 +64,7 @@ def test_every_scenario_fits_a_seven_joint_arm(seven, scenario):
     assert prepared.plan.samples > 1
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_a_given_home_moves_no_scenario(seven):
     home = seven.home + 0.1

@@ -119,7 +119,8 @@ def test_the_summary_has_runs_and_figures(repeated):
 
 def test_the_cubes_poses_have_figures(cli, tmp_path, capsys, without_pages):
     out = tmp_path / "cube"
-    answer = cli("run", "iso_cube", "--repeat", 2, "--speed-scale", 2, "--out", out, "--json")
+    flags = ("--speed-scale", 2, "--period", 0.016)
+    answer = cli("run", "iso_cube", "--repeat", 2, *flags, "--out", out, "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
 
     assert len(iso["stops_m"]) == 5

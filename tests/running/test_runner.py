@@ -7,6 +7,7 @@ import pytest
 
 import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.running import run_ending
 from simbridge.trajectory import square
 
 pytestmark = pytest.mark.usefixtures("without_pages")
@@ -15,19 +16,22 @@ SMALL = simbridge.Scenario(square(side=0.05, laps=1), name="small")
 
 
 @pytest.fixture(scope="module")
-def named_run(tmp_path_factory):
+def named_run(tmp_path_factory, write_short_page):
     """A run whose solver and options were given by name."""
-    return simbridge.run(
-        SMALL,
-        robot="ur5e",
-        solver="damped-least-squares",
-        feedforward="on",
-        corner_tolerance=2e-3,
-        label="mine",
-        out=tmp_path_factory.mktemp("named") / "run",
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_ending, "write_report", write_short_page)
+        return simbridge.run(
+            SMALL,
+            robot="ur5e",
+            solver="damped-least-squares",
+            feedforward="on",
+            corner_tolerance=2e-3,
+            label="mine",
+            out=tmp_path_factory.mktemp("named") / "run",
+        )
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_solver_and_options_are_given_by_name(named_run):
     summary = named_run.summary
@@ -37,6 +41,7 @@ def test_solver_and_options_are_given_by_name(named_run):
     assert summary["label"] == "mine"
 
 
+@pytest.mark.shares_setup
 @pytest.mark.slow
 def test_a_run_is_shown_in_one_line(named_run):
     shown = repr(named_run)
@@ -47,6 +52,7 @@ def test_a_run_is_shown_in_one_line(named_run):
     assert float(shown.split("completed, ")[1].split()[0]) == pytest.approx(1e3 * rms, rel=0.01)
 
 
+@pytest.mark.shares_setup
 @pytest.mark.parametrize("kind", [str, lambda path: path])
 def test_an_evaluation_is_read_from_a_path(named_run, kind):
     evaluation = simbridge.Evaluation.of(kind(named_run.directory))
@@ -84,6 +90,7 @@ def test_what_is_no_solver_is_refused():
         simbridge.run(SMALL, solver=3)
 
 
+@pytest.mark.shares_setup
 def test_a_replay_refuses_another_solver_by_name(named_run):
     with pytest.raises(InvalidParameter, match="solver"):
         simbridge.run(SMALL, robot="ur5e", plan=named_run.directory, solver="pseudoinverse")
