@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from simbridge.cli.streams import MAX_COLUMNS, MIN_COLUMNS, nearest_text, prepare_streams
+from tests.properties import variants
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +59,15 @@ def test_messages_never_go_to_standard_output():
     assert answer.stdout == b""
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "ascii:strict", "cp437", "utf-16"])
+@pytest.mark.parametrize(
+    "encoding",
+    variants(
+        ["latin-1", "ascii", "ascii:strict", "cp437", "utf-16"],
+        "latin-1",
+        "ascii:strict",
+        "utf-16",
+    ),
+)
 def test_a_terminal_of_another_encoding_gets_its_output(encoding):
     answer = shell(f"{PROGRAM} robots", PYTHONIOENCODING=encoding)
 
@@ -95,7 +104,7 @@ def test_the_handler_is_for_encoding_only():
 
 
 # How other widths are read is tested below.
-@pytest.mark.parametrize("columns", ["1", "wide", "1" * 30])
+@pytest.mark.parametrize("columns", variants(["1", "wide", "1" * 30], "1", "1" * 30))
 def test_help_ends_at_any_width(columns):
     answer = shell(f"{PROGRAM} run --help", COLUMNS=columns)
 
