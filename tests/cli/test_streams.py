@@ -53,7 +53,7 @@ def test_an_error_with_closed_streams_has_its_status():
 
 
 def test_messages_never_go_to_standard_output():
-    answer = shell(f"{PROGRAM} report nowhere 2>&-")
+    answer = shell(f"{PROGRAM} runs nowhere 2>&-")
 
     assert answer.returncode == 2
     assert answer.stdout == b""
@@ -162,7 +162,7 @@ def test_a_reader_that_left_ends_the_command(command, closed_pipe):
 
 def test_an_error_that_nobody_reads_ends_the_command(closed_pipe):
     answer = subprocess.run(
-        [sys.executable, "-m", "simbridge", "report", "nowhere"], stderr=closed_pipe, check=False
+        [sys.executable, "-m", "simbridge", "runs", "nowhere"], stderr=closed_pipe, check=False
     )
 
     assert answer.returncode == 141
