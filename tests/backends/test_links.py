@@ -23,7 +23,7 @@ from tests.optional_packages import needs_ur_rtde
 pytestmark = [pytest.mark.real_time, pytest.mark.slow, needs_ur_rtde]
 
 HOST = loopback(57)
-SETPOINTS = 10_000
+SETPOINTS = 3_000
 SERVOJ = 11
 STOP = 255
 # How long a stepped controller goes on after the last setpoint, s: it ends the script and brakes.
@@ -146,7 +146,7 @@ def is_cleared_first(file):
 
 @pytest.fixture(scope="module")
 def setpoints(tmp_path_factory):
-    """Setpoints (10000, 6), rad, whose last bits are random, in a file."""
+    """Setpoints (SETPOINTS, 6), rad, whose last bits are random, in a file."""
     chance = np.random.default_rng(42)
     phase = np.linspace(0.0, 2.0 * np.pi, SETPOINTS)
     slow = 0.02 * (1.0 - np.cos(phase))[:, np.newaxis]

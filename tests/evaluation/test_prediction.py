@@ -51,8 +51,8 @@ def test_a_late_arm_has_a_delay_and_little_else(line_run):
 
 
 @pytest.mark.slow
-def test_arms_with_other_joints_have_none(cli, line_run, tmp_path):
-    cli("run", "circle", "--robot", "planar3r", "--out", tmp_path / "planar")
+def test_arms_with_other_joints_have_none(cli, line_run, short, tmp_path):
+    cli("run", short["circle"], "--robot", "planar3r", "--out", tmp_path / "planar")
     simulated = Evaluation.of(RunDirectory.open(tmp_path / "planar"))
     measured = Evaluation.of(RunDirectory.open(line_run))
 

@@ -399,11 +399,11 @@ def test_a_decompression_bomb_is_refused(finished, tmp_path, monkeypatch, conten
         "messages": struct.pack("<BQHIQQ", 5, 22, 9, 0, 0, 0),
     }
     piece = pieces[content]
-    chunk = compressed_chunk(piece * ((1 << 20) // len(piece)))
+    chunk = compressed_chunk(piece * ((1 << 19) // len(piece)))
     intact = source.read_bytes()[: chunks_of(source)[-1].chunk_start_offset]
     path = tmp_path / "bomb.mcap"
-    path.write_bytes(intact + 64 * chunk)
-    monkeypatch.setattr(compressed, "expansion", lambda size: 4 << 20)
+    path.write_bytes(intact + 128 * chunk)
+    monkeypatch.setattr(compressed, "expansion", lambda size: 2 << 20)
 
     with (
         takes_at_most(20),

@@ -14,6 +14,7 @@ import pytest
 
 from simbridge.backends.backend import Ending
 from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.cli import report_command
 from simbridge.errors import GuardViolation, Interrupted, UnforeseenError
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running import repeating, run_ending
@@ -108,7 +109,7 @@ def test_the_outcome_is_written_first(prepared, tmp_path, monkeypatch):
     ids=str,
 )
 def test_report_finishes_an_interrupted_evaluation(
-    cli, line, line_run, tmp_path, monkeypatch, number, status
+    cli, line, line_run, tmp_path, monkeypatch, write_short_page, number, status
 ):
     monkeypatch.setattr(run_ending, "summarize", lambda *_, **__: signal.raise_signal(number))
     out = tmp_path / "out"
@@ -122,6 +123,7 @@ def test_report_finishes_an_interrupted_evaluation(
     )
 
     monkeypatch.undo()
+    monkeypatch.setattr(report_command, "write_report", write_short_page)
 
     assert cli("report", out).status == 0
     assert (out / "report.html").is_file()
