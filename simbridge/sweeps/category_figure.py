@@ -1,4 +1,4 @@
-"""A figure of every point of a sweep by category, such as solver or scenario."""
+"""Draws every point of a sweep by category, such as solver or scenario."""
 
 from __future__ import annotations
 
@@ -11,25 +11,33 @@ from matplotlib.ticker import LogLocator
 from simbridge.report.drawing import Drawing
 from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import CaptionedDrawing
+from simbridge.robot.pose import Array
 from simbridge.sweeps.ranked_points import RankedPoints
 from simbridge.sweeps.scales import is_logarithmic, scale_axis, widen_limits
 from simbridge.text import counted, significant
 
-# Categories that are drawn at most: those with the smallest median.
+# Largest number of categories that are drawn: those with the smallest medians.
 MAX_CATEGORIES = 40
-# Width of the figure, and heights of a category and of the axis below them, pixels.
+# Width of the figure, pixels.
 WIDTH = 540
+# Height of a category's row, pixels.
 CATEGORY_HEIGHT = 26
+# Height of the axis below the rows, pixels.
 AXIS_HEIGHT = 60
-# Width of the names of the categories, for each character, and at most, pixels.
+# Width of a character in the names of the categories, pixels.
 CHARACTER_WIDTH = 6.5
+# Empty space beside the names of the categories, pixels.
+NAME_MARGIN = 24.0
+# Largest width of the names of the categories with that space, pixels.
 MAX_NAME_WIDTH = 220
-# Half the height over which the points of a category are spread, in categories.
+# Height of the band over which the points of a category are spread, in rows.
 SPREAD = 0.28
-# Decades that are named on a logarithmic axis at most.
-MAX_DECADES = 7
-# Points next to each other in a category, one above the other.
+# Half the height of the bar that marks a median, in rows.
+MEDIAN_HALF_HEIGHT = 0.4
+# Number of heights within the band on which the points of a category lie in turn.
 LANES = 5
+# Largest number of decades that are labelled on a logarithmic axis.
+MAX_DECADES = 7
 
 
 def draw_categories(points: RankedPoints) -> CaptionedDrawing:
@@ -38,6 +46,7 @@ def draw_categories(points: RankedPoints) -> CaptionedDrawing:
     Args:
         points: Points with at least one label.
     """
+    # The categories with the smallest median errors.
     families = points.families()
     names = {family: category_name(family) for family in families}
     errors = {
@@ -46,42 +55,57 @@ def draw_categories(points: RankedPoints) -> CaptionedDrawing:
     ranked = sorted(families, key=lambda family: statistics.median(errors[family]))
     shown = ranked[:MAX_CATEGORIES]
 
-    longest = max(len(names[family]) for family in shown)
-    left = min(24.0 + CHARACTER_WIDTH * longest, MAX_NAME_WIDTH)
+    longest_name = max(len(names[family]) for family in shown)
+    name_width = min(NAME_MARGIN + CHARACTER_WIDTH * longest_name, MAX_NAME_WIDTH)
     drawing = Drawing(WIDTH, AXIS_HEIGHT + CATEGORY_HEIGHT * len(shown))
-    axes = drawing.axes(left, 44, 16, 12)
-    for height, family in enumerate(shown):
-        values = errors[family]
-        # Points of one category lie in lanes, so that equal ones are seen.
-        lanes = np.arange(len(values)) % min(LANES, len(values))
-        offsets = SPREAD * (lanes - lanes.mean()) / max(float(np.ptp(lanes)), 1.0)
-        axes.plot(values, height + offsets, "o", markersize=4.0, color=RUNS[0], alpha=0.9)
-        middle = statistics.median(values)
-        axes.plot([middle, middle], [height - 0.4, height + 0.4], color=REFERENCE, linewidth=2.0)
+    axes = drawing.axes(name_width, 44, 16, 12)
 
-    everything = [value for family in shown for value in errors[family]]
-    scale_axis(axes, points.error.title, everything)
-    if is_logarithmic(min(everything), max(everything)):
-        # Numbers beside each other need more room than above each other.
+    # A row for each category, from the top: a dot for each point, and a bar at the median.
+    for row, family in enumerate(shown):
+        values = errors[family]
+        heights = row + _spread_points(len(values))
+        axes.plot(values, heights, "o", markersize=4.0, color=RUNS[0], alpha=0.9)
+        median = statistics.median(values)
+        bar = [row - MEDIAN_HALF_HEIGHT, row + MEDIAN_HALF_HEIGHT]
+        axes.plot([median, median], bar, color=REFERENCE, linewidth=2.0)
+
+    shown_errors = [value for family in shown for value in errors[family]]
+    smallest = min(shown_errors)
+    largest = max(shown_errors)
+    scale_axis(axes, points.error.title, shown_errors)
+    if is_logarithmic(smallest, largest):
+        # Numbers beside each other need more room than numbers above each other.
         axes.xaxis.set_major_locator(LogLocator(numticks=MAX_DECADES))
     axes.set_xlim(widen_limits(axes.get_xlim()))
-    axes.set_yticks(range(len(shown)), [_shortened(names[family], left) for family in shown])
+    shown_names = [_shorten_name(names[family], name_width) for family in shown]
+    axes.set_yticks(range(len(shown)), shown_names)
+    # The first row is on top.
     axes.set_ylim(len(shown) - 0.5, -0.5)
 
     title = f"{points.error.title} by {', '.join(points.labels)}"
     notes = ["Each dot is a point; the bar is the median."]
     if len(shown) < len(ranked):
         notes.append(f"Showing {len(shown)} of {counted(len(ranked), 'combination')}.")
-    label = f"{title}: {significant(min(everything))} to {significant(max(everything))}"
+    label = f"{title}: {significant(smallest)} to {significant(largest)}"
     return CaptionedDrawing(title, drawing.svg("categories", label), notes)
 
 
 def category_name(family: tuple[str, ...]) -> str:
-    """Return the name of a family of points."""
+    """Return the name of a family of points: the values of its labels, separated by commas."""
     return ", ".join(value or "default" for value in family)
 
 
-def _shortened(name: str, width: float) -> str:
-    """Return a name that fits a width in pixels; its end distinguishes similar names."""
-    room = math.floor((width - 24.0) / CHARACTER_WIDTH)
-    return name if len(name) <= room else f"…{name[1 - room :]}"
+def _spread_points(count: int) -> Array:
+    """Return the heights (P,) of points in their row, in rows from its middle.
+
+    The points lie in lanes, one after the other, so that points of equal error remain visible.
+    """
+    lanes = np.arange(count) % min(LANES, count)
+    extent = max(float(np.ptp(lanes)), 1.0)
+    return np.asarray(SPREAD * (lanes - lanes.mean()) / extent)
+
+
+def _shorten_name(name: str, width: float) -> str:
+    """Return a name that fits a width, pixels; its end is kept, which tells similar names apart."""
+    max_length = math.floor((width - NAME_MARGIN) / CHARACTER_WIDTH)
+    return name if len(name) <= max_length else f"…{name[1 - max_length :]}"

@@ -1,6 +1,8 @@
-"""Two sweeps compared point by point: points of one scenario with equal values of what was varied.
+"""Compares two sweeps point by point.
 
-What is set to one value in each sweep may differ: that is mostly what the comparison is about.
+A point of one sweep is compared with the point of the other that has the same scenario and the same
+values of the parameters that vary. A parameter that has one value in each sweep may differ between
+the sweeps, which is usually what the comparison is about.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ class Pair:
     """A point that both sweeps have.
 
     Attributes:
-        point: Its scenario, and its values of what was varied.
+        point: Scenario of the point, and its values of the parameters that vary.
         first: The compared figure in the first sweep, in SI units.
-        second: The same figure in the second sweep.
+        second: The same figure in the second sweep, in SI units.
     """
 
     point: Point
@@ -49,7 +51,7 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """The second figure over the first."""
+        """The second figure divided by the first; infinite if the first is zero."""
         return self.second / self.first if self.first else math.inf
 
 
@@ -58,12 +60,12 @@ class SweepComparison:
     """Two sweeps compared.
 
     Attributes:
-        names: Names of their directories.
+        names: Names of the two directories.
         quantity: The figure that is compared.
-        pairs: The points of both, the largest change first.
+        pairs: Points that both sweeps have, the largest change first.
         varied: Names of the parameters that differ between points, the scenario included.
-        alone: How many points only the first, and only the second has.
-        extrapolation: A sentence on the gains at which the servo law of their runs is
+        alone: Number of points that only the first sweep has, and number that only the second has.
+        extrapolation: A sentence on the gains at which the servo law of the runs is
             extrapolated; "" for none.
     """
 
@@ -110,12 +112,13 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
     first_rows = _read_newest(first)
     second_rows = _read_newest(second)
 
-    # The first sweep decides what is compared; both decide what is varied.
+    # The first sweep decides which figure is compared; a parameter varies if it does in either.
     first_points = rank_points(first_rows)
     second_points = rank_points(second_rows)
     quantity = first_points.error
     varied = tuple(dict.fromkeys([*first_points.varied, *second_points.varied]))
 
+    # Pair the figures of equal scenario and values.
     first_figures = _figures_by_values(first_rows, quantity, varied)
     second_figures = _figures_by_values(second_rows, quantity, varied)
     pairs = []
@@ -149,7 +152,13 @@ def _read_newest(directory: Path) -> list[Row]:
 def _figures_by_values(
     rows: Sequence[Row], quantity: Quantity, varied: Sequence[str]
 ) -> dict[tuple[str, ...], float]:
-    """Return the figure of each row that has one, by scenario and values of what was varied."""
+    """Return the figure of each row that has one, by the row's scenario and varied values.
+
+    Args:
+        rows: Rows of a sweep.
+        quantity: The figure.
+        varied: Names of the parameters that vary.
+    """
     figures = {}
     for row in rows:
         figure = number(row, quantity.column)
@@ -160,7 +169,10 @@ def _figures_by_values(
 
 
 def _change(pair: Pair) -> float:
-    """Return how much a figure changed, whether it grew or shrank; 0 where it has no logarithm."""
+    """Return how much a figure changed: halved and doubled figures changed by the same amount.
+
+    It is the size of the logarithm of the ratio; 0 for a ratio that has none.
+    """
     if not 0.0 < pair.ratio < math.inf:
         return 0.0
     return abs(math.log(pair.ratio))
@@ -187,12 +199,12 @@ def _draw_pairs(comparison: SweepComparison) -> CaptionedDrawing:
     second = np.array([pair.second for pair in comparison.pairs])
     smallest = min(first.min(), second.min())
     largest = max(first.max(), second.max())
-    ends = scale * np.array([smallest, largest])
+    diagonal = scale * np.array([smallest, largest])
 
     with drawing_style():
         drawing = Drawing(540, 420)
         axes = drawing.axes(62, 48, 16, 12)
-        axes.plot(ends, ends, color=REFERENCE, linewidth=1.0)
+        axes.plot(diagonal, diagonal, color=REFERENCE, linewidth=1.0)
         axes.plot(
             scale * first, scale * second, linestyle="", marker="o", markersize=5.0, color=RUNS[0]
         )

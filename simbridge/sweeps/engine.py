@@ -1,7 +1,8 @@
-"""Make points on the cores of this computer (loky) or on a cluster (dask.distributed).
+"""Makes the points of a sweep on the cores of this computer (loky) or a cluster (dask.distributed).
 
-One loop over futures serves both. A task has several points, about half a second of work; what
-these share with others is sent to a worker when it first asks for it.
+To make a point is to plan and run it, or only to plan it. One loop over futures serves cores and
+clusters. A task has several points, about half a second of work. The contents that points share are
+sent to a worker only when it asks for them.
 """
 
 from __future__ import annotations
@@ -34,25 +35,27 @@ from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.results import FAILED, REFUSED, Result
 from simbridge.sweeps.worker import TASK_DURATION_S, WorkItem, work
 
-# Tasks in flight for each worker: one that it makes, and one that waits for it.
+# Number of tasks in flight for each worker: one that it works on, and one that waits for it.
 TASKS_PER_WORKER = 2
-# Points of a task at most.
+# Largest number of points in a task.
 MAX_TASK_POINTS = 1000
-# How often a point that was in flight when a worker died is tried at most.
+# Largest number of attempts at a point that was in flight when a worker died.
 MAX_ATTEMPTS = 2
-# How often the engine is asked whether results can still come, s.
+# Time between two questions to the engine whether results can still come, s.
 RESULT_POLL_S = 2.0
+# Weight of the newest task in the moving average of the time that a point takes.
+NEWEST_TASK_WEIGHT = 0.5
 
-# How long a scheduler may take to answer, s.
+# Longest time that a scheduler may take to answer, s.
 ANSWER_TIMEOUT_S = 10.0
-# Time that the workers of a cluster have for their first answer, s: they load simbridge for it.
+# Longest time that a cluster's workers may take for their first answer, s: they load simbridge.
 FIRST_ANSWER_TIMEOUT_S = 60.0
-# Time for dask.distributed to give up by itself, with a reason, s.
+# Time after a timeout for dask.distributed to give up by itself, with a reason, s.
 GRACE_S = 1.0
-# How old the number of a cluster's workers may be, s.
+# Largest age of the known number of a cluster's workers, s.
 WORKER_COUNT_AGE_S = 2.0
 
-# Environment variables that say how many threads linear algebra uses.
+# Environment variables with the number of threads that libraries of linear algebra use.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -65,8 +68,8 @@ class ClusterUnreachable(SimbridgeError, ConnectionError):
     """No scheduler answers.
 
     Attributes:
-        address: Where it was looked for.
-        reason: What was seen.
+        address: Address of the scheduler.
+        reason: Why the scheduler counts as unreachable, as a clause.
     """
 
     def __init__(self, address: str, reason: str) -> None:
@@ -102,11 +105,11 @@ class PointTask:
     """A point to be made.
 
     Attributes:
-        identity: Its hash.
-        order: What a worker is told of it, pickled; see `Job`.
-        contents: What it shares with other points, pickled, by key.
-        out: The run directory to create, if any.
-        refused: Why there is nothing to be made; "" otherwise.
+        identity: Identity of the point, a hash.
+        order: The point's values for a worker, pickled; see `Job`.
+        contents: Contents that the point shares with others, pickled, by key.
+        out: The run directory to create; None to keep no run.
+        refused: Why the point cannot be made, as a sentence; "" if it can.
     """
 
     identity: str
@@ -117,12 +120,12 @@ class PointTask:
 
 
 class Made(NamedTuple):
-    """A point that was made, or that failed.
+    """A point that was made, or that failed or was refused.
 
     Attributes:
-        identity: Its hash.
-        result: Its outcome and figures.
-        attempts: How often it was tried; 0 where there was nothing to be made.
+        identity: Identity of the point, a hash.
+        result: Outcome and figures of the point.
+        attempts: Number of attempts at the point; 0 if it was refused.
     """
 
     identity: str
@@ -134,28 +137,28 @@ class Cores:
     """Processes on this computer, each with one thread for linear algebra.
 
     Args:
-        jobs: How many processes; 0 for one for each core.
+        jobs: Number of processes; 0 for one for each core.
 
     Attributes:
-        workers: How many points are made at a time.
+        workers: Number of points that are made at a time.
     """
 
     def __init__(self, jobs: int = 0) -> None:
         self.workers = jobs or len(os.sched_getaffinity(0))
         # All pools of processes that were opened and not ended.
         self._pools: list[Any] = []
-        # For the logs of workers that are ended in the middle of a run.
+        # Directory for the temporary files of workers, which may be ended in the middle of a run.
         self._scratch = tempfile.TemporaryDirectory(
             prefix="simbridge-sweep-", ignore_cleanup_errors=True
         )
 
     def open(self) -> Executor:
-        """Return a new executor of `concurrent.futures`, in place of all others."""
+        """End all executors, and return a new one of `concurrent.futures`."""
         self._end()
         return self._open_pool(self.workers)
 
     def open_single(self, count: int) -> list[Executor]:
-        """Return executors of one process each: where one dies, the others are not affected."""
+        """Return executors of one process each: if one dies, the others are not affected."""
         return [self._open_pool(1) for _ in range(count)]
 
     def end_single(self, executors: Iterable[Executor]) -> None:
@@ -166,12 +169,13 @@ class Cores:
             pool.shutdown(wait=True, kill_workers=True)
 
     def _open_pool(self, processes: int) -> Executor:
+        """Return a new pool of processes, which end with this process."""
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, "1"),
             **lifeline_environment(),
             "TMPDIR": self._scratch.name,
         }
-        # A worker waits for work without end (no timeout), but not longer than this process lives.
+        # A worker waits for work without a timeout, but not longer than this process lives.
         pool: Executor = ProcessPoolExecutor(
             processes, timeout=None, env=environment, initializer=end_with_parent
         )
@@ -196,6 +200,7 @@ class Cores:
         self._scratch.cleanup()
 
     def _end(self) -> None:
+        """End all pools with their processes."""
         while self._pools:
             self._pools.pop().shutdown(wait=True, kill_workers=True)
 
@@ -211,22 +216,23 @@ class Cluster:
     Raises:
         MissingPackage: dask.distributed is not installed.
         ClusterUnreachable: No scheduler answers.
-        OtherVersions: A worker's figures could differ.
+        OtherVersions: A worker has other versions, so that its figures could differ.
     """
 
     def __init__(self, address: str) -> None:
         distributed = optional_package("distributed", "distributed", "--cluster", "cluster")
         self._address = address
-        # Number of points that the workers can make at a time, and when it was asked for, s
-        # (monotonic clock).
+        # Number of points that the workers can make at a time.
         self._workers = 1
-        self._counted = -math.inf
+        # When that number was asked for, s (monotonic clock).
+        self._counted_at = -math.inf
 
         def connect() -> Any:
+            """Return a client of the scheduler."""
             return distributed.Client(address, timeout=ANSWER_TIMEOUT_S)
 
         try:
-            # The client's timeout does not hold for a server that accepts and never answers.
+            # The client's own timeout has no effect on a server that accepts and never answers.
             self._client: Any = self._ask(connect, timeout=ANSWER_TIMEOUT_S)
         except ClusterUnreachable:
             raise
@@ -240,22 +246,22 @@ class Cluster:
             raise OtherVersions(address, min(different), made_by())
 
     def _ask(self, question: Callable[[], Any], *, timeout: float) -> Any:
-        """Call a function that may wait for ever, in a thread.
+        """Call a function that may wait forever, in a thread, and return its answer.
 
         Args:
-            question: Asks scheduler or workers.
-            timeout: How long to wait for its answer, s.
-
-        Returns:
-            The answer.
+            question: Function that asks the scheduler or the workers.
+            timeout: Longest time to wait for the answer, s.
 
         Raises:
-            ClusterUnreachable: There was none in time.
+            ClusterUnreachable: There was no answer in time.
+            Exception: The function raised it.
         """
+        # The thread leaves either an answer or an error.
         answers: list[Any] = []
         errors: list[Exception] = []
 
         def run() -> None:
+            """Store the answer to the question, or the error."""
             try:
                 answers.append(question())
             except Exception as error:
@@ -277,13 +283,13 @@ class Cluster:
         It is at most WORKER_COUNT_AGE_S old: asking the scheduler takes milliseconds.
         """
         now = time.monotonic()
-        if now - self._counted > WORKER_COUNT_AGE_S:
+        if now - self._counted_at > WORKER_COUNT_AGE_S:
             facts = self._ask(
                 lambda: self._client.scheduler_info(n_workers=-1), timeout=ANSWER_TIMEOUT_S
             )
             threads = sum(worker["nthreads"] for worker in facts["workers"].values())
             self._workers = max(1, threads)
-            self._counted = now
+            self._counted_at = now
         return self._workers
 
     def open(self) -> Executor:
@@ -292,11 +298,11 @@ class Cluster:
         return executor
 
     def open_single(self, count: int) -> list[Executor]:
-        """Return executors whose tasks do not affect each other: Dask knows which one it lost."""
+        """Return executors whose tasks do not affect each other: Dask tells which task it lost."""
         return [self.open()] * count
 
     def end_single(self, executors: Iterable[Executor]) -> None:
-        """Do nothing: the workers are the cluster's."""
+        """Do nothing: the workers belong to the cluster."""
 
     def check(self) -> None:
         """Raise `lost()` if no further result can come."""
@@ -314,7 +320,7 @@ class Cluster:
         self._client.close()
 
 
-# Where points are made.
+# The processes or computers that make points.
 Engine = Cores | Cluster
 
 
@@ -324,14 +330,14 @@ def make_points(
     """Make points, and yield each as it is made.
 
     At most TASKS_PER_WORKER tasks for each worker are in flight; no further point is drawn before
-    one of them is done. Where a worker dies, each point in flight is made again in a task of its
-    own, and has failed if the worker dies once more.
+    one of them is done. If a worker dies, each point in flight is made again in a task with no
+    other point; it has failed if a worker dies once more.
 
     Args:
         tasks: The points.
-        engine: Where they are made; closed at the end.
-        versions: What makes the sweep's figures; see `made_by`.
-        count: Number of points at most: towards the end of them, tasks get fewer.
+        engine: The engine that makes them; it is closed at the end.
+        versions: Versions of the programs that make the sweep's figures; see `made_by`.
+        count: Largest number of points; towards their end, tasks have fewer points.
 
     Raises:
         ClusterUnreachable: The scheduler was lost.
@@ -348,32 +354,38 @@ class _Dispatcher:
 
     Args:
         tasks: The points.
-        engine: Where they are made.
-        versions: What makes the sweep's figures.
-        count: Number of points at most.
+        engine: The engine that makes them.
+        versions: Versions of the programs that make the sweep's figures; see `made_by`.
+        count: Largest number of points.
 
     Attributes:
-        running: The points of each task in flight, by its future.
+        running: The points of each task in flight, by the future of the task.
     """
 
     def __init__(
         self, tasks: Iterable[PointTask], engine: Engine, versions: str, count: int
     ) -> None:
         self.running: dict[Future[Any], Sequence[PointTask]] = {}
+        # Points that were not drawn yet.
         self._tasks = iter(tasks)
+        # Largest number of points that were not drawn yet.
+        self._undrawn = count
+
         self._engine = engine
         self._versions = versions
-        # Number of points that were not drawn yet, at most.
-        self._undrawn = count
+        # Executor of all tasks, except those of suspects.
         self._executor = engine.open()
-        # Points that a task has returned because its time was up: they are handed out first.
+
+        # Points that a task has returned because its time was up; they are handed out first.
         self._returned: deque[PointTask] = deque()
-        # Points of tasks that were lost: any of them may have killed its worker.
+        # Points of tasks that were lost, each of which may have killed a worker.
         self._suspects: list[PointTask] = []
-        # Whether the pool of processes ended with a worker, and all tasks in flight with it.
+        # Whether a worker's death ended the pool of processes, and all tasks in flight with it.
         self._is_broken = False
-        # Number of points that workers have made, and the mean time of the last ones, s.
+
+        # Number of points that workers have made.
         self._point_count = 0
+        # Moving average of the time that a point takes, s; 0 before the first.
         self._point_duration = 0.0
 
     def make(self) -> Iterator[Made]:
@@ -388,10 +400,10 @@ class _Dispatcher:
                 yield from self._retry()
 
     def _hand_out(self) -> Iterator[Made]:
-        """Give the workers something to do; yield the points that are refused on the way."""
+        """Give each worker enough tasks, and yield the points that are refused on the way."""
         workers = self._engine.workers
         while len(self.running) < TASKS_PER_WORKER * workers and not self._suspects:
-            points = self._draw(self._task_size(workers))
+            points = self._draw_points(self._choose_task_size(workers))
             if not points:
                 return
 
@@ -400,32 +412,35 @@ class _Dispatcher:
             if batch:
                 self._start(batch)
             if any(future.done() for future in self.running):
-                # Rows are written as they come, not only when all workers have enough to do.
+                # Results are collected, and their rows written, as soon as there are any.
                 return
 
-    def _task_size(self, workers: int) -> int:
-        """Return how many points the next task gets.
+    def _choose_task_size(self, workers: int) -> int:
+        """Return the number of points for the next task: about half a second of work.
 
-        It is half a second of work; fewer at the end, so that all workers end at about the same
-        time, and at the beginning: no more than were made so far.
+        It is smaller at the end, so that all workers end at about the same time. It is smaller at
+        the beginning, too, while the time that a point takes is not well known: at most as many
+        points as were made so far.
         """
-        in_time = TASK_DURATION_S / max(self._point_duration, TASK_DURATION_S / MAX_TASK_POINTS)
-        at_end = self._undrawn / (TASKS_PER_WORKER * workers)
-        return max(1, math.ceil(min(in_time, at_end, self._point_count)))
+        shortest_duration = TASK_DURATION_S / MAX_TASK_POINTS
+        size_by_time = TASK_DURATION_S / max(self._point_duration, shortest_duration)
+        size_at_end = self._undrawn / (TASKS_PER_WORKER * workers)
+        return max(1, math.ceil(min(size_by_time, size_at_end, self._point_count)))
 
-    def _draw(self, size: int) -> list[PointTask]:
-        """Return the next points, at most so many; none when all were drawn."""
+    def _draw_points(self, size: int) -> list[PointTask]:
+        """Return the next points, at most `size`; none if all were drawn."""
         points = [self._returned.popleft() for _ in range(min(size, len(self._returned)))]
         new_points = list(itertools.islice(self._tasks, size - len(points)))
         self._undrawn -= len(new_points)
         return points + new_points
 
     def _start(self, batch: Sequence[PointTask], *, sends_contents: bool = False) -> None:
-        """Submit a task.
+        """Submit a task; if the pool has died, its points become suspects.
 
         Args:
-            batch: Its points.
-            sends_contents: Whether to send what they share, too, for a worker that has asked.
+            batch: Points of the task.
+            sends_contents: Whether to send the contents that the points share, too: a worker has
+                asked for them.
         """
         try:
             future = self._submit(self._executor, batch, sends_contents=sends_contents)
@@ -438,7 +453,7 @@ class _Dispatcher:
     def _submit(
         self, executor: Executor, batch: Sequence[PointTask], *, sends_contents: bool
     ) -> Future[Any]:
-        """Submit a task of points to an executor, with what they share or without."""
+        """Submit a task to an executor, with or without the contents that its points share."""
         items = [WorkItem(task.order, tuple(task.contents), task.out) for task in batch]
         contents: dict[str, bytes] = {}
         if sends_contents:
@@ -447,31 +462,35 @@ class _Dispatcher:
         return executor.submit(work, items, contents, self._versions)
 
     def _collect(self) -> Iterator[Made]:
-        """Wait for a task, and yield the points of all that are done."""
-        # A pool that broke has nothing to wait for.
+        """Wait for a task, and yield the points of all tasks that are done."""
+        # If there are suspects, the pool may be broken, and no task would ever be done.
         timeout = 0.0 if self._suspects else RESULT_POLL_S
         wait(self.running, timeout=timeout, return_when=FIRST_COMPLETED)
         self._engine.check()
 
         for future in [future for future in self.running if future.done()]:
             batch = self.running.pop(future)
-            outcome = self._outcome(future)
+            outcome = self._read_outcome(future)
             if outcome is None:
                 self._start(batch, sends_contents=True)
             elif isinstance(outcome, Exception):
                 yield from self._lose(batch, outcome)
             else:
-                self._pace(outcome)
+                self._update_pace(outcome)
+                # A task whose time was up has results for its first points only.
                 for task, result in zip(batch, outcome, strict=False):
                     yield Made(task.identity, result, attempts=1)
                 self._returned.extend(batch[len(outcome) :])
 
-    def _outcome(self, future: Future[Any]) -> list[Result] | Exception | None:
+    def _read_outcome(self, future: Future[Any]) -> list[Result] | Exception | None:
         """Return the outcome of a task that is done.
 
         Returns:
-            The results of its first points; None where its worker asks for what they share; or the
-            error with which it was lost.
+            The results of the task's first points; None if the worker asks for the contents that
+            the points share; or the error with which the task was lost.
+
+        Raises:
+            SimbridgeError: The engine can give no more results.
         """
         try:
             results: list[Result] | None = future.result()
@@ -483,26 +502,31 @@ class _Dispatcher:
         return results
 
     def _lose(self, batch: Sequence[PointTask], error: Exception) -> Iterator[Made]:
-        """Suspect the points of a task that was lost; a single one has failed by itself."""
+        """Suspect the points of a task that was lost.
+
+        If the pool is intact, the only point of a task has failed by itself, and is yielded.
+        """
         if isinstance(error, BrokenExecutor):
             self._is_broken = True
         elif len(batch) == 1:
-            yield Made(batch[0].identity, _failure(error), attempts=1)
+            (task,) = batch
+            yield Made(task.identity, _make_failure(error), attempts=1)
             return
         self._suspects += batch
 
-    def _pace(self, results: Sequence[Result]) -> None:
-        """Note how long the points of a task took, on average with those before."""
+    def _update_pace(self, results: Sequence[Result]) -> None:
+        """Update the average time that a point takes by the results of a task."""
         duration = sum(result.wall for result in results) / len(results)
         if self._point_count > 0:
-            duration = 0.5 * (self._point_duration + duration)
+            change = duration - self._point_duration
+            duration = self._point_duration + NEWEST_TASK_WEIGHT * change
         self._point_duration = duration
         self._point_count += len(results)
 
     def _retry(self) -> Iterator[Made]:
-        """Make the suspects again, each in a task of its own, and yield them.
+        """Make the suspects again, each alone in a task, and yield them.
 
-        So a worker's death shows which of them kills it.
+        Alone, the death of a worker shows which point kills it.
         """
         if self._is_broken:
             # All tasks in flight were lost with the pool.
@@ -511,13 +535,13 @@ class _Dispatcher:
         waiting = deque(self._suspects)
         self._suspects = []
 
+        # Executors of one process each, without a task and with one.
         idle = self._engine.open_single(min(len(waiting), self._engine.workers))
         busy: dict[Future[Any], Executor] = {}
         while waiting or busy:
             while waiting and idle:
                 batch = [waiting.popleft()]
-                process = idle.pop()
-                future, executor = self._submit_alone(process, batch)
+                future, executor = self._submit_alone(idle.pop(), batch)
                 busy[future] = executor
                 self.running[future] = batch
 
@@ -526,11 +550,11 @@ class _Dispatcher:
             for future in [future for future in busy if future.done()]:
                 executor = busy.pop(future)
                 (task,) = self.running.pop(future)
-                outcome = self._outcome(future)
+                outcome = self._read_outcome(future)
                 if isinstance(outcome, BrokenExecutor):
                     executor = self._replace(executor)
                 idle.append(executor)
-                yield Made(task.identity, _single_result(outcome), MAX_ATTEMPTS)
+                yield Made(task.identity, _read_single_result(outcome), attempts=MAX_ATTEMPTS)
 
         self._engine.end_single(idle)
         if self._is_broken:
@@ -540,7 +564,11 @@ class _Dispatcher:
     def _submit_alone(
         self, executor: Executor, batch: Sequence[PointTask]
     ) -> tuple[Future[Any], Executor]:
-        """Submit a suspect to an executor, or to another one if its process has died since."""
+        """Submit a suspect to an executor, or to a new one if its process has died meanwhile.
+
+        Returns:
+            The future of the task, and the executor that it was submitted to.
+        """
         try:
             return self._submit(executor, batch, sends_contents=True), executor
         except BrokenExecutor:
@@ -548,34 +576,34 @@ class _Dispatcher:
         return self._submit(executor, batch, sends_contents=True), executor
 
     def _replace(self, executor: Executor) -> Executor:
-        """End an executor whose process died, and return another one of a single process."""
+        """End an executor whose process died, and return a new one of a single process."""
         self._engine.end_single([executor])
         (new_executor,) = self._engine.open_single(1)
         return new_executor
 
 
 def _refuse(tasks: Iterable[PointTask]) -> Iterator[Made]:
-    """Yield the points of which there is nothing to be made."""
+    """Yield the points that cannot be made, as refused."""
     for task in tasks:
         if task.refused:
             yield Made(task.identity, Result(REFUSED, task.refused), attempts=0)
 
 
-def _single_result(outcome: list[Result] | Exception | None) -> Result:
-    """Return the result of a point that was made in a task of its own.
+def _read_single_result(outcome: list[Result] | Exception | None) -> Result:
+    """Return the result of a point that was made alone in a task.
 
     Args:
-        outcome: Of its task; see `_Dispatcher`.
+        outcome: Outcome of the task: see `_Dispatcher._read_outcome`.
     """
     if isinstance(outcome, BrokenExecutor):
         return Result(FAILED, "Its worker process was killed, or crashed, twice.")
     if isinstance(outcome, Exception):
-        return _failure(outcome)
-    assert outcome is not None
+        return _make_failure(outcome)
+    assert outcome is not None, "a task that is sent all contents does not ask for them"
     (result,) = outcome
     return result
 
 
-def _failure(error: Exception) -> Result:
+def _make_failure(error: Exception) -> Result:
     """Return the result of a point whose task was lost."""
     return Result(FAILED, f"{type(error).__name__}: {error}")

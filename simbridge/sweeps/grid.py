@@ -1,4 +1,4 @@
-"""The points of a sweep: combinations of values, random draws, listed points, and seeds.
+"""Lists the points of a sweep: combinations of values, random draws, listed points, and seeds.
 
 A grid is written into the sweep's directory as TOML, and can be read from there.
 """
@@ -25,8 +25,10 @@ from simbridge.files.toml_file import TomlFile
 from simbridge.quoting import quoted
 from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
 
-# Points of a sweep at most.
+# Largest number of points of a sweep.
 MAX_POINTS = 10_000_000
+# Seed of the random draws: the same sweep has the same points every time.
+DRAW_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Point:
     """One run of a sweep.
 
     Attributes:
-        scenario: A name, a script, or a file.
-        values: Texts by the names of their parameters, as on the command line, without those that
-            are left at their defaults.
+        scenario: Name of a scenario, a script, or a file.
+        values: Values by the names of their parameters, as texts like those on the command line.
+            Parameters that are left at their defaults are not listed.
     """
 
     scenario: str
@@ -61,7 +63,7 @@ class Range:
     Attributes:
         low: The smallest value, in the unit of the parameter's flag.
         high: The largest value, in the same unit.
-        log: Whether the logarithms of the values are uniform, not the values.
+        log: Whether the logarithms of the values, not the values, are distributed uniformly.
     """
 
     low: float
@@ -73,34 +75,34 @@ class Range:
         """Parse a range.
 
         Args:
-            name: The parameter, for the error.
-            text: low:high or low:high:log.
+            name: Name of the parameter, for the error.
+            text: Text of the form low:high or low:high:log.
 
         Raises:
-            InvalidParameter: The text has another form, or the numbers make no range.
+            InvalidParameter: The text has another form, or the numbers do not make a range.
         """
         needed = "low:high, or low:high:log with low above 0"
         refusal = InvalidParameter(f"range of {name}", quoted(text), needed)
 
-        low_text, *further = text.split(":")
-        if further[1:] not in ([], ["log"]):
+        is_log = text.endswith(":log")
+        limits = text.removesuffix(":log").split(":")
+        if len(limits) != 2:
             raise refusal
         try:
-            low = float(low_text)
-            high = float(further[0])
-        except (ValueError, IndexError):
+            low = float(limits[0])
+            high = float(limits[1])
+        except ValueError:
             raise refusal from None
 
-        log = further[1:] == ["log"]
         if not -math.inf < low < high < math.inf:
             raise refusal
-        if log and low <= 0.0:
+        if is_log and low <= 0.0:
             raise refusal
-        return Range(low, high, log)
+        return Range(low, high, is_log)
 
     @property
     def text(self) -> str:
-        """The range as `Range.of` parses it."""
+        """The range as a text that `Range.of` parses."""
         suffix = ":log" if self.log else ""
         return f"{self.low:.12g}:{self.high:.12g}{suffix}"
 
@@ -108,8 +110,8 @@ class Range:
         """Return the value at a fraction of the range, as text.
 
         Args:
-            fraction: From 0 for `low` to 1 for `high`.
-            definition: The parameter whose value it is.
+            fraction: Fraction of the range, from 0 for `low` to 1 for `high`.
+            definition: The parameter that the value is for.
         """
         if self.log:
             log_low = math.log(self.low)
@@ -124,20 +126,20 @@ class Range:
 
 @dataclass(frozen=True)
 class Grid:
-    """The variations of a sweep, as given in Python, in a TOML file, or on the command line.
+    """The variations of a sweep, as they are stated in Python, a TOML file, or the command line.
 
-    The points are the product of the scenarios, the listed values, the random draws and the seeds;
-    or the listed points in place of values and draws. Names and values may be written in several
-    ways: in the attributes, each has the one that is used everywhere.
+    The points are all combinations of the scenarios, the listed values, the random draws and the
+    seeds. Listed points may take the place of values and draws. Names and values may be written in
+    several ways; the attributes have them as they are written everywhere else.
 
     Attributes:
-        scenarios: Names, scripts, or files.
-        grid: The values of each parameter, as texts; one value is the same for all points.
-        random: The range of each parameter that is drawn, as `Range.of` parses it.
-        samples: Number of draws.
+        scenarios: Names of scenarios, scripts, or files.
+        grid: Values of each parameter, as texts; a parameter with one value has it in all points.
+        random: Range of each parameter that is drawn at random, as `Range.of` parses it.
+        samples: Number of random draws.
         points: Listed points: texts by parameter; an empty text stands for the default.
-        seeds: Number of seeds of the targets' noise, from 0.
-        plan_only: Whether points are planned and checked, and not simulated.
+        seeds: Number of seeds of the targets' noise; the seeds count from 0.
+        plan_only: Whether points are only planned and checked, not simulated.
 
     Raises:
         InvalidParameter: A value does not exist, or the parts do not fit together.
@@ -178,7 +180,7 @@ class Grid:
             raise InvalidParameter("sweep", "points and a grid", needed)
 
     def _check_random(self) -> None:
-        """Refuse random draws without a number of them, and of what cannot be drawn."""
+        """Refuse random draws without their number, or of parameters that cannot be drawn."""
         has_samples = self.samples > 0
         if bool(self.random) != has_samples:
             needed = "positive with --random, and left out without it"
@@ -207,44 +209,46 @@ class Grid:
             raise InvalidParameter("number of points", self.count, f"at most {MAX_POINTS}")
 
     def _check_values(self) -> None:
-        """Refuse each listed value that cannot be read by itself.
+        """Refuse a listed value that cannot be read by itself.
 
         A combination that makes no sense is a refused point, not an error.
         """
         for name, texts in self.grid.items():
-            # A setting depends on its solver.
+            # A solver's setting is read together with each of the solvers.
             solvers = self.grid.get("solver", ("",)) if name.startswith(SOLVER) else ("",)
             for text, solver in itertools.product(texts, solvers):
                 choices({"solver": solver, name: text})
 
     def _check_seeds_matter(self) -> None:
-        """Refuse several seeds where no point has random targets."""
+        """Refuse several seeds if no point has random targets, since all seeds would be alike."""
         if self.seeds > 1 and not any(is_random(point.values) for point in self):
             needed = "1 if no target is random: add sample-noise, sample-jitter or sample-dropout"
             raise InvalidParameter("number of seeds", self.seeds, needed)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what is varied or set, without the seed."""
+        """Names of the parameters that are varied or set, without the seed."""
         listed = dict.fromkeys(name for point in self.points for name in point)
         return (*self.grid, *self.random, *listed)
 
     @property
     def count(self) -> int:
         """Number of points."""
-        combinations = math.prod(len(texts) for texts in self.grid.values()) * (self.samples or 1)
-        return len(self.scenarios) * (len(self.points) or combinations) * self.seeds
+        combination_count = math.prod(len(texts) for texts in self.grid.values())
+        drawn_count = combination_count * max(self.samples, 1)
+        return len(self.scenarios) * (len(self.points) or drawn_count) * self.seeds
 
     def __iter__(self) -> Iterator[Point]:
-        product = itertools.product(self.scenarios, self._values(), range(self.seeds))
+        product = itertools.product(self.scenarios, self._list_values(), range(self.seeds))
         for scenario, values, seed in product:
-            not_default = {name: text for name, text in values.items() if text}
+            # An empty text stands for the default.
+            set_values = {name: text for name, text in values.items() if text}
             if self.seeds > 1:
-                not_default[SEED] = str(seed)
-            yield Point(scenario, not_default)
+                set_values[SEED] = str(seed)
+            yield Point(scenario, set_values)
 
-    def _values(self) -> list[Mapping[str, str]]:
-        """Return the values of the points of one scenario and seed."""
+    def _list_values(self) -> list[Mapping[str, str]]:
+        """Return the values of each point of one scenario and seed, by parameter."""
         if self.points:
             return list(self.points)
 
@@ -252,17 +256,20 @@ class Grid:
             dict(zip(self.grid, texts, strict=True))
             for texts in itertools.product(*self.grid.values())
         ]
-        draws = self._draws()
+        draws = self._draw_values()
         return [combination | draw for combination in combinations for draw in draws]
 
-    def _draws(self) -> list[dict[str, str]]:
-        """Return the random draws; an empty one where nothing is random."""
+    def _draw_values(self) -> list[dict[str, str]]:
+        """Return the random draws, each with its values by parameter.
+
+        Without random parameters there is one draw without values. A sweep with more samples begins
+        with the same draws: they are drawn one after the other.
+        """
         if not self.random:
             return [{}]
 
-        # Drawn one after the other: a sweep with more samples begins with the same ones.
         ranges = {name: Range.of(name, text) for name, text in self.random.items()}
-        fractions = np.random.default_rng(0).random((self.samples, len(ranges)))
+        fractions = np.random.default_rng(DRAW_SEED).random((self.samples, len(ranges)))
         draws = []
         for row in fractions.tolist():
             draw = {}
@@ -273,20 +280,21 @@ class Grid:
 
     def as_text(self) -> str:
         """Return the grid as TOML, which `read_grid` reads."""
-        tables: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "scenarios": list(self.scenarios),
             "plan_only": self.plan_only,
+            # One seed is the default, which is left out as empty entries are.
             "seeds": self.seeds if self.seeds > 1 else 0,
             "samples": self.samples,
             "random": {name: Range.of(name, text).text for name, text in self.random.items()},
             "grid": {name: list(texts) for name, texts in self.grid.items()},
             "points": [dict(point) for point in self.points],
         }
-        return tomli_w.dumps({name: value for name, value in tables.items() if value})
+        return tomli_w.dumps({name: value for name, value in entries.items() if value})
 
 
 def _plain_texts(name: str, values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the different values of a parameter, in order; an empty text is the default."""
+    """Return the values of a parameter as texts, each once, in order; "" is the default."""
     definition = parameter(name)
     texts = [text_of(value) for value in values]
     plain = [definition.plain(text) if text else "" for text in texts]
@@ -294,7 +302,7 @@ def _plain_texts(name: str, values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _plain_values(point: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a listed point that are not left at their defaults."""
+    """Return the values of a listed point as texts by parameter, without empty ones."""
     values = {}
     for name, value in point.items():
         text = text_of(value)
@@ -305,7 +313,7 @@ def _plain_values(point: Mapping[str, Any]) -> dict[str, str]:
 
 
 class GridFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A grid as a TOML file: the types that a file may have for the attributes of `Grid`."""
+    """A grid as a TOML file, with the types that the attributes of `Grid` may have there."""
 
     scenarios: tuple[str, ...]
     grid: dict[str, list[str | float | bool] | str | float | bool] = {}
@@ -320,7 +328,7 @@ def read_grid(path: str | Path) -> Grid:
     """Read the grid of a TOML file, as each sweep writes it.
 
     Raises:
-        InputFileError: The file cannot be read, or is no grid.
+        InputFileError: The file cannot be read, or is not a grid.
         InvalidParameter: A value does not exist, or the parts do not fit together.
         UnknownName: A parameter or a value does not exist.
     """
@@ -334,7 +342,7 @@ def read_grid(path: str | Path) -> Grid:
 
 
 def text_of(value: Any) -> str:
-    """Return a value of a parameter as on the command line; "" for None."""
+    """Return a value of a parameter as a text like that on the command line; "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -357,7 +365,7 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
     text = read_text(Path(path), MAX_SAMPLES_TEXT)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
 
-    # Cells with the number of their line, without blank lines.
+    # Number of the line, and cells, of each row that is not blank.
     rows: list[tuple[int, list[str]]] = []
     try:
         for raw_cells in reader:
@@ -385,10 +393,10 @@ def split_assignments(assignments: Sequence[str], flag: str) -> dict[str, str]:
 
     Args:
         assignments: Words of the form NAME=VALUES.
-        flag: For the error, without its dashes.
+        flag: Name of the flag without its dashes, for the error.
 
     Returns:
-        The texts of the values by name.
+        The text of the values by name.
 
     Raises:
         InvalidParameter: A word has another form, or two have the same name.

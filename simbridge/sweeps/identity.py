@@ -1,7 +1,8 @@
-"""The identity of a point: a hash of all that its figures depend on.
+"""Makes the identity of a point: a hash of everything on which its figures depend.
 
-Two points of one identity give the same figures, bit for bit, with the same CPU type and library
-versions. A user's function is identified by its source and that of the modules around it.
+Two points with the same identity have the same figures, bit for bit, with the same type of CPU and
+the same versions of libraries. A user's function is identified by its source and by the source of
+the modules around it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import pinocchio as pin
 import simbridge
 from simbridge.recording.record_tables import installed, versions
 
-# Fields that say where something was read from. They do not matter: what was read is hashed.
+# Names of fields that say where something was read from. They are not hashed: the content is.
 SOURCE_FIELDS = (
     "source",
     "file",
@@ -42,10 +43,10 @@ SOURCE_FIELDS = (
 
 @functools.cache
 def made_by() -> str:
-    """Return what makes figures here.
+    """Return a text on the programs that make the figures on this computer.
 
-    The text names the versions of simbridge, its libraries and Python, the type of the computer,
-    and a hash of simbridge's code.
+    It has the versions of simbridge, its libraries and Python, a hash of simbridge's code, and the
+    type of the computer.
     """
     package = Path(simbridge.__file__).parent
     code = hashlib.sha256()
@@ -71,10 +72,11 @@ def digest(*values: object) -> str:
 
 
 def _as_plain(value: Any) -> Any:
-    """Return a value as data for JSON that differ where the value does."""
+    """Return a value as plain data for JSON, which differ for different values."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
+        # The hexadecimal form has all digits of the number.
         return float(value).hex()
     if isinstance(value, Mapping):
         return {str(name): _as_plain(item) for name, item in value.items()}
@@ -87,7 +89,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _object_as_plain(value: Any) -> Any:
-    """Return an object of a class, or a function, as data for JSON."""
+    """Return an object of a class, or a function, as plain data for JSON."""
     if isinstance(value, pin.SE3):
         return _as_plain(value.homogeneous)
     if isinstance(value, pin.Inertia):
@@ -105,7 +107,12 @@ def _object_as_plain(value: Any) -> Any:
 
 
 def _record_as_plain(value: object, content: Mapping[str, Any]) -> list[Any]:
-    """Return the type and the fields of a record, without those that say where it was read from."""
+    """Return the type and the fields of a record, without fields that say where it was read from.
+
+    Args:
+        value: The record.
+        content: Fields of the record by name.
+    """
     relevant = {name: item for name, item in content.items() if name not in SOURCE_FIELDS}
     return [type(value).__name__, _as_plain(relevant)]
 
@@ -113,7 +120,7 @@ def _record_as_plain(value: object, content: Mapping[str, Any]) -> list[Any]:
 def _function_as_plain(function: Callable[..., Any]) -> list[str]:
     """Return the name of a function and its source texts.
 
-    An object that is called like a function has no name: it is identified by its state.
+    A callable object has no name; a hash of its state takes the place of the name.
     """
     name = getattr(function, "__qualname__", "")
     if not name:
@@ -126,23 +133,24 @@ def _function_as_plain(function: Callable[..., Any]) -> list[str]:
 def _read_sources(function: Callable[..., Any]) -> dict[str, str]:
     """Return the texts of the modules of a user's function, by their paths."""
     paths = [module.__file__ for module in modules_of(function) if module.__file__]
+    # A function without a source file has only those modules.
     with contextlib.suppress(TypeError, OSError):
-        unwrapped = inspect.unwrap(_innermost(function))
+        unwrapped = inspect.unwrap(_strip_partial(function))
         paths.append(inspect.getsourcefile(unwrapped) or "")
     return {path: Path(path).read_text(encoding="utf-8") for path in paths if Path(path).is_file()}
 
 
 def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
-    """Return the modules that a user's function may need, besides installed ones.
+    """Return the modules that a user's function may need, without installed ones.
 
-    They are its own module and all that are loaded from its directory or below.
+    They are the function's own module, and all modules that are loaded from its directory or below.
     """
-    source = _source_file(_innermost(function))
+    source = _find_source_file(_strip_partial(function))
     if not source.is_file() or _is_installed(source):
         return []
 
     modules = []
-    for module in [*sys.modules.values()]:
+    for module in list(sys.modules.values()):
         path = Path(getattr(module, "__file__", None) or "").resolve()
         is_near = path.suffix == ".py" and source.parent in path.parents
         if is_near and not _is_installed(path):
@@ -150,17 +158,18 @@ def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
     return modules
 
 
-def _source_file(function: Any) -> Path:
-    """Return the file that defines a function, or the class of an object called like a function."""
+def _find_source_file(function: Any) -> Path:
+    """Return the file that defines a function, or the class of a callable object."""
     try:
         return Path(inspect.getsourcefile(function) or "").resolve()
     except TypeError:
+        # `inspect` refuses an object: the module of its class has the file.
         module = sys.modules.get(type(function).__module__)
         return Path(getattr(module, "__file__", None) or "").resolve()
 
 
-def _innermost(function: Any) -> Any:
-    """Return the function within partial functions."""
+def _strip_partial(function: Any) -> Any:
+    """Return the function that `functools.partial`, applied any number of times, wraps."""
     while isinstance(function, functools.partial):
         function = function.func
     return function

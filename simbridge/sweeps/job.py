@@ -1,6 +1,7 @@
-"""A job: a point of a sweep with all that its run needs, so that a worker needs no files.
+"""Makes jobs: points of a sweep with everything that their runs need, so workers need no files.
 
-What many points share, the arm with its scenario and a user's function, is apart from the rest.
+The contents that many points share are kept apart from the rest of a job: an arm with its scenario,
+and a user's function.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ from simbridge.sweeps.identity import digest, made_by, modules_of
 from simbridge.sweeps.parameters import Choices, choices
 from simbridge.trajectory.read_options import ReadOptions
 
-# Arms and contexts that are kept. Beyond that they are loaded again, in some 10 ms each.
+# Largest number of arms that are kept in memory; to load one again takes some 10 ms.
 MAX_ARMS = 64
+# Largest number of contexts, and of shared contents, that are kept in memory.
 MAX_CONTEXTS = 1024
-# Size of the contents that are kept, bytes: a long recording has megabytes.
+# Largest size of the shared contents that are kept, bytes: a long recording has megabytes.
 MAX_SHARED_BYTES = 1_000_000_000
 
-# Contents of points by their keys.
+# Contents that points share, by their keys.
 _shared: dict[str, _Content] = {}
 
 # Names of users' modules whose code is sent to workers.
@@ -50,8 +52,8 @@ class CannotTravel(Refusal, TypeError):
     """Something that a point needs cannot be sent to a worker.
 
     Attributes:
-        what: What cannot be sent.
-        reason: Why not.
+        what: Name of the object that cannot be sent: "solver my_module:solve".
+        reason: Why it cannot be sent.
     """
 
     def __init__(self, what: str, reason: str) -> None:
@@ -69,15 +71,15 @@ class Order:
     """The values of one point, as they are sent to a worker, which may have none of the files.
 
     Attributes:
-        context: Key of the arm and the scenario among the contents that points share.
-        function: Key of a user's function among them; "" if the solver is not a
-            function of the point.
-        solver: A solver's name, "" for the scenario's or for a function.
-        solver_name: The name by which the user gave that function; "" for none.
+        context: Key of the arm with its scenario, among the contents that points share.
+        function: Key of the user's function that is the point's solver, among the contents that
+            points share; "" if the solver is not such a function.
+        solver: Name of the solver; "" for the scenario's solver, and for a user's function.
+        solver_name: Name of the user's function, module:function; "" for any other solver.
         settings: Settings of the solver that differ from its defaults or the scenario's.
         options: Options of the run.
-        backend: The physics engine that simulates it.
-        plan_only: Whether to plan and check only, without a run.
+        backend: Name of the physics engine that simulates the run.
+        plan_only: Whether the point is only planned and checked, not run.
     """
 
     context: str
@@ -92,13 +94,13 @@ class Order:
 
 @dataclass(frozen=True)
 class Job:
-    """A resolved point.
+    """A point with everything that its run needs.
 
     Attributes:
-        identity: Hash of all that its figures depend on.
-        order: Its `Order`, pickled.
-        contents: What it shares with other points, pickled, by the hash of each: the arm and the
-            scenario, and a user's function. A worker is sent each of them once.
+        identity: Identity of the point, a hash of everything on which its figures depend.
+        order: The point's `Order`, pickled.
+        contents: Contents that the point shares with others, pickled, by their keys: an arm with
+            its scenario, and a user's function if it has one. A worker is sent each of them once.
     """
 
     identity: str
@@ -107,11 +109,11 @@ class Job:
 
 
 class _Content(NamedTuple):
-    """Something that many points share.
+    """An object that many points share.
 
     Attributes:
-        key: Its hash.
-        pickled: Itself, for a worker.
+        key: Hash of the pickled object.
+        pickled: The object, pickled for a worker.
     """
 
     key: str
@@ -122,10 +124,10 @@ class _Context(NamedTuple):
     """An arm and the scenario that was loaded for it.
 
     Attributes:
-        content: Both, for a worker.
-        identity: Their hash.
+        content: Arm and scenario, for a worker.
+        identity: Hash of arm and scenario.
         scenario: Name of the scenario.
-        solver: Settings of its solver, or its function.
+        solver: Settings of the scenario's solver, or its function.
     """
 
     content: _Content
@@ -138,11 +140,11 @@ class _ArmChoice(NamedTuple):
     """Everything on which the loading of an arm depends, without TCP, payload and mounting.
 
     Attributes:
-        name: A name or a file.
-        home: Joint positions (n,), rad; () for the robot's.
-        lengths: Link lengths of a planar arm, m; () for the robot's.
+        name: Name or file of the arm.
+        home: Home position of the joints (n,), rad; () for that of the arm's file.
+        lengths: Link lengths of a planar arm, m; () for those of the arm's file.
         links: Names and values of the options that choose the arm in a URDF or xacro file.
-        kinematics: Source of the kinematics; None for those of the robot's file.
+        kinematics: Source of the kinematics; None for the arm's file.
     """
 
     name: str
@@ -156,12 +158,12 @@ class _ContextChoice(NamedTuple):
     """Everything on which an arm with its scenario depends, and nothing else.
 
     Attributes:
-        scenario: A name, a script, or a file.
+        scenario: Name of a scenario, a script, or a file.
         reading: How files of targets are read.
-        arm: The arm that is equipped with the rest.
-        tcp: Its TCP, as `Options.tcp`.
-        payload: Its payload, kg; None for none.
-        cell: Its mounting, and the centre of its payload; None without a cell.
+        arm: The arm, without its equipment.
+        tcp: TCP of the arm, as in `Options.tcp`.
+        payload: Payload of the arm, kg; None for none.
+        cell: Cell with the arm's mounting and the centre of its payload; None without a cell.
     """
 
     scenario: str
@@ -173,7 +175,7 @@ class _ContextChoice(NamedTuple):
 
 
 def forget_files() -> None:
-    """Read all files anew from now on: between two sweeps of one program they may have changed."""
+    """Forget what was read from files: they may change between two sweeps of one program."""
     _load_arm.cache_clear()
     _load_context.cache_clear()
     _load_function.cache_clear()
@@ -187,39 +189,41 @@ def forget_files() -> None:
 
 
 def job_of(point: Point, *, plan_only: bool = False) -> Job:
-    """Resolve a point.
+    """Return the job of a point.
 
     Args:
         point: Scenario and values.
-        plan_only: Whether to plan and check only, without a run.
+        plan_only: Whether the point is only planned and checked, not run.
 
     Raises:
         SimbridgeError: Something does not exist, cannot be read, or does not fit together.
     """
     chosen = choices(point.values)
-    options = _without_files(chosen.options)
+    options = _drop_files(chosen.options)
     if not plan_only:
         check_engine(chosen.backend)
 
+    # The contents that the point shares with others.
     context = _load_context(_choose_context(point.scenario, chosen))
-    solver_content = _resolve_solver(chosen, context)
+    hashed_solver = _resolve_solver(chosen, context)
     contents = [context.content]
     is_custom = is_function(chosen.solver)
     if is_custom:
         function, _ = _load_function(chosen.solver)
         contents.append(function)
 
-    # The plant counts as it is, whether a file or flags describe it.
-    option_content = vars(options) | {
+    # The identity. The plant counts as a model, whether a file or flags describe it.
+    hashed_options = vars(options) | {
         "servo_gain": None,
         "servo_lookahead": None,
         "plant": None,
         "plant_model": options.plant_model,
     }
-    run_content = None if plan_only else chosen.backend
+    hashed_backend = None if plan_only else chosen.backend
     identity = digest(
-        made_by(), context.identity, solver_content, option_content, run_content, plan_only
+        made_by(), context.identity, hashed_solver, hashed_options, hashed_backend, plan_only
     )
+
     order = Order(
         context=context.content.key,
         function=contents[-1].key if is_custom else "",
@@ -233,19 +237,19 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     return Job(identity, pickle.dumps(order), {item.key: item.pickled for item in contents})
 
 
-def _without_files(options: Options) -> Options:
-    """Return options without the files whose content the arm holds, or that were read."""
+def _drop_files(options: Options) -> Options:
+    """Return options without the files of kinematics: the arm has their content."""
     if options.kinematics_source is None:
         return options
-    cell = options.cell and replace(options.cell, calibration=None)
+    cell = None if options.cell is None else replace(options.cell, calibration=None)
     return replace(options, kinematics=None, cell=cell)
 
 
 def _choose_context(scenario: str, chosen: Choices) -> _ContextChoice:
-    """Return what the arm and the scenario of a point depend on.
+    """Return everything on which the arm and the scenario of a point depend.
 
     Args:
-        scenario: A name, a script, or a file.
+        scenario: Name of a scenario, a script, or a file.
         chosen: What the values of the point choose.
     """
     options = chosen.options
@@ -256,6 +260,7 @@ def _choose_context(scenario: str, chosen: Choices) -> _ContextChoice:
         links=tuple(options.links.items()),
         kinematics=options.kinematics_source,
     )
+    # Of a cell, only these fields concern the arm: cells that differ otherwise share their arm.
     cell = options.cell
     if cell is not None:
         cell = Cell(
@@ -286,7 +291,7 @@ def _load_arm(choice: _ArmChoice) -> Robot:
 
 @functools.lru_cache(maxsize=MAX_CONTEXTS)
 def _load_context(choice: _ContextChoice) -> _Context:
-    """Load a scenario for an arm, once for all points that share them.
+    """Load an arm and a scenario for it, once for all points that share them.
 
     Raises:
         SimbridgeError: The arm or the scenario cannot be loaded.
@@ -310,11 +315,11 @@ def _load_context(choice: _ContextChoice) -> _Context:
 
 
 def _share(pickled: bytes) -> _Content:
-    """Return a content by its key; equal contents are the same object.
+    """Store a pickled object among the shared contents, and return it with its key.
 
-    The scenario is often the same for many payloads or TCPs, and is then kept and sent once. All
-    contents are dropped, with the contexts that hold them, before they become too many or too
-    large.
+    An equal object is stored only once: the scenario, for example, is often the same for many
+    payloads or TCPs, and is then sent once. All contents are dropped, together with the contexts
+    that refer to them, before they become too many or too large.
     """
     key = hashlib.sha256(pickled).hexdigest()[:16]
     if key not in _shared:
@@ -327,14 +332,16 @@ def _share(pickled: bytes) -> _Content:
 
 
 def _resolve_solver(chosen: Choices, context: _Context) -> object:
-    """Resolve which solver a point uses, unless it is a function of the point.
+    """Return everything of a point's solver on which the point's figures depend, to be hashed.
 
-    Returns:
-        What is hashed of the solver.
+    Args:
+        chosen: What the values of the point choose.
+        context: The point's arm and scenario.
 
     Raises:
-        InvalidParameter: The solver is a function, which has no settings.
+        InvalidParameter: Settings are set, but the solver is a function, which has none.
     """
+    # The scenario's settings, unless the point names another kind of solver.
     settings = context.solver
     if chosen.solver in ALL_SOLVERS and type(settings) is not ALL_SOLVERS[chosen.solver]:
         settings = ALL_SOLVERS[chosen.solver]()
@@ -349,17 +356,17 @@ def _resolve_solver(chosen: Choices, context: _Context) -> object:
         _, identity = _load_function(chosen.solver)
         return chosen.solver, identity
     if callable(settings):
+        # The identity of the context includes the scenario's function.
         return ("scenario's",)
     return chosen.solver, change_settings(type(settings), settings, chosen.settings)
 
 
 @functools.cache
 def _load_function(name: str) -> tuple[_Content, str]:
-    """Load a user's function once.
+    """Load a user's function, once for all points that use it.
 
     Returns:
-        The function for a worker, with the code of its modules, and the hash of its code as it was
-        loaded.
+        The function for a worker, with the code of its modules, and the hash of its code.
     """
     function = load_function(name)
     _send_modules(function)
@@ -367,7 +374,7 @@ def _load_function(name: str) -> tuple[_Content, str]:
 
 
 def _send_modules(function: Callable[..., Any]) -> None:
-    """Have the code of a user's modules sent: workers need not have them."""
+    """Send the code of a user's modules along with what is pickled: workers may lack them."""
     for module in modules_of(function):
         if module.__name__ in sys.modules:
             cloudpickle.register_pickle_by_value(module)
@@ -379,13 +386,14 @@ def _pickle(content: object, what: str) -> bytes:
 
     Args:
         content: The object.
-        what: What it is called in an error.
+        what: Name of the object in an error.
 
     Raises:
         CannotTravel: It cannot be pickled.
     """
     try:
         pickled: bytes = cloudpickle.dumps(content)
-    except Exception as error:  # whatever a user's object does when it is pickled
+    except Exception as error:
+        # A user's object may raise anything when it is pickled.
         raise CannotTravel(what, f"{type(error).__name__}: {error}") from None
     return pickled

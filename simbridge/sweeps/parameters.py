@@ -1,4 +1,4 @@
-"""A sweep's parameters: options of simulated runs and settings of solvers, named like flags.
+"""Defines a sweep's parameters: options of runs and settings of solvers, named like flags.
 
 They follow from the registries of options (`Options`) and settings (`ALL_SOLVERS`).
 """
@@ -20,15 +20,15 @@ from simbridge.planning.options import Options
 from simbridge.quoting import quoted
 from simbridge.trajectory.sampling import Sampling
 
-# Names of solvers' settings begin with this, as their flags do.
+# Beginning of the names of solvers' settings, as in their flags.
 SOLVER = "solver."
-# The parameter that `--seeds` counts.
+# Name of the parameter of which `--seeds` states the number of values.
 SEED = "sample-seed"
 
 _SIMULATED = "sweeps run only in simulation"
 _ONE_RUN = "it belongs to one run"
 
-# Options of a run that are no parameters of a sweep, and why not.
+# Options of a run that are not parameters of a sweep, with the reason of each.
 NOT_SWEPT: Mapping[str, str] = {
     "host": _SIMULATED,
     "yes": _SIMULATED,
@@ -49,15 +49,16 @@ Kind = Literal["text", "choice", "number", "whole number", "numbers"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing that a sweep may change.
+    """An option of a run, or a setting of a solver, that a sweep may change.
 
     Attributes:
-        name: Its flag without the dashes in front: "solver.kp", "servo-gain", "sample-noise".
-        kind: What its values are.
-        choices: The values of a choice.
-        units: The flag's units in SI, one for each of its numbers; () for SI units.
-        reader: Turns the text of a file's name, or of anything special, into its value.
-        planned: Whether it acts on the plan, not only on the run.
+        name: Name of the flag without the dashes in front: "solver.kp", "servo-gain".
+        kind: Kind of the values.
+        choices: Allowed values of a choice; () for other kinds.
+        units: Factors from the flag's units to SI units, one for each number; () for SI units.
+        reader: Function that turns a text, such as the name of a file, into the value; None if the
+            kind says how.
+        planned: Whether the parameter affects the plan, not only the run.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Parameter:
     planned: bool = True
 
     def plain(self, text: str) -> str:
-        """Return a value's text as it is written everywhere: equal numbers have equal texts.
+        """Return a value's text in the form that is used everywhere, the same for equal numbers.
 
         Raises:
             InvalidChoice: The text is not one of the choices.
@@ -91,8 +92,8 @@ class Parameter:
 
         numbers = self._parse_numbers(self.plain(text))
         units = self.units or [1] * len(numbers)
-        scaled = tuple(number * unit for number, unit in zip(numbers, units, strict=True))
-        return scaled if self.kind == "numbers" else scaled[0]
+        in_si = tuple(number * unit for number, unit in zip(numbers, units, strict=True))
+        return in_si if self.kind == "numbers" else in_si[0]
 
     def _parse_numbers(self, text: str) -> list[float]:
         """Return the numbers in a text, in the flag's units."""
@@ -108,7 +109,7 @@ class Parameter:
         return numbers
 
     def _parse_number(self, word: str) -> float:
-        """Return the number that a word stands for: an int where it must be whole."""
+        """Return the number that a word stands for; an int if the parameter is a whole number."""
         try:
             number = float(word)
         except ValueError:
@@ -117,7 +118,7 @@ class Parameter:
             raise self._refusal(word)
 
         if self.kind != "whole number":
-            # Of the two zeros, 0.0 and -0.0, the first: equal numbers have equal texts.
+            # This turns -0.0 into 0.0, so that equal numbers have equal texts.
             return number + 0.0
         if math.isinf(number) or number != int(number):
             raise self._refusal(word)
@@ -139,7 +140,7 @@ class Parameter:
 @cache
 def parameters() -> dict[str, Parameter]:
     """Return all parameters by their names."""
-    # What a run has besides its options.
+    # Arguments of a run that are not fields of its options.
     candidates = [
         Parameter("robot", "text"),
         Parameter("backend", "choice", tuple(ENGINES), planned=False),
@@ -163,6 +164,7 @@ def _option_parameters() -> Iterator[Parameter]:
     sampling_hints = get_type_hints(Sampling)
 
     for option in fields(Options):
+        # Only the sampling has a prefix, with which the names of its fields begin.
         prefix = option.metadata.get("prefix")
         if prefix is not None:
             for item in fields(Sampling):
@@ -176,21 +178,22 @@ def _define(name: str, hint: Any, metadata: Mapping[str, Any]) -> Parameter:
     """Return the parameter of a field of options or settings.
 
     Args:
-        name: Its flag.
-        hint: The type of the field.
-        metadata: What the field says of its values: "units", "read", "choices".
+        name: Name of the flag, without the dashes in front.
+        hint: Type of the field.
+        metadata: Metadata of the field, with "units", "read" and "choices" if it has them.
     """
     name = name.replace("_", "-")
     units = tuple(metadata.get("units", ()))
     if "read" in metadata:
         return Parameter(name, "text", reader=metadata["read"])
 
-    # An empty text stands for the default, for choices too.
-    allowed = tuple(filter(None, metadata.get("choices") or literal_choices(hint)))
+    # A choice may be "", but in a sweep an empty text stands for the default.
+    all_choices = metadata.get("choices") or literal_choices(hint)
+    allowed = tuple(choice for choice in all_choices if choice)
     if allowed:
         return Parameter(name, "choice", allowed)
 
-    # The type may be optional, and its parts may be numbers.
+    # The type, and the types within it: `tuple[float, float] | None` has a tuple and floats in it.
     types = {hint, *get_args(hint)}
     types |= {inner for outer in types for inner in get_args(outer)}
     if any(get_origin(item) in (tuple, Sequence, list) for item in types):
@@ -203,11 +206,11 @@ def _define(name: str, hint: Any, metadata: Mapping[str, Any]) -> Parameter:
 
 
 def parameter(name: str) -> Parameter:
-    """Return the parameter of this name.
+    """Return the parameter with a name, in which underscores may stand for dashes.
 
     Raises:
-        InvalidParameter: It is an option of a run that a sweep does not have.
-        UnknownName: There is no parameter of this name.
+        InvalidParameter: The name is that of an option of a run that a sweep does not have.
+        UnknownName: No parameter has this name.
     """
     name = name.replace("_", "-")
     reason = NOT_SWEPT.get(name)
@@ -218,6 +221,7 @@ def parameter(name: str) -> Parameter:
     if name not in known:
         similar = difflib.get_close_matches(name, known)
         if not similar:
+            # The name may lack the beginning "solver.".
             similar = [known_name for known_name in known if known_name.endswith(f".{name}")]
         hint = (
             "Parameters are the flags of `simbridge run`; a solver's settings are called "
@@ -232,11 +236,11 @@ class Choices:
     """The arm, solver and options that the values of a point choose.
 
     Attributes:
-        robot: A name or a file; None for the cell's, or else ur10.
-        backend: The physics engine's name.
-        home: Joint positions (n,), rad; () for the robot's.
-        lengths: Link lengths of a planar arm, m; () for the robot's.
-        solver: A name, or module:function; "" for the scenario's.
+        robot: Name or file of the arm; None for the cell's arm, or ur10 without a cell.
+        backend: Name of the physics engine.
+        home: Home position of the joints (n,), rad; () for that of the arm's file.
+        lengths: Link lengths of a planar arm, m; () for those of the arm's file.
+        solver: Name of a solver, or module:function; "" for the scenario's solver.
         settings: Settings of the solver that the values set.
         options: Options of the run.
     """
@@ -267,6 +271,7 @@ def choices(values: Mapping[str, str]) -> Choices:
         for name, value in parsed.items()
         if name.startswith(SOLVER)
     }
+    # Refuse a solver that does not exist, and settings that it does not have.
     if solver:
         check_solver(solver)
     if solver in ALL_SOLVERS:
@@ -279,13 +284,13 @@ def choices(values: Mapping[str, str]) -> Choices:
         lengths=parsed.get("link-lengths", ()),
         solver=solver,
         settings=settings,
-        options=_options(parsed),
+        options=_make_options(parsed),
     )
 
 
 @cache
 def _option_fields() -> dict[str, str]:
-    """Return the fields of `Options` by the names of their parameters, without its sampling."""
+    """Return the names of the fields of `Options`, except the sampling, by parameter."""
     return {
         flag_name(option): option.name
         for option in fields(Options)
@@ -295,7 +300,7 @@ def _option_fields() -> dict[str, str]:
 
 @cache
 def _sampling_fields() -> dict[str, str]:
-    """Return the fields of `Sampling` by the names of their parameters."""
+    """Return the names of the fields of `Sampling` by parameter."""
     prefixes = [
         option.metadata["prefix"] for option in fields(Options) if "prefix" in option.metadata
     ]
@@ -306,30 +311,34 @@ def _sampling_fields() -> dict[str, str]:
     }
 
 
-def _options(parsed: Mapping[str, Any]) -> Options:
+def _make_options(parsed: Mapping[str, Any]) -> Options:
     """Return the options of a run.
 
     Args:
         parsed: Values by the names of their parameters, in SI units.
     """
-    options = {}
-    for name, field_name in _option_fields().items():
-        if name in parsed:
-            options[field_name] = parsed[name]
-    sampling_fields = {}
-    for name, field_name in _sampling_fields().items():
-        if name in parsed:
-            sampling_fields[field_name] = parsed[name]
+    options = {
+        field_name: parsed[name] for name, field_name in _option_fields().items() if name in parsed
+    }
 
-    # A seed alone changes nothing.
-    sampling = Sampling(**sampling_fields)
+    # A sampling that differs from the default only in its seed changes nothing: it is left out.
+    sampling_values = {
+        field_name: parsed[name]
+        for name, field_name in _sampling_fields().items()
+        if name in parsed
+    }
+    sampling = Sampling(**sampling_values)
     if sampling != Sampling(seed=sampling.seed):
         options["sampling"] = sampling
     return Options(**options)
 
 
 def is_random(values: Mapping[str, str]) -> bool:
-    """Return whether the seed of a point's samples matters."""
+    """Return whether a point's targets are random, so that their seed matters.
+
+    Args:
+        values: Values of the point, as texts by parameter.
+    """
     sample_values = {name: text for name, text in values.items() if name.startswith("sample-")}
     sampling = choices(sample_values).options.sampling
     if sampling is None:

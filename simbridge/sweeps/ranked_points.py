@@ -1,4 +1,4 @@
-"""The points of a sweep, ranked by their error, and what varies among them."""
+"""Ranks the points of a sweep by their error, and finds which parameters vary among them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from simbridge.sweeps.parameters import SEED, parameters
 from simbridge.sweeps.results import MAIN_FIGURE, PLANNED_FIGURE, Row, number
 from simbridge.sweeps.results_file import is_number
 
-# A map has two axes, each a parameter with numbers.
+# Number of axes of a map, each of which is a parameter with numbers.
 MAP_AXES = 2
-# How many maps a page shows at most, one for each family.
+# Largest number of maps on a page, one for each family.
 MAX_MAPS = 4
-# Among fewer points, which of them no point beats says nothing.
+# Smallest number of points with a Pareto front: among fewer points a front says nothing.
 MIN_FRONT_POINTS = 3
 
 
@@ -24,8 +24,8 @@ class Quantity:
     """A figure that is drawn.
 
     Attributes:
-        column: Its column in results.csv.
-        title: Its name on an axis, with its unit.
+        column: Name of the figure's column in results.csv.
+        title: Name of the figure on an axis, with its unit.
         scale: Factor from SI units to the title's unit.
     """
 
@@ -34,7 +34,7 @@ class Quantity:
     scale: float = 1.0
 
     def value(self, row: Row) -> float:
-        """Return the figure of a row, in the title's unit; NaN where the row has none."""
+        """Return the figure of a row, in the title's unit; NaN if the row has none."""
         return self.scale * number(row, self.column)
 
     @property
@@ -45,7 +45,8 @@ class Quantity:
 
 ERROR = Quantity(MAIN_FIGURE, "Tracking error, RMS (mm)", 1e3)
 
-# What the page draws over the parameters. Points are ranked by the first that any of them has.
+# Quantities that the page draws over the parameters. Points are ranked by the first one of them
+# that any point has.
 QUANTITIES = (
     ERROR,
     Quantity(PLANNED_FIGURE, "Solver's error, RMS (mm)", 1e3),
@@ -53,7 +54,7 @@ QUANTITIES = (
     Quantity("smoothness.tool.sparc", "SPARC of the tool (closer to 0: smoother)"),
 )
 
-# What a small error may cost; less is better.
+# Quantities that may grow as the error shrinks, by the name of the goal; less of them is better.
 RIVALS = {
     "smoothness": Quantity(
         "smoothness.tool.sparc", "Roughness: -SPARC of the tool (lower is smoother)", -1.0
@@ -67,11 +68,11 @@ class RankedPoints:
     """The points that a page shows.
 
     Attributes:
-        rows: Those with a figure, the smallest error first.
-        error: The quantity that they are ranked by.
-        axes: Parameters whose values are numbers, and differ: they are drawn as axes.
-        labels: The other parameters that differ, the scenario included. Points with the same values
-            of them are a family.
+        rows: Rows of the points that have an error, the smallest error first.
+        error: The quantity by which the points are ranked.
+        axes: Names of the parameters that are drawn as axes: they differ, and have numbers only.
+        labels: Names of the other parameters that differ, the scenario included. Points with the
+            same values of all labels are a family.
         has_seeds: Whether the seed differs between points.
     """
 
@@ -83,27 +84,28 @@ class RankedPoints:
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Names of all that differs between points, the seed last."""
+        """Names of all parameters that differ between points, the seed last."""
         seed = (SEED,) if self.has_seeds else ()
         return (*self.labels, *self.axes, *seed)
 
     def families(self) -> dict[tuple[str, ...], list[Row]]:
-        """Return the rows by their values of `labels`, sorted by these."""
+        """Return the rows of each family, by the family's values of the labels, in their order."""
         families: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in self.rows:
             family = tuple(row[name] for name in self.labels)
             families[family].append(row)
 
-        # Numbers by their value, and before texts.
         def sort_key(family: tuple[str, ...]) -> list[tuple[float, str]]:
+            """Return a key that sorts numbers by their value, and before texts."""
             return [(_number_or_infinity(text), text) for text in family]
 
         return {family: families[family] for family in sorted(families, key=sort_key)}
 
     def fronts(self) -> dict[str, list[Row]]:
-        """Return the Pareto fronts of runs, by the name of the rival of their error.
+        """Return the Pareto fronts of the tracking error and each of its rivals, by rival.
 
-        A front is the points that no point beats in both error and rival.
+        A front has the points for which no other point is better in both error and rival. There are
+        none if the points were only planned.
         """
         if self.error is not ERROR:
             return {}
@@ -114,57 +116,62 @@ class RankedPoints:
             if len(candidates) < MIN_FRONT_POINTS:
                 continue
 
-            # Candidates are sorted by their error: a point of the front has the least rival so far.
+            # By growing error, a point is on the front if its rival is the smallest so far.
             front = []
-            least = math.inf
+            smallest = math.inf
             for row in candidates:
                 value = rival.value(row)
-                if value < least:
+                if value < smallest:
                     front.append(row)
-                    least = value
+                    smallest = value
             if front:
                 fronts[name] = front
         return fronts
 
 
 def rank_points(rows: Sequence[Row]) -> RankedPoints:
-    """Rank the points of a sweep by their error, and find what varies among them.
+    """Rank the points of a sweep by their error, and find which parameters vary among them.
 
     Args:
-        rows: Some may have no figures: these are left out.
+        rows: Rows of the points; rows without an error are left out.
     """
-    error = _ranking_quantity(rows)
+    error = _choose_error(rows)
     with_error = [row for row in rows if not math.isnan(error.value(row))]
     ranked = sorted(with_error, key=error.value)
 
-    columns = ranked[0] if ranked else {}
+    # All rows have the same columns.
+    columns = list(ranked[0]) if ranked else []
     names = ["scenario", *(name for name in columns if name in parameters())]
     varied = [name for name in names if _count_values(ranked, name) > 1]
 
-    axes = _axes(ranked, varied)
+    axes = _choose_axes(ranked, varied)
     labels = tuple(name for name in varied if name not in axes and name != SEED)
     return RankedPoints(ranked, error, axes, labels, has_seeds=SEED in varied)
 
 
-def _ranking_quantity(rows: Sequence[Row]) -> Quantity:
-    """Return the first quantity that any row has."""
+def _choose_error(rows: Sequence[Row]) -> Quantity:
+    """Return the quantity that ranks points: the first one that any row has."""
     for quantity in QUANTITIES:
         if any(not math.isnan(quantity.value(row)) for row in rows):
             return quantity
     return ERROR
 
 
-def _axes(rows: Sequence[Row], varied: Sequence[str]) -> tuple[str, ...]:
-    """Return which varied parameters are drawn as axes."""
-    numeric = [name for name in varied if name != SEED and _has_only_numbers(rows, name)]
+def _choose_axes(rows: Sequence[Row], varied: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the varied parameters that are drawn as axes.
 
-    # Two axes and a map for each of a few values say more than a line for each point.
+    They are those with numbers. But maps, with two axes, say more than a line for each point over
+    three axes or more: parameters with few values become labels, with a map for each value, as long
+    as there are not too many maps.
+    """
+    numeric = [name for name in varied if name != SEED and _has_only_numbers(rows, name)]
     axes = list(numeric)
     map_count = 1
-    for count, name in sorted((_count_values(rows, name), name) for name in numeric):
-        if len(axes) > MAP_AXES and map_count * count <= MAX_MAPS:
+    fewest_values_first = sorted((_count_values(rows, name), name) for name in numeric)
+    for value_count, name in fewest_values_first:
+        if len(axes) > MAP_AXES and map_count * value_count <= MAX_MAPS:
             axes.remove(name)
-            map_count *= count
+            map_count *= value_count
     return tuple(axes)
 
 
@@ -174,9 +181,10 @@ def _count_values(rows: Sequence[Row], name: str) -> int:
 
 
 def _has_only_numbers(rows: Sequence[Row], name: str) -> bool:
-    """Return whether all values of a parameter are finite numbers, where it has one."""
+    """Return whether all values of a parameter are finite numbers; empty ones do not count."""
     return all(math.isfinite(_number_or_infinity(row[name])) for row in rows if row[name])
 
 
 def _number_or_infinity(text: str) -> float:
+    """Return the number that a text stands for; infinity for any other text."""
     return float(text) if is_number(text) else math.inf

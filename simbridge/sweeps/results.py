@@ -1,6 +1,6 @@
-"""The rows of results.csv: one for each point of a sweep.
+"""Keeps the rows of results.csv, one for each point of a sweep.
 
-The file is whole at any instant. Rows of equal identity have equal figures.
+The file is complete at any instant. Rows of equal identity have equal figures.
 """
 
 from __future__ import annotations
@@ -27,39 +27,47 @@ from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results_file import decode_rows, encode_row, is_number, read_rows
 from simbridge.text import counted, join_words
 
-# Names of the files in a sweep's directory.
+# Name of the file with the grid, in a sweep's directory.
 GRID = "sweep.toml"
+# Name of the file with the results, in a sweep's directory.
 RESULTS = "results.csv"
 
 # A row of results.csv: texts by column; "" where a cell is empty.
 Row = Mapping[str, str]
 
-# Columns before the parameters, between the parameters and the figures, and after the figures.
+# Columns before the parameters.
 FIRST = ("identity", "scenario")
+# Columns between the parameters and the figures.
 OUTCOME = ("outcome", "reason")
+# Columns after the figures.
 LAST = ("schema_version", "made_by", "wall_s", "host_name", "host_attempts", "directory")
+# Columns that every file of results has.
 FIXED = (*FIRST, *OUTCOME, *LAST)
 # Columns of LAST that hold numbers.
 NUMBERS_OF_A_ROW = ("schema_version", "wall_s", "host_attempts")
 
-# Outcomes of points besides those of runs. A failed point is tried again when the sweep goes on.
+# Outcome of a point that could not be made. It is tried again when the sweep is resumed.
 FAILED = "failed"
+# Outcome of a point whose values do not go together.
 REFUSED = "refused"
+# Outcome of a point that was only planned.
 PLANNED = "planned"
 
-# The figure that is shown first, of runs and of plans: the largest is the worst.
+# The main figure of a run, m: the point with the largest one is the worst.
 MAIN_FIGURE = "tracking_error.position_m.rms"
+# The main figure of a plan, m.
 PLANNED_FIGURE = "solver_error.position_m.rms"
-# The gain of servoj in runs whose servo law is extrapolated; other rows have none.
+# The gain of servoj, 1/s^2, in runs whose servo law is extrapolated; other rows have none.
 EXTRAPOLATED_GAIN = "extrapolated_servo_gain"
 
-# How many different reasons for missing figures are shown.
+# Largest number of different reasons for missing figures that are shown.
 MAX_REASONS = 5
-# Length of a reason, characters: a user's solver may give a longer one.
+# Largest length of a reason, characters: a user's solver may give a longer one.
 MAX_REASON_LENGTH = 2000
 
-# See `digest`.
+# The form of an identity: see `digest`.
 IDENTITY_PATTERN = re.compile(r"[0-9a-f]{16}")
+# The form of a number within a sentence.
 NUMBER_PATTERN = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
 
 
@@ -69,11 +77,11 @@ class Result:
 
     Attributes:
         outcome: "completed", "planned", "refused", "failed", or what ended the run.
-        reason: Why there are no figures, as a sentence.
+        reason: Why there are no figures, as a sentence; "" if there are.
         figures: Values by their paths in summary.json, in SI units:
             "tracking_error.position_m.rms".
         wall: Time that the point took, s.
-        host: Name of the computer that ran it.
+        host: Name of the computer that made the point.
     """
 
     outcome: str
@@ -84,29 +92,29 @@ class Result:
 
 
 def number(row: Row, name: str, default: float = math.nan) -> float:
-    """Return the number in a row's column, or the default where the cell holds none."""
+    """Return the number in a row's column; the default if the cell does not hold a number."""
     cell = row.get(name, "")
     return float(cell) if is_number(cell) else default
 
 
 def is_figure(column: str) -> bool:
-    """Return whether a column holds a figure: neither a parameter, nor a fact about the row."""
+    """Return whether a column holds a figure, rather than a parameter or a fact about the row."""
     return column not in FIXED and column not in parameters()
 
 
 def describe_extrapolated_rows(rows: Iterable[Row]) -> str:
-    """Return that the servo law of rows is extrapolated, as a sentence; "" where it is not."""
+    """Return a sentence on the rows whose servo law is extrapolated; "" without any."""
     gains = [number(row, EXTRAPOLATED_GAIN) for row in rows if row.get(EXTRAPOLATED_GAIN)]
     return describe_extrapolation(gains)
 
 
 def reasons(rows: Sequence[Row], outcome: str) -> list[str]:
-    """Summarise why points have no figures, the most frequent reasons first.
+    """Return sentences that say why points have no figures, the most frequent reasons first.
 
     Reasons that differ only in their numbers are counted together.
 
     Args:
-        rows: All rows.
+        rows: Rows of the sweep, with any outcome.
         outcome: REFUSED or FAILED.
     """
     groups: dict[str, list[str]] = defaultdict(list)
@@ -117,20 +125,21 @@ def reasons(rows: Sequence[Row], outcome: str) -> list[str]:
 
     sentences = []
     for group in sorted(groups.values(), key=len, reverse=True)[:MAX_REASONS]:
+        # With different numbers in the group, the first reason is only an example.
         such_as = ", such as" if len(set(group)) > 1 else ""
         sentences.append(f"{counted(len(group), 'point')} {outcome}{such_as}: {group[0]}")
     return sentences
 
 
 class Results:
-    """The results of a sweep's directory.
+    """The results of a sweep, in memory and in the file results.csv.
 
-    Each row is appended by one write. The file is replaced as a whole where it needs another
-    column, and at the end. A line that a power cut has left unfinished is dropped. Memory holds the
-    encoded lines, which are much smaller than their cells.
+    Each row is appended by one write. The file is replaced as a whole if it needs another column,
+    and at the end. A line that a power cut has left unfinished is dropped. Memory holds the encoded
+    lines, which are much smaller than their cells.
 
     Args:
-        path: results.csv, which need not exist.
+        path: Path of results.csv, which need not exist.
 
     Raises:
         InputFileError: The file is not the results of a sweep.
@@ -138,10 +147,11 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Names of the columns, in the order of the file.
         self._columns: list[str] = [*FIXED]
         # Encoded rows by identity, in the order of the file.
         self._lines: dict[str, bytes] = {}
-        # Open to append; None before the first row is written.
+        # The file, open to append; None before the first row is written.
         self._file: io.FileIO | None = None
 
         if path.is_file():
@@ -171,8 +181,9 @@ class Results:
         """Return rows with only some columns, to save memory.
 
         Args:
-            names: The columns; those that the file does not have are left out. All by default.
-            identities: Which points; all by default.
+            names: Names of the columns; those that the file does not have are left out. All columns
+                by default.
+            identities: Identities of the points; all points by default.
         """
         selected = _select_columns(self._columns, names or self._columns)
         lines: Iterable[bytes] = self._lines.values()
@@ -182,15 +193,15 @@ class Results:
         return [{name: cells[index] for name, index in selected} for cells in decode_rows(lines)]
 
     def begin(self, names: Sequence[str]) -> None:
-        """Write the rows that there are, with columns for these parameters."""
+        """Write the file with the rows so far, and with columns for the named parameters."""
         self._add_columns(names)
         self._rewrite()
 
     def reuse(self, identity: str, point: Point) -> bool:
         """Return whether the row of a point can be reused, so that it need not be made again.
 
-        The row may describe the point differently, such as without a default that `point` gives. It
-        then gets the description of `point`.
+        The row may describe the point differently, for example without a default value that `point`
+        states. It then gets the description of `point`.
         """
         if identity not in self._lines:
             return False
@@ -216,9 +227,9 @@ class Results:
         Args:
             identity: Identity of the point.
             point: The point that was run.
-            result: Its outcome and figures.
-            attempts: Number of attempts.
-            made_by: See `made_by`.
+            result: Outcome and figures of the point.
+            attempts: Number of attempts at the point.
+            made_by: Versions of the programs that made it: see `simbridge.sweeps.identity.made_by`.
 
         Returns:
             The row.
@@ -247,7 +258,7 @@ class Results:
         return row
 
     def set_directory(self, identity: str, directory: str) -> None:
-        """Store where the run of a point was kept; "" where it was not."""
+        """Store where the run of a point was kept, relative to the sweep; "" if it was not kept."""
         self._set_row(identity, self.row(identity) | {"directory": directory})
 
     def close(self) -> None:
@@ -258,14 +269,14 @@ class Results:
             self._file = None
 
     def write_parquet(self) -> None:
-        """Write results.parquet with the same columns, where pyarrow is installed."""
+        """Write results.parquet with the same columns, if pyarrow is installed."""
         try:
             reader = importlib.import_module("pyarrow.csv")
             parquet = importlib.import_module("pyarrow.parquet")
         except ImportError:
             return
 
-        # Without the apostrophes that protect texts from spreadsheets.
+        # Parquet gets the cells without the apostrophes that protect texts from spreadsheets.
         with tempfile.TemporaryFile("w+", newline="", encoding="utf-8") as plain:
             rows = csv.writer(plain, lineterminator="\n")
             rows.writerow(self._columns)
@@ -280,18 +291,19 @@ class Results:
         self._lines[identity] = encode_row(row.get(name, "") for name in self._columns)
 
     def _add_columns(self, names: Iterable[str]) -> bool:
-        """Add the columns that are not there yet, in memory; return whether there were any."""
+        """Add columns that are missing, in memory, and return whether any was missing."""
         known = set(self._columns)
-        new = [name for name in names if name not in known]
-        if not new:
+        new_columns = [name for name in names if name not in known]
+        if not new_columns:
             return False
 
+        # Rows are decoded with the old columns, and encoded again with the new ones.
         rows = {identity: self.row(identity) for identity in self._lines}
 
-        columns = [*self._columns, *new]
+        columns = [*self._columns, *new_columns]
         parameter_columns = [name for name in columns if name in parameters()]
         figure_columns = [name for name in columns if is_figure(name)]
-        # The tracking error comes first, the others by name.
+        # The figures of the tracking error come first, then the others by name.
         figure_columns.sort(key=lambda name: (not name.startswith("tracking_error"), name))
         self._columns = [*FIRST, *parameter_columns, *OUTCOME, *figure_columns, *LAST]
 
@@ -309,13 +321,13 @@ class Results:
 
 
 def read_results(path: Path, names: Iterable[str]) -> list[Row]:
-    """Read only some columns of a sweep's rows. The others are not checked, which saves time.
+    """Read only some columns of a sweep's rows; the others are not checked, which saves time.
 
-    A point that was tried again has several rows in the file: the last one counts.
+    A point that was tried again has several rows in the file, of which the last one counts.
 
     Args:
-        path: results.csv.
-        names: The columns; those that the file does not have are left out.
+        path: Path of results.csv.
+        names: Names of the columns; those that the file does not have are left out.
 
     Raises:
         InputFileError: The file cannot be read, or is not the results of a sweep.
@@ -344,11 +356,11 @@ def _read_checked(
 
     Args:
         path: Path of the file.
-        names: The columns whose numbers are checked; all by default.
+        names: Names of the columns whose numbers are checked; all columns by default.
 
     Returns:
-        The names of the columns, and an iterator over the cells of each row, which is checked when
-        it is read.
+        The names of the columns, and an iterator over the cells of each row. A row is checked when
+        the iterator comes to it.
 
     Raises:
         InputFileError: The file cannot be read, or its header is not that of a sweep.
@@ -392,15 +404,15 @@ def _check_rows(
     number_columns: Sequence[tuple[int, str]],
     numbered_rows: Iterable[tuple[int, list[str]]],
 ) -> Iterator[list[str]]:
-    """Yield the cells of rows.
+    """Yield the cells of each row, and refuse a row with a text in place of a number.
 
-    A row without identity or outcome is refused, and one with a text in place of a number.
+    A row without identity or outcome is refused, too.
 
     Args:
         path: Path of the file, for errors.
         columns: Names of the columns.
         number_columns: Index and name of each column that has to hold numbers.
-        numbered_rows: The cells of each row after the number of its line.
+        numbered_rows: Number of the line, and cells, of each row.
     """
     identity_index = columns.index("identity")
     outcome_index = columns.index("outcome")

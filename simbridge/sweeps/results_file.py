@@ -1,8 +1,8 @@
-"""results.csv as text: a line for each row, with cells that are safe to open in a spreadsheet.
+"""Encodes and decodes results.csv: a line for each row, with cells that are safe in a spreadsheet.
 
-The file may have been edited since it was written. What programs for tables change without changing
-the content is read as it was: quotation marks, line ends, a byte order mark, blank lines.
-Everything else is refused with its line.
+The file may have been edited since it was written. Quotation marks, line ends, a byte order mark
+and blank lines, which programs for tables change, make no difference. Any other fault is refused
+with the number of its line.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import BinaryIO
 from simbridge.errors import InputFileError
 from simbridge.files.reading import open_file
 
-# Length of a line at most, bytes; a row that simbridge writes has some thousands.
+# Largest length of a line, bytes; a row that simbridge writes has some thousands.
 MAX_LINE = 1 << 20
-# A spreadsheet takes a text that begins with one of these as a formula.
+# Beginnings of texts that a spreadsheet takes for formulas.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-# In front of a text that is no formula, and of one that begins with an apostrophe itself.
+# Mark in front of a text that is not a formula, or that begins with an apostrophe itself.
 APOSTROPHE = "'"
 PROTECTED_STARTS = (APOSTROPHE, *FORMULA_STARTS)
 
 
 def protect(cell: str) -> str:
-    """Return a cell as it is written: with an apostrophe where a spreadsheet would calculate it."""
+    """Return a cell as it is written: with an apostrophe if a spreadsheet would calculate it."""
     if not cell.startswith(PROTECTED_STARTS) or is_number(cell):
         return cell
     return APOSTROPHE + cell
@@ -43,15 +43,15 @@ def is_number(cell: str) -> bool:
 
 
 def as_number(cell: str) -> float:
-    """Return the number in a cell; NaN where there is none."""
+    """Return the number in a cell; NaN if the cell does not hold a number."""
     return float(cell) if is_number(cell) else math.nan
 
 
 def encode_row(cells: Iterable[object]) -> bytes:
     """Return a row as a line of the file, which `read_rows` reads whatever its cells hold.
 
-    Line breaks within cells become blanks. Null characters and halves of characters, such as bytes
-    of a file name that are no text, become escapes.
+    Line breaks within cells become blanks. Null characters, and bytes of file names that are not
+    text, become escapes.
     """
     texts = [protect(str(cell)) for cell in cells]
     if not "".join(texts).isprintable():
@@ -77,12 +77,12 @@ def unprotect(cells: Iterable[str]) -> list[str]:
 def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Read the rows of a file, the header first, each with the number of its line.
 
-    Rows without content are left out, and so is a last one without a line end, which a power cut
+    Rows without content are left out, and so is a last row without a line end, which a power cut
     may have left unfinished.
 
     Raises:
-        InputFileError: The file cannot be read, is not text in UTF-8, or is no table; or a row has
-            more or fewer cells than the header.
+        InputFileError: The file cannot be read, is not text in UTF-8, or is not a table; or a row
+            has more or fewer cells than the header.
     """
     with open_file(path) as file:
         lines = _TextLines(path, file)
@@ -110,7 +110,7 @@ def _split_rows(path: Path, lines: _TextLines) -> Iterator[tuple[int, list[str]]
     """Split lines into rows of cells, each with the number of its first line.
 
     Raises:
-        InputFileError: A row has no cells, but not if it is a last one without a line end.
+        InputFileError: A row cannot be split; a last row without a line end is ignored instead.
     """
     reader = csv.reader(lines, strict=True)
     while True:
@@ -120,6 +120,7 @@ def _split_rows(path: Path, lines: _TextLines) -> Iterator[tuple[int, list[str]]
         except StopIteration:
             return
         except csv.Error as error:
+            # A power cut may have left the last row unfinished.
             if lines.is_cut and first_line == lines.number:
                 return
             reason = f"this is not a CSV row: {error}"
@@ -132,11 +133,11 @@ class _TextLines:
 
     Args:
         path: Path of the file, for errors.
-        file: Open for reading.
+        file: The file, open for reading.
 
     Attributes:
         number: Number of the line that was read last, counted from 1; 0 before the first.
-        is_cut: Whether that line has no line end.
+        is_cut: Whether the line that was read last has no line end.
     """
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -174,4 +175,5 @@ class _TextLines:
         return text
 
     def _refusal(self, reason: str) -> InputFileError:
+        """Return the error that refuses the line that was read last."""
         return InputFileError(self._path, reason, line=self.number)

@@ -1,4 +1,4 @@
-"""A sweep: the points of a grid are made; results, kept runs and a page are in one directory."""
+"""Makes a sweep: the points of a grid, with results, kept runs and a page in one directory."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from simbridge.sweeps.results import (
 )
 from simbridge.sweeps.sweep_page import write_page
 
+# The runs that a sweep keeps.
 Keep = Literal["none", "extremes", "all"]
-# Where a sweep keeps runs, in its directory.
+# Name of the directory in which a sweep keeps runs, in its own directory.
 RUNS = "runs"
-# How many runs with the smallest error are kept, and how many with the largest, unless others are
-# asked for.
+# Number of runs with the smallest error that "extremes" keeps, and of runs with the largest.
 EXTREME_COUNT = 5
 
 
@@ -57,14 +57,16 @@ class Progress:
 
     Attributes:
         total: Number of points.
-        known: Number of points that an earlier call has made.
+        known: Number of points that need not be made: an earlier call has made them, or they
+            repeat another point.
         done: Number of points that this call has made.
-        refused: How many of these were refused.
-        failed: How many of these failed.
+        refused: Number of points that this call has made and that were refused.
+        failed: Number of points that this call has made and that failed.
         begin: When the sweep began, s (monotonic clock).
-        best: The smallest main figure so far, in SI units, and its point.
-        last: The row that was added last.
-        keeping: Number of runs that are still to be made again to be kept; None before that.
+        best: The smallest main figure so far, m, and its point; None before the first figure.
+        last: The row that was added last; None before the first row, and while runs are kept.
+        keeping: Number of runs that are still to be made again to be kept; None while points are
+            made.
     """
 
     total: int
@@ -84,11 +86,18 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Points made per second."""
-        return self.done / max(time.monotonic() - self.begin, 1e-9)
+        """Number of points that this call makes per second."""
+        # The lower bound only prevents a division by zero.
+        duration = max(time.monotonic() - self.begin, 1e-9)
+        return self.done / duration
 
     def count(self, point: Point, row: Row) -> None:
-        """Count a point that was made."""
+        """Count a point that was made.
+
+        Args:
+            point: The point.
+            row: Row of the point in the results.
+        """
         self.done += 1
         self.last = row
         if row["outcome"] == REFUSED:
@@ -108,15 +117,19 @@ class Sweep:
     """A sweep that was made.
 
     Attributes:
-        directory: Holds sweep.toml, results.csv, sweep.html, and runs/.
-        identities: Identities of its points, in the grid's order.
+        directory: Directory of the sweep, with sweep.toml, results.csv, sweep.html, and runs/.
+        identities: Identities of the sweep's points, in the grid's order.
     """
 
     directory: Path
     identities: tuple[str, ...]
 
     def rows(self, *names: str) -> list[Row]:
-        """Return the rows of its points, with these columns, or all."""
+        """Return the rows of the sweep's points.
+
+        Args:
+            names: Names of the columns; all columns by default.
+        """
         return Results(self.directory / RESULTS).rows(names or None, self.identities)
 
 
@@ -137,28 +150,28 @@ def sweep(  # noqa: PLR0913 (a public call, by keyword)
 ) -> Sweep:
     """Run scenarios in simulation for many values of options and settings.
 
-    Points that `out` already holds are not run again: the same call resumes an interrupted sweep,
-    another call adds its points to it.
+    Points that `out` already has are not run again: the same call resumes an interrupted sweep, and
+    a call with other values adds its points to the sweep.
 
     Args:
-        scenarios: Names, scripts, or files.
+        scenarios: Names of scenarios, scripts, or files.
         grid: Values by parameter: `{"solver.kp": [10, 20], "sample-noise": [(0, 0), (1, 0.1)]}`,
             in the units of flags.
         random: Ranges by parameter: `{"solver.kp": "1:100:log"}`.
-        samples: How many random draws.
+        samples: Number of random draws.
         points: Listed points in place of a grid: values by parameter.
         seeds: Number of seeds of the targets' noise for each point.
-        jobs: Processes on this computer; 0 for one for each core.
-        cluster: Address of a Dask scheduler, whose workers run the points.
-        out: The directory; a new one under runs/ by default.
-        plan_only: Plan and check, without a simulation.
-        keep: Which runs to keep with their report: the five with the smallest and the five with the
-            largest error, all, or none.
-        progress: Called after each point.
+        jobs: Number of processes on this computer; 0 for one for each core.
+        cluster: Address of a Dask scheduler, whose workers run the points; None to run them here.
+        out: Directory of the sweep; a new one under runs/ by default.
+        plan_only: Whether points are only planned and checked, without a simulation.
+        keep: Runs that are kept with their reports: the five with the smallest and the five with
+            the largest error, all, or none.
+        progress: Function that is called after each point.
 
     Raises:
-        InvalidParameter, UnknownName, InputFileError: Nothing was begun.
-        SimbridgeError: One of its subclasses; what was made is in results.csv.
+        InvalidParameter, UnknownName, InputFileError: An argument is wrong; nothing was begun.
+        SimbridgeError: The sweep cannot go on; points that were made are in results.csv.
     """
     if isinstance(scenarios, (str, os.PathLike)):
         scenarios = (scenarios,)
@@ -184,22 +197,24 @@ def make(
     keep: Keep = "extremes",
     progress: Callable[[Progress], None] | None = None,
 ) -> Sweep:
-    """Make the points of a grid.
+    """Make the points of a grid; see `sweep`.
 
     Args:
-        grid: What is varied.
-        out: See `sweep`, as for the others.
-        jobs: Processes on this computer.
-        cluster: Address of a Dask scheduler.
-        keep: Which runs to keep.
-        progress: Called after each point.
+        grid: Grid with the points.
+        out: Directory of the sweep; a new one under runs/ by default.
+        jobs: Number of processes on this computer; 0 for one for each core.
+        cluster: Address of a Dask scheduler; None to run the points here.
+        keep: Runs that are kept with their reports.
+        progress: Function that is called after each point.
     """
     forget_files()
     _check_values(grid)
     engine: Engine = Cores(jobs) if cluster is None else Cluster(cluster)
     directory = _open_directory(out)
+
+    # If all runs are kept, the workers write them as they make them. Those of a cluster cannot
+    # write into this directory: their runs are made again here.
     keeps_runs = keep != "none" and not grid.plan_only
-    # The workers of a cluster cannot write into this directory: their runs are made again here.
     keeps_while_made = keeps_runs and keep == "all" and cluster is None
 
     with _lock_directory(directory):
@@ -227,13 +242,13 @@ class _Making:
     """A sweep while its points are made.
 
     Attributes:
-        grid: What is varied.
+        grid: Grid with the points.
         directory: Directory of the sweep.
-        results: The rows of its points.
-        state: The progress.
-        report: Called after each point.
+        results: Rows of the sweep's points.
+        state: Progress of the sweep.
+        report: Function that is called with the progress after each point; None for none.
         points: The points that this call makes, by identity.
-        order: Identities of all points so far, in the grid's order.
+        order: Identities of all points so far, in the grid's order, repeated ones included.
     """
 
     grid: Grid
@@ -253,10 +268,10 @@ class _Making:
         """Make the points that have no row yet.
 
         Args:
-            engine: Where they are made.
-            keeps_runs: Whether each writes its run into the sweep's directory.
+            engine: Engine that makes the points.
+            keeps_runs: Whether each point writes its run into the sweep's directory.
         """
-        tasks = self._missing_tasks(keeps_runs=keeps_runs)
+        tasks = self._list_missing_tasks(keeps_runs=keeps_runs)
         made_points = make_points(tasks, engine, made_by(), count=self.grid.count)
         for identity, result, attempts in made_points:
             point = self.points[identity]
@@ -264,10 +279,10 @@ class _Making:
             self.state.count(point, row)
             self._report()
 
-    def _missing_tasks(self, *, keeps_runs: bool) -> Iterator[PointTask]:
-        """Resolve all points of the grid, and yield a task for each that has no row yet."""
+    def _list_missing_tasks(self, *, keeps_runs: bool) -> Iterator[PointTask]:
+        """Yield a task for each point of the grid that has no row yet."""
         for point in self.grid:
-            task = _resolve(point, self.grid.plan_only)
+            task = _make_task(point, plan_only=self.grid.plan_only)
             self.order.append(task.identity)
             if self.results.reuse(task.identity, point) or task.identity in self.points:
                 self.state.known += 1
@@ -278,15 +293,16 @@ class _Making:
             yield replace(task, out=out)
 
     def keep_runs(self, keep: Keep, jobs: int) -> None:
-        """Keep runs with their reports, and store in the rows where they are.
+        """Keep runs with their reports, and store in the rows where the runs are.
 
-        Runs that are not there yet are made once more, on this computer: they are the same to the
+        Runs that do not exist yet are made once more, on this computer; they are the same, bit for
         bit.
 
         Args:
             keep: "extremes" or "all".
-            jobs: Processes on this computer.
+            jobs: Number of processes on this computer; 0 for one for each core.
         """
+        # The runs to keep.
         columns = ("identity", MAIN_FIGURE)
         rows = self.results.rows(columns, self.identities)
         kept = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
@@ -295,12 +311,12 @@ class _Making:
             kept = kept[:EXTREME_COUNT] + kept[-EXTREME_COUNT:]
         directories = {row["identity"]: self._run_directory(row["identity"]) for row in kept}
 
+        # Make those that do not exist yet.
         tasks = []
         for identity, out in directories.items():
             if not (out / "summary.json").is_file():
                 job = job_of(self.results.point(identity))
                 tasks.append(PointTask(identity, job.order, job.contents, out))
-
         self.state.last = None
         self.state.keeping = len(tasks)
         for _ in make_points(tasks, Cores(jobs), made_by(), count=len(tasks)):
@@ -322,21 +338,23 @@ class _Making:
         return Interrupted(message, signal_number(error))
 
     def _run_directory(self, identity: str) -> Path:
+        """Return the directory in which the run of a point is kept."""
         return self.directory / RUNS / identity
 
     def _report(self) -> None:
+        """Report the progress."""
         if self.report is not None:
             self.report(self.state)
 
 
 def _open_directory(out: str | os.PathLike[str] | None) -> Path:
-    """Return the directory of a sweep, which exists then.
+    """Return the directory of a sweep, and create it if it does not exist.
 
     Args:
-        out: An empty or new directory, or a sweep's; None for a new one under runs/.
+        out: A new or empty directory, or that of a sweep; None for a new one under runs/.
 
     Raises:
-        OutputError: It holds something else, or cannot be created.
+        OutputError: The directory has other files in it, or cannot be created.
     """
     if out is None:
         return RunDirectory.create(None, "sweep").path
@@ -358,7 +376,7 @@ def _lock_directory(directory: Path) -> Iterator[None]:
     """Keep other sweeps from writing into a directory until the block ends.
 
     Raises:
-        OutputError: Another sweep is writing into it.
+        OutputError: Another sweep is writing into the directory.
     """
     descriptor = os.open(directory, os.O_RDONLY)
     try:
@@ -372,8 +390,8 @@ def _lock_directory(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _resolve(point: Point, plan_only: bool) -> PointTask:
-    """Return a point as a task; where its values do not go together, a task that is refused."""
+def _make_task(point: Point, *, plan_only: bool) -> PointTask:
+    """Return the task of a point; if its values do not go together, a task that is refused."""
     try:
         job = job_of(point, plan_only=plan_only)
     except CannotTravel:
@@ -387,8 +405,8 @@ def _resolve(point: Point, plan_only: bool) -> PointTask:
 def _check_values(grid: Grid) -> None:
     """Refuse a grid with a scenario or a value that does not exist or cannot be read.
 
-    Each is tried by itself, in place of the first of its kind. What does not fit together is a
-    refused point, not an error.
+    Each scenario and value is tried by itself: it replaces that of the grid's first point. Values
+    that do not go together make a refused point, not an error.
     """
     first = next(iter(grid))
     points = [replace(first, scenario=scenario) for scenario in grid.scenarios]

@@ -1,6 +1,7 @@
-"""The figures of a sweep's page: its error over what was varied, and what a small error costs.
+"""Draws the figures of a sweep's page: the error over the varied parameters, and its trade-offs.
 
-Over one parameter the figures are lines, over two a map, and over more parallel coordinates.
+Over one parameter the figures are lines, over two a map, and over more parallel coordinates. The
+trade-offs are between a small error and its rivals: smoothness and effort.
 """
 
 from __future__ import annotations
@@ -35,15 +36,19 @@ from simbridge.sweeps.results import Row, number
 from simbridge.sweeps.scales import is_logarithmic, scale_axis, widen_limits
 from simbridge.text import counted, significant
 
-# Points in a figure that draws each of them, at most.
+# Largest number of points in a figure that draws each of them.
 MAX_DRAWN = 2000
-# Families that are drawn as lines: one for each colour.
+# Largest number of families that are drawn as lines: one for each colour.
 MAX_LINES = 7
-# Ticks of a map's axis at most.
+# Largest number of ticks of a map's axis.
 MAX_MAP_TICKS = 12
-# Cells of a map at most for their values to be written into them.
+# Largest number of cells in a map that has their values written into them.
 MAX_WRITTEN_CELLS = 120
-# The ground of labels that lines cross.
+# Height of a cell of a map, pixels.
+CELL_HEIGHT = 26
+# Largest number of rows of a map that have this height; more rows are lower.
+MAX_FULL_ROWS = 20
+# Background of labels that lines cross.
 LABEL_GROUND = {"facecolor": "white", "alpha": 0.75, "pad": 0.5, "linewidth": 0.0}
 
 
@@ -51,8 +56,8 @@ class ParallelAxis(NamedTuple):
     """One of the axes of parallel coordinates.
 
     Attributes:
-        heights: Where the line of each point crosses the axis (P,), from 0 to 1.
-        labels: Texts at equal distances, from the bottom to the top.
+        heights: Height at which the line of each point crosses the axis (P,), from 0 to 1.
+        labels: Labels of the axis at equal distances, from the bottom to the top.
     """
 
     heights: Array
@@ -66,7 +71,7 @@ def draw_figures(
 
     Args:
         points: Points of the sweep.
-        fronts: Their Pareto fronts by the name of the rival.
+        fronts: Pareto fronts of the points, by the name of the rival.
     """
     over_parameters = _draw_over_parameters(points)
     against_rivals = [_draw_front(points, name, front) for name, front in fronts.items()]
@@ -85,7 +90,7 @@ def _draw_over_parameters(points: RankedPoints) -> list[CaptionedDrawing]:
     if not points.rows or not (points.axes or points.labels):
         return []
 
-    # A point of another grid may lack a value of one of the axes.
+    # A point of another grid, in the same directory, may lack a value of one of the axes.
     drawable = [row for row in points.rows if all(row[name] for name in points.axes)]
     missing_count = len(points.rows) - len(drawable)
     if not drawable:
@@ -100,9 +105,9 @@ def _draw_over_parameters(points: RankedPoints) -> list[CaptionedDrawing]:
 
 
 def _draw_points(points: RankedPoints) -> list[CaptionedDrawing]:
-    """Draw points each of which has a value of every axis."""
+    """Draw points that have a value of every axis."""
     if len(points.axes) > MAP_AXES:
-        # These have an axis for each label, too.
+        # Parallel coordinates have an axis for each label, too.
         return [_draw_parallel(points)]
 
     figures = []
@@ -114,9 +119,9 @@ def _draw_points(points: RankedPoints) -> list[CaptionedDrawing]:
             for index, quantity in enumerate(known_quantities(points))
         ]
     if points.labels:
-        # Where not all families fit into the other figures, the one of all points comes first.
-        place = 0 if len(points.families()) > MAX_LINES else len(figures)
-        figures.insert(place, draw_categories(points))
+        # The figure of all points comes first if not all families fit into the other figures.
+        index = 0 if len(points.families()) > MAX_LINES else len(figures)
+        figures.insert(index, draw_categories(points))
     return figures
 
 
@@ -128,14 +133,15 @@ def _draw_lines(
     Args:
         points: The points, with one axis.
         quantity: The quantity that is drawn.
-        svg_name: Identifies the drawing on the page.
-        has_notes: Whether the figure explains its lines.
+        svg_name: Name that identifies the drawing on the page.
+        has_notes: Whether the figure explains its lines in notes.
     """
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
     families = points.families()
     (name,) = points.axes
 
+    # Families beyond the number of colours are not drawn.
     limits: list[float] = []
     for colour, rows in zip(RUNS, families.values(), strict=False):
         limits += _draw_family(axes, rows, name, quantity=quantity, colour=colour)
@@ -168,19 +174,21 @@ def _draw_family(
         colour: Colour of the line.
 
     Returns:
-        The smallest and the largest figures, in the unit of the quantity.
+        The smallest and the largest figure at each value of the parameter, in the unit of the
+        quantity.
     """
-    values: dict[float, list[float]] = defaultdict(list)
+    # The figures at each value of the parameter.
+    figures: dict[float, list[float]] = defaultdict(list)
     for row in rows:
-        values[number(row, name, 0.0)].append(quantity.value(row))
+        figures[number(row, name, 0.0)].append(quantity.value(row))
 
-    xs = sorted(values)
-    low = [min(values[x]) for x in xs]
-    middle = [statistics.median(values[x]) for x in xs]
-    high = [max(values[x]) for x in xs]
-    axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
-    return low + high
+    xs = sorted(figures)
+    smallest = [min(figures[x]) for x in xs]
+    medians = [statistics.median(figures[x]) for x in xs]
+    largest = [max(figures[x]) for x in xs]
+    axes.fill_between(xs, smallest, largest, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(xs, medians, color=colour, marker="o", markersize=4.0, linewidth=1.6)
+    return smallest + largest
 
 
 def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
@@ -189,7 +197,7 @@ def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
     xs = sorted({number(row, x_name) for row in points.rows})
     ys = sorted({number(row, y_name) for row in points.rows})
 
-    # One scale of colours for all maps.
+    # One scale of colours for all maps; the rows are sorted by their error.
     smallest = points.error.value(points.rows[0])
     largest = points.error.value(points.rows[-1])
     norm_type = LogNorm if is_logarithmic(smallest, largest) else Normalize
@@ -197,24 +205,23 @@ def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
 
     figures = []
     families = points.families()
-    family_count = len(families)
     for index, (family, rows) in enumerate(list(families.items())[:MAX_MAPS]):
-        values = _median_errors(points, rows, xs, ys)
-        drawing = _draw_map(points, xs, ys, values=values, norm=norm)
+        errors = _median_errors(points, rows, xs, ys)
+        drawing = _draw_map(points, xs, ys, errors=errors, norm=norm)
 
         family_text = ", ".join(
             f"{name} {value or 'by default'}"
             for name, value in zip(points.labels, family, strict=True)
         )
         title = f"{points.error.title}: {family_text}" if family_text else points.error.title
-        extent = f"{significant(np.nanmin(values))} to {significant(np.nanmax(values))}"
+        extent = f"{significant(np.nanmin(errors))} to {significant(np.nanmax(errors))}"
         label = f"{title} over {x_name} and {y_name}: {extent}"
 
         notes = []
-        if np.isnan(values).any():
+        if np.isnan(errors).any():
             notes.append("White: refused, failed, or not part of the sweep.")
-        if index == 0 and family_count > MAX_MAPS:
-            notes.append(f"Showing {MAX_MAPS} of {family_count} combinations.")
+        if index == 0 and len(families) > MAX_MAPS:
+            notes.append(f"Showing {MAX_MAPS} of {len(families)} combinations.")
         figures.append(
             CaptionedDrawing(title, drawing.svg(f"map{index}", label, paper=True), notes)
         )
@@ -224,7 +231,7 @@ def _draw_maps(points: RankedPoints) -> list[CaptionedDrawing]:
 def _median_errors(
     points: RankedPoints, rows: Iterable[Row], xs: list[float], ys: list[float]
 ) -> Array:
-    """Return the median error of some points at each pair of values; NaN where there is no point.
+    """Return the median error of some points at each pair of values; NaN without a point there.
 
     Args:
         points: The points, with two axes.
@@ -245,7 +252,7 @@ def _median_errors(
 
 
 def _draw_map(
-    points: RankedPoints, xs: list[float], ys: list[float], *, values: Array, norm: Normalize
+    points: RankedPoints, xs: list[float], ys: list[float], *, errors: Array, norm: Normalize
 ) -> Drawing:
     """Draw one map.
 
@@ -253,28 +260,30 @@ def _draw_map(
         points: The points, with two axes.
         xs: Values of the first parameter, ascending.
         ys: Values of the second parameter, ascending.
-        values: Errors (len(ys), len(xs)), in the unit of the figure; NaN where there is no point.
-        norm: From errors to colours.
+        errors: Errors (len(ys), len(xs)), in the unit of the figure; NaN where there is no point.
+        norm: Normalization of the errors for the scale of colours, to 0 to 1.
     """
-    drawing = Drawing(540, 110 + 26 * min(len(ys), 20))
+    drawing = Drawing(540, 110 + CELL_HEIGHT * min(len(ys), MAX_FULL_ROWS))
     axes = drawing.axes(70, 44, 16, 12)
     axes.grid(False)
     axes.pcolormesh(
-        np.ma.masked_invalid(values), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0
+        np.ma.masked_invalid(errors), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0
     )
 
-    if values.size <= MAX_WRITTEN_CELLS:
-        for (row, column), value in np.ndenumerate(values):
-            if math.isnan(value):
+    # The values in the cells: dark text in the light half of the colours, white in the dark half.
+    if errors.size <= MAX_WRITTEN_CELLS:
+        for (row, column), error in np.ndenumerate(errors):
+            if math.isnan(error):
                 continue
-            colour = "#1a1a1a" if norm(value) < 0.5 else "white"
-            text = significant(value)
+            colour = "#1a1a1a" if norm(error) < 0.5 else "white"
+            text = significant(error)
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
 
+    # The values of the parameters below and beside the middles of the cells.
     for axis, numbers in ((axes.xaxis, xs), (axes.yaxis, ys)):
         step = math.ceil(len(numbers) / MAX_MAP_TICKS)
-        centres = [index + 0.5 for index in range(0, len(numbers), step)]
-        axis.set_ticks(centres, [as_written(value) for value in numbers[::step]])
+        middles = [index + 0.5 for index in range(0, len(numbers), step)]
+        axis.set_ticks(middles, [as_written(value) for value in numbers[::step]])
     axes.set(xlabel=points.axes[0], ylabel=points.axes[1])
     axes.yaxis.set_label_coords(-0.11, 0.5)
     return drawing
@@ -285,7 +294,7 @@ def _draw_parallel(points: RankedPoints) -> CaptionedDrawing:
     step = math.ceil(len(points.rows) / MAX_DRAWN)
     rows = points.rows[::step]
     errors = [points.error.value(row) for row in rows]
-    parallel_axes = _parallel_axes(points, rows, errors)
+    parallel_axes = _make_parallel_axes(points, rows, errors)
     names = [*points.labels, *points.axes]
 
     drawing = Drawing(1080, 380)
@@ -302,8 +311,8 @@ def _draw_parallel(points: RankedPoints) -> CaptionedDrawing:
     # The axes with their labels.
     for position, axis in enumerate(parallel_axes):
         axes.axvline(position, color=REFERENCE, linewidth=0.8)
-        count = len(axis.labels)
-        heights = np.linspace(0.0, 1.0, count) if count > 1 else [0.5]
+        label_count = len(axis.labels)
+        heights = np.linspace(0.0, 1.0, label_count) if label_count > 1 else [0.5]
         for height, text in zip(heights, axis.labels, strict=True):
             axes.text(position + 0.015, height, text, va="center", fontsize=10, bbox=LABEL_GROUND)
     axes.set_xticks(positions, [*names, points.error.title])
@@ -320,48 +329,52 @@ def _draw_parallel(points: RankedPoints) -> CaptionedDrawing:
     return CaptionedDrawing(title, drawing.svg("parallel", label, paper=True), notes)
 
 
-def _parallel_axes(
+def _make_parallel_axes(
     points: RankedPoints, rows: Sequence[Row], errors: Sequence[float]
 ) -> list[ParallelAxis]:
     """Return the axes of parallel coordinates: texts, then numbers, then the error.
 
     Args:
         points: All points.
-        rows: The points that are drawn, the smallest error first.
-        errors: Their errors.
+        rows: Rows of the points that are drawn, the smallest error first.
+        errors: Errors of the points that are drawn, in the unit of the figure.
     """
     parallel_axes = []
+
+    # Texts are at equal distances; the axis has them all, also those of points that are not drawn.
     for name in points.labels:
         texts = list(dict.fromkeys(row[name] for row in points.rows))
-        top = max(len(texts) - 1, 1)
-        heights = np.array([texts.index(row[name]) / top for row in rows])
+        last_index = max(len(texts) - 1, 1)
+        heights = np.array([texts.index(row[name]) / last_index for row in rows])
         parallel_axes.append(ParallelAxis(heights, [text or "default" for text in texts]))
 
+    # An axis of numbers has only its limits as labels.
     for name in points.axes:
         values = [number(row, name) for row in rows]
         limits = (min(values), max(values))
         labels = [as_written(limit) for limit in limits]
-        parallel_axes.append(ParallelAxis(_heights(values, limits), labels))
+        parallel_axes.append(ParallelAxis(_scale_heights(values, limits), labels))
 
-    limits = widen_limits((errors[0], errors[-1]))
-    labels = [significant(limit) for limit in limits]
-    parallel_axes.append(ParallelAxis(_heights(errors, limits), labels))
+    error_limits = widen_limits((errors[0], errors[-1]))
+    error_labels = [significant(limit) for limit in error_limits]
+    parallel_axes.append(ParallelAxis(_scale_heights(errors, error_limits), error_labels))
     return parallel_axes
 
 
 def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> CaptionedDrawing:
-    """Draw the error against smoothness or effort.
+    """Draw the error against one of its rivals, smoothness or effort.
 
     Args:
         points: Points of the sweep.
         name: Name of the rival.
-        front: The points that no point beats in both.
+        front: Rows of the Pareto front: no other point is better in both.
     """
     rival = RIVALS[name]
     step = math.ceil(len(points.rows) / MAX_DRAWN)
     rows = points.rows[::step]
     errors = [ERROR.value(row) for row in rows]
 
+    # A dot for each point, and the front as a line of steps.
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
     axes.plot(
@@ -395,8 +408,8 @@ def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Captio
     return CaptionedDrawing(title, drawing.svg(f"front-{name}", label), [note])
 
 
-def _heights(values: Sequence[float], limits: tuple[float, float]) -> Array:
-    """Return where values (P,) are on an axis: 0 at its lower limit, 1 at its upper one."""
+def _scale_heights(values: Sequence[float], limits: tuple[float, float]) -> Array:
+    """Return the heights of values on an axis (P,): 0 at its lower limit, 1 at its upper one."""
     low, high = limits
     heights = np.array(values, dtype=float)
     if is_logarithmic(low, high):

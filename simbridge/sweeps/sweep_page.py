@@ -1,7 +1,7 @@
-"""sweep.html: how the error moves with what was varied, what it costs, and every point.
+"""Makes the page sweep.html: the error over the varied parameters, its trade-offs, and all points.
 
-The page is made of results.csv alone. It shows the points that the newest version made; the others
-are counted.
+The page is made from results.csv alone. It shows the points that the newest version of simbridge
+made; those of other versions are only counted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from simbridge.text import counted, millimetres, significant
 
 # Name of the page in a sweep's directory.
 PAGE = "sweep.html"
-# Points in the table at most: those with the smallest error.
+# Largest number of points in the table: those with the smallest error.
 MAX_LISTED = 200
 
 
@@ -75,7 +75,7 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
     with drawing_style():
         figures = draw_figures(points, fronts)
 
-    # The table lists the best points, and those that the page refers to.
+    # The table lists the best points, those with a kept run, and those on a Pareto front.
     front_names: dict[str, list[str]] = defaultdict(list)
     for name, front in fronts.items():
         for row in front:
@@ -115,23 +115,19 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
 
 
 def newest_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are shown.
-
-    They are those that this version made, if it made any; else those of the version that made the
-    last one.
-    """
+    """Return the rows that one version of simbridge made: this one, else that of the last row."""
     versions = dict.fromkeys(row["made_by"] for row in rows)
     newest = made_by() if made_by() in versions else next(reversed(versions), "")
     return [row for row in rows if row["made_by"] == newest]
 
 
 def _has_text(rows: Sequence[Row], column: str) -> bool:
-    """Return whether a column has texts, such as the names of solvers, instead of numbers."""
+    """Return whether a column has a text, such as the name of a solver, instead of a number."""
     return any(row.get(column) and math.isnan(number(row, column)) for row in rows)
 
 
 def _legend(points: RankedPoints) -> list[LegendEntry]:
-    """Return the families of lines with their colours; maps and single families have none."""
+    """Return the families of lines with their colours; none for other figures, or one family."""
     if len(points.axes) != 1 or not points.labels:
         return []
     names = [category_name(family) for family in points.families()]
@@ -165,7 +161,7 @@ def _table_row(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
 def _extremes(points: RankedPoints) -> list[tuple[str, str]]:
     """Return the names and reports of the points with the smallest and the largest error.
 
-    They are left out where their runs were not kept.
+    A point whose run was not kept is left out.
     """
     if not points.rows:
         return []
@@ -174,33 +170,35 @@ def _extremes(points: RankedPoints) -> list[tuple[str, str]]:
 
 
 def _report_of(row: Row) -> str:
-    """Return the report of a point's run, relative to the page; "" where it was not kept."""
+    """Return the path of the report on a point's run from the page; "" if it was not kept."""
     return f"{row['directory']}/report.html" if row["directory"] else ""
 
 
 def _headline(points: RankedPoints) -> str:
-    """Return the smallest and the largest error as a sentence; one error where all are equal."""
+    """Return a sentence on the smallest and the largest error, or on the only error."""
     if not points.rows:
         return "No points have results."
 
+    # Rows are sorted by their error; texts that are equal count as equal errors.
     errors = [millimetres(number(row, points.error.column)) for row in points.rows]
     smallest = errors[0]
     largest = errors[-1]
-    varied = [*points.labels, *points.axes]
+
+    # The values of the best point: ", with solver.kp 100".
     best = points.rows[0]
+    varied = [*points.labels, *points.axes]
     values = ", ".join(f"{name} {best[name] or 'by default'}" for name in varied)
+    with_values = f", with {values}" if values else ""
 
     if len(errors) == 1:
-        with_values = f", with {values}" if values else ""
         return f"The RMS {points.error.noun} of the only point is {smallest} mm{with_values}."
     if smallest == largest:
         return f"All {len(errors)} points have the same RMS {points.error.noun}: {smallest} mm."
 
     # Several points may share the smallest error.
-    ties = errors.count(smallest) - 1
-    with_values = f", with {values}" if values else ""
-    if ties:
-        with_values += f" (and {counted(ties, 'other point')})"
+    tie_count = errors.count(smallest) - 1
+    if tie_count:
+        with_values += f" (and {counted(tie_count, 'other point')})"
     return (
         f"The smallest RMS {points.error.noun} is {smallest} mm{with_values}; "
         f"the largest {largest} mm."

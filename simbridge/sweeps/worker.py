@@ -1,4 +1,4 @@
-"""Makes points in a worker, which needs nothing but their orders and what these share."""
+"""Makes points in a worker, which needs only their orders and the contents that they share."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.job import Order
 from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
 
-# Parts of a plan's error that are known before a run: of sampling, solver and limiter.
+# Number of the first parts of the error that are known before a run: sampling, solver and limiter.
 PLANNED_PARTS = 3
-# A task returns once it has taken this long, s. Points that it has not begun are handed out again.
+# Time after which a task returns, s. Points that it has not begun by then are handed out again.
 TASK_DURATION_S = 0.5
-# Contents that a worker keeps: their number, and their size altogether, bytes; unpickled they take
-# about as much again. It asks again for those that it has dropped.
+# Largest number of contents that a worker keeps; it asks again for those that it has dropped.
 MAX_CONTENTS = 256
+# Largest size of all pickled contents that a worker keeps, bytes; unpickled they take about as much
+# memory again.
 MAX_CONTENT_BYTES = 100_000_000
 
-# Contents that this worker has been sent, by their keys, in the order of their last use.
+# Contents that were sent to this worker, by their keys, in the order of their last use.
 _contents: dict[str, _Content] = {}
+# Lock for the contents: the threads of a cluster's worker share them.
 _contents_lock = threading.Lock()
-
-# PyBullet simulates one run at a time in a process.
+# Lock for the simulation: PyBullet simulates one run at a time in a process.
 _simulation_lock = threading.Lock()
 
 
 class _Content:
-    """Something that points share.
+    """A content that points share, as it was sent to this worker.
 
     Args:
-        pickled: An arm and its scenario, or a user's function.
+        pickled: An arm with its scenario, or a user's function, pickled.
     """
 
     def __init__(self, pickled: bytes) -> None:
@@ -56,7 +57,7 @@ class _Content:
 
     @functools.cached_property
     def context(self) -> tuple[Robot, Scenario]:
-        """The arm and its scenario, unpickled once for all points that share them."""
+        """The arm and its scenario; they are unpickled once for all points that share them."""
         robot, scenario = pickle.loads(self.pickled)
         return robot, scenario
 
@@ -66,7 +67,7 @@ class WorkItem(NamedTuple):
 
     Attributes:
         order: The point's `Order`, pickled.
-        shared: Keys of the contents that it needs.
+        shared: Keys of the contents that the point needs.
         out: The run directory to create, with its report; None for none.
     """
 
@@ -82,22 +83,22 @@ def work(
 
     Args:
         items: The points.
-        contents: Contents of which this worker may not know yet.
-        versions: What makes the sweep's figures; see `made_by`.
+        contents: Pickled contents by key that this worker may not have yet.
+        versions: Versions of the programs that make the sweep's figures; see `made_by`.
 
     Returns:
-        The results of the first points, at least of one; None where this worker lacks contents that
-        the points share: it must be sent them.
+        The results of the first points, at least of one; None if this worker lacks contents of the
+        points, which must then be sent along.
     """
     keys = {key for item in items for key in item.shared}
-    known = _keep_contents(keys, contents)
-    if known is None:
+    needed_contents = _keep_contents(keys, contents)
+    if needed_contents is None:
         return None
 
     results: list[Result] = []
     begin = time.perf_counter()
     for item in items:
-        results.append(_time_point(item, known, versions))
+        results.append(_time_point(item, needed_contents, versions))
         if time.perf_counter() - begin >= TASK_DURATION_S:
             break
     return results
@@ -107,8 +108,8 @@ def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Cont
     """Keep the contents that were sent, and return those that are needed; None if one is missing.
 
     Args:
-        keys: Keys of those that are needed.
-        sent: Those that were sent, pickled.
+        keys: Keys of the contents that are needed.
+        sent: Contents that were sent, pickled, by key.
     """
     with _contents_lock:
         for key in sent.keys() - _contents.keys():
@@ -116,10 +117,12 @@ def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Cont
         if not keys <= _contents.keys():
             return None
 
-        # What is used now moves to the end, and what was not used for longest is dropped.
+        # Contents that are used now move to the end of the order.
         needed = {key: _contents.pop(key) for key in keys}
         unneeded = list(_contents)
         _contents.update(needed)
+
+        # Contents that were not used for the longest time are dropped, while there is too much.
         size = sum(len(content.pickled) for content in _contents.values())
         for key in unneeded:
             if len(_contents) <= MAX_CONTENTS and size <= MAX_CONTENT_BYTES:
@@ -129,20 +132,21 @@ def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Cont
 
 
 def _time_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
-    """Make a point, and return its result with the time that it took, and where."""
+    """Make a point, and return its result with its duration and the name of this computer."""
     with _simulation_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begin = time.perf_counter()
         try:
             result = _make_point(item, contents, versions)
-        except Exception as error:  # whatever else fails, as where no space is left for its files
+        except Exception as error:
+            # Anything else may fail, too: for example, no space may be left for the run's files.
             result = Result(FAILED, _describe(error))
         wall = time.perf_counter() - begin
     return replace(result, wall=wall, host=socket.gethostname())
 
 
 def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
-    """Load, prepare and run one point; what may go wrong in each step becomes its result."""
+    """Load, prepare and run one point; an error in any of these steps becomes its result."""
     if made_by() != versions:
         reason = f"The worker has different versions ({made_by()}) from the sweep ({versions})."
         return Result(FAILED, reason)
@@ -152,16 +156,18 @@ def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str)
         robot, scenario = _load_context(contents[order.context])
         function = None
         if order.function:
-            # It may have a state: each point gets a copy of its own.
+            # The function may have a state: each point gets a fresh copy.
             function = pickle.loads(contents[order.function].pickled)
-    except Exception as error:  # a user's code needs what the worker does not have
+    except Exception as error:
+        # A user's code may need something that the worker does not have.
         return Result(FAILED, f"The worker cannot load the point: {_describe(error)}")
 
     try:
         prepared = _prepare(order, robot, scenario, function)
     except SimbridgeError as error:
         return Result(REFUSED, str(error))
-    except (Exception, SystemExit) as error:  # a user's solver
+    except (Exception, SystemExit) as error:
+        # A user's solver may raise anything, and may call `sys.exit`.
         return Result(FAILED, _describe(error))
 
     if order.plan_only:
@@ -170,10 +176,10 @@ def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str)
 
 
 def _load_context(content: _Content) -> tuple[Robot, Scenario]:
-    """Return an arm and its scenario, a fresh copy where the scenario has a function of its own."""
+    """Return an arm and its scenario; a fresh copy if the scenario's solver is a function."""
     robot, scenario = content.context
     if callable(scenario.solver):
-        # The function may have a state.
+        # The function may have a state, which the next point must not see.
         robot, scenario = pickle.loads(content.pickled)
     return robot, scenario
 
@@ -184,12 +190,14 @@ def _prepare(
     """Plan the run of a point.
 
     Args:
-        order: What is told of the point.
-        robot: Its arm, without TCP and payload.
-        scenario: Its scenario.
-        function: Its user's function; None where the order or the scenario names the solver.
+        order: Values of the point.
+        robot: The arm, without TCP and payload.
+        scenario: The scenario.
+        function: The user's function that is the solver; None if the order or the scenario names
+            the solver.
     """
-    solver = order.solver or None if function is None else function
+    # An empty name stands for the scenario's solver.
+    solver = function if function is not None else order.solver or None
     return prepare(
         scenario,
         robot=robot,
@@ -202,7 +210,12 @@ def _prepare(
 
 
 def _run(prepared: Prepared, out: Path | None) -> Result:
-    """Simulate a prepared run, and keep its directory whole or not at all."""
+    """Simulate a prepared run, and keep its directory complete or not at all.
+
+    Args:
+        prepared: The prepared run.
+        out: Directory of the run; None to keep none.
+    """
     if out is not None:
         with writing(out.parent):
             out.parent.mkdir(exist_ok=True)
@@ -212,7 +225,7 @@ def _run(prepared: Prepared, out: Path | None) -> Result:
         try:
             run = execute(prepared, out=Path(scratch, "run"), page=out is not None)
         except UnforeseenError as error:
-            # A user's solver failed.
+            # The user's solver has raised an error.
             return Result(FAILED, error.error)
         except SimbridgeError as error:
             return Result(FAILED, str(error))
@@ -226,9 +239,9 @@ def _run(prepared: Prepared, out: Path | None) -> Result:
 
 
 def _replace_directory(directory: Path, out: Path) -> None:
-    """Move a finished run to its place.
+    """Move a finished run to its final directory.
 
-    A call that ended before it had stored the point's row may have left a run there.
+    An earlier call, which ended before it stored the point's row, may have left a run there.
     """
     if out.is_symlink():
         out.unlink()
@@ -238,43 +251,44 @@ def _replace_directory(directory: Path, out: Path) -> None:
 
 
 def _describe(error: BaseException) -> str:
+    """Return the type and the message of an error."""
     return f"{type(error).__name__}: {error}"
 
 
 def measure_plan(prepared: Prepared) -> dict[str, float]:
-    """Return the figures of a plan.
+    """Return the figures of a plan by their paths.
 
-    They are those that `simbridge check` shows, and what sampling, solver and limiter add to the
-    error.
+    They are the figures that `simbridge check` shows, and the parts of the error that come from
+    sampling, solver and limiter.
     """
     plan = prepared.plan
     robot = prepared.robot
-    solution = tool_path(robot, plan.solution)
-    setpoint = solution
+    solution_path = tool_path(robot, plan.solution)
+    setpoint_path = solution_path
     if plan.setpoints is not plan.solution:
-        setpoint = tool_path(robot, plan.setpoints)
+        setpoint_path = tool_path(robot, plan.setpoints)
 
-    # There is no measured path: the setpoints stand for it.
+    # A plan has no measured path: that of the setpoints takes its place as the last argument.
     reference = plan.trajectory.reference(plan.trajectory_times)
-    budget = error_budget(reference, plan.targets, solution, setpoint, setpoint)
+    budget = error_budget(reference, plan.targets, solution_path, setpoint_path, setpoint_path)
     parts: dict[str, Any] = {
         part.key: getattr(budget, part.attribute).statistics()
         for part in ERROR_PARTS[:PLANNED_PARTS]
     }
-    # Remarks are no figures, and the solver's steps are not timed for them.
+    # Remarks on the solver, for which its steps would have to be timed, are not figures.
     facts = check_facts(prepared, solver_notes=())
     return figures_of(facts) | figures_of(parts)
 
 
 def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Return the numbers of a tree of figures by their paths: "tracking_error.position_m.rms".
+    """Return the numbers in a tree of figures by their paths: "tracking_error.position_m.rms".
 
-    A list counts as its largest absolute value. What is true or false is a fact, not a figure, and
-    so is the version of the schema.
+    The largest absolute value stands for a list of numbers. Truth values and the version of the
+    schema are not figures.
 
     Args:
         tree: Numbers, lists and trees by name, as in summary.json.
-        prefix: In front of all paths.
+        prefix: Text in front of all paths.
     """
     figures: dict[str, float] = {}
     for name, value in tree.items():
@@ -291,7 +305,7 @@ def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def _figure_of(value: Any) -> float | None:
-    """Return a number, or the largest absolute value of a list of numbers; None for all else."""
+    """Return a number, or the largest absolute value of a list of numbers; None for the rest."""
     if isinstance(value, (list, tuple)):
         magnitudes = [abs(item) for item in value if isinstance(item, (int, float))]
         if magnitudes and len(magnitudes) == len(value):
