@@ -6,11 +6,11 @@
     tracking         D: a moving target, for each gain; and a sweep of kp on noisy targets
     solvers          all solvers through one suite of motions and poses (suite/)
 
-This module is the registry: the name and the parameters of each experiment, from which its flags
-and help follow. It is quick to import. The module of an experiment's name holds `measure`, which
-takes a robot and solvers and returns arrays; EXPECTED, what its figures are known to be on a UR10,
-with the source; and `run`, which returns an `Outcome`. The comparison of solvers is a package of
-its own, suite/, which begins in `suite/command.py`.
+This module is the registry: it has the name and the parameters of each experiment, from which its
+flags and help follow. It is quick to import. The module with an experiment's name has three parts:
+`measure` takes a robot and solvers and returns arrays; `EXPECTED` has the figures that are known
+for a UR10, with their source; and `run` returns an `Outcome`. The comparison of solvers is in the
+package suite/, and begins in `suite/command.py`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ExperimentParameters:
         """Refuse values out of their ranges.
 
         Raises:
-            InvalidParameter: A value is.
+            InvalidParameter: A value is out of its range.
         """
 
 
@@ -237,4 +237,4 @@ if TYPE_CHECKING:
     Parameters: TypeAlias = ExperimentParameters
 else:
     _COMMANDS = tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())
-    Parameters = Union[_COMMANDS]  # noqa: UP007 (made of a tuple)
+    Parameters = Union[_COMMANDS]  # noqa: UP007 (a tuple of types has no other form)

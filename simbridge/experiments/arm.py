@@ -1,8 +1,8 @@
-"""The arm of an experiment, its solvers with the paper's settings, and the posture to begin with.
+"""Chooses the arm of an experiment, its solvers with the paper's settings, and its first posture.
 
-An experiment does not begin where the arm is singular: the tool cannot move in some direction, and
-the first step of every solver would be about that. An arm of few joints cannot bring its tool to
-any pose: it is asked for as much of a pose as its joints can control.
+An experiment does not begin in a singular posture: there the tool cannot move in some direction,
+and results would describe the posture rather than the solvers. An arm with few joints cannot bring
+its tool to any pose: only as much of each pose is required as its joints can control.
 """
 
 from __future__ import annotations
@@ -34,11 +34,15 @@ from simbridge.text import counted, fixed, pose_residual
 
 # The virtual time step of experiments C and D, s.
 DT = 0.1
-# Smallest over largest singular value, below which an experiment does not begin in a posture. A UR
-# arm's home has 0.14 to 0.2.
+# Smallest dexterity of a posture in which an experiment begins: see `dexterity`. The home of a UR
+# arm has 0.14 to 0.2.
 MIN_DEXTERITY = 0.02
-# A start within these will do, m and rad: a hundredth of the finest difference that an experiment
-# shows.
+# Unit of length for the dexterity, as a fraction of the arm's reach.
+DEXTERITY_LENGTH = 0.5
+# Smallest unit of length for the dexterity, m.
+MIN_DEXTERITY_LENGTH = 1e-3
+# Largest distance, m, and angle, rad, of a start from its target: a hundredth of the smallest
+# difference that an experiment shows.
 START_TOLERANCE = (1e-8, 1e-8)
 
 
@@ -47,9 +51,8 @@ class ExperimentArm:
     """An arm that can begin an experiment.
 
     Attributes:
-        robot: The arm, with its tool, its task and its home, where the experiment begins.
-        notes: Sentences on what was chosen where no flag was given, and on a home that makes a poor
-            start.
+        robot: The arm, with its tool and task, and with the home at which the experiment begins.
+        notes: Sentences on what was chosen without a flag, and on a home that is a poor start.
     """
 
     robot: Robot
@@ -73,18 +76,21 @@ def choose_arm(parameters: ExperimentParameters) -> ExperimentArm:
     """
     begins_at_home = isinstance(parameters, FromHome)
     home = parameters.home if isinstance(parameters, FromHome) else ()
+
+    # The arm with its tool.
     robot = load_robot(
         parameters.robot,
         home=home or None,
         lengths=parameters.link_lengths or None,
         base=parameters.base,
         tip=parameters.tip,
-        # As for `run`, values may be separated by commas, too.
+        # Values may also be separated by commas, as in the command `run`.
         packages=read_packages(",".join(parameters.package)),
         xacro_args=parameters.xacro_arg,
     )
     robot = Options(tcp=parameters.tcp or ()).equip(robot)
 
+    # A task that its joints can control, and a home that is not singular.
     notes: list[str] = []
     robot = _choose_task(robot, parameters.task, notes)
     if begins_at_home and dexterity(robot, robot.home[None])[0] < MIN_DEXTERITY:
@@ -97,8 +103,8 @@ def _choose_task(robot: Robot, prescribed: Task | None, notes: list[str]) -> Rob
 
     Args:
         robot: The arm.
-        prescribed: The task that a flag gives, if any.
-        notes: A sentence is added where the task changes without a flag.
+        prescribed: The task that a flag states; None without the flag.
+        notes: List of notes, to which one is appended if the task changes without a flag.
     """
     if prescribed is not None:
         return replace(robot, task=prescribed)
@@ -121,8 +127,8 @@ def _choose_home(robot: Robot, notes: list[str], *, is_prescribed: bool) -> Robo
 
     Args:
         robot: The arm, with a singular home.
-        notes: A sentence is added.
-        is_prescribed: Whether a flag gives the home.
+        notes: List of notes, to which one is appended.
+        is_prescribed: Whether a flag states the home.
     """
     if is_prescribed:
         notes.append(
@@ -130,15 +136,17 @@ def _choose_home(robot: Robot, notes: list[str], *, is_prescribed: bool) -> Robo
             "there, and results that start from it describe that posture rather than a solver."
         )
         return robot
-    replaced = with_found_home(robot)
-    notes.append(f"The home of {robot.name} is singular. {replaced.notes[-1]}")
-    return replace(replaced, file_home=robot.home)
+    # The last note of the arm says where its new home is.
+    robot_at_new_home = with_found_home(robot)
+    notes.append(f"The home of {robot.name} is singular. {robot_at_new_home.notes[-1]}")
+    return replace(robot_at_new_home, file_home=robot.home)
 
 
 def is_paper_arm(robot: Robot) -> bool:
     """Return whether this is the arm whose figures are known.
 
-    It is a UR10 from its own home, without a tool, for whole poses.
+    That is a UR10 which begins at the home of its file, without a tool and without a calibration,
+    and whose task is the whole pose.
     """
     is_bare = np.allclose(robot.tcp.homogeneous, np.eye(4), atol=1e-12)
     is_unchanged = robot.file_home is None and robot.calibration is None
@@ -146,39 +154,49 @@ def is_paper_arm(robot: Robot) -> bool:
 
 
 def dexterity(robot: Robot, joints: Array) -> Array:
-    """Return smallest over largest singular value of the task's Jacobian (T,): 0 if singular.
+    """Return the ratio of the smallest singular value of the task's Jacobian to the largest (T,).
 
-    The unit of length is half the arm's reach. Directions in which the arm never moves are left
-    out.
+    It is 0 in a singular posture. The unit of length is half the arm's reach, so that translation
+    and rotation compare. Directions in which the arm never moves do not count.
 
     Args:
         robot: The arm.
         joints: Postures (T, n), rad.
     """
     jacobians = task_jacobians(robot.placements, robot.prismatic, joints, robot.task)
-    jacobians[:, :3] /= max(0.5 * span(robot), 1e-3)
+    jacobians[:, :3] /= max(DEXTERITY_LENGTH * span(robot), MIN_DEXTERITY_LENGTH)
+
+    # Singular values in descending order; those of directions that never move come last.
     values = np.linalg.svd(jacobians, compute_uv=False)
-    last = min(movable_directions(robot.placements, robot.prismatic, robot.task), robot.n) - 1
-    return np.asarray(values[:, last] / values[:, 0])
+    direction_count = movable_directions(robot.placements, robot.prismatic, robot.task)
+    smallest = min(direction_count, robot.n) - 1
+    return np.asarray(values[:, smallest] / values[:, 0])
 
 
 def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
-    """Make a solver with those of the settings that it has, and its defaults for the rest.
+    """Make a solver with the settings among those stated that it has, and defaults for the rest.
 
-    A solver that has the paper's gains runs as the paper's plain algorithm, without clamps, when
-    gains are given. A custom function, `module:function`, has no settings; one call of it counts as
-    an iteration.
+    If kp is stated, a solver with the paper's gain kp runs as the paper's plain algorithm, without
+    clamps. A custom function, `module:function`, has no settings; one call counts as an iteration.
+
+    Args:
+        robot: The arm.
+        name: Name of the solver, or module:function.
+        settings: Values of settings by name.
 
     Raises:
         UnknownName: There is no such solver.
-        ForeignSolverError: It is a function that cannot be imported.
-        NoClosedForm: It is the closed form and the arm has none.
+        ForeignSolverError: The solver is a function that cannot be imported.
+        NoClosedForm: The solver is the closed form, and the arm has none.
         UnstableSolver: The settings are at or past the stability bound.
     """
-    known = {field.name for field in fields(ALL_SOLVERS[name])} if name in ALL_SOLVERS else set()
     if has_gain(name) and "kp" in settings:
         settings |= {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
-    changes = {key: value for key, value in settings.items() if key in known}
+
+    known_names: set[str] = set()
+    if name in ALL_SOLVERS:
+        known_names = {field.name for field in fields(ALL_SOLVERS[name])}
+    changes = {key: value for key, value in settings.items() if key in known_names}
     return build_solver(robot, name, changes)
 
 
@@ -188,7 +206,7 @@ def has_gain(name: str) -> bool:
 
 
 def make_solvers(robot: Robot, names: Iterable[str], **settings: Any) -> dict[str, Solver]:
-    """Make the solvers of these names; see `make_solver` and `unique_solvers`."""
+    """Make each of the named solvers once; see `make_solver`."""
     return {name: make_solver(robot, name, **settings) for name in unique_solvers(names)}
 
 
@@ -222,6 +240,7 @@ def solve_posture(robot: Robot, target: Array) -> Array | None:
 
 
 def _is_close(solution: Solution) -> bool:
+    """Return whether a solution attains its target precisely enough for a start."""
     max_distance, max_angle = START_TOLERANCE
     return solution.distance <= max_distance and solution.angle <= max_angle
 
@@ -240,6 +259,7 @@ def start_posture(robot: Robot, target: Array) -> Array:
     if q is not None:
         return q
 
+    # Explain why there is no solution.
     solution = ForwardDynamics(robot).solve(target)
     excess = np.maximum(robot.position_min - solution.q, solution.q - robot.position_max)
     if excess.max() > 0.0 and _is_close(solution):
@@ -259,7 +279,10 @@ def start_posture(robot: Robot, target: Array) -> Array:
 
 
 def random_joints(robot: Robot, count: int, random: np.random.Generator) -> Array:
-    """Draw joint positions (count, n) within the limits and half a turn from zero."""
+    """Draw joint positions (count, n), rad, within the limits and half a turn from zero.
+
+    Sliding joints, m, are drawn within their limits only.
+    """
     half_turn = np.where(robot.prismatic, np.inf, math.pi)
     low = np.maximum(robot.position_min, -half_turn)
     high = np.minimum(robot.position_max, half_turn)
@@ -267,15 +290,14 @@ def random_joints(robot: Robot, count: int, random: np.random.Generator) -> Arra
 
 
 def pose_errors(robot: Robot, targets: Array, joints: Array) -> Array:
-    """Return target minus tool (T, 6), of what the arm's task asks for.
+    """Return target minus tool (T, 6): translation in m, rotation vector in rad.
+
+    Components of the pose that the arm's task does not require have no error.
 
     Args:
         robot: The arm.
-        targets: Poses (T, 7), or one (7,).
+        targets: Poses (T, 7), or one pose (7,).
         joints: Joint positions (T, n), rad.
-
-    Returns:
-        Translation in m, Rodrigues vector in rad.
     """
     attained = tool_path(robot, joints)
     comparable_targets = adopt_free_components(

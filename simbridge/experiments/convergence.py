@@ -1,8 +1,8 @@
-"""Experiment B: one far step of the target, from home. How do the errors decay?
+"""Runs experiment B: one far step of the target, from home. How do the errors decay?
 
-All solvers start alike: dt = 1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), and for the Jacobian transpose
-the gain alpha, which on average maps force to acceleration as the conditioned twin does. One
-iteration per step, no clamps.
+All solvers have the same settings: dt = 1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), one iteration per
+step, and no clamps. The Jacobian transpose also has the gain alpha, with which it maps force to
+acceleration as the conditioned twin does on average.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from simbridge.robot.robot import Robot
 
 # Distance from the target that counts as arrived, m.
 ARRIVED = 0.01
-# Iterations and stiffness of the paper.
+# Number of iterations in the paper.
 PAPER_ITERATIONS = 150
+# Stiffness of the translation in the paper, N/m.
 PAPER_KP = 1.0
 
 _KDL = f"{KDL}, 150 iterations"
-# On a UR10.
+# Figures that are known for a UR10.
 EXPECTED = (
     within("forward-dynamics, below 10 mm at iteration", 16, 0, _KDL),
     within("forward-dynamics, largest rotation, rad", 0.0002, 0.00005, _KDL),
@@ -54,6 +55,7 @@ EXPECTED = (
     within("jacobian-transpose, largest rotation, rad", 0.68, 0.005, _KDL),
 )
 
+# Headings of the table of results.
 COLUMNS = ("solver", "10 mm at", "left, mm", "left, deg", "rotation, rad", "overshoot, mm")
 
 
@@ -62,15 +64,15 @@ class StepResponse:
     """The errors of one solver after a step of the target.
 
     Attributes:
-        errors: Before the first and after every iteration (N + 1, 6): translation in m, Rodrigues
-            vector in rad.
+        errors: Target minus tool before the first and after every iteration (N + 1, 6): translation
+            in m, rotation vector in rad.
     """
 
     errors: Array
 
     @property
     def arrival(self) -> float:
-        """Iteration from which on the tool stays within `ARRIVED`; not a number if it does not."""
+        """Iteration from which the tool stays within `ARRIVED` of the target, or NaN."""
         return arrival_index(np.linalg.norm(self.errors[:, :3], axis=1), ARRIVED)
 
     @property
@@ -91,6 +93,7 @@ class StepResponse:
     @property
     def overshoot(self) -> float:
         """The largest distance by which a component of the translation passes the target, m."""
+        # An error with another sign than at first is beyond the target.
         beyond = -self.errors[:, :3] * np.sign(self.errors[0, :3])
         return max(0.0, float(beyond.max()))
 
@@ -112,10 +115,10 @@ def measure(
     """Step every solver from home to a distant target, one iteration per step.
 
     Args:
-        robot: The arm, at whose home they begin.
-        solvers: Solvers by name, with one iteration.
-        target: Pose (7,).
-        iterations: How many.
+        robot: The arm; the solvers begin at its home.
+        solvers: Solvers by name, each with one iteration per step.
+        target: Pose of the target (7,).
+        iterations: Number of iterations.
     """
     targets = np.tile(target, (iterations, 1))
     responses = {}
@@ -126,7 +129,7 @@ def measure(
 
 
 def figures(responses: Mapping[str, StepResponse]) -> dict[str, float]:
-    """Return the figures of every solver, by the solver's name and their own."""
+    """Return the figures of every solver, by the names of the solver and the figure."""
     values = {}
     for name, response in responses.items():
         for figure, value in response.figures.items():
@@ -135,12 +138,13 @@ def figures(responses: Mapping[str, StepResponse]) -> dict[str, float]:
 
 
 def run(parameters: ConvergenceParameters) -> Outcome:
-    """Carry out the command."""
+    """Run the experiment."""
     arm = choose_arm(parameters)
     solvers = make_solvers(arm.robot, parameters.solver, dt=1.0, iterations=1, kp=(parameters.kp,))
-    target, note = step_target(arm.robot)
+    target, target_note = step_target(arm.robot)
     responses = measure(arm.robot, solvers, target, parameters.iterations)
 
+    # Figures are known only for the paper's arm with the paper's settings.
     has_paper_settings = parameters.iterations == PAPER_ITERATIONS and parameters.kp == PAPER_KP
     is_known = is_paper_arm(arm.robot) and has_paper_settings
     title = f"One step of the target, {parameters.iterations} iterations"
@@ -158,12 +162,12 @@ def run(parameters: ConvergenceParameters) -> Outcome:
         },
         tables=[ResultTable(title, COLUMNS, _rows(responses))],
         plots={"convergence.png": _plot(responses)},
-        notes=[rotation_note, *arm.notes, note],
+        notes=[rotation_note, *arm.notes, target_note],
     )
 
 
 def _rows(responses: Mapping[str, StepResponse]) -> list[tuple[str, ...]]:
-    """Return the figures as cells under `COLUMNS`."""
+    """Return the figures of each solver as a row under `COLUMNS`."""
     rows = []
     for name, response in responses.items():
         arrival, *others = response.figures.values()
@@ -175,6 +179,7 @@ def _plot(responses: Mapping[str, StepResponse]) -> Plot:
     """Return a plot with six panels, one for each component of the error."""
 
     def draw(figure: Figure) -> None:
+        """Draw a line per solver in each panel; translation above, rotation below."""
         panels = figure.subplots(2, 3, sharex=True, sharey="row")
         for component, axes in enumerate(panels.flat):
             axes.axhline(0.0, color=GRID, linewidth=1.6)

@@ -1,4 +1,4 @@
-"""The command `simbridge experiment NAME`: runs an experiment, shows its outcome and writes it."""
+"""Runs the command `simbridge experiment NAME`: measures, shows the outcome and writes it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from simbridge.json_output import print_json, versioned
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.text import make_table
 
-# Name of the file in the experiment's directory.
+# Name of the file with the results, in the experiment's directory.
 RESULTS = "results.json"
-# Parameters that say how a result is shown, and are no part of it.
+# Parameters that say how a result is shown, and do not belong to it.
 OUTPUT_PARAMETERS = ("out", "json")
 
 
@@ -42,18 +42,18 @@ def run_experiment(parameters: ExperimentParameters) -> int:
     name = next(name for name, kind in EXPERIMENTS.items() if kind is type(parameters))
     module = importlib.import_module(f"simbridge.experiments.{name}")
 
-    # Created before anything is measured: a directory that cannot be written is reported at once.
+    # The directory is created first, so that one which cannot be written is reported at once.
     directory = RunDirectory.create(parameters.out, f"experiment_{name}").path
     try:
         with Terminal(stderr=True).status(f"Measuring {name} ..."):
             outcome: Outcome = module.run(parameters)
     except BaseException:
-        # It is still empty, unless it was deleted.
+        # The directory is still empty, or was deleted meanwhile.
         with contextlib.suppress(OSError):
             directory.rmdir()
         raise
 
-    results = _results(name, parameters, outcome)
+    results = _collect_results(name, parameters, outcome)
     write_results(directory, results, outcome)
     if parameters.json:
         print_json({"directory": str(directory), **results})
@@ -62,11 +62,20 @@ def run_experiment(parameters: ExperimentParameters) -> int:
     return 0
 
 
-def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> dict[str, Any]:
+def _collect_results(
+    name: str, parameters: ExperimentParameters, outcome: Outcome
+) -> dict[str, Any]:
     """Return the content of results.json.
 
-    It is in SI units except where a name says otherwise; null is what never happened.
+    Values are in SI units, unless their names state another unit. Null stands for a figure that is
+    not defined, such as the arrival of a solver that never arrives.
+
+    Args:
+        name: Name of the experiment.
+        parameters: Parameters of the experiment.
+        outcome: Outcome of the experiment.
     """
+    # Known figures beside the measured ones.
     expected = []
     for item, measured in outcome.comparisons:
         expected.append(
@@ -92,8 +101,9 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
         "expected": expected,
         **outcome.data,
     }
-    # JSON has no NaN: msgspec writes null.
-    finite: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(results, enc_hook=float))
+    # JSON has no NaN: msgspec writes null instead, and numbers of numpy as plain ones.
+    encoded = msgspec.json.encode(results, enc_hook=float)
+    finite: dict[str, Any] = msgspec.json.decode(encoded)
     return finite
 
 
@@ -106,7 +116,7 @@ def write_results(directory: Path, results: Mapping[str, Any], outcome: Outcome)
 
 
 def _show(console: Terminal, outcome: Outcome, directory: Path) -> None:
-    """Show the tables, the figures that are known, notes, and the files."""
+    """Show the tables, the comparison with known figures, the notes, and the files."""
     for table in outcome.tables:
         console.print(f"[bold]{table.title}[/bold]", soft_wrap=True)
         console.print(make_table(table.columns, table.rows))
@@ -122,7 +132,7 @@ def _show(console: Terminal, outcome: Outcome, directory: Path) -> None:
 
 
 def _show_comparisons(console: Terminal, outcome: Outcome) -> None:
-    """Show figures next to what is known of them."""
+    """Show measured figures beside the known ones."""
     rows = []
     for expected, measured in outcome.comparisons:
         verdict = "[green]yes[/green]" if expected.holds(measured) else "[red]no[/red]"

@@ -1,7 +1,4 @@
-"""Types of flags that may be left out.
-
-They say what the help shows of a flag, and how its words are read.
-"""
+"""Describes flags that may be left out: what the help shows, and how their words are read."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ def optional_arg(metavar: str, default: str, help: str | None = None) -> Any:
     """Describe a flag that may be left out, for the help.
 
     Args:
-        metavar: Word that stands for the value.
-        default: What holds without the flag, in words.
-        help: What the flag means; by default the docstring of its field.
+        metavar: Word that stands for the value in the help.
+        default: Value without the flag, in words.
+        help: Help text of the flag; by default the docstring of its field.
     """
     return arg(metavar=metavar, help_behavior_hint=f"(default: {default})", help=help)
 
@@ -27,15 +24,16 @@ def optional_reading(
 ) -> PrimitiveConstructorSpec[Any]:
     """Define how a flag that may be left out is read.
 
-    Tyro alone would offer None as a value, and report Python's types.
+    By itself, tyro would offer None as a value, and name Python's types in errors.
 
     Args:
         count: Number of words.
-        convert: Makes a value of each word.
-        choices: The words that are accepted; any if empty.
+        convert: Type that makes a value from each word.
+        choices: Words that are accepted; any word if empty.
     """
 
     def read(words: list[str]) -> Any:
+        """Return the value that the words stand for: a tuple if there are several."""
         values = tuple(map(convert, words))
         return values if count > 1 else values[0]
 

@@ -1,13 +1,13 @@
-"""Experiment A: how uniformly the virtual twin's tool accelerates, over directions and postures.
+"""Runs experiment A: how uniformly the virtual twin's tool accelerates, whatever the posture.
 
-Three matrices that map a force at the tool to its acceleration, over joint positions drawn
-uniformly: J J^T (the Jacobian transpose with unit gain), and J H^-1 J^T for two virtual twins, one
-with its mass spread evenly over the joints (naive), one with its mass at the tool (conditioned).
-The more uniform, the less convergence depends on posture.
+Three matrices that map a force at the tool to its acceleration are computed for random joint
+positions: J J^T (the Jacobian transpose with unit gain), and J H^-1 J^T for two virtual twins, one
+with its mass spread evenly over the joints (naive), and one with its mass at the tool
+(conditioned). The more uniform a matrix is, the less convergence depends on posture.
 
-The three follow from the virtual twin alone. For a solver or a custom function, the matrix is how
-far one iteration (one call) moves the tool per unit of a small error, divided by the mean of its
-diagonal.
+The three matrices follow from the virtual twin alone. For a solver or a custom function, the matrix
+says how far one iteration, or one call, moves the tool per unit of a small error; it is divided by
+the mean of its diagonal.
 """
 
 from __future__ import annotations
@@ -40,30 +40,38 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
+# Names of the rows and columns of a matrix.
 AXES = ("x", "y", "z", "rx", "ry", "rz")
-# The three matrices; the conditioned twin is equation 17 of the paper.
+# Name of the matrix of the Jacobian transpose.
 TRANSPOSE = "J J^T"
+# Name of the matrix of the twin with its mass spread evenly over the joints.
 NAIVE = "J H^-1 J^T, naive"
+# Name of the matrix of the twin with its mass at the tool, equation 17 of the paper.
 CONDITIONED = "J H^-1 J^T, conditioned"
-# Their names in plots.
+# Names of the three matrices in plots.
 FORMULAS = {
     TRANSPOSE: r"$J\,J^T$",
     NAIVE: r"$J\,H^{-1}J^T$, naive",
     CONDITIONED: r"$J\,H^{-1}J^T$, conditioned",
 }
-# Joint positions from which on figures are compared with the known ones: of fewer, some are out of
-# range by chance.
+# Smallest number of joint positions whose figures are compared with the known ones: with fewer,
+# some figures are out of range by chance.
 SAMPLES = 100_000
-# Equation 19 of the paper as printed.
+# The gain alpha as printed in the paper, equation 19.
 PAPER_ALPHA = 0.7885
 
-# Joint positions whose matrices are computed at once.
+# Number of joint positions whose matrices are computed at once.
 BLOCK_SAMPLES = 2000
-# A solver's matrix takes six calls per sample; a thousand samples give its mean to a few per cent.
+# Largest number of joint positions for a solver's matrix, which takes six calls each; a thousand
+# give its mean to a few per cent.
 MAX_SOLVER_SAMPLES = 1000
 # The error to which a solver responds, m and rad: small enough for the response to be linear, large
 # enough for rounding not to matter.
 SMALL_ERROR = 1e-5
+# Top of the scale of colours of a matrix, as a multiple of its largest entry.
+COLOUR_TOP = 1.15
+# Fraction of the largest entry above which an entry is written in white on its dark cell.
+DARK_FRACTION = 0.6
 
 _KDL = f"{KDL}, 100,000 samples"
 
@@ -71,13 +79,13 @@ _KDL = f"{KDL}, 100,000 samples"
 def _expect(
     name: str, diagonal: Sequence[float], variance: float, margin: float = 0.02
 ) -> list[Expected]:
-    """Return what is known of a matrix.
+    """Return the figures that are known of a matrix.
 
     Args:
         name: Name of the matrix.
-        diagonal: Its mean diagonal (6,).
-        variance: The largest variance of an entry.
-        margin: Part of that variance within which it is expected.
+        diagonal: Mean diagonal of the matrix (6,).
+        variance: Largest variance of an entry.
+        margin: Largest relative difference from that variance.
     """
     expected = [
         within_part(f"{name}, mean {axis}", value, 0.02, _KDL)
@@ -87,8 +95,9 @@ def _expect(
     return expected
 
 
-# On a UR10, over at least `SAMPLES` joint positions. The last variance is known to two digits, and
-# has a standard deviation of 0.9 % from draw to draw.
+# Figures that are known for a UR10, over at least `SAMPLES` joint positions. The variance of the
+# conditioned twin is known to two digits only, and varies by 0.9 % (one standard deviation) from
+# draw to draw.
 EXPECTED = (
     *_expect(TRANSPOSE, (0.469, 0.469, 0.544, 2.13, 2.12, 1.75), 1.04),
     *_expect(NAIVE, (0.576, 0.577, 0.829, 3.52, 3.51, 3.25), 1.76),
@@ -101,7 +110,7 @@ EXPECTED = (
 class MatrixStatistics:
     """Statistics over joint positions of a matrix that maps force to acceleration.
 
-    It is in base axes, translation first.
+    The matrix is along the axes of the base, with translation before rotation.
 
     Attributes:
         mean: Mean of every entry (6, 6).
@@ -125,7 +134,7 @@ class MatrixStatistics:
 def configurations(robot: Robot, samples: int, seed: int) -> Array:
     """Draw joint positions (samples, n): uniform in [-pi, pi), rad.
 
-    Those of sliding joints are between the limits, m.
+    Sliding joints are drawn between their limits, m.
     """
     low = np.where(robot.prismatic, robot.position_min, -math.pi)
     high = np.where(robot.prismatic, robot.position_max, math.pi)
@@ -142,68 +151,77 @@ def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Ma
     """
     q = configurations(robot, samples, seed)
     twins = [Twin().numbers, Twin.naive(robot.n).numbers]
+    # `mobility` returns the matrix of the transpose, then one for each twin.
     names = (TRANSPOSE, CONDITIONED, NAIVE)
 
-    # All matrices would fill 100 MB, so means and squares of blocks are combined (Chan, Golub and
-    # LeVeque, 1983).
+    # All matrices would fill 100 MB. So the mean and the sum of squared deviations are updated
+    # block by block, by the formula of Chan, Golub and LeVeque (1983).
     count = 0
     mean = np.zeros((len(names), 6, 6))
-    squares = np.zeros((len(names), 6, 6))
+    squared_deviations = np.zeros((len(names), 6, 6))
     for first in range(0, samples, BLOCK_SAMPLES):
         block = q[first : first + BLOCK_SAMPLES]
         matrices = np.array(mobility(robot.placements, robot.prismatic, block, twins))
-        size = matrices.shape[1]
+        block_count = matrices.shape[1]
         block_mean = matrices.mean(axis=1)
+        new_count = count + block_count
 
         within_block = ((matrices - block_mean[:, None]) ** 2).sum(axis=1)
-        between_blocks = (block_mean - mean) ** 2 * (count * size / (count + size))
-        squares += within_block + between_blocks
-        mean += (block_mean - mean) * (size / (count + size))
-        count += size
+        between_blocks = (block_mean - mean) ** 2 * (count * block_count / new_count)
+        squared_deviations += within_block + between_blocks
+        mean += (block_mean - mean) * (block_count / new_count)
+        count = new_count
 
     return {
-        name: MatrixStatistics(mean[index], squares[index] / count)
+        name: MatrixStatistics(mean[index], squared_deviations[index] / count)
         for index, name in enumerate(names)
     }
 
 
 def response(robot: Robot, solver: Solver, samples: int, seed: int) -> MatrixStatistics:
-    """Measure how a solver responds to a small error along each axis.
+    """Measure how far one iteration of a solver moves the tool per unit of a small error.
 
     Args:
         robot: The arm.
         solver: A solver with one iteration per step.
         samples: Number of joint positions.
         seed: Seed of the joint positions.
+
+    Returns:
+        Statistics of the matrix, scaled to a mean diagonal of 1.
     """
     matrices = np.empty((samples, 6, 6))
     for sample, q in enumerate(configurations(robot, samples, seed)):
         tool = tool_path(robot, q[None])[0]
         for axis, shift in enumerate(SMALL_ERROR * np.eye(6)):
+            # The target is the tool's pose, shifted along an axis or rotated about one.
             position = tool[:3] + shift[:3]
             orientation = pose.multiply(pose.quaternions(shift[3:]), tool[3:])
             target = np.concatenate([position, orientation])
 
+            # The motion of the tool is a column of the matrix.
             attained = tool_path(robot, solver.track(target[None], q))[0]
             motion = np.concatenate(pose.error(attained, tool))
             matrices[sample, :, axis] = motion / SMALL_ERROR
 
-    # Scale the mean matrix to a mean diagonal of 1.
-    matrices /= np.trace(matrices.mean(axis=0)) / 6.0
+    mean_diagonal = np.trace(matrices.mean(axis=0)) / 6.0
+    matrices /= mean_diagonal
     return MatrixStatistics(matrices.mean(axis=0), matrices.var(axis=0))
 
 
 def alpha(statistics: Mapping[str, MatrixStatistics]) -> float:
-    """Return the gain that makes the transpose comparable (equation 19).
+    """Return the gain with which the transpose maps force to acceleration as the twin does.
 
-    It is mean diag(J H^-1 J^T) / mean diag(J J^T).
+    By equation 19 of the paper it is the ratio of the mean diagonals of J H^-1 J^T, conditioned,
+    and J J^T.
     """
     conditioned = statistics[CONDITIONED].diagonal.mean()
-    return float(conditioned / statistics[TRANSPOSE].diagonal.mean())
+    transpose = statistics[TRANSPOSE].diagonal.mean()
+    return float(conditioned / transpose)
 
 
 def figures(statistics: Mapping[str, MatrixStatistics]) -> dict[str, float]:
-    """Return diagonal means, largest variances, and alpha."""
+    """Return the mean diagonal and the largest variance of each matrix, and alpha, by name."""
     values: dict[str, float] = {}
     for name, matrix in statistics.items():
         for axis, value in zip(AXES, matrix.diagonal, strict=True):
@@ -214,7 +232,7 @@ def figures(statistics: Mapping[str, MatrixStatistics]) -> dict[str, float]:
 
 
 def run(parameters: HomogenizationParameters) -> Outcome:
-    """Carry out the command."""
+    """Run the experiment."""
     arm = choose_arm(parameters)
     robot = arm.robot
     samples = parameters.samples
@@ -222,16 +240,22 @@ def run(parameters: HomogenizationParameters) -> Outcome:
         name: make_solver(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)
     }
 
+    # The statistics of the three matrices, in the order of the table, and of each solver's matrix.
     measured = measure(robot, samples, parameters.seed)
     statistics = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
     for name, solver in solvers.items():
         solver_samples = min(samples, MAX_SOLVER_SAMPLES)
         statistics[name] = response(robot, solver, solver_samples, parameters.seed)
 
+    # Figures are known only for the paper's arm with enough samples.
     values = figures(statistics)
     has_enough_samples = samples >= SAMPLES
     is_known = is_paper_arm(robot) and has_enough_samples
-    notes = _notes(values["alpha"], is_paper_arm(robot), has_enough_samples)
+    notes = _notes(
+        values["alpha"],
+        is_paper_arm=is_paper_arm(robot),
+        has_enough_samples=has_enough_samples,
+    )
     if solvers:
         notes += arm.notes
     title = f"Mean diagonal over {samples} joint positions"
@@ -250,8 +274,14 @@ def run(parameters: HomogenizationParameters) -> Outcome:
     )
 
 
-def _notes(alpha: float, is_paper_arm: bool, has_enough_samples: bool) -> list[str]:
-    """Return sentences on alpha, and on what the figures are compared with."""
+def _notes(alpha: float, *, is_paper_arm: bool, has_enough_samples: bool) -> list[str]:
+    """Return sentences on alpha, and on the known figures.
+
+    Args:
+        alpha: The measured gain alpha.
+        is_paper_arm: Whether the arm is the paper's.
+        has_enough_samples: Whether there are enough joint positions to compare figures.
+    """
     note = f"alpha = {alpha:.4f} over these joint positions"
     if not is_paper_arm:
         return [note]
@@ -277,7 +307,7 @@ def _matrix_data(matrix: MatrixStatistics) -> dict[str, object]:
 
 
 def _rows(statistics: Mapping[str, MatrixStatistics]) -> list[tuple[str, ...]]:
-    """Return a row for each matrix: its diagonal, and the largest variance."""
+    """Return a row for each matrix: its mean diagonal, and the largest variance of an entry."""
     rows = []
     for name, matrix in statistics.items():
         diagonal = [f"{value:.3f}" for value in matrix.diagonal]
@@ -288,7 +318,8 @@ def _rows(statistics: Mapping[str, MatrixStatistics]) -> list[tuple[str, ...]]:
 def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
     """Return a plot with a column per matrix.
 
-    Mean, variance and standard deviation are below each other, each on one scale.
+    Each column has the mean, the variance and the standard deviation of the entries; all matrices
+    of a row have the same scale of colours.
     """
     panel_rows = {
         "Mean": [matrix.mean for matrix in statistics.values()],
@@ -297,11 +328,12 @@ def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
     }
 
     def draw(figure: Figure) -> None:
+        """Draw all matrices into an empty figure."""
         panels = figure.subplots(len(panel_rows), len(statistics), squeeze=False)
         for row, (title, matrices) in zip(panels, panel_rows.items(), strict=True):
-            top = max(float(matrix.max()) for matrix in matrices)
+            largest = max(float(matrix.max()) for matrix in matrices)
             for axes, matrix in zip(row, matrices, strict=True):
-                _draw_matrix(axes, matrix, top)
+                _draw_matrix(axes, matrix, largest)
             row[0].set_ylabel(title)
         for axes, name in zip(panels[0], statistics, strict=True):
             axes.set_title(FORMULAS.get(name, name))
@@ -309,18 +341,18 @@ def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
     return Plot(2.9 * len(statistics), 8.2, draw)
 
 
-def _draw_matrix(axes: Axes, matrix: Array, top: float) -> None:
-    """Draw a matrix (6, 6) as coloured cells with its numbers.
+def _draw_matrix(axes: Axes, matrix: Array, largest: float) -> None:
+    """Draw a matrix as coloured cells with its numbers.
 
     Args:
         axes: Axes to draw into.
-        matrix: Its entries.
-        top: The largest entry of all matrices with this scale.
+        matrix: Entries of the matrix (6, 6).
+        largest: The largest entry of all matrices with the same scale of colours.
     """
-    axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.15 * top)
+    axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=COLOUR_TOP * largest)
     for (row, column), value in np.ndenumerate(matrix):
-        colour = "white" if value > 0.6 * top else INK
-        # Rounded first, so that there is no minus zero.
+        colour = "white" if value > DARK_FRACTION * largest else INK
+        # Rounding first, and adding zero, avoids "-0.00".
         text = f"{round(value, 2) + 0.0:.2f}"
         axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
     axes.set_xticks(range(6), AXES)

@@ -1,7 +1,8 @@
-"""Experiment C: from each corner of a square to the next. How straight is the path?
+"""Runs experiment C: from each corner of a square to the next. How straight is the path?
 
-Only the corner is the target. dt = 0.1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), N = 50 iterations per
-step, no clamps; the Jacobian transpose with its alpha.
+Only the next corner is the target. All solvers have the same settings: dt = 0.1,
+Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), 50 iterations per step, and no clamps. The Jacobian transpose
+also has its gain alpha.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ from simbridge.trajectory.shapes import corners
 
 # Distance from the goal that counts as arrived, m.
 ARRIVED = 0.001
-# Steps, iterations and stiffness of the paper.
+# Number of steps from corner to corner in the paper.
 PAPER_STEPS = 1000
+# Number of iterations per step in the paper.
 PAPER_ITERATIONS = 50
+# Stiffness of the translation in the paper, N/m.
 PAPER_KP = 1.0
 
-# On a UR10.
+# Figures that are known for a UR10.
 EXPECTED = (
     within("forward-dynamics, least deviation, mm", 0.05, 0.006, KDL),
     within("forward-dynamics, largest deviation, mm", 0.11, 0.005, KDL),
@@ -51,6 +54,7 @@ EXPECTED = (
     within("jacobian-transpose, last 1 mm, iterations", 45_000, 500, KDL),
 )
 
+# Headings of the table of results.
 COLUMNS = ("solver", "edge", "deviation, mm", "iterations to 1 mm")
 
 
@@ -61,8 +65,8 @@ class Edge:
     Attributes:
         start: Corner at which it begins (3,), m.
         goal: Corner at which it should end (3,), m.
-        points: The tool before the first and after every step (S + 1, 3), m.
-        iterations: Per step.
+        points: Position of the tool before the first and after every step (S + 1, 3), m.
+        iterations: Number of iterations per step.
     """
 
     start: Array
@@ -73,14 +77,15 @@ class Edge:
     @property
     def deviation(self) -> float:
         """The largest distance from the straight line between the corners, m."""
-        along = (self.goal - self.start) / np.linalg.norm(self.goal - self.start)
-        offset = self.points - self.start
-        across = offset - (offset @ along)[:, None] * along
-        return float(np.linalg.norm(across, axis=1).max())
+        direction = (self.goal - self.start) / np.linalg.norm(self.goal - self.start)
+        offsets = self.points - self.start
+        # The part of each offset across the line: without its projection on the direction.
+        along = (offsets @ direction)[:, None] * direction
+        return float(np.linalg.norm(offsets - along, axis=1).max())
 
     @property
     def arrival(self) -> float:
-        """Iterations after which the tool stays within `ARRIVED` of the goal, or not a number."""
+        """Iterations after which the tool stays within `ARRIVED` of the goal, or NaN."""
         distances = np.linalg.norm(self.goal - self.points, axis=1)
         return self.iterations * arrival_index(distances, ARRIVED)
 
@@ -94,7 +99,7 @@ def measure(
         robot: The arm.
         solvers: Solvers by name.
         layout: The square.
-        steps: From corner to corner.
+        steps: Number of steps from corner to corner.
 
     Raises:
         TargetOutOfReach: The arm does not reach a corner.
@@ -113,7 +118,7 @@ def measure(
 
 
 def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
-    """Return the smallest and the largest values over the four edges of every solver."""
+    """Return the smallest and the largest values over the four edges of each solver, by name."""
     values: dict[str, float] = {}
     for name, solver_edges in edges.items():
         deviations = [1e3 * edge.deviation for edge in solver_edges]
@@ -126,13 +131,14 @@ def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
 
 
 def run(parameters: InterpolationParameters) -> Outcome:
-    """Carry out the command."""
+    """Run the experiment."""
     arm = choose_arm(parameters)
     settings = {"dt": DT, "iterations": parameters.iterations, "kp": (parameters.kp,)}
     solvers = make_solvers(arm.robot, parameters.solver, **settings)
     layout = choose_layout(arm.robot)
     edges = measure(arm.robot, solvers, layout, parameters.steps)
 
+    # Figures are known only for the paper's arm with the paper's settings.
     has_paper_settings = (
         parameters.steps == PAPER_STEPS
         and parameters.iterations == PAPER_ITERATIONS
@@ -166,14 +172,14 @@ def _edge_data(edges: list[Edge]) -> list[dict[str, object]]:
 
 
 def _rows(edges: Mapping[str, list[Edge]]) -> list[tuple[str, ...]]:
-    """Return the edges as cells under `COLUMNS`; the solver is named once."""
+    """Return a row under `COLUMNS` for each edge; the first row of a solver has its name."""
     rows: list[tuple[str, ...]] = []
     for name, solver_edges in edges.items():
-        for index, edge in enumerate(solver_edges, start=1):
+        for edge_number, edge in enumerate(solver_edges, start=1):
             rows.append(
                 (
-                    name if index == 1 else "",
-                    str(index),
+                    name if edge_number == 1 else "",
+                    str(edge_number),
                     format_number(1e3 * edge.deviation),
                     format_iterations(edge.arrival),
                 )
@@ -184,12 +190,14 @@ def _rows(edges: Mapping[str, list[Edge]]) -> list[tuple[str, ...]]:
 def _plot(edges: Mapping[str, list[Edge]]) -> Plot:
     """Return a plot with a square per solver, seen from above.
 
-    There is a dot per step: the further apart, the faster.
+    It has a dot per step: the farther apart the dots, the faster the tool.
     """
 
     def draw(figure: Figure) -> None:
+        """Draw the outline of the square and the path of each solver."""
         panels = figure.subplots(1, len(edges), squeeze=False, sharex=True, sharey=True)[0]
         for axes, (name, solver_edges) in zip(panels, edges.items(), strict=True):
+            # The first corner again closes the outline.
             outline = np.array([edge.start for edge in (*solver_edges, solver_edges[0])])
             axes.plot(outline[:, 0], outline[:, 1], color=REFERENCE, linewidth=3.0, alpha=0.6)
             for edge in solver_edges:

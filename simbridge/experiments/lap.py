@@ -1,4 +1,4 @@
-"""The second lap of a solver that follows the moving square, and its errors."""
+"""Computes the errors of a solver on its second lap around the moving square."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import plain
 
-# The largest delay that is searched, and the resolution, s.
+# Largest delay that is tried, s.
 MAX_DELAY_S = 0.8
+# Step between the delays that are tried, s.
 DELAY_RESOLUTION_S = 0.005
 
 
@@ -24,13 +25,13 @@ class Lap:
     """The second lap of one solver with one gain.
 
     Attributes:
-        solver: Its name.
-        kp: The gain; None for a solver that has none.
+        solver: Name of the solver.
+        kp: The gain, N/m; None for a solver without a gain.
         square: The target.
         joints: Joint positions of both laps (2T, n), rad.
-        points: The tool (T, 3), m.
-        errors: Target minus tool (T, 6), m and rad.
-        predicted: The RMS from the solver's predicted lag at the target's speed, m; None where no
+        points: Position of the tool (T, 3), m.
+        errors: Target minus tool (T, 6): translation in m, rotation vector in rad.
+        predicted: RMS error that follows from the solver's lag at the target's speed, m; None if no
             lag is known.
     """
 
@@ -59,13 +60,13 @@ class Lap:
 
     @property
     def corner_misses(self) -> Array:
-        """Distance from each corner to the nearest setpoint (4,), m."""
+        """Distance from each corner to the nearest position of the tool (4,), m."""
         offsets = self.points - self.square.corners[:, None]
         return np.linalg.norm(offsets, axis=2).min(axis=1)
 
     @property
     def corner_miss(self) -> float:
-        """The largest of the corners' distances, m."""
+        """The largest distance of a corner from the nearest position of the tool, m."""
         return float(self.corner_misses.max())
 
     @property
@@ -78,7 +79,7 @@ class Lap:
 
     @cached_property
     def delay(self) -> float:
-        """The shift in time at which the target fits the tool best, s."""
+        """The delay with which the target comes closest to the tool, s."""
         square = self.square
         instants = square.times[square.second_lap]
         delays = np.arange(0.0, MAX_DELAY_S, DELAY_RESOLUTION_S)
@@ -92,5 +93,6 @@ class Lap:
     @property
     def acceleration(self) -> float:
         """RMS acceleration of all joints together, rad/s^2."""
-        changes = np.diff(self.joints, 2, axis=0)
-        return rms(changes[self.square.second_lap] * RATE**2)
+        # The second difference, divided by the square of the period.
+        second_differences = np.diff(self.joints, 2, axis=0)
+        return rms(second_differences[self.square.second_lap] * RATE**2)

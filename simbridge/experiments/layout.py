@@ -1,14 +1,13 @@
-"""The place of an experiment: a square that the arm can follow, or a step that it can take.
+"""Lays out an experiment: a square that the arm can follow, or a step that it can take.
 
 The paper's square is in front of the base, with the tool down. An arm that cannot follow it gets a
-square around its tool at home, in the tool's orientation there, and shrunk until it can follow all
-of it; the step of experiment B is shortened likewise.
+square around its tool at home, in the tool's orientation there, which is shrunk until the arm can
+follow all of it. The step of experiment B is shortened in the same way.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,31 +27,33 @@ from simbridge.trajectory.shapes import CORNERS, square
 
 # Solver steps per second in the paper's experiments, Hz.
 RATE = 100.0
-# Side of the square, m, and speed along it, m/s, on a UR10.
+# Side of the square on a UR10, m.
 PAPER_SIDE = 0.4
+# Speed along the square on a UR10, m/s.
 PAPER_SPEED = 0.2
-# The step of experiment B on a UR10, m.
+# The step of experiment B on a UR10, along x, y and z of base_link, m.
 PAPER_STEP = np.array([-0.25, -0.75, 0.35])
 
-# A square counts as followed when no sample is further away than these parts of its side and of a
-# radian.
+# Largest distance of the tool from a square that it follows, as a fraction of the side, and largest
+# angle between tool and target, rad.
 MAX_DEVIATION = 0.005
-# Each size that is tried is this part of the one before; and how many are tried.
+# Ratio of each size that is tried to the size before.
 SHRINKING = 0.8
+# Largest number of sizes that are tried.
 MAX_SIZES = 14
-# The directions of a position that a square needs.
+# The components of a position that the motion along a square needs: x and y.
 HORIZONTAL = slice(2)
 
 
 @dataclass(frozen=True)
 class SquareLayout:
-    """A square for an arm.
+    """A horizontal square for an arm.
 
     Attributes:
-        scale: Factor of all lengths and speeds; 1 as in the paper.
+        scale: Factor of all lengths and speeds; 1 for those of the paper.
         centre: Centre of the square (3,), m, in base_link.
-        orientation: Orientation of the tool (4,), a unit quaternion.
-        note: What differs from the paper; "" where only the size does.
+        orientation: Orientation of the tool in base_link (4,), a unit quaternion.
+        note: Sentence on what differs from the paper; "" if only the size does.
     """
 
     scale: float
@@ -67,7 +68,7 @@ class SquareLayout:
 
     @property
     def first_target(self) -> Array:
-        """The corner at which it begins (7,)."""
+        """Pose of the tool at the corner where the motion begins (7,), in base_link."""
         return np.array([*(self.centre + 0.5 * self.side * CORNERS[0]), *self.orientation])
 
     def as_data(self) -> dict[str, Any]:
@@ -81,16 +82,16 @@ class SquareLayout:
 
 @dataclass(frozen=True)
 class MovingSquare:
-    """A target that moves twice around the square at constant speed.
+    """A target that moves twice around a square at constant speed.
 
-    On the second lap the solver has settled.
+    By the second lap a solver has settled.
 
     Attributes:
-        speed: Along the edges, m/s.
-        times: Instants (T,), `RATE` a second, s.
-        poses: Targets (T, 7).
-        corners: Corners (4, 3), m, each of them a target.
-        second_lap: Its samples.
+        speed: Speed along the edges, m/s.
+        times: Instants of the targets (T,), s, at the rate `RATE`.
+        poses: Targets (T, 7), in base_link.
+        corners: Positions of the corners (4, 3), m, each of which is that of a target.
+        second_lap: Samples of the second lap.
     """
 
     speed: float
@@ -101,24 +102,27 @@ class MovingSquare:
 
     @staticmethod
     def of(layout: SquareLayout, speed: float = PAPER_SPEED) -> MovingSquare:
-        """Make a target of a square, whose edges become a whole number of samples long.
+        """Return the target that moves around a square.
+
+        The edges are changed slightly, to be a whole number of samples long.
 
         Args:
             layout: The square.
-            speed: On a UR10, m/s; proportionally slower on smaller arms.
+            speed: Speed on a UR10, m/s; the target is proportionally slower on smaller arms.
         """
         scaled_speed = speed * layout.scale
-        edge = max(1, round(layout.side * RATE / scaled_speed))
+        edge_samples = max(1, round(layout.side * RATE / scaled_speed))
         path = square(
-            edge * scaled_speed / RATE,
+            edge_samples * scaled_speed / RATE,
             layout.centre,
             scaled_speed,
             RATE,
             laps=2,
             orientation=layout.orientation,
         )
-        corners = path.poses[: 4 * edge : edge, :3]
-        second_lap = slice(4 * edge, 8 * edge + 1)
+        corners = path.poses[: 4 * edge_samples : edge_samples, :3]
+        # The second lap ends at the corner where it began.
+        second_lap = slice(4 * edge_samples, 8 * edge_samples + 1)
         return MovingSquare(scaled_speed, path.times, path.poses, corners, second_lap)
 
 
@@ -137,8 +141,8 @@ def choose_layout(robot: Robot) -> SquareLayout:
     if _can_follow(robot, paper, solve_posture(robot, paper.first_target)):
         return paper
 
-    # Smaller and smaller squares around the tool.
-    for scale in _scales(size.scale):
+    # Smaller and smaller squares around the tool at home.
+    for scale in _list_scales(size.scale):
         side = significant(1e3 * PAPER_SIDE * scale)
         note = (
             f"{robot.name} cannot follow the paper's square, in front of the base with the tool "
@@ -154,52 +158,64 @@ def choose_layout(robot: Robot) -> SquareLayout:
 
 
 def step_target(robot: Robot) -> tuple[Array, str]:
-    """Return the target of experiment B, its distance in proportion to the arm's size.
+    """Return the target of experiment B, at a distance in proportion to the arm's size.
+
+    An arm that cannot take the full step gets a shorter one in the same direction.
 
     Returns:
-        The pose (7,), and a note ("" for none).
+        The pose (7,), in base_link, and a sentence on a shorter step; "" for the full step.
 
     Raises:
         TargetOutOfReach: The arm cannot move in the step's direction.
     """
     size = paper_size(robot)
     home = tool_path(robot, robot.home[None])[0]
-    for scale in _scales(size.scale):
-        target = home.copy()
-        target[:3] += scale * PAPER_STEP * (1.0, 1.0, size.up)
+    full_scale, *smaller_scales = _list_scales(size.scale)
+    # On an arm that cannot leave its plane the step has no component along z.
+    step = PAPER_STEP * (1.0, 1.0, size.up)
 
-        if scale == size.scale:
-            if solve_posture(robot, target) is not None:
-                return target, ""
-        elif _solve_near_home(robot, target) is not None:
+    # The full step may end in another posture than a motion from home leads to.
+    target = _shift_pose(home, full_scale * step)
+    if solve_posture(robot, target) is not None:
+        return target, ""
+
+    # A shorter step must be attained by a motion from home.
+    for scale in smaller_scales:
+        target = _shift_pose(home, scale * step)
+        if _solve_near_home(robot, target) is not None:
             length = significant(1e3 * float(np.linalg.norm(target[:3] - home[:3])))
             note = f"{robot.name} cannot take a step of full size: this one is {length} mm."
             return target, note
 
     what = "take the experiment's step, (-0.25, -0.75, 0.35) m or a shorter one"
-    # x and y, and z unless the step stays at its height.
-    directions = slice(3) if size.up else slice(2)
-    raise _no_layout(robot, home, what, directions)
+    # The components of a position that the step needs: x and y, and z unless it stays level.
+    components = slice(3) if size.up else slice(2)
+    raise _no_layout(robot, home, what, components)
+
+
+def _shift_pose(start: Array, offset: Array) -> Array:
+    """Return a pose (7,) that is shifted by an offset (3,), m."""
+    return np.concatenate([start[:3] + offset, start[3:]])
 
 
 def _solve_near_home(robot: Robot, target: Array) -> Array | None:
-    """Return joint positions that a motion from home reaches, without restarts."""
+    """Return joint positions (n,) that a motion from home attains; None if it needs restarts."""
     solution = ForwardDynamics(robot).solve(target)
     return solution.q if solution.converged and solution.restarts == 0 else None
 
 
-def _scales(largest: float) -> Iterator[float]:
-    """Yield the sizes to try, the largest first."""
-    return (largest * SHRINKING**k for k in range(MAX_SIZES))
+def _list_scales(largest: float) -> list[float]:
+    """Return the sizes that are tried, the largest first."""
+    return [largest * SHRINKING**index for index in range(MAX_SIZES)]
 
 
 def _can_follow(robot: Robot, layout: SquareLayout, start: Array | None) -> bool:
-    """Return whether the arm can follow the square within its limits and without a jump.
+    """Return whether the arm can follow a square once within its limits and without a jump.
 
     Args:
         robot: The arm.
         layout: The square.
-        start: Posture at its start (n,), rad; None if there is none.
+        start: Joint positions at the square's first corner (n,), rad; None if there are none.
     """
     if start is None:
         return False
@@ -214,20 +230,26 @@ def _can_follow(robot: Robot, layout: SquareLayout, start: Array | None) -> bool
 
 
 def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOutOfReach:
-    """Return the error that says why an arm cannot do something, and what to do.
+    """Return the error that says why an arm cannot take part, and what to do.
 
     Args:
         robot: The arm.
-        home: The tool at home (7,).
-        what: It cannot do.
-        needed: The directions of a position that this needs.
+        home: Pose of the tool at home (7,).
+        what: What the arm cannot do, as the rest of a sentence.
+        needed: The components of a position that this needs.
     """
+    # The tasks whose directions the joints control all at a time, and those that require less.
     tasks = list(TASK_ROWS)
-    possible = [task for task in tasks if len(set(task_directions(robot, task))) == 1]
+    possible = []
+    for task in tasks:
+        overall, simultaneous = task_directions(robot, task)
+        if overall == simultaneous:
+            possible.append(task)
     weaker = [task for task in tasks[tasks.index(robot.task) + 1 :] if task in possible]
     less = f"require less with --task {' or '.join(weaker)}"
 
-    if not possible or task_directions(robot, "position", needed)[1] < needed.stop:
+    _, movable = task_directions(robot, "position", needed)
+    if not possible or movable < needed.stop:
         reason = "its joints cannot move its tool in all the directions that this needs"
         advice = (
             "Experiments that do not need a path still work: homogenization, and the random poses "

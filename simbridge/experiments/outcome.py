@@ -1,4 +1,4 @@
-"""The outcome of an experiment: figures, what is known of them, tables and plots."""
+"""Defines the outcome of an experiment: figures, the known ones among them, tables and plots."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOIN
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant
 
-# Okabe and Ito's colours, distinguishable with every kind of colour vision; one more for the closed
-# form.
+# Colours of the solvers: those of Okabe and Ito, which can be told apart with every kind of colour
+# vision, and one more for the closed form.
 SOLVER_COLOURS = {
     "forward-dynamics": SETPOINT,
     "jacobian-transpose": ATTAINED,
@@ -33,9 +33,10 @@ SOLVER_COLOURS = {
     "constrained": TRACKING,
     "closed-form": "#8c6d46",
 }
+# Colour of all custom solvers.
 CUSTOM_SOLVER_COLOUR = "#6a51a3"
 
-# Settings of matplotlib for all plots, besides those of reports.
+# Settings of matplotlib for all plots, in addition to those for reports.
 PLOT_STYLE: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -48,8 +49,9 @@ PLOT_STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.4,
     "savefig.facecolor": "white",
 }
+# Resolution of the plots, dots per inch.
 DOTS_PER_INCH = 120
-# Around each panel, inches.
+# Empty space around each panel, inches.
 PANEL_PAD = 0.08
 
 
@@ -58,11 +60,11 @@ class Expected:
     """The range in which a figure is known to lie.
 
     Attributes:
-        figure: Its name among the outcome's figures.
-        low: Lower end of the range, in the unit in the figure's name.
+        figure: Name of the figure among the outcome's figures.
+        low: Lower end of the range, in the unit that the figure's name states.
         high: Upper end of the range, in the same unit.
         text: The range as text ("0.469 within 2 %").
-        source: Where the value comes from.
+        source: Source of the known value.
     """
 
     figure: str
@@ -77,7 +79,14 @@ class Expected:
 
 
 def within_part(figure: str, value: float, part: float, source: str) -> Expected:
-    """Expect a figure within a part of a value: 0.02 is 2 %."""
+    """Expect a figure within a fraction of a value.
+
+    Args:
+        figure: Name of the figure.
+        value: The known value.
+        part: Largest relative difference from it: 0.02 is 2 %.
+        source: Source of the known value.
+    """
     return Expected(
         figure=figure,
         low=value * (1.0 - part),
@@ -88,7 +97,14 @@ def within_part(figure: str, value: float, part: float, source: str) -> Expected
 
 
 def within(figure: str, value: float, margin: float, source: str) -> Expected:
-    """Expect a figure no further than a margin from a value."""
+    """Expect a figure within a margin of a value.
+
+    Args:
+        figure: Name of the figure.
+        value: The known value.
+        margin: Largest difference from it, in the same unit.
+        source: Source of the known value.
+    """
     return Expected(
         figure=figure,
         low=value - margin,
@@ -103,9 +119,9 @@ class ResultTable:
     """A table for the terminal.
 
     Attributes:
-        title: Printed above it.
-        columns: Their headings.
-        rows: The first cell is text, the others are numbers.
+        title: Title above the table.
+        columns: Headings of the columns.
+        rows: Cells of each row: the first one is text, the others are numbers.
     """
 
     title: str
@@ -118,9 +134,9 @@ class Plot:
     """A plot that is drawn when it is saved.
 
     Attributes:
-        width: Width, in inches.
-        height: Height, in inches.
-        draw: Fills an empty figure.
+        width: Width of the plot, inches.
+        height: Height of the plot, inches.
+        draw: Function that draws into an empty figure.
     """
 
     width: float
@@ -128,7 +144,7 @@ class Plot:
     draw: Callable[[Figure], None]
 
     def save(self, path: Path) -> None:
-        """Write a PNG, byte for byte the same every time."""
+        """Write the plot as PNG, which is the same every time, byte for byte."""
         buffer = io.BytesIO()
         with drawing_style(), matplotlib.rc_context(PLOT_STYLE):
             figure = Figure(
@@ -143,16 +159,15 @@ class Plot:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An experiment's result.
+    """The outcome of an experiment.
 
     Attributes:
         figures: Single numbers, by names that include their unit.
-        data: Everything measured, SI units, as JSON takes it.
+        data: Everything that was measured, in SI units, as plain data for JSON.
         tables: Tables for the terminal.
         plots: Plots by file name.
         notes: Sentences to be read with the tables; empty ones are not shown.
-        expected: What is known of the figures; nothing unless the arm and the settings are the
-            paper's.
+        expected: Known ranges of figures; empty unless arm and settings are those of the paper.
     """
 
     figures: Mapping[str, float]
@@ -173,28 +188,29 @@ class Outcome:
 
 
 def solver_colour(solver: str) -> str:
-    """Return the colour of a solver in every plot, whatever its Jacobian; custom ones share one."""
+    """Return the colour of a solver in every plot; all custom solvers have the same.
+
+    Args:
+        solver: Name of the solver; a comma and its Jacobian may follow.
+    """
     name = solver.partition(",")[0]
     return SOLVER_COLOURS.get(name, CUSTOM_SOLVER_COLOUR)
 
 
 def format_number(value: float | None) -> str:
-    """Return a number for a table; a dash where there is none."""
+    """Return a number for a table; a dash for None or NaN."""
     if value is None or math.isnan(value):
         return significant(None)
     return plain(value) if value == round(value) else significant(value, decimals=5)
 
 
 def format_iterations(value: float) -> str:
-    """Return a count of iterations for a table; "never" where it is not a number."""
+    """Return a count of iterations for a table; "never" for NaN."""
     return plain(value) if math.isfinite(value) else "never"
 
 
 def arrival_index(distances: Array, tolerance: float) -> float:
-    """Return the index from which on distances (K,) stay within a tolerance.
-
-    It is not a number if they do not.
-    """
+    """Return the index from which on distances (K,) stay within a tolerance; NaN if they do not."""
     beyond = np.flatnonzero(distances > tolerance)
-    first = int(beyond[-1]) + 1 if len(beyond) else 0
-    return float(first) if first < len(distances) else math.nan
+    first_within = int(beyond[-1]) + 1 if len(beyond) else 0
+    return float(first_within) if first_within < len(distances) else math.nan

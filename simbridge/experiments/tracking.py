@@ -1,11 +1,12 @@
-"""Experiment D: a target that moves around a square at constant speed, for each gain.
+"""Runs experiment D: a target that moves around a square at constant speed, for each gain.
 
-The target is sampled at 100 Hz. The solver is stepped once for every target (dt = 0.1, N = 50, no
-clamps). Errors are target minus setpoint at those instants, on the second lap. The gain sweep gives
-the targets as in teleoperation and vision: measured at a low rate, with noise, each measurement
-held until the next. On such targets kp sweeps from smoothing filter to exact inverse kinematics. A
-high gain follows the noise and jumps with every new target; a low one lags and cuts corners; the
-arm stays closest to the true path in between.
+The target is sampled at 100 Hz. A solver takes one step for each target, of 50 iterations with
+dt = 0.1 and without clamps. Errors are target minus setpoint at those instants, on the second lap.
+
+In the gain sweep the targets are as in teleoperation and vision: measured at a low rate, with
+noise, and each held until the next. For such targets kp leads from a smoothing filter to exact
+inverse kinematics. A high gain follows the noise, and jumps with every new target; a low gain lags
+and cuts corners. In between the arm stays closest to the true path.
 """
 
 from __future__ import annotations
@@ -42,29 +43,33 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import plain
 
-# Iterations per step in the paper.
+# Number of iterations per step in the paper.
 PAPER_ITERATIONS = 50
 
-# The solver whose gain is swept on slow, noisy targets, and its gains.
+# The solver whose gain is swept on slow, noisy targets.
 SWEPT_SOLVER = "forward-dynamics"
+# Gains of the sweep, N/m.
 GAINS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-# Gains of the sweep in the table; None for solvers without a gain.
+# Gains of the sweep that are in the table, N/m; None stands for solvers without a gain.
 TABLED_GAINS = (None, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+# Part of the time between two measurements that is rounding: an instant that is early by less
+# belongs to the new measurement.
+INSTANT_ROUNDING = 1e-9
 
-# Known errors by gain, mm: RMS, largest, corner miss.
+# Known errors of the forward dynamics by gain, mm: RMS, largest error, corner miss.
 FORWARD_DYNAMICS_ERRORS = {
     5: (2.285, 2.297, 1.54),
     10: (0.789, 0.791, 0.79),
     20: (0.168, 0.169, 0.17),
 }
-# With this gain, all three, mm.
+# Each of these three errors with a gain of 50, mm.
 FORWARD_DYNAMICS_KP_50_ERROR = 0.0026
-# Known RMS by gain, mm.
+# Known RMS error of the Jacobian transpose by gain, mm.
 TRANSPOSE_RMS = {5: 21.5, 10: 11.0, 20: 5.3, 50: 1.8}
 
 
 def _expect() -> Iterator[Expected]:
-    """Yield what is known of the figures on a UR10 at 0.2 m/s."""
+    """Yield the figures that are known for a UR10 at 0.2 m/s."""
     quantities = ("RMS", "largest", "corner miss")
     for kp, errors in FORWARD_DYNAMICS_ERRORS.items():
         for quantity, error in zip(quantities, errors, strict=True):
@@ -88,15 +93,19 @@ def slow_targets(
         robot: The arm; a planar one gets no noise across its plane.
         true: The square.
         rate: Rate of the measurements, Hz.
-        noise: Standard deviation along each axis, m.
+        noise: Standard deviation of the noise along each axis, m.
         seed: Seed of the noise.
     """
-    number = np.floor(true.times * rate + 1e-9)
-    measured = pose.interpolate(true.times, true.poses, number / rate)
-    offsets = np.random.default_rng(seed).normal(0.0, noise, (int(number[-1]) + 1, 3))
+    # Number of the newest measurement at each instant, from 0.
+    newest = np.floor(true.times * rate + INSTANT_ROUNDING)
+    measured = pose.interpolate(true.times, true.poses, newest / rate)
+
+    # Each measurement has one random offset, which is held with it.
+    measurement_count = int(newest[-1]) + 1
+    offsets = np.random.default_rng(seed).normal(0.0, noise, (measurement_count, 3))
     if robot.planar:
         offsets[:, 2] = 0.0
-    measured[:, :3] += offsets[number.astype(int)]
+    measured[:, :3] += offsets[newest.astype(int)]
     return measured
 
 
@@ -109,16 +118,22 @@ def sweep(
     targets: Array | None = None,
     iterations: int = PAPER_ITERATIONS,
 ) -> list[Lap]:
-    """Step every solver with every gain once per target.
+    """Step every solver with every gain once per target, and return the second laps.
 
     Args:
         robot: The arm.
         names: Names of the solvers.
-        gains: Gains kp, N/m, that solvers with gains try in ascending order.
+        gains: Gains kp, N/m; a solver without a gain makes a single lap.
         true: The square, with which the tool is compared.
         targets: The poses (T, 7) that the solver gets; the square's by default.
-        iterations: Iterations of a solver per step.
+        iterations: Number of iterations of a solver per step.
+
+    Returns:
+        The laps, solver by solver, by ascending gain.
     """
+    if targets is None:
+        targets = true.poses
+
     laps = []
     for name in names:
         kps: Sequence[float | None] = sorted(set(gains)) if has_gain(name) else (None,)
@@ -126,31 +141,33 @@ def sweep(
             settings = {} if kp is None else {"dt": DT, "kp": (kp,)}
             solver = make_solver(robot, name, iterations=iterations, **settings)
             start = start_posture(robot, true.poses[0])
-            joints = solver.track(true.poses if targets is None else targets, start)
+            joints = solver.track(targets, start)
 
-            second = true.second_lap
+            # At constant speed the error is the speed times the lag.
             lag = solver.lag(1.0 / RATE)
+            predicted_rms = None if lag is None else true.speed * lag
+            second_lap = true.second_lap
             laps.append(
                 Lap(
                     solver=solver.name,
                     kp=kp,
                     square=true,
                     joints=joints,
-                    points=tool_path(robot, joints[second])[:, :3],
-                    errors=pose_errors(robot, true.poses[second], joints[second]),
-                    predicted=None if lag is None else true.speed * lag,
+                    points=tool_path(robot, joints[second_lap])[:, :3],
+                    errors=pose_errors(robot, true.poses[second_lap], joints[second_lap]),
+                    predicted=predicted_rms,
                 )
             )
     return laps
 
 
 def swept_solvers(names: Sequence[str]) -> list[str]:
-    """Return the solver whose gain is swept on slow targets, and those that have no such gain."""
+    """Return the solvers of the gain sweep: the one that is swept, and those without a gain."""
     return [SWEPT_SOLVER, *(name for name in names if not has_gain(name))]
 
 
 def figures(laps: Sequence[Lap]) -> dict[str, float]:
-    """Return RMS, largest error and corner miss of every lap."""
+    """Return RMS, largest error and corner miss of every lap, by the lap's name."""
     values = {}
     for lap in laps:
         values[f"{lap.name}, RMS, mm"] = 1e3 * lap.rms
@@ -160,15 +177,17 @@ def figures(laps: Sequence[Lap]) -> dict[str, float]:
 
 
 def run(parameters: TrackingParameters) -> Outcome:
-    """Carry out the command."""
+    """Run the experiment."""
     arm = choose_arm(parameters)
     layout = choose_layout(arm.robot)
     names = unique_solvers(parameters.solver)
     iterations = parameters.iterations
 
-    # The square, and the gain sweep.
+    # The square with the true targets.
     square = MovingSquare.of(layout, parameters.speed)
     laps = sweep(arm.robot, names, parameters.kp, true=square, iterations=iterations)
+
+    # The gain sweep with slow, noisy targets.
     targets = slow_targets(
         arm.robot, square, parameters.target_rate, parameters.noise, parameters.seed
     )
@@ -230,7 +249,7 @@ def _lap_table(laps: Sequence[Lap], speed: float) -> ResultTable:
     """Return a table of the errors on the square.
 
     Args:
-        laps: The laps, each of which gets a row.
+        laps: The laps, one for each row.
         speed: Speed of the target, m/s.
     """
     rows = []
@@ -254,8 +273,8 @@ def _sweep_table(swept: Sequence[Lap], source: str) -> ResultTable:
     """Return a table of the gain sweep.
 
     Args:
-        swept: The laps, of which those with `TABLED_GAINS` have a row.
-        source: The targets, as text.
+        swept: The laps; those with `TABLED_GAINS` have a row.
+        source: Rate and noise of the targets, as text.
     """
     rows = []
     for lap in swept:
