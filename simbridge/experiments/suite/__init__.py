@@ -1,5 +1,5 @@
-"""The suite: every solver through the same motions and poses, on any arm.
+"""The suite: every solver follows the same motions and solves the same poses, on any arm.
 
-`motions.py` makes what the solvers are given. A motion is a sequence of targets, one per control
-period; a pose set is a list of single targets, each with a start of its own.
+`motions.py` makes the motions and sets of poses. A motion is a sequence of targets, one per control
+period; a set of poses is a list of single targets, each with its own start.
 """

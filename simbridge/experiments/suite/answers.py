@@ -1,4 +1,4 @@
-"""Which solver is the best for what, from the results of the suite."""
+"""Finds the best solver for each purpose, from the results of the suite."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from simbridge.experiments.suite.results import MotionResult, SuiteResults
 from simbridge.experiments.suite.summary import ideal_error
 from simbridge.text import join_words, millimetres, significant
 
-# Errors up to this count as exact, m.
+# Largest error that counts as exact, m.
 EXACT_ERROR = 1e-6
-# Solvers whose values differ by less than this part are equal: then the fastest is the best.
+# Largest relative difference of values that count as equal: then the fastest solver is the best.
 EQUAL = 0.01
-# How the motions past singularities are named.
+# Part of the names of the motions past singularities.
 SINGULARITY = "_singularity"
 
 
@@ -25,10 +25,10 @@ class Candidate:
     """A solver that can be the best for a purpose.
 
     Attributes:
-        solver: Its name.
-        is_rival: Whether it belongs to another library.
-        value: What is compared: less is better.
-        time_s: Time that decides among equals, s.
+        solver: Name of the solver.
+        is_rival: Whether the solver belongs to another library.
+        value: Value that is compared; less is better.
+        time_s: Median time per call, which decides among equals, s.
         figure: The value in words.
     """
 
@@ -46,14 +46,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Answer:
-    """Which solver is the best for a purpose.
+    """The best solver for a purpose, and the best one of the other side.
 
     Attributes:
-        purpose: What it is for, after "best for".
-        criterion: What decides, in words.
+        purpose: The purpose, as words that follow "best for".
+        criterion: The quantity that decides, in words.
         best: The best of all solvers.
-        others: The best of the rivals where the best solver is one of simbridge or of the user,
-            else the best of those; None where there is none.
+        others: The best of the rivals if the best solver is not a rival; otherwise the best solver
+            of simbridge or of the user. None if there is none.
     """
 
     purpose: str
@@ -62,8 +62,8 @@ class Answer:
     others: Candidate | None
 
 
-# What is compared of a solver, the time that decides among equals, s, and the value in words; None
-# where the solver has no such results.
+# The value of a solver that is compared, the time that decides among equals, s, and the value in
+# words; None if the solver does not have such results.
 Comparison: TypeAlias = "tuple[float, float, str] | None"
 
 
@@ -72,6 +72,7 @@ def find_answers(results: SuiteResults) -> list[Answer]:
 
     A solver that failed in a call that counts, or was too slow, takes no part.
     """
+    # Name of each purpose, its criterion in words, and the function that compares.
     purposes: list[tuple[str, str, Callable[[SuiteResults, str], Comparison]]] = [
         ("dense paths", "smallest median of the RMS errors", _compare_paths),
         ("streams", "smallest median of the RMS errors to the ideal motion", _compare_streams),
@@ -86,26 +87,26 @@ def find_answers(results: SuiteResults) -> list[Answer]:
     ]
     answers = []
     for purpose, criterion, compare in purposes:
-        candidates = _candidates(results, compare)
+        candidates = _list_candidates(results, compare)
         if not candidates:
             continue
-        best = _best_of(candidates)
-        others = [candidate for candidate in candidates if candidate.is_rival != best.is_rival]
+        best = _find_best(candidates)
+        other_side = [candidate for candidate in candidates if candidate.is_rival != best.is_rival]
         answers.append(
             Answer(
                 purpose=purpose,
                 criterion=criterion,
                 best=best,
-                others=_best_of(others) if others else None,
+                others=_find_best(other_side) if other_side else None,
             )
         )
     return answers
 
 
-def _candidates(
+def _list_candidates(
     results: SuiteResults, compare: Callable[[SuiteResults, str], Comparison]
 ) -> list[Candidate]:
-    """Return the solvers that have what is compared."""
+    """Return the solvers that have results for a comparison."""
     candidates = []
     for solver in results.solvers:
         comparison = compare(results, solver.name)
@@ -114,26 +115,26 @@ def _candidates(
     return candidates
 
 
-def _best_of(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the fastest of the candidates that are as good as the best."""
-    least = min(candidate.value for candidate in candidates)
-    equals = [candidate for candidate in candidates if candidate.value <= least * (1.0 + EQUAL)]
+def _find_best(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the fastest of the candidates whose values are equal to the smallest."""
+    smallest = min(candidate.value for candidate in candidates)
+    equals = [candidate for candidate in candidates if candidate.value <= smallest * (1.0 + EQUAL)]
     return min(equals, key=lambda candidate: candidate.time_s)
 
 
 def headline(answers: Sequence[Answer]) -> str:
-    """Return the answers in a sentence, and one on the rivals."""
+    """Return a sentence that names the best solvers with their purposes."""
     if not answers:
         return "No solver has complete results yet."
-    by_solver: dict[str, list[str]] = {}
+    purposes_of: dict[str, list[str]] = {}
     for answer in answers:
-        by_solver.setdefault(answer.best.solver, []).append(answer.purpose)
-    bests = [f"{solver} for {join_words(purposes)}" for solver, purposes in by_solver.items()]
-    return f"Best here: {'; '.join(bests)}."
+        purposes_of.setdefault(answer.best.solver, []).append(answer.purpose)
+    parts = [f"{solver} for {join_words(purposes)}" for solver, purposes in purposes_of.items()]
+    return f"Best here: {'; '.join(parts)}."
 
 
 def about_rivals(answers: Sequence[Answer]) -> str:
-    """Return for what a rival is better than every solver of simbridge; "" without rivals."""
+    """Return a sentence on where a rival is better than all of simbridge's; "" without rivals."""
     compared = [answer for answer in answers if answer.others is not None]
     if not compared:
         return ""
@@ -145,6 +146,7 @@ def about_rivals(answers: Sequence[Answer]) -> str:
 
 
 def _compare_paths(results: SuiteResults, solver: str) -> Comparison:
+    """Return the median over the paths of the RMS error, m."""
     paths = motion_results(results, solver, "tracking")
     if not _all_complete(paths):
         return None
@@ -155,6 +157,7 @@ def _compare_paths(results: SuiteResults, solver: str) -> Comparison:
 
 
 def _compare_streams(results: SuiteResults, solver: str) -> Comparison:
+    """Return the median over the streams of the RMS error to the ideal motion, m."""
     streams = motion_results(results, solver, "stream")
     if not _all_complete(streams):
         return None
@@ -163,6 +166,7 @@ def _compare_streams(results: SuiteResults, solver: str) -> Comparison:
 
 
 def _compare_smoothness(results: SuiteResults, solver: str) -> Comparison:
+    """Return the median over the streams of the RMS joint acceleration, as a share of the limit."""
     streams = motion_results(results, solver, "stream")
     acceleration = stream_acceleration(results, solver)
     if not _all_complete(streams) or acceleration is None:
@@ -173,6 +177,7 @@ def _compare_smoothness(results: SuiteResults, solver: str) -> Comparison:
 
 
 def _compare_calm(results: SuiteResults, solver: str) -> Comparison:
+    """Return the peak of joint speed past singularities, as a share of the limit."""
     paths = motion_results(results, solver, "tracking")
     lines = [result for result in paths if SINGULARITY in result.motion]
     shares = [result.shares.speed for result in lines if result.shares is not None]
@@ -184,6 +189,7 @@ def _compare_calm(results: SuiteResults, solver: str) -> Comparison:
 
 
 def _compare_poses(results: SuiteResults, solver: str) -> Comparison:
+    """Return the share of reachable poses that were not solved."""
     reachable = {pose_set.name for pose_set in results.pose_sets if pose_set.reachable}
     sets = [
         result
@@ -193,23 +199,23 @@ def _compare_poses(results: SuiteResults, solver: str) -> Comparison:
     times = [result.median_time_s for result in sets if result.median_time_s is not None]
     if not times or any(result.faults for result in sets):
         return None
-    solved = sum(result.solved * result.poses for result in sets) / sum(
-        result.poses for result in sets
-    )
+    pose_count = sum(result.poses for result in sets)
+    solved = sum(result.solved * result.poses for result in sets) / pose_count
     time = median(times)
     return 1.0 - solved, time, f"{100.0 * solved:.3g} %, {_microseconds(time)}"
 
 
 def _compare_time(results: SuiteResults, solver: str) -> Comparison:
-    every_motion = [result for result in results.motion_results if result.solver == solver]
-    if not _all_complete(every_motion):
+    """Return the median over all motions of the median time per call, s."""
+    solver_results = [result for result in results.motion_results if result.solver == solver]
+    if not _all_complete(solver_results):
         return None
-    time = median(result.times.median_s for result in every_motion)
+    time = median(result.times.median_s for result in solver_results)
     return time, time, _microseconds(time)
 
 
 def _all_complete(results: Sequence[MotionResult]) -> bool:
-    """Return whether there are results, and none with a fault or cut short."""
+    """Return whether there are results, and none of them has faults or was cut short."""
     return bool(results) and not any(result.faults or result.too_slow for result in results)
 
 

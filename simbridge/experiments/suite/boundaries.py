@@ -1,4 +1,4 @@
-"""Motions along the boundaries of what an arm can do: the edge of its workspace, a joint limit."""
+"""Makes motions at the boundaries of an arm: past its workspace's edge, and along a joint limit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,28 @@ from simbridge.text import plain
 from simbridge.trajectory.motion_laws import MinimumJerk
 from simbridge.trajectory.trace import concatenate, dwell, move
 
-# Distances of scale 1 over which the tool approaches the edge of the workspace, and goes beyond, m.
+# Distance over which the tool approaches the edge of the workspace, m, on an arm of scale 1.
 APPROACH = 0.15
+# Distance by which the target goes beyond the edge, m, on an arm of scale 1.
 BEYOND = 0.06
 # Time that the target waits beyond the edge, s.
 WAIT = 1.0
-# Halvings of the distance in which the edge is.
+# Number of bisections that find the edge.
 BISECTIONS = 24
+# Distance of the motions' centre from the axis of the base below which it has no direction, m.
+MIN_CENTRE_DISTANCE = 1e-6
 
-# How far from its limit a joint begins, and how near it comes, rad or m.
+# Distance from its limit at which a joint begins, rad or m.
 LIMIT_APPROACH = 0.25
+# Smallest distance of the joint from its limit, rad or m.
 LIMIT_MARGIN = 0.002
-# Amplitude by which the other joints move meanwhile, rad or m; and how often.
+# Amplitude of the other joints' motion near the limit, rad or m.
 SWAY = 0.08
+# Number of cycles of the other joints' motion.
 SWAY_CYCLES = 2.0
-# Durations of the approach to the limit and of the motion along it, s.
+# Duration of the approach to the limit, and of the way back, s.
 APPROACH_TIME = 1.0
+# Duration of the motion along the limit, s.
 ALONG_TIME = 2.0
 
 
@@ -40,10 +46,10 @@ def make_boundary_motions(stage: Stage, notes: list[str]) -> list[Motion]:
 
     Args:
         stage: The arm.
-        notes: A sentence is added for each motion that is left out.
+        notes: List of notes, to which one is appended for each motion that is left out.
     """
     motions = []
-    past_the_edge = _past_the_edge(stage)
+    past_the_edge = _make_edge_motion(stage)
     if past_the_edge is None:
         notes.append(
             f"past_the_edge is left out: no edge of the workspace of {stage.robot.name} was found "
@@ -52,7 +58,7 @@ def make_boundary_motions(stage: Stage, notes: list[str]) -> list[Motion]:
     else:
         motions.append(past_the_edge)
 
-    along_limit = _along_limit(stage)
+    along_limit = _make_limit_motion(stage)
     if along_limit is None:
         notes.append(
             f"joint_limit is left out: {stage.robot.name} has no joint with a limit to move along."
@@ -62,15 +68,16 @@ def make_boundary_motions(stage: Stage, notes: list[str]) -> list[Motion]:
     return motions
 
 
-def _past_the_edge(stage: Stage) -> Motion | None:
-    """Return a motion beyond the edge of the workspace and back; None where no edge is found."""
-    outwards = _outwards(stage)
-    edge = _distance_to_edge(stage, outwards)
+def _make_edge_motion(stage: Stage) -> Motion | None:
+    """Return a motion beyond the edge of the workspace and back; None if no edge is found."""
+    outwards = _find_outwards(stage)
+    edge = _find_edge(stage, outwards)
     if edge is None:
         return None
 
-    start = _along(stage, outwards, edge - APPROACH * stage.scale)
-    end = _along(stage, outwards, edge + BEYOND * stage.scale)
+    # The targets: outwards past the edge, a pause there, and back.
+    start = _shift_centre(stage, outwards, edge - APPROACH * stage.scale)
+    end = _shift_centre(stage, outwards, edge + BEYOND * stage.scale)
     law = MinimumJerk(PAPER_SPEED * stage.scale)
     rate = 1.0 / stage.robot.period
     course = concatenate(
@@ -80,9 +87,11 @@ def _past_the_edge(stage: Stage) -> Motion | None:
     )
     targets = course.target(stage.instants(course.duration))
 
-    in_reach = (targets[:, :3] - stage.centre) @ outwards <= edge
-    first_joints = stage.solve(start)
+    # The arm must be able to follow the targets up to the edge.
+    distances = (targets[:, :3] - stage.centre) @ outwards
+    in_reach = distances <= edge
     first_beyond = int(np.argmin(in_reach))
+    first_joints = stage.solve(start)
     if first_joints is None or follow(stage, targets[:first_beyond], first_joints) is None:
         return None
     return Motion(
@@ -98,58 +107,67 @@ def _past_the_edge(stage: Stage) -> Motion | None:
     )
 
 
-def _outwards(stage: Stage) -> Array:
-    """Return the horizontal direction (3,) from the base to the centre of the motions, or x."""
-    distance = math.hypot(stage.centre[0], stage.centre[1])
-    if distance < 1e-6:
+def _find_outwards(stage: Stage) -> Array:
+    """Return the horizontal unit vector (3,) from the base to the centre of the motions.
+
+    If the centre is above the base, it is the x axis of base_link.
+    """
+    x, y, _ = stage.centre
+    distance = math.hypot(x, y)
+    if distance < MIN_CENTRE_DISTANCE:
         return np.array([1.0, 0.0, 0.0])
-    return np.array([stage.centre[0], stage.centre[1], 0.0]) / distance
+    return np.array([x, y, 0.0]) / distance
 
 
-def _along(stage: Stage, direction: Array, distance: float) -> Array:
+def _shift_centre(stage: Stage, direction: Array, distance: float) -> Array:
     """Return the central pose (7,), shifted along a unit vector (3,) by a distance, m."""
     shifted = stage.central_pose
     shifted[:3] += distance * direction
     return shifted
 
 
-def _distance_to_edge(stage: Stage, direction: Array) -> float | None:
-    """Return the distance from the centre to the last pose that can be attained, m.
+def _find_edge(stage: Stage, direction: Array) -> float | None:
+    """Return the distance from the centre to the last pose that can be attained, m, by bisection.
+
+    It is None if the arm attains even a pose at twice its length, or has no finite length.
 
     Args:
         stage: The arm.
-        direction: Unit vector (3,).
-
-    Returns:
-        None where even a pose twice the arm's length away can be attained.
+        direction: Unit vector (3,) along which the edge is searched.
     """
     attained = 0.0
     missed = 2.0 * stage.robot.arm_length
-    if not math.isfinite(missed) or stage.solve(_along(stage, direction, missed)) is not None:
+    if not math.isfinite(missed):
         return None
+    if stage.solve(_shift_centre(stage, direction, missed)) is not None:
+        return None
+
     for _ in range(BISECTIONS):
         distance = 0.5 * (attained + missed)
-        if stage.solve(_along(stage, direction, distance)) is None:
+        if stage.solve(_shift_centre(stage, direction, distance)) is None:
             missed = distance
         else:
             attained = distance
     return attained
 
 
-def _along_limit(stage: Stage) -> Motion | None:
+def _make_limit_motion(stage: Stage) -> Motion | None:
     """Return a motion of the tool while a joint is at its limit; None without such a joint.
 
-    The targets are where the tool is in a motion of the joints, so that they can be attained. The
-    last joint that allows for it goes to its limit.
+    It is the last joint, from the base, that can go there without a singularity. The targets are
+    the poses of the tool in a motion of the joints, so that they can all be attained.
     """
     robot = stage.robot
     for joint in reversed(range(robot.n)):
-        for limit, inwards in ((robot.position_max[joint], -1.0), (robot.position_min[joint], 1.0)):
+        # Each limit, with the sign of the direction away from it.
+        limits = ((robot.position_max[joint], -1.0), (robot.position_min[joint], 1.0))
+        for limit, inwards in limits:
             if not math.isfinite(limit):
                 continue
-            joints = _joint_motion(stage, joint, limit + inwards * LIMIT_MARGIN, inwards)
-            is_clear = dexterity(robot, joints).min() > MIN_DEXTERITY
-            if is_clear and within_limits(robot, joints):
+            nearest = limit + inwards * LIMIT_MARGIN
+            joints = _move_to_limit(stage, joint, nearest, inwards)
+            is_regular = dexterity(robot, joints).min() > MIN_DEXTERITY
+            if is_regular and within_limits(robot, joints):
                 targets = tool_path(robot, joints)
                 return Motion(
                     name="joint_limit",
@@ -165,23 +183,27 @@ def _along_limit(stage: Stage) -> Motion | None:
     return None
 
 
-def _joint_motion(stage: Stage, joint: int, end: float, inwards: float) -> Array:
-    """Return joint positions (T, n) with which a joint goes to a position, stays, and comes back.
+def _move_to_limit(stage: Stage, joint: int, nearest: float, inwards: float) -> Array:
+    """Return joint positions (T, n) with which a joint goes to its limit, stays, and comes back.
+
+    All other joints sway about home while the joint is near its limit.
 
     Args:
-        stage: The arm, with all joints at home except this one.
+        stage: The arm.
         joint: Index of the joint.
-        end: Position to which it goes, rad or m.
-        inwards: Sign of the direction away from its limit.
+        nearest: Position of the joint at its limit, rad or m.
+        inwards: Sign of the direction away from the limit.
     """
     robot = stage.robot
     times = stage.instants(2.0 * APPROACH_TIME + ALONG_TIME)
-    leaves = times - APPROACH_TIME - ALONG_TIME
-    nearness = smooth_step(times / APPROACH_TIME) - smooth_step(leaves / APPROACH_TIME)
+
+    # The nearness rises from 0 to 1, stays there, and falls to 0 again.
+    since_return = times - APPROACH_TIME - ALONG_TIME
+    nearness = smooth_step(times / APPROACH_TIME) - smooth_step(since_return / APPROACH_TIME)
     phase = 2.0 * math.pi * SWAY_CYCLES * (times - APPROACH_TIME) / ALONG_TIME
 
     joints = robot.home + SWAY * (nearness * np.sin(phase))[:, None]
-    joints[:, joint] = end + inwards * LIMIT_APPROACH * (1.0 - nearness)
+    joints[:, joint] = nearest + inwards * LIMIT_APPROACH * (1.0 - nearness)
     return joints
 
 

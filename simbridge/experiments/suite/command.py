@@ -1,4 +1,4 @@
-"""The command `simbridge experiment solvers`: runs the suite, shows and keeps its results."""
+"""Runs the command `simbridge experiment solvers`: runs the suite, shows and keeps its results."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from simbridge.text import counted
 
 
 def compare_solvers(parameters: SolversParameters) -> int:
-    """Run the suite, or what an earlier call with the same directory has left of it.
+    """Run the suite, or the rest that an earlier call with the same directory has left.
 
     Returns:
-        The exit status: 0, or 1 where a result is worse than that of --baseline.
+        The exit status: 0, or 1 if a result is worse than that of --baseline.
 
     Raises:
-        SimbridgeError: A parameter is wrong, or the directory holds other results.
-        Interrupted: Ctrl-C, or another signal; what is complete is kept.
+        SimbridgeError: A parameter is wrong, or the directory has other results in it.
+        Interrupted: Ctrl-C or another signal came; complete motions and sets are kept.
     """
     parameters.check()
     suite = prepare_suite(parameters)
@@ -46,6 +46,7 @@ def compare_solvers(parameters: SolversParameters) -> int:
     console = Terminal(quiet=parameters.json)
     run_suite(suite, directory, console)
 
+    # Show the results of all motions together.
     if parameters.json:
         print_json({"directory": str(directory), **as_json(suite.results)})
     tables.show_summary(console, suite.results)
@@ -54,22 +55,24 @@ def compare_solvers(parameters: SolversParameters) -> int:
     if baseline is None:
         return 0
 
-    worse = find_worse(baseline, suite.results)
-    for sentence in worse or ["Nothing is worse than in the baseline."]:
+    # Compare them with the baseline.
+    sentences = find_worse(baseline, suite.results)
+    is_worse = bool(sentences)
+    for sentence in sentences or ["Nothing is worse than in the baseline."]:
         console.print(sentence, soft_wrap=True, markup=False)
-    return 1 if worse else 0
+    return 1 if is_worse else 0
 
 
 def read_baseline(path: str | None, results: SuiteResults) -> SuiteResults | None:
-    """Return the results that --baseline names; None if it is not given.
+    """Return the results that --baseline names; None without --baseline.
 
     Args:
-        path: The file.
-        results: The results that will be compared to it.
+        path: Path of the file; None without --baseline.
+        results: Results that will be compared with the baseline.
 
     Raises:
-        InputFileError: It cannot be read, or is something else.
-        InvalidParameter: It is of another arm.
+        InputFileError: The file cannot be read, or is not a results.json of the suite.
+        InvalidParameter: The results in the file are of another arm.
     """
     if path is None:
         return None
@@ -83,16 +86,16 @@ def read_baseline(path: str | None, results: SuiteResults) -> SuiteResults | Non
 def open_directory(out: str | None, results: SuiteResults) -> Path:
     """Return the directory of the results: a new one, or that of an earlier call of the command.
 
-    The results of that call are added to these.
+    The rows of an earlier call are added to the results.
 
     Args:
-        out: Its path; None for a new one under runs/.
+        out: Path of the directory; None for a new one under runs/.
         results: The results, which have no rows yet.
 
     Raises:
-        OutputError: It holds something else, or cannot be made.
-        InputFileError: Its results.json cannot be read.
-        InvalidParameter: Its results are of another arm, other solvers or other settings.
+        OutputError: The directory has other files in it, or cannot be created.
+        InputFileError: The results.json in the directory cannot be read.
+        InvalidParameter: The earlier call had another arm, other solvers or other settings.
     """
     if out is None or not Path(out, RESULTS).is_file():
         return RunDirectory.create(out, "experiment_solvers").path
@@ -112,20 +115,30 @@ def open_directory(out: str | None, results: SuiteResults) -> Path:
 def run_suite(suite: Suite, directory: Path, console: Terminal) -> None:
     """Run the suite, show the results as they come, and write them after every motion.
 
+    Args:
+        suite: The suite, with the results of an earlier call.
+        directory: Directory of the results.
+        console: Terminal on which the results are shown.
+
     Raises:
-        Interrupted: Ctrl-C, or another signal; the complete motions are kept.
+        Interrupted: Ctrl-C or another signal came; complete motions and sets are kept.
     """
     results = suite.results
     total = len(suite.motions) + len(suite.pose_sets)
     progress = ProgressLine(total, Terminal(stderr=True))
-    kept = count_complete(results)
-    progress.keep(kept)
-    if kept:
-        console.print(f"{kept} of {total} motions and sets of poses are kept.", soft_wrap=True)
+
+    # Results of an earlier call are kept.
+    kept_count = count_complete(results)
+    progress.keep(kept_count)
+    if kept_count:
+        console.print(
+            f"{kept_count} of {total} motions and sets of poses are kept.", soft_wrap=True
+        )
 
     def report(rows: Sequence[MotionResult] | Sequence[PoseSetResult]) -> None:
+        """Write all results, and show those of a motion or a set that has just been completed."""
         progress.end()
-        # Both files are of the same results, whenever Ctrl-C comes.
+        # Signals wait, so that both files have the same results.
         with defer_signals():
             write_results(directory, results)
             write_csv(directory, results)
@@ -140,6 +153,7 @@ def run_suite(suite: Suite, directory: Path, console: Terminal) -> None:
         progress.clear()
         write_page(directory, results)
         complete = f"{count_complete(results)} of {counted(total, 'motion')} and sets of poses"
+        # The page shows the results so far.
         message = (
             f"Interrupted: {complete} are complete and kept. Go on with the same command and "
             f"--out {directory}"
@@ -160,7 +174,13 @@ def show_rows(
     results: SuiteResults,
     rows: Sequence[MotionResult] | Sequence[PoseSetResult],
 ) -> None:
-    """Print the results of one motion or set of poses."""
+    """Print the results of one motion or set of poses.
+
+    Args:
+        console: Terminal on which the results are shown.
+        results: All results, which describe motions, sets and solvers.
+        rows: The results of the motion or set, one for each solver.
+    """
     motion_rows = [row for row in rows if isinstance(row, MotionResult)]
     pose_rows = [row for row in rows if isinstance(row, PoseSetResult)]
     if motion_rows:

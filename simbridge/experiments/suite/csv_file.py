@@ -1,4 +1,4 @@
-"""results.csv of the suite: the figures of results.json as a table, one row a motion and solver."""
+"""Writes results.csv of the suite: the figures of results.json, one row a motion and solver."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from simbridge.sweeps.results_file import encode_row
 
 # Name of the file in the directory of results.
 TABLE = "results.csv"
-# What has no place in a table: the path around the worst moment.
+# Fields of a result that are left out: a path, such as that around the worst moment, is no number.
 LEFT_OUT = ("worst",)
-# The figures that consist of several, each of which has a column: `times_median_s`.
+# Fields of a result that consist of several figures, each of which has a column: `times_median_s`.
 GROUPS: dict[str, type[msgspec.Struct]] = {
     "error": PoseErrors,
     "reference_error": PoseErrors,
@@ -35,14 +35,16 @@ GROUPS: dict[str, type[msgspec.Struct]] = {
 def write_csv(directory: Path, results: SuiteResults) -> None:
     """Write results.csv into a directory: the motions, then the sets of poses.
 
-    None is an empty cell. Faults are text: "3 × ValueError; 1 × not a number".
+    The cell of a figure that does not exist is empty. Faults are text: "3 × ValueError; 1 × not a
+    number".
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: The file cannot be written.
     """
     limits = {solver.name: solver.velocity_limits for solver in results.solvers}
-    columns = ["velocity_limits", *columns_of(MotionResult), *columns_of(PoseSetResult)]
-    columns = list(dict.fromkeys(columns))
+    # Motions and sets of poses share some columns, which are listed once.
+    repeated_columns = [*columns_of(MotionResult), *columns_of(PoseSetResult)]
+    columns = list(dict.fromkeys(["velocity_limits", *repeated_columns]))
 
     results_in_order: list[MotionResult | PoseSetResult]
     results_in_order = [*results.motion_results, *results.pose_results]
@@ -55,7 +57,7 @@ def write_csv(directory: Path, results: SuiteResults) -> None:
 
 
 def columns_of(kind: type[msgspec.Struct]) -> list[str]:
-    """Return the columns of a kind of results."""
+    """Return the names of the columns for a kind of results."""
     columns = []
     for name in kind.__struct_fields__:
         if name in GROUPS:
@@ -66,7 +68,7 @@ def columns_of(kind: type[msgspec.Struct]) -> list[str]:
 
 
 def flatten(result: MotionResult | PoseSetResult) -> dict[str, Any]:
-    """Return what a result has, by column."""
+    """Return the figures that a result has, by column."""
     row: dict[str, Any] = {}
     for name, value in msgspec.to_builtins(result).items():
         if name == "faults":

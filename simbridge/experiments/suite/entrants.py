@@ -1,4 +1,4 @@
-"""The solvers that take part in the suite, and those that cannot."""
+"""Chooses the solvers that take part in the suite, and says which ones cannot."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Entrant:
     """A solver that takes part in the suite.
 
     Attributes:
-        name: Its name in the tables.
+        name: Name of the solver in the tables.
         origin: "simbridge", "rival" for a solver of another library, or "custom".
         solver: The solver.
-        velocity_limits: Whether its steps keep the velocity limits of the joints.
-        versions: Version of each package that it calls, by name.
+        velocity_limits: Whether the solver's steps keep the velocity limits of the joints.
+        versions: Version of each package that the solver calls, by name.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Entrant:
 
     @property
     def facts(self) -> SolverFacts:
-        """What the results say of it."""
+        """The description of the solver in the results."""
         return SolverFacts(
             name=self.name,
             origin=self.origin,
@@ -60,7 +60,7 @@ def choose_entrants(
 ) -> tuple[list[Entrant], list[AbsentSolver]]:
     """Return the solvers that take part, and those that do not support the arm or are missing.
 
-    Solvers that are named with --solver must take part.
+    A solver that --solver names must take part.
 
     Args:
         robot: The arm.
@@ -68,7 +68,7 @@ def choose_entrants(
 
     Raises:
         SimbridgeError: There is no such solver, or a named one cannot take part.
-        InvalidParameter: --solver-limits is given without a function.
+        InvalidParameter: --solver-limits is stated, but --solver names no function.
     """
     named = list(dict.fromkeys(parameters.solver))
     _check_declared_limits(parameters, named)
@@ -88,7 +88,7 @@ def choose_entrants(
 
 
 def chosen_rivals(text: str) -> list[str]:
-    """Return the names of rivals in the value of --rivals: "all", or names with commas.
+    """Return the names of rivals in the value of --rivals: "all", or names with commas between.
 
     Raises:
         UnknownName: There is no such rival.
@@ -103,41 +103,47 @@ def chosen_rivals(text: str) -> list[str]:
 
 
 def _check_declared_limits(parameters: SolversParameters, named: Sequence[str]) -> None:
-    """Refuse --solver-limits where no function is given, whose property it could declare."""
+    """Refuse --solver-limits without a function, whose property it declares."""
     if parameters.solver_limits is not None and not any(map(is_function, named)):
         needed = "given together with a function: --solver module:function"
         raise InvalidParameter("solver-limits", parameters.solver_limits, needed)
 
 
 def _make_entrants(robot: Robot, name: str, parameters: SolversParameters) -> Iterator[Entrant]:
-    """Yield a solver; one that uses the Jacobian once for each of the chosen Jacobians."""
-    for jacobian in _jacobians_of(name, parameters.jacobian):
+    """Yield a solver, once for each of the chosen Jacobians if it uses the Jacobian."""
+    for jacobian in _choose_jacobians(name, parameters.jacobian):
         solver = make_solver(robot, name, jacobian=jacobian)
         limits = solver.velocity_limits
         if is_function(name) and parameters.solver_limits is not None:
             limits = parameters.solver_limits
         yield Entrant(
             name=name if jacobian == "exact" else f"{name}, {jacobian}",
-            origin=_origin_of(name),
+            origin=_find_origin(name),
             solver=solver,
             velocity_limits=limits,
-            versions=_versions_of(name),
+            versions=_find_versions(name),
         )
 
 
-def _jacobians_of(name: str, jacobians: Sequence[Jacobian]) -> Sequence[Jacobian]:
-    """Return with which Jacobians a solver takes part."""
+def _choose_jacobians(name: str, jacobians: Sequence[Jacobian]) -> Sequence[Jacobian]:
+    """Return the Jacobians with which a solver takes part.
+
+    Args:
+        name: Name of the solver.
+        jacobians: The Jacobians that the command chooses.
+    """
     is_iterative = name in ALL_SOLVERS and issubclass(ALL_SOLVERS[name], IterativeParameters)
     return jacobians if is_iterative else ("exact",)
 
 
-def _origin_of(name: str) -> str:
+def _find_origin(name: str) -> str:
+    """Return the origin of a solver: see `Entrant`."""
     if is_function(name):
         return "custom"
     return "rival" if name in RIVALS else "simbridge"
 
 
-def _versions_of(name: str) -> dict[str, str]:
+def _find_versions(name: str) -> dict[str, str]:
     """Return the version of each package that a rival calls; nothing for any other solver."""
     if name not in RIVALS:
         return {}
@@ -151,8 +157,8 @@ def package_version(module: str, package: str) -> str:
     """Return the version of a package that is installed.
 
     Args:
-        module: Name of its module, which says its version where the package has no metadata of
-            Python, as Debian's python3-pykdl.
+        module: Name of the package's module. It states the version if the package has no metadata
+            for Python, like Debian's python3-pykdl.
         package: Name of the package.
     """
     try:

@@ -1,4 +1,4 @@
-"""A motion, followed by every solver in turn, call by call with its duration."""
+"""Lets every solver follow a motion in turn, and times each call."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
 
-# Called after each call of a solver, outside of what is timed.
+# Function that is called after each call of a solver, outside the time that is measured.
 Heartbeat = Callable[[], None]
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A solver, once through a motion or as far as its time allowed.
+    """The pass of a solver through a motion, to the end or as far as its time allowed.
 
     Attributes:
         joints: Joint positions (K + 1, n), rad: the start, then one row for each call.
         durations: Durations of the calls (K,), s.
-        faults: The calls that did not answer with joint positions.
+        faults: Failures of the calls that did not answer with joint positions.
         is_complete: Whether the motion was followed to its end.
     """
 
@@ -40,12 +40,12 @@ class Pass:
 
 @dataclass
 class Following:
-    """The joint positions and durations with which a solver followed a motion.
+    """All passes of a solver through a motion.
 
     Attributes:
         entrant: The solver.
-        passes: Its passes; errors are measured along the first, durations along all.
-        time_left: What is left of its time for the motion, s.
+        time_left: Time that the solver has left for the motion, s.
+        passes: The passes; errors are measured along the first one, durations along all.
     """
 
     entrant: Entrant
@@ -54,7 +54,7 @@ class Following:
 
     @property
     def is_too_slow(self) -> bool:
-        """Whether its time was over in the first pass."""
+        """Whether the solver's time was over in the first pass."""
         return not self.passes[0].is_complete
 
 
@@ -68,15 +68,14 @@ def follow_in_turn(
 ) -> list[Following]:
     """Let every solver follow a motion several times.
 
-    The solvers take turns with each pass, so that whatever else the computer does meets all of
-    them.
+    The solvers take turns pass by pass, so that other work of the computer slows all of them alike.
 
     Args:
         motion: The motion.
         entrants: The solvers.
         passes: Number of passes.
         time_limit: Time that a solver has for all its passes, s. It is checked between calls.
-        heartbeat: Called after each call.
+        heartbeat: Function that is called after each call.
     """
     followings = [Following(entrant, time_limit) for entrant in entrants]
     for _ in range(passes):
@@ -92,58 +91,60 @@ def follow_in_turn(
 def follow(solver: Solver, motion: Motion, time_limit: float, heartbeat: Heartbeat) -> Pass:
     """Step a solver along a motion from its start.
 
-    Where a call fails, the arm stays where it is, and the next call goes on from there.
+    If a call fails, the arm stays where it is, and the next call goes on from there.
 
     Args:
         solver: The solver.
         motion: The motion.
         time_limit: Computing time after which the pass ends, s.
-        heartbeat: Called after each call.
+        heartbeat: Function that is called after each call.
     """
-    count = len(motion.targets)
-    joints = np.empty((count + 1, len(motion.start)))
+    target_count = len(motion.targets)
+    joints = np.empty((target_count + 1, len(motion.start)))
     joints[0] = motion.start
-    durations = np.empty(count)
+    durations = np.empty(target_count)
     faults = FaultLog()
 
     solver.reset(motion.start)
-    done = 0
+    # Number of calls so far, which is the index of the next target.
+    call = 0
     time_used = 0.0
     with contextlib.suppress(CallTimeout), interrupt_after(time_limit):
-        while done < count and time_used < time_limit:
+        while call < target_count and time_used < time_limit:
             begin = time.perf_counter()
             try:
-                joints[done + 1] = solver.step(motion.targets[done])
+                joints[call + 1] = solver.step(motion.targets[call])
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # also SystemExit, which ends the call, not the suite
-                faults.add(done, error)
-                joints[done + 1] = joints[done]
-                restore(solver, joints[done])
-            durations[done] = time.perf_counter() - begin
+            except BaseException as error:
+                # A solver may also raise SystemExit: it ends the call, not the suite.
+                faults.add(call, error)
+                joints[call + 1] = joints[call]
+                restore(solver, joints[call])
+            durations[call] = time.perf_counter() - begin
 
-            time_used += durations[done]
-            done += 1
+            time_used += durations[call]
+            call += 1
             heartbeat()
 
     return Pass(
-        joints=joints[: done + 1],
-        durations=durations[:done],
+        joints=joints[: call + 1],
+        durations=durations[:call],
         faults=faults,
-        is_complete=done == count,
+        is_complete=call == target_count,
     )
 
 
 def restore(solver: Solver, q: Array) -> None:
-    """Let a solver go on from joint positions q (n,), rad, after a call that failed."""
-    # The memory of a `CallableSolver` is as it was before the call. A class of the user's may have
-    # written an answer into it that was refused.
+    """Make a solver go on from joint positions q (n,), rad, after a call that failed."""
+    # A `CallableSolver` still has its state from before the call. Any other class, such as a
+    # user's, may have stored an answer that was refused.
     if not isinstance(solver, CallableSolver):
         solver.reset(q)
 
 
 def warm_up(entrants: Sequence[Entrant], motion: Motion) -> None:
-    """Step every solver once: the first call compiles, and imports what a library needs."""
+    """Step every solver twice: the first call may compile code, and import modules."""
     for entrant in entrants:
         follow(entrant.solver, shorten(motion, 2), np.inf, lambda: None)
 

@@ -1,10 +1,9 @@
-"""Motions of a hand that holds a tracked device, by a model.
+"""Models the motions of a hand that holds a tracked device.
 
 People move their hands in overlapping submovements, each with minimum jerk (T. Flash and N. Hogan,
 The coordination of arm movements, 1985): a long one that carries the hand most of the way, and
-short ones that correct it. On top, an unsupported hand trembles at 8 to 12 Hz (physiological
-tremor). A tracker samples this with noise. All three are modelled here, in place of recordings;
-amplitudes are chosen, not measured.
+short ones that correct it. In addition an unsupported hand trembles at 8 to 12 Hz (physiological
+tremor). Both are modelled here, in place of recordings; the amplitudes are chosen, not measured.
 """
 
 from __future__ import annotations
@@ -21,13 +20,15 @@ from simbridge.robot.pose import Array
 HAND_MOTION_DURATION = 5.0
 # Frequencies of the tremor, Hz.
 TREMOR_FREQUENCIES = (8.0, 9.3, 10.1, 11.2, 12.0)
-# RMS of the tremor along each axis, m, and about each axis, rad.
+# RMS of the tremor along each axis, m.
 TREMOR_SHIFT = 2e-4
+# RMS of the tremor about each axis, rad.
 TREMOR_TURN = 2e-3
-# The first submovement ends this part of its distance short, and a second one corrects it.
+# Fraction of the way by which a first submovement stops short, which a second one corrects.
 UNDERSHOOT = 0.12
-# Part of a submovement after which its correction begins.
+# Fraction of a submovement's duration after which its correction begins.
 CORRECTION_BEGINS = 0.7
+# Duration of a correction, s.
 CORRECTION_TIME = 0.35
 # Standard deviation by which goals differ from seed to seed, m.
 PERSONAL_SHIFT = 0.01
@@ -35,13 +36,13 @@ PERSONAL_SHIFT = 0.01
 
 @dataclass(frozen=True)
 class Submovement:
-    """A motion with minimum jerk, added to those that go on at the same time.
+    """A motion with minimum jerk, which adds to the submovements at the same time.
 
     Attributes:
-        begin: When it begins, s.
-        duration: How long it lasts, s.
-        shift: Vector (3,) by which it moves the hand, m, on an arm of scale 1.
-        turn: Rotation vector (3,) by which it turns it, rad.
+        begin: Time at which it begins, s.
+        duration: Duration, s.
+        shift: Vector by which it moves the hand (3,), m, on an arm of scale 1.
+        turn: Rotation vector by which it turns the hand (3,), rad.
     """
 
     begin: float
@@ -50,7 +51,7 @@ class Submovement:
     turn: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def progress(self, times: Array) -> Array:
-        """Return its progress (T,) from 0 to 1 at instants (T,), s."""
+        """Return the fraction of the submovement (T,), 0 to 1, that is done at instants (T,), s."""
         return smooth_step((times - self.begin) / self.duration)
 
 
@@ -59,8 +60,8 @@ class HandMotion:
     """A motion of a hand.
 
     Attributes:
-        description: One sentence for people.
-        submovements: Their sum is what the person intends.
+        description: Sentence that describes the motion.
+        submovements: Submovements whose sum is the motion that the person intends.
     """
 
     description: str
@@ -68,7 +69,7 @@ class HandMotion:
 
 
 def intended_motion(motion: HandMotion, times: Array) -> tuple[Array, Array]:
-    """Return how a person intends to move a hand, without tremor.
+    """Return the motion of a hand that a person intends, without tremor.
 
     Args:
         motion: The motion.
@@ -87,7 +88,16 @@ def intended_motion(motion: HandMotion, times: Array) -> tuple[Array, Array]:
 
 
 def tremor(times: Array, random: np.random.Generator) -> tuple[Array, Array]:
-    """Return the tremor of a hand at instants (T,), s, as `intended_motion` returns its motion."""
+    """Return the tremor of a hand: a sum of sines with random phases.
+
+    Args:
+        times: Instants (T,), s.
+        random: Generator of the phases.
+
+    Returns:
+        Translations (T, 3) on an arm of scale 1, m, and rotation vectors (T, 3), rad.
+    """
+    # Three axes of translation and three of rotation, each with all frequencies.
     frequencies = np.array(TREMOR_FREQUENCIES)
     phases = random.uniform(0.0, 2.0 * np.pi, (6, len(frequencies)))
     sines = np.sin(2.0 * np.pi * times[:, None, None] * frequencies + phases)
@@ -97,11 +107,18 @@ def tremor(times: Array, random: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _reach(begin: float, duration: float, shift: Array, turn: Array) -> list[Submovement]:
-    """Return a submovement that stops short of its goal, and the one that corrects it."""
-    main = 1.0 - UNDERSHOOT
+    """Return a submovement that stops short of its goal, and the one that corrects it.
+
+    Args:
+        begin: Time at which the first one begins, s.
+        duration: Duration of the first one, s.
+        shift: Vector by which both together move the hand (3,), m, on an arm of scale 1.
+        turn: Rotation vector by which both together turn the hand (3,), rad.
+    """
+    main_part = 1.0 - UNDERSHOOT
     correction_begin = begin + CORRECTION_BEGINS * duration
     return [
-        Submovement(begin, duration, tuple(main * shift), tuple(main * turn)),
+        Submovement(begin, duration, tuple(main_part * shift), tuple(main_part * turn)),
         Submovement(
             correction_begin, CORRECTION_TIME, tuple(UNDERSHOOT * shift), tuple(UNDERSHOOT * turn)
         ),
@@ -110,8 +127,8 @@ def _reach(begin: float, duration: float, shift: Array, turn: Array) -> list[Sub
 
 def _transport(random: np.random.Generator) -> HandMotion:
     """Return a motion that reaches for something, lifts it and puts it down elsewhere."""
-    # Where the hand goes, m, how it is turned there, rad, and when, s: above a thing, to it, up,
-    # to another place, down, and back.
+    # Positions of the hand, m: down to the thing, up with it, to another place, down there, and
+    # back.
     goals = np.array(
         [
             [0.10, -0.14, -0.06],
@@ -121,6 +138,7 @@ def _transport(random: np.random.Generator) -> HandMotion:
             [0.0, 0.0, 0.0],
         ]
     )
+    # Rotation vectors of the hand at these positions, rad.
     rotations = np.array(
         [
             [0.0, 0.2, 0.3],
@@ -130,10 +148,13 @@ def _transport(random: np.random.Generator) -> HandMotion:
             [0.0, 0.0, 0.0],
         ]
     )
+    # Times at which the hand sets out for each position, and durations of these motions, s.
     begins = (0.2, 1.15, 1.85, 2.95, 3.7)
     durations = (0.9, 0.6, 1.0, 0.6, 0.9)
+    # All positions but the last, at which it ends, differ from seed to seed.
     goals[:-1] += random.normal(0.0, PERSONAL_SHIFT, (len(goals) - 1, 3))
 
+    # A reach from each position to the next.
     shifts = np.diff(goals, axis=0, prepend=np.zeros((1, 3)))
     turns = np.diff(rotations, axis=0, prepend=np.zeros((1, 3)))
     submovements = []
@@ -145,12 +166,13 @@ def _transport(random: np.random.Generator) -> HandMotion:
 def _wiping(random: np.random.Generator) -> HandMotion:
     """Return strokes from side to side, each of which begins before the one before has ended."""
     submovements = []
-    strokes = 8
-    for stroke in range(strokes):
+    stroke_count = 8
+    for stroke in range(stroke_count):
         side = 1.0 if stroke % 2 else -1.0
-        # The first and the last stroke lead from and to the middle.
-        width = 0.11 if stroke in (0, strokes - 1) else 0.22
-        forward = 0.02 if stroke < strokes // 2 else -0.02
+        # The first stroke leads from the middle, and the last one back to it.
+        width = 0.11 if stroke in (0, stroke_count - 1) else 0.22
+        # The hand goes forwards in the first half, and back in the second.
+        forward = 0.02 if stroke < stroke_count // 2 else -0.02
         shift = np.array([forward, side * width, 0.0]) + random.normal(0.0, 0.3 * PERSONAL_SHIFT, 3)
         turn = np.array([0.0, 0.0, side * width])
         submovements += _reach(0.2 + 0.52 * stroke, 0.6, shift, turn)
@@ -171,7 +193,7 @@ def _screwing(random: np.random.Generator) -> HandMotion:
     return HandMotion("A hand turns a screw: it turns, and turns back, four times.", submovements)
 
 
-# Every motion, by its name.
+# Functions that return the motions of a hand, by the motion's name.
 HAND_MOTIONS: Mapping[str, Callable[[np.random.Generator], HandMotion]] = {
     "hand_transport": _transport,
     "hand_wiping": _wiping,

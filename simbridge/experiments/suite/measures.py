@@ -1,9 +1,11 @@
-"""Pure functions that measure a solver along a motion, from its joint positions.
+"""Measures a solver along a motion, from its joint positions.
 
-docs/metrics.md gives the formulas.
+docs/metrics.md has the formulas.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +17,26 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Jerk limit over acceleration limit, 1/s. UR publishes no jerk limit; this is the ratio of the
-# limits that Franka publishes for every joint of the Panda (7500 rad/s^3 to 15 rad/s^2).
+# Ratio of the jerk limit to the acceleration limit, 1/s. UR publishes no jerk limit; this is the
+# ratio of the limits that Franka publishes for the Panda (7500 rad/s^3 to 15 rad/s^2).
 JERK_PER_ACCELERATION = 500.0
-# Samples that a jerk needs: the start, and three steps.
+# Number of steps from which a jerk can be computed.
 MIN_JERK_STEPS = 3
 
-# A joint that turns by more than this within one period (rad, or m for a slide) jumps ...
+# Largest change of a joint within one period that is not a jump, rad (m for a slide).
 JUMP = 0.5
-# ... and it is a flip unless the target itself has moved by more than these, m and rad, within the
-# time before, s.
+# Largest distance by which a target moves within one period without a jump, m.
 TARGET_JUMP_DISTANCE = 0.1
+# Largest angle by which a target turns within one period without a jump, rad.
 TARGET_JUMP_ANGLE = 0.5
+# Time after a jump of the target in which joints may jump, too, s.
 TARGET_JUMP_TIME = 0.1
 
-# Time before and after the largest error that is kept, s, and the number of samples at most.
+# Time before and after the largest error that is kept, s.
 WORST_MOMENT_S = 0.5
+# Largest number of samples that are kept of this time.
 MAX_WORST_SAMPLES = 100
-# Decimals of their times and positions, s and m: a picture shows no more.
+# Decimals of the times, s, and positions, m, of these samples: a picture shows no more.
 WORST_DECIMALS = 6
 
 
@@ -42,7 +46,7 @@ def jerk_limit(robot: Robot) -> float:
 
 
 def summarize_errors(errors: Array) -> PoseErrors:
-    """Return RMS and maximum of errors (K, 6): translations in m, Rodrigues vectors in rad."""
+    """Return RMS and maximum of errors (K, 6): translations in m, rotation vectors in rad."""
     return PoseErrors(
         rms_m=rms(errors[:, :3]),
         max_m=float(np.linalg.norm(errors[:, :3], axis=1).max()),
@@ -52,16 +56,13 @@ def summarize_errors(errors: Array) -> PoseErrors:
 
 
 def limit_shares(robot: Robot, joints: Array) -> LimitShares | None:
-    """Return joint speed, acceleration and jerk as shares of their limits.
+    """Return joint speed, acceleration and jerk as shares of their limits; None for too few steps.
 
-    They are differences of successive joint positions.
+    They are computed from the differences of successive joint positions.
 
     Args:
         robot: The arm, with the limits.
         joints: Joint positions (K + 1, n), rad: the start, then one row for each step.
-
-    Returns:
-        The shares; None where there are too few steps for a jerk.
     """
     if len(joints) <= MIN_JERK_STEPS:
         return None
@@ -97,7 +98,7 @@ def count_flips(robot: Robot, targets: Array, joints: Array) -> int:
 
 
 def target_jumps(targets: Array, period: float) -> NDArray[np.bool_]:
-    """Return at which samples (K,) the target jumps, or has jumped shortly before.
+    """Return whether the target jumps at each sample, or has jumped shortly before (K,).
 
     Args:
         targets: The targets (K, 7), one per period.
@@ -120,15 +121,15 @@ def measure_chatter(robot: Robot, joints: Array, in_reach: NDArray[np.bool_]) ->
     Args:
         robot: The arm, with the limit.
         joints: Joint positions (K + 1, n), rad: the start, then one row for each step.
-        in_reach: Which targets (K,) are within reach.
+        in_reach: Whether each target (K,) is within reach.
 
     Returns:
-        The share; None where the target is out of reach for less than three periods in a row.
+        The share; None unless the target is out of reach for at least three periods in a row.
     """
-    # An acceleration belongs to the middle one of three successive joint positions.
+    # Acceleration i is from the joint positions i to i + 2, of which the last two belong to the
+    # targets i and i + 1, and the first to target i - 1. All three must be out of reach.
     accelerations = np.diff(joints, 2, axis=0) / robot.period**2
     is_outside = ~in_reach[:-1] & ~in_reach[1:]
-    # Three successive targets out of reach.
     is_outside[1:] &= ~in_reach[:-2]
     is_outside[:1] = False
     if not is_outside.any():
@@ -141,19 +142,19 @@ def measure_drift(joints: Array, samples_per_lap: int) -> float | None:
 
     Args:
         joints: Joint positions (K, n), rad, one row for each step.
-        samples_per_lap: Number of samples from the end of a lap to that of the next.
+        samples_per_lap: Number of samples from the end of a lap to the end of the next.
 
     Returns:
-        The change; None where less than two laps were made.
+        The change; None for fewer than two laps.
     """
-    ends = joints[samples_per_lap::samples_per_lap]
-    if len(ends) < 2:
+    lap_ends = joints[samples_per_lap::samples_per_lap]
+    if len(lap_ends) < 2:
         return None
-    return float(np.abs(ends[-1] - ends[0]).max())
+    return float(np.abs(lap_ends[-1] - lap_ends[0]).max())
 
 
 def measure_lag(period: float, ideal: Array, tool: Array) -> float | None:
-    """Return the delay of the tool behind the ideal motion, s; None where it has none.
+    """Return the delay of the tool behind the ideal motion, s; None if it cannot be determined.
 
     Args:
         period: Control period, s.
@@ -172,15 +173,16 @@ def cut_worst_moment(period: float, targets: Array, tool: Array) -> WorstMoment:
         targets: The targets (K, 7).
         tool: Poses (K, 7) of the tool.
     """
-    worst = int(np.argmax(np.linalg.norm(targets[:, :3] - tool[:, :3], axis=1)))
+    distances = np.linalg.norm(targets[:, :3] - tool[:, :3], axis=1)
+    worst = int(np.argmax(distances))
     margin = round(WORST_MOMENT_S / period)
     first = max(0, worst - margin)
-    last = min(len(tool), worst + margin + 1)
+    end = min(len(tool), worst + margin + 1)
 
-    # Every stride-th sample, the worst one among them.
-    stride = -(-(last - first) // MAX_WORST_SAMPLES)
+    # Keep every stride-th sample, the worst one among them.
+    stride = math.ceil((end - first) / MAX_WORST_SAMPLES)
     offset = (worst - first) % stride
-    samples = np.arange(first + offset, last, stride)
+    samples = np.arange(first + offset, end, stride)
     return WorstMoment(
         time_s=worst * period,
         times_s=(samples * period).round(WORST_DECIMALS).tolist(),

@@ -1,4 +1,4 @@
-"""The results of a motion: what the passes of every solver amount to."""
+"""Evaluates a motion: one result for each solver from its passes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ def evaluate_motion(
     Args:
         robot: The arm.
         motion: The motion.
-        followings: What the solvers made of it.
-        baseline: Name of the solver to which durations are compared.
+        followings: Passes of each solver through the motion.
+        baseline: Name of the solver with which durations are compared.
     """
-    reference = next(
-        (following for following in followings if following.entrant.name == baseline), None
-    )
-    return [evaluate(robot, motion, following, reference) for following in followings]
+    by_name = {following.entrant.name: following for following in followings}
+    baseline_following = by_name.get(baseline)
+    return [evaluate(robot, motion, following, baseline_following) for following in followings]
 
 
 def evaluate(
@@ -39,15 +38,17 @@ def evaluate(
     Args:
         robot: The arm.
         motion: The motion.
-        following: What the solver made of it.
-        baseline: The same of the solver to which durations are compared; None if it takes no part.
+        following: Passes of the solver through the motion.
+        baseline: Passes of the solver with which durations are compared; None if it takes no part.
     """
-    first = following.passes[0]
-    done = len(first.durations)
-    targets = motion.targets[:done]
-    ideal = targets if motion.reference is None else motion.reference[:done]
+    # Errors are measured along the first pass, as far as it came.
+    first_pass = following.passes[0]
+    steps_done = len(first_pass.durations)
+    targets = motion.targets[:steps_done]
+    ideal = targets if motion.reference is None else motion.reference[:steps_done]
 
-    joints = first.joints[1:]
+    # `joints` has a row for each target, without the start.
+    joints = first_pass.joints[1:]
     tool = tool_path(robot, joints)
 
     reference_error = None
@@ -62,16 +63,16 @@ def evaluate(
         motion=motion.name,
         solver=following.entrant.name,
         steps=len(motion.targets),
-        steps_done=done,
+        steps_done=steps_done,
         too_slow=following.is_too_slow,
-        faults=first.faults.faults,
+        faults=first_pass.faults.faults,
         error=measures.measure_errors(robot, targets, joints),
         reference_error=reference_error,
         lag_s=measures.measure_lag(robot.period, ideal, tool),
-        shares=measures.limit_shares(robot, first.joints),
+        shares=measures.limit_shares(robot, first_pass.joints),
         beyond_limits_rad=measures.excess_over_position_limits(robot, joints),
-        flips=measures.count_flips(robot, targets, first.joints),
-        chatter=measures.measure_chatter(robot, first.joints, motion.in_reach[:done]),
+        flips=measures.count_flips(robot, targets, first_pass.joints),
+        chatter=measures.measure_chatter(robot, first_pass.joints, motion.in_reach[:steps_done]),
         drift_rad=drift,
         times=summarize_times(following, baseline),
         worst=measures.cut_worst_moment(robot.period, targets, tool),
@@ -79,18 +80,24 @@ def evaluate(
 
 
 def summarize_times(following: Following, baseline: Following | None) -> CallTimes:
-    """Return the durations of a solver's calls, and their ratio to those of the baseline solver."""
-    durations = np.concatenate([finished.durations for finished in following.passes])
+    """Return the durations of a solver's calls, and their ratio to those of the baseline solver.
 
+    Args:
+        following: Passes of the solver through a motion.
+        baseline: Passes of the baseline solver; None if it takes no part.
+    """
+    durations = np.concatenate([item.durations for item in following.passes])
+
+    # Compare pass by pass: other work of the computer slows both solvers alike in a pass.
     ratios = []
     if baseline is not None:
-        for finished, reference in zip(following.passes, baseline.passes, strict=False):
-            ratios.append(np.median(finished.durations) / np.median(reference.durations))
+        for own_pass, baseline_pass in zip(following.passes, baseline.passes, strict=False):
+            ratios.append(np.median(own_pass.durations) / np.median(baseline_pass.durations))
 
     return CallTimes(
         median_s=float(np.median(durations)),
         p99_s=float(np.quantile(durations, 0.99)),
         ratio=float(np.median(ratios)) if ratios else None,
         calls=len(durations),
-        passes=sum(finished.is_complete for finished in following.passes),
+        passes=sum(item.is_complete for item in following.passes),
     )

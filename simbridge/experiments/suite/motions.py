@@ -1,4 +1,4 @@
-"""Everything that the suite asks of an arm: motions, and sets of single poses."""
+"""Makes everything that the suite asks of an arm: motions, and sets of single poses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simbridge.robot.robot import Robot
 
 
 def make_motions(robot: Robot, seed: int) -> tuple[list[Motion], list[PoseSet], list[str]]:
-    """Return the motions and the sets of poses for an arm; the same for the same seed.
+    """Return the motions and the sets of poses for an arm, which are the same for the same seed.
 
     Args:
         robot: The arm, with its home, tool and task.

@@ -1,4 +1,4 @@
-"""solvers.html: which solver is the best for what, from the results of the suite alone."""
+"""Makes the page solvers.html, on which solver is the best for what, from results.json alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from simbridge.experiments.outcome import solver_colour
 from simbridge.experiments.suite.answers import (
@@ -31,17 +30,18 @@ from simbridge.text import counted, millimetres, significant
 
 # Name of the page in the directory of an experiment.
 PAGE = "solvers.html"
-# Share of a limit from which on it counts as exceeded: less is rounding.
+# Largest share of a limit that does not count as exceeding it: the excess is rounding.
 EXCEEDED = 1.001
-# Excess over a joint's position limit from which on it is shown, rad or m: less is rounding.
+# Largest excess over a joint's position limit that is not shown, rad or m: it is rounding.
 MIN_EXCESS_RAD = 1e-6
-# Bars of errors are logarithmic, from this error on, m.
+# Error at which the logarithmic bars of errors begin, m.
 SMALLEST_BAR_M = 1e-6
-# Bars of times, likewise, s.
+# Time at which the logarithmic bars of times begin, s.
 SMALLEST_BAR_S = 1e-6
-# Errors from here on have no decimals in the narrow columns of solvers, mm.
+# Smallest error that is shown without decimals in the narrow columns of solvers, mm.
 WHOLE_MM = 100.0
 
+# Headings of the table of solvers.
 SUMMARY_HEADS = (
     "Solver",
     "paths",
@@ -55,6 +55,7 @@ SUMMARY_HEADS = (
     "ratio",
     "Faults",
 )
+# Headings above these, each with the number of columns that it spans.
 SUMMARY_GROUPS = (
     ("", 1),
     ("RMS error, mm", 2),
@@ -71,11 +72,11 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: What it shows.
-        bar: Length of its bar, 0 to 1; None for no bar.
+        text: Value that the cell shows.
+        bar: Length of the cell's bar, 0 to 1; None for no bar.
         colour: Colour of the bar.
-        exceeds: Whether the value exceeds a limit, and stands out.
-        remark: What is below the value.
+        exceeds: Whether the value exceeds a limit, or is otherwise wrong, and stands out.
+        remark: Text below the value; "" for none.
     """
 
     text: str
@@ -90,12 +91,12 @@ class SolverTables:
     """The solvers that enforce velocity limits in their step, or those that do not.
 
     Attributes:
-        title: Heading.
-        note: What it says about its solvers.
-        solvers: Their names.
+        title: Heading of the tables.
+        note: Sentence about the solvers in the tables.
+        solvers: Names of the solvers.
         summary: A row for each solver: its name, and a cell for each column after it.
         motions: A row for each motion: its name, its description, and a cell for each solver.
-        poses: A row for each set of poses, likewise.
+        poses: A row for each set of poses: its name, its description, and a cell for each solver.
     """
 
     title: str
@@ -127,7 +128,7 @@ def solvers_page(results: SuiteResults) -> str:
         rivals=about_rivals(answers),
         rival_names=[solver.name for solver in results.solvers if solver.origin == "rival"],
         answers=answers,
-        tables=_tables(results),
+        tables=_make_tables(results),
         summary_heads=SUMMARY_HEADS,
         summary_groups=SUMMARY_GROUPS,
         trade=trade,
@@ -136,12 +137,13 @@ def solvers_page(results: SuiteResults) -> str:
             *((motion.name, motion.description) for motion in results.motions),
             *((pose_set.name, pose_set.description) for pose_set in results.pose_sets),
         ],
-        versions=_versions(results.solvers),
+        versions=_list_versions(results.solvers),
     )
 
 
-def _tables(results: SuiteResults) -> list[SolverTables]:
+def _make_tables(results: SuiteResults) -> list[SolverTables]:
     """Return the tables of solvers that enforce velocity limits, and of those that do not."""
+    # Title and note of the tables, by the property of the solvers in them.
     kinds = {
         "none": (
             "Solvers that do not limit velocity",
@@ -174,23 +176,20 @@ def _tables(results: SuiteResults) -> list[SolverTables]:
 
 def _summary_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str, list[Cell]]]:
     """Return a row for each solver; bars compare it with all solvers of both tables."""
-    everything = [summarize_solver(results, solver.name) for solver in results.solvers]
+    summaries = [summarize_solver(results, solver.name) for solver in results.solvers]
     largest_error = max(
-        max(summary.tracking_error_m or 0.0, summary.stream_error_m or 0.0)
-        for summary in everything
+        max(summary.tracking_error_m or 0.0, summary.stream_error_m or 0.0) for summary in summaries
     )
-    longest_time = max(summary.median_time_s or 0.0 for summary in everything)
+    longest_time = max(summary.median_time_s or 0.0 for summary in summaries)
 
     rows = []
-    for summary in everything:
-        if summary.solver in solvers:
-            shares = (
-                summary.speed,
-                stream_acceleration(results, summary.solver),
-                summary.chatter,
-            )
-            cells = _summary_cells(summary, shares, largest_error, longest_time=longest_time)
-            rows.append((summary.solver, cells))
+    for summary in summaries:
+        if summary.solver not in solvers:
+            continue
+        acceleration = stream_acceleration(results, summary.solver)
+        shares = (summary.speed, acceleration, summary.chatter)
+        cells = _summary_cells(summary, shares, largest_error, longest_time=longest_time)
+        rows.append((summary.solver, cells))
     return rows
 
 
@@ -204,10 +203,10 @@ def _summary_cells(
     """Return the cells of a solver in the table of solvers.
 
     Args:
-        summary: The solver's figures.
-        shares: Its shares of limits, one for each column of them.
-        largest_error: Error of the longest bar, m.
-        longest_time: Time of the longest bar, s.
+        summary: Figures of the solver.
+        shares: Shares of limits, one for each column of shares; None if there is no result.
+        largest_error: Error with the longest bar, m.
+        longest_time: Time with the longest bar, s.
     """
     colour = solver_colour(summary.solver)
     cells = []
@@ -250,24 +249,26 @@ def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
     """Return the cell of a solver on a motion.
 
     Args:
-        result: The result; None where there is none yet.
-        largest: Error of the longest bar in its row, m.
+        result: Result of the solver on the motion; None if there is none yet.
+        largest: Error with the longest bar in the row, m.
     """
     if result is None:
         return Cell("–")
-    error = ideal_error(result)
+
+    # Everything that is wrong with the result; the value then stands out.
     remarks = []
-    exceeds = result.shares is not None and result.shares.speed > EXCEEDED
-    if exceeds and result.shares is not None:
+    if result.shares is not None and result.shares.speed > EXCEEDED:
         remarks.append(f"speed × {significant(result.shares.speed, 2)}")
     if result.beyond_limits_rad > MIN_EXCESS_RAD:
         remarks.append("beyond a joint limit")
     if result.flips:
         remarks.append(counted(result.flips, "flip"))
     if result.faults:
-        remarks.append(_fault_text(_counts(result.faults), 0))
+        remarks.append(_fault_text(_count_faults(result.faults), slow=0))
     if result.too_slow:
         remarks.append(f"too slow: {result.steps_done} of {result.steps} steps")
+
+    error = ideal_error(result)
     return Cell(
         text=_short_millimetres(error),
         bar=_logarithmic_bar(error, SMALLEST_BAR_M, largest),
@@ -283,29 +284,30 @@ def _pose_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str,
     rows = []
     for pose_set in results.pose_sets:
         cells = [
-            _pose_cell(by_key.get((pose_set.name, solver)), pose_set.reachable)
+            _pose_cell(by_key.get((pose_set.name, solver)), reachable=pose_set.reachable)
             for solver in solvers
         ]
         rows.append((pose_set.name, pose_set.description, cells))
     return rows
 
 
-def _pose_cell(result: PoseSetResult | None, reachable: bool) -> Cell:
+def _pose_cell(result: PoseSetResult | None, *, reachable: bool) -> Cell:
     """Return the cell of a solver on a set of poses.
 
     Args:
-        result: The result; None where there is none yet.
+        result: Result of the solver on the set; None if there is none yet.
         reachable: Whether the poses are within reach.
     """
     if result is None:
         return Cell("–")
+    faults = _count_faults(result.faults)
     return Cell(
         text=f"{100.0 * result.solved:.3g} %",
         bar=result.solved,
         colour=solver_colour(result.solver),
         # A pose out of reach that counts as solved would be a false answer.
         exceeds=not reachable and result.solved > 0.0,
-        remark=_fault_text(_counts(result.faults), 0) if result.faults else "",
+        remark=_fault_text(faults, slow=0) if faults else "",
     )
 
 
@@ -325,7 +327,13 @@ def _draw_worst_moments(results: SuiteResults) -> list[CaptionedDrawing]:
 
 
 def _logarithmic_bar(value: float | None, smallest: float, largest: float) -> float | None:
-    """Return the length of a bar, 0 to 1, for a value up to the largest; None without a value."""
+    """Return the length of a bar on a logarithmic scale, 0 to 1; None without a value.
+
+    Args:
+        value: The value.
+        smallest: Value of a bar without length.
+        largest: Value of a bar of length 1.
+    """
     if value is None:
         return None
     if value <= smallest or largest <= smallest:
@@ -334,24 +342,24 @@ def _logarithmic_bar(value: float | None, smallest: float, largest: float) -> fl
 
 
 def _short_millimetres(metres: float | None) -> str:
-    """Return an error in mm for a narrow column."""
+    """Return an error, m, as text in mm for a narrow column."""
     if metres is not None and 1e3 * metres >= WHOLE_MM:
         return f"{1e3 * metres:.0f}"
     return millimetres(metres)
 
 
 def _share_cell(share: float | None) -> Cell:
-    """Return a share of a limit; one above 1 stands out."""
+    """Return the cell of a share of a limit; a share above 1 stands out."""
     return Cell(significant(share, 2, 2), exceeds=share is not None and share > EXCEEDED)
 
 
-def _counts(faults: Sequence[Fault]) -> dict[str, int]:
+def _count_faults(faults: Sequence[Fault]) -> dict[str, int]:
     """Return the number of faults by kind."""
     return {fault.kind: fault.count for fault in faults}
 
 
 def _fault_text(faults: Mapping[str, int], slow: int) -> str:
-    """Return faults by kind and count as text; a dash where there are none.
+    """Return faults by kind and count as text; a dash if there are none.
 
     Args:
         faults: Number of failed calls by kind.
@@ -363,8 +371,8 @@ def _fault_text(faults: Mapping[str, int], slow: int) -> str:
     return ", ".join(parts) or "–"
 
 
-def _versions(solvers: Sequence[SolverFacts]) -> list[tuple[str, Any]]:
-    """Return the versions of the packages that solvers call, by solver."""
+def _list_versions(solvers: Sequence[SolverFacts]) -> list[tuple[str, str]]:
+    """Return the name of each solver that calls other packages, with their versions as text."""
     rows = []
     for solver in solvers:
         versions = [f"{package} {version}" for package, version in solver.versions.items()]

@@ -1,4 +1,4 @@
-"""The figures of solvers.html: the trade between error, smoothness and time, and worst moments."""
+"""Draws the figures of solvers.html: error, smoothness and time on streams, and worst moments."""
 
 from __future__ import annotations
 
@@ -19,25 +19,32 @@ from simbridge.report.rendering import CaptionedDrawing
 from simbridge.robot.pose import Array
 from simbridge.text import millimetres, significant
 
+# Width of the figure of error, smoothness and time, pixels.
 TRADE_WIDTH = 620
+# Height of that figure, pixels.
 TRADE_HEIGHT = 340
-# Area of the marker of the fastest solver, pixels^2; it grows by as much for each factor of ten.
+# Area of the marker of the fastest solver, pixels^2. The area grows by as much for each factor of
+# ten in time.
 MARKER_AREA = 30.0
-# Solvers whose points are closer than this, as parts of the two axes, share a label.
+# Largest distance of the points of solvers that share a label, as fractions of the two axes.
 LABEL_DISTANCE = np.array([0.06, 0.05])
-# Height of a label, as a part of the vertical axis: labels are moved upwards until none overlaps
-# another.
+# Height of a label, as a fraction of the vertical axis: labels are moved upwards until they do not
+# overlap.
 LABEL_HEIGHT = 0.055
-# Smaller errors are drawn as this one, mm: they are exact.
+# Horizontal position to the right of which a label is on the left of its point, as a fraction.
+LABEL_FLIP = 0.6
+# Smallest error that is drawn, mm; smaller ones are drawn as this one, since they are exact.
 SMALLEST_ERROR = 1e-3
-# Names in a label at most.
+# Largest number of names in a label.
 MAX_NAMES = 3
 
+# Width of the picture of a worst moment, pixels.
 WORST_WIDTH = 200
+# Height of the picture of a worst moment, pixels.
 WORST_HEIGHT = 140
-# Part of the picture that is kept free around the paths.
+# Fraction of the picture that is empty on each side of the paths.
 WORST_MARGIN = 0.12
-# Half the smallest width of a picture, mm: where the error is a rounding error, the path shows.
+# Half the smallest width that a picture shows, mm: a rounding error must not fill it.
 MIN_HALF_WIDTH = 0.5
 
 
@@ -46,7 +53,7 @@ class TradePoint:
     """A solver on the streams.
 
     Attributes:
-        solver: Its name.
+        solver: Name of the solver.
         error: RMS error to the ideal motion, at least SMALLEST_ERROR, mm.
         acceleration: RMS joint acceleration, as a share of the limit.
         time: Median time per call, µs.
@@ -60,10 +67,11 @@ class TradePoint:
 
 def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
     """Draw error, smoothness and time of each solver on the streams; None without streams."""
-    points = _trade_points(results)
+    points = _list_trade_points(results)
     if not points:
         return None
 
+    # A disc for each solver, whose area shows the time.
     drawing = Drawing(TRADE_WIDTH, TRADE_HEIGHT)
     axes = drawing.axes(44, 44, 16, 26)
     fastest = min(point.time for point in points)
@@ -88,18 +96,18 @@ def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
     axes.set_xlabel("RMS joint acceleration, share of the limit (less is smoother)")
     axes.set_title("RMS error to the ideal motion (mm)", loc="left")
 
-    positions = axes.transAxes.inverted().transform(
-        axes.transData.transform([(point.acceleration, point.error) for point in points])
-    )
-    for position, text in _labels(points, positions):
-        is_right = position[0] > 0.6
+    # Labels, at positions from 0 to 1 along the axes, on the side of their points with more room.
+    pixels = axes.transData.transform([(point.acceleration, point.error) for point in points])
+    positions = axes.transAxes.inverted().transform(pixels)
+    for position, text in _place_labels(points, positions):
+        is_left_of_point = position[0] > LABEL_FLIP
         axes.annotate(
             text,
             (float(position[0]), float(position[1])),
             xycoords="axes fraction",
-            xytext=(-8 if is_right else 8, 0),
+            xytext=(-8 if is_left_of_point else 8, 0),
             textcoords="offset points",
-            ha="right" if is_right else "left",
+            ha="right" if is_left_of_point else "left",
             va="center",
             color=INK,
         )
@@ -116,8 +124,8 @@ def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
     )
 
 
-def _trade_points(results: SuiteResults) -> list[TradePoint]:
-    """Return the solvers that have results on streams."""
+def _list_trade_points(results: SuiteResults) -> list[TradePoint]:
+    """Return a point for each solver that has results on streams."""
     points = []
     for solver in results.solvers:
         error = stream_error(results, solver.name)
@@ -130,31 +138,35 @@ def _trade_points(results: SuiteResults) -> list[TradePoint]:
     return points
 
 
-def _labels(points: Sequence[TradePoint], positions: Array) -> list[tuple[Array, str]]:
-    """Return where labels are, and their texts: solvers next to each other share one.
+def _place_labels(points: Sequence[TradePoint], positions: Array) -> list[tuple[Array, str]]:
+    """Return the positions (2,) and the texts of labels, as fractions of the axes.
+
+    Solvers next to each other share a label. Labels are moved upwards to keep them apart.
 
     Args:
         points: The solvers.
-        positions: Where they are (K, 2), as parts of the axes.
+        positions: Positions of the points (K, 2), as fractions of the axes.
     """
+    # Groups of solvers: the position of the first one, and all names.
     groups: list[tuple[Array, list[str]]] = []
     for point, position in zip(points, positions, strict=True):
-        for place, names in groups:
-            if (np.abs(place - position) < LABEL_DISTANCE).all():
+        for group_position, names in groups:
+            if (np.abs(group_position - position) < LABEL_DISTANCE).all():
                 names.append(point.solver)
                 break
         else:
             groups.append((position, [point.solver]))
 
+    # A label for each group, from the lowest to the highest.
     labels = []
-    lowest = -math.inf
-    for place, names in sorted(groups, key=lambda group: float(group[0][1])):
+    lowest_free = -math.inf
+    for (x, y), names in sorted(groups, key=lambda group: float(group[0][1])):
         text = ", ".join(names[:MAX_NAMES])
         if len(names) > MAX_NAMES:
             text += f" + {len(names) - MAX_NAMES}"
-        height = max(float(place[1]), lowest)
-        labels.append((np.array([place[0], height]), text))
-        lowest = height + LABEL_HEIGHT
+        height = max(float(y), lowest_free)
+        labels.append((np.array([x, height]), text))
+        lowest_free = height + LABEL_HEIGHT
     return labels
 
 
@@ -163,6 +175,7 @@ def draw_worst_moment(result: MotionResult) -> CaptionedDrawing:
 
     The view is along the direction in which the two paths extend least.
     """
+    # Project both paths, mm, on the two directions in which they extend most.
     target = 1e3 * np.array(result.worst.target_m)
     tool = 1e3 * np.array(result.worst.tool_m)
     both = np.concatenate([target, tool])
@@ -187,13 +200,16 @@ def draw_worst_moment(result: MotionResult) -> CaptionedDrawing:
     )
     mark(axes, tool_points[worst], "o")
 
+    # The view shows both paths with a margin, at the same scale along both axes.
     points = np.concatenate([target_points, tool_points])
-    half = 0.5 * np.ptp(points, axis=0)
-    middle = points.min(axis=0) + half
+    half_extent = 0.5 * np.ptp(points, axis=0)
+    middle = points.min(axis=0) + half_extent
     aspect = WORST_WIDTH / WORST_HEIGHT
-    half_width = max(half[0], half[1] * aspect, MIN_HALF_WIDTH) / (1.0 - 2.0 * WORST_MARGIN)
+    half_width = max(half_extent[0], half_extent[1] * aspect, MIN_HALF_WIDTH)
+    half_width /= 1.0 - 2.0 * WORST_MARGIN
+    half_height = half_width / aspect
     axes.set_xlim(middle[0] - half_width, middle[0] + half_width)
-    axes.set_ylim(middle[1] - half_width / aspect, middle[1] + half_width / aspect)
+    axes.set_ylim(middle[1] - half_height, middle[1] + half_height)
 
     error = f"{millimetres(result.error.max_m)} mm"
     text = f"{result.solver}: {error} at {significant(result.worst.time_s)} s"

@@ -1,10 +1,10 @@
-"""Single poses, solved by every solver in turn within one budget of time and calls.
+"""Lets every solver solve single poses in turn, within one budget of time and calls.
 
-A solver is called again and again with the same target, from its own last answer, as it would be in
-a session. An attempt ends when the pose is solved, when a call fails, when the joints stand still,
-or when half of the budget is used up; then the next attempt begins from a fixed posture, until all
-of it is. It is large enough for solvers that keep velocity limits: the slowest joint of a UR arm
-turns all the way round in 3 s, and an attempt may take 5 s of motion.
+A solver is called again and again with the same target, from its own last answer, as in a session.
+An attempt ends when the pose is solved, when a call fails, when the joints stand still, or when
+half of the budget is used up. Then the next attempt begins from a fixed posture, until the whole
+budget is used up. The budget is large enough for solvers that keep velocity limits: the slowest
+joint of a UR arm makes a full turn in 3 s, and an attempt may take 5 s of motion.
 
 Nothing but this budget ends the work on a pose, and every solver attempts every pose, so that all
 shares are of the same poses.
@@ -36,23 +36,26 @@ from simbridge.robot.pose import Array
 from simbridge.robot.postures import restart_postures
 from simbridge.robot.robot import Robot
 
-# A pose within these, m and rad, is solved where the joints are within their limits.
+# Largest distance of the tool from a pose that is solved, m.
 SOLVED_DISTANCE = 1e-3
+# Largest angle between the tool and a pose that is solved, rad.
 SOLVED_ANGLE = math.radians(0.1)
 
-# Computing time for a pose, s, and the motion in which an arm would make its calls, s.
+# Computing time for a pose, s.
 POSE_TIME_S = 2.0
+# Time in which an arm would make the calls for a pose, one per control period, s.
 POSE_MOTION_S = 10.0
-# Part of both that one attempt may use: a solver that wanders about begins again, too.
+# Share of the budget that one attempt may use, so that a solver that wanders about begins again.
 ATTEMPT_SHARE = 0.5
-# Most fixed postures from which a pose is attempted again.
+# Largest number of fixed postures from which a pose is attempted again.
 MAX_RESTARTS = 20
 
-# The joints stand still if none has moved by more than this, rad or m, in as many calls.
+# Largest motion of a joint that stands still over STANDSTILL_CALLS calls, rad or m.
 STANDSTILL = 1e-4
+# Number of calls over which joints that stand still are recognized.
 STANDSTILL_CALLS = 20
-# They do so, too, if this many calls in turn leave all of them exactly where they are: a library
-# that reports that it has found no solution will find none from there.
+# Number of successive calls that leave all joints exactly where they are, after which they count as
+# standing still, too: a library that reports no solution will find none from there.
 UNMOVED_CALLS = 2
 
 
@@ -65,9 +68,9 @@ class Attempts:
         time_s: Computing time, s.
         restarts: Number of attempts after the first.
         is_solved: Whether the last attempt has solved the pose.
-        distance: Smallest distance at which an attempt ended, m.
-        angle: Angle at the end of that attempt, rad.
-        error: What ended an attempt by failing, the last one; None if none failed.
+        distance: Smallest distance from the pose at the end of an attempt, m.
+        angle: Angle from the pose at the end of the same attempt, rad.
+        error: Exception of the last call that failed; None if no call failed.
     """
 
     calls: int = 0
@@ -79,18 +82,18 @@ class Attempts:
     error: BaseException | None = None
 
     def is_within(self, time_s: float, calls: int) -> bool:
-        """Return whether less than a time, s, and less than a number of calls were used."""
+        """Return whether less than a time, s, and fewer than a number of calls were used."""
         return self.time_s < time_s and self.calls < calls
 
 
 @dataclass
 class PoseTally:
-    """What a solver made of the poses of a set so far.
+    """The attempts of a solver at the poses of a set, so far.
 
     Attributes:
         entrant: The solver.
-        attempts: Its attempts at each pose so far.
-        faults: Its failures.
+        attempts: Attempts at each pose.
+        faults: Failures of the solver's calls.
     """
 
     entrant: Entrant
@@ -111,10 +114,10 @@ def solve_in_turn(
         robot: The arm.
         pose_set: The poses.
         entrants: The solvers.
-        budget: What each of them has for a pose.
-        heartbeat: Called after each call.
+        budget: Time and number of calls that each solver has for a pose.
+        heartbeat: Function that is called after each call.
     """
-    # An unreachable pose is attempted once: a restart could not solve it either.
+    # An unreachable pose is attempted once, since a restart could not solve it either.
     postures = restart_postures(robot, MAX_RESTARTS if pose_set.reachable else 0)
 
     exam = PoseExam(robot, budget, heartbeat)
@@ -131,12 +134,12 @@ def solve_in_turn(
 
 @dataclass(frozen=True)
 class PoseExam:
-    """Attempts at single poses.
+    """Lets solvers attempt single poses.
 
     Attributes:
         robot: The arm.
         budget: Time and number of calls for a pose.
-        heartbeat: Called after each call.
+        heartbeat: Function that is called after each call.
     """
 
     robot: Robot
@@ -157,10 +160,10 @@ class PoseExam:
             starts: Joint positions (n,), rad, from which attempts begin.
         """
         attempts = Attempts()
-        for number, start in enumerate(starts):
+        for restarts, start in enumerate(starts):
             if not attempts.is_within(self.budget.pose_time_s, self.budget.pose_calls):
                 break
-            attempts.restarts = number
+            attempts.restarts = restarts
             time_left = self.budget.pose_time_s - attempts.time_s
             with contextlib.suppress(CallTimeout), interrupt_after(time_left):
                 self._attempt(solver, target, start, attempts)
@@ -169,22 +172,32 @@ class PoseExam:
         return attempts
 
     def _attempt(self, solver: Solver, target: Array, start: Array, attempts: Attempts) -> None:
-        """Attempt a pose (7,) from one start (n,), and add what it took to the attempts."""
-        last_time = attempts.time_s + ATTEMPT_SHARE * self.budget.pose_time_s
-        last_time = min(last_time, self.budget.pose_time_s)
-        last_call = attempts.calls + round(ATTEMPT_SHARE * self.budget.pose_calls)
-        last_call = min(last_call, self.budget.pose_calls)
+        """Attempt a pose from one start, and add the calls, the time and the result.
+
+        Args:
+            solver: The solver.
+            target: The pose (7,).
+            start: Joint positions at the start (n,), rad.
+            attempts: Attempts at the pose so far, which are changed.
+        """
+        # This attempt may use a share of the budget, but not more than is left of it.
+        max_time = attempts.time_s + ATTEMPT_SHARE * self.budget.pose_time_s
+        max_time = min(max_time, self.budget.pose_time_s)
+        max_calls = attempts.calls + round(ATTEMPT_SHARE * self.budget.pose_calls)
+        max_calls = min(max_calls, self.budget.pose_calls)
 
         solver.reset(start)
         q = start
+        # Joint positions before and after the last calls.
         recent: deque[Array] = deque([start], maxlen=STANDSTILL_CALLS + 1)
-        while attempts.is_within(last_time, last_call):
+        while attempts.is_within(max_time, max_calls):
             begin = time.perf_counter()
             try:
                 q = solver.step(target)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # also SystemExit, which ends the attempt alone
+            except BaseException as error:
+                # A solver may also raise SystemExit: it ends the attempt, not the suite.
                 attempts.error = error
                 break
             finally:
@@ -203,8 +216,14 @@ class PoseExam:
             attempts.angle = angle
 
     def _is_solved(self, target: Array, start: Array, q: Array) -> bool:
-        """Return whether joints (n,) attain a pose (7,) within the tolerances and their limits."""
-        # Most answers are far away, which pinocchio shows in a twentieth of the time of `residual`.
+        """Return whether joint positions attain a pose within the tolerances and the limits.
+
+        Args:
+            target: The pose (7,).
+            start: Joint positions at the start of the attempt (n,), rad.
+            q: Joint positions (n,), rad.
+        """
+        # Most answers are far away, which pinocchio tells in a twentieth of the time of `residual`.
         pin.framesForwardKinematics(self.robot.model, self.data, q)
         tool = self.data.oMf[self.robot.model.getFrameId("tcp")]
         if np.linalg.norm(tool.translation - target[:3]) > self.budget.tolerance_m:
@@ -212,7 +231,7 @@ class PoseExam:
 
         distance, angle = self._residual(target, q)
         is_close = distance <= self.budget.tolerance_m and angle <= self.budget.tolerance_rad
-        # The joints are within their limits, if need be after whole turns.
+        # Joints may be brought within their limits by whole turns.
         return is_close and wrap_into_limits(self.robot, start, q.copy())
 
     def _residual(self, target: Array, q: Array) -> tuple[float, float]:
@@ -221,12 +240,18 @@ class PoseExam:
 
 
 def _stands_still(recent: Sequence[Array]) -> bool:
-    """Return whether the joints (n,) before and after the recent calls have ceased to move."""
+    """Return whether the joints have ceased to move.
+
+    Args:
+        recent: Joint positions (n,) before and after the recent calls.
+    """
     joints = np.array(recent)
     last_joints = joints[-UNMOVED_CALLS - 1 :]
     if len(last_joints) > UNMOVED_CALLS and np.all(last_joints == last_joints[0]):
         return True
-    return len(joints) > STANDSTILL_CALLS and float(np.ptp(joints, axis=0).max()) <= STANDSTILL
+
+    largest_motion = float(np.ptp(joints, axis=0).max())
+    return len(joints) > STANDSTILL_CALLS and largest_motion <= STANDSTILL
 
 
 def summarize_tally(pose_set: PoseSet, tally: PoseTally) -> PoseSetResult:

@@ -1,4 +1,4 @@
-"""Sets of single poses: random ones, some near singularities, some just out of reach."""
+"""Makes sets of single poses: random ones, poses near singularities, and poses out of reach."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import significant
 
-# Numbers of poses in the sets.
+# Number of random poses.
 RANDOM_POSES = 100
+# Number of poses near singularities.
 SINGULAR_POSES = 50
+# Number of poses out of reach.
 POSES_OUT_OF_REACH = 20
-# Random postures from which those near singularities and those far out are chosen.
+# Number of random postures from which those near singularities and those far out are chosen.
 TRIED_POSTURES = 4000
-# How far beyond the outermost postures that were tried poses are, as parts of their distance: the
-# first that cannot be attained counts.
+# Factors by which the distance of an outermost pose is extended; the first one with which the pose
+# cannot be attained is chosen.
 EXTENSIONS = (1.02, 1.05, 1.1, 1.2, 1.5)
 
 
@@ -29,10 +31,10 @@ def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
     Args:
         robot: The arm.
         seed: Seed of poses and starts.
-        notes: A sentence is added where a set is left out.
+        notes: List of notes, to which one is appended if a set is left out.
     """
-    # Its own stream: with the seed alone the first postures would be those from which solvers
-    # restart.
+    # The second number makes a stream of random numbers that differs from the one of the solvers'
+    # restarts: otherwise the first postures would be those from which solvers restart.
     random = np.random.default_rng((seed, 1))
     targets = tool_path(robot, random_joints(robot, RANDOM_POSES, random))
     starts = random_joints(robot, RANDOM_POSES, random)
@@ -49,6 +51,7 @@ def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
         )
     ]
 
+    # Of many random postures, those closest to a singularity.
     postures = random_joints(robot, TRIED_POSTURES, random)
     ratios = dexterity(robot, postures)
     most_singular = np.argsort(ratios)[:SINGULAR_POSES]
@@ -66,7 +69,7 @@ def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
         )
     )
 
-    out_of_reach = _out_of_reach(robot, postures)
+    out_of_reach = _find_poses_out_of_reach(robot, postures)
     if len(out_of_reach):
         sets.append(
             PoseSet(
@@ -87,19 +90,19 @@ def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
     return sets
 
 
-def _out_of_reach(robot: Robot, postures: Array) -> Array:
-    """Return poses (N, 7) just beyond what an arm attains; fewer, or none, where it has no end.
+def _find_poses_out_of_reach(robot: Robot, postures: Array) -> Array:
+    """Return poses (N, 7) just out of an arm's reach; fewer, or none, if that is not limited.
 
-    They are those of the outermost postures, moved away from the arm's first joint until even their
-    position alone cannot be attained.
+    They are the poses of the outermost postures, moved away from the arm's first joint until not
+    even their position can be attained.
 
     Args:
         robot: The arm.
         postures: Joint positions (K, n) among which the outermost are searched.
     """
-    base = joint_origins(robot.placements, robot.prismatic, robot.home[None])[0, 0]
+    first_joint = joint_origins(robot.placements, robot.prismatic, robot.home[None])[0, 0]
     poses = tool_path(robot, postures)
-    distances = np.linalg.norm(poses[:, :3] - base, axis=1)
+    distances = np.linalg.norm(poses[:, :3] - first_joint, axis=1)
     outermost = poses[np.argsort(-distances)[:POSES_OUT_OF_REACH]]
 
     solver = fallback_solver(robot, "position")
@@ -107,7 +110,7 @@ def _out_of_reach(robot: Robot, postures: Array) -> Array:
     for outer in outermost:
         for extension in EXTENSIONS:
             candidate = outer.copy()
-            candidate[:3] = base + extension * (outer[:3] - base)
+            candidate[:3] = first_joint + extension * (outer[:3] - first_joint)
             if not solver.solve(candidate).converged:
                 beyond.append(candidate)
                 break

@@ -1,4 +1,4 @@
-"""The progress of the suite on standard error: a line now and then, or one that is written over."""
+"""Shows the progress of the suite on standard error: in one line of a terminal, or line by line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from simbridge.console import Terminal
 
-# Shortest time between two lines where standard error is not a terminal, s.
+# Shortest time between two lines if standard error is not a terminal, s.
 LINE_INTERVAL_S = 10.0
 # Shortest time between two updates of the line in a terminal, s.
 REFRESH_S = 0.5
@@ -16,13 +16,13 @@ REFRESH_S = 0.5
 class ProgressLine:
     """The progress of the suite.
 
-    It has no thread of its own: that would take time from the solvers while they are timed. `tick`
-    is called between their calls instead.
+    It has no thread, which would take time from the solvers while they are timed. Instead `tick` is
+    called between their calls.
 
     Args:
         total: Number of motions and sets of poses.
-        console: A console on standard error.
-        clock: Returns the time, s (monotonic).
+        console: Console on standard error.
+        clock: Function that returns the time, s (monotonic).
     """
 
     def __init__(
@@ -31,8 +31,10 @@ class ProgressLine:
         self._total = total
         self._console = console
         self._clock = clock
+        # Time between two updates, s.
         self._interval = REFRESH_S if console.is_terminal else LINE_INTERVAL_S
 
+        # When the suite began, s.
         self._begin = clock()
         # When the next line is due, s.
         self._due = self._begin + self._interval

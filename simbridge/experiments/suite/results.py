@@ -1,4 +1,4 @@
-"""The results of the suite: what its results.json holds.
+"""Defines the results of the suite: the content of its results.json.
 
 All values are in SI units; None stands for a quantity that a motion or a solver does not have. The
 page and the tables are made from these results alone.
@@ -20,8 +20,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         kind: The name of the exception, "not a number" for an answer with NaN or infinity, or
             "invalid answer" for any other answer that is not joint positions.
         count: Number of calls that failed in this way.
-        first_call: Index of the first of them: the sample of a motion, the pose of a set.
-        message: Message of the first of them.
+        first_call: Index of the first such call: the sample of a motion, the pose of a set.
+        message: Message of the first such failure.
     """
 
     kind: str
@@ -67,9 +67,9 @@ class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         median_s: Median over the calls of all passes, s.
-        p99_s: 99th percentile over the same calls, s.
-        ratio: Median duration divided by that of the baseline solver in the same pass: the median
-            over the passes; None where the baseline solver has no such pass.
+        p99_s: 99th percentile over the calls of all passes, s.
+        ratio: Median duration in a pass divided by that of the baseline solver in the same pass;
+            the median over the passes. None if the baseline solver has no such pass.
         calls: Number of calls.
         passes: Number of times that the motion was completed.
     """
@@ -98,24 +98,25 @@ class WorstMoment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MotionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One solver along one motion.
+    """The result of one solver along one motion.
 
     Attributes:
         motion: Name of the motion.
         solver: Name of the solver.
         steps: Number of calls that the motion asks for.
         steps_done: Number of calls within the time that a solver has for a motion. The other
-            figures cover these.
-        too_slow: Whether that time was over before the end of the motion.
+            figures cover these calls only.
+        too_slow: Whether the solver's time was over before the end of the motion.
         faults: Failures by kind; after a failed call the arm stays where it is.
         error: Target minus solution.
-        reference_error: Ideal motion minus solution; None where that is the target itself.
-        lag_s: Delay of the solution behind the ideal motion, s; None where it has none.
-        shares: Joint speed, acceleration and jerk; None for fewer than four steps.
+        reference_error: Ideal motion minus solution; None if the targets are the ideal motion.
+        lag_s: Delay of the solution behind the ideal motion, s; None if it cannot be determined.
+        shares: Joint speed, acceleration and jerk as shares of their limits; None for fewer than
+            three steps.
         beyond_limits_rad: Largest excess over a joint's position limit, rad (m for a slide).
         flips: Number of periods in which a joint jumps although the target does not.
         chatter: RMS joint acceleration while the target is out of reach, as a share of the limit;
-            None where the target is always in reach.
+            None if the target is always in reach.
         drift_rad: Largest change of a joint from the end of the first lap to the end of the last,
             rad; None for a motion that is not a closed loop.
         times: Durations of the calls.
@@ -141,7 +142,7 @@ class MotionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoseSetResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One solver on one set of single poses.
+    """The result of one solver on one set of single poses.
 
     Attributes:
         pose_set: Name of the set.
@@ -149,13 +150,13 @@ class PoseSetResult(msgspec.Struct, frozen=True, kw_only=True):
         poses: Number of poses in the set, all of which were attempted.
         faults: Failures by kind; a failed call ends the attempt.
         solved: Share of poses that were solved within the budget.
-        solved_at_once: Share of poses that were solved from the start that comes with them, without
-            a restart.
+        solved_at_once: Share of poses that were solved from their first start, without a restart.
         median_calls: Median number of calls for a solved pose; None if none was solved.
         median_time_s: Median computing time for a solved pose, s; None if none was solved.
-        p99_time_s: 99th percentile of that time, s.
-        median_error_m: Median distance that remains, over all poses, m.
-        median_error_rad: Median angle that remains, over all poses, rad.
+        p99_time_s: 99th percentile of the computing time for a solved pose, s; None if none was
+            solved.
+        median_error_m: Median over all poses of the distance that remains, m.
+        median_error_rad: Median over all poses of the angle that remains, rad.
     """
 
     pose_set: str
@@ -175,14 +176,14 @@ class MotionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A motion that every solver follows.
 
     Attributes:
-        name: Its name.
+        name: Name of the motion.
         group: "tracking" for dense targets, "stream" for the held targets of a stream.
-        description: What it is, in a sentence.
+        description: Sentence that describes the motion.
         steps: Number of targets, one per control period.
-        duration_s: Its duration, s.
+        duration_s: Duration of the motion, s.
         loops: Number of laps of a closed loop; 1 for any other motion.
         out_of_reach: Share of targets that the arm does not reach.
-        jumps: Whether the target ever jumps: by more than 0.1 m or 0.5 rad in a period.
+        jumps: Whether the target ever jumps by more than 0.1 m or 0.5 rad in a period.
     """
 
     name: str
@@ -199,10 +200,10 @@ class PoseSetFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A set of single poses that every solver solves.
 
     Attributes:
-        name: Its name.
-        description: What it is, in a sentence.
+        name: Name of the set.
+        description: Sentence that describes the set.
         poses: Number of poses.
-        reachable: Whether the arm reaches them.
+        reachable: Whether the arm reaches the poses.
     """
 
     name: str
@@ -215,12 +216,13 @@ class SolverFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A solver that takes part.
 
     Attributes:
-        name: Its name in the tables.
+        name: Name of the solver in the tables.
         origin: "simbridge", "rival" for a solver of another library, or "custom".
-        velocity_limits: "enforced" if it keeps the joint velocity limits in each step, else "none".
-        task: The part of a target that it attains: "pose", "axis" or "position".
-        settings: All its settings by name.
-        versions: Version of each package that it calls, by name.
+        velocity_limits: "enforced" if the solver keeps the joint velocity limits in each step, else
+            "none".
+        task: Part of a target that the solver attains: "pose", "axis" or "position".
+        settings: All settings of the solver by name.
+        versions: Version of each package that the solver calls, by name.
     """
 
     name: str
@@ -235,8 +237,8 @@ class AbsentSolver(msgspec.Struct, frozen=True, kw_only=True):
     """A solver that cannot take part.
 
     Attributes:
-        name: Its name.
-        reason: Why, and what to do, such as the command that installs it.
+        name: Name of the solver.
+        reason: Why it cannot take part, and what to do, such as the command that installs it.
     """
 
     name: str
@@ -244,15 +246,15 @@ class AbsentSolver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The arm.
+    """The arm of the suite.
 
     Attributes:
-        name: Its name for `--robot`.
-        title: Its name for people.
+        name: Name of the arm for `--robot`.
+        title: Name of the arm for people.
         joints: Number of joints.
         period_s: Control period, s: the time between two calls.
-        task: The part of a target that it attains.
-        checksum: SHA-256 of its kinematics.
+        task: Part of a target that the arm attains.
+        checksum: SHA-256 of the arm's kinematics.
         speed_limits: Velocity limits of the joints, rad/s (m/s for a slide).
         acceleration_limit: Acceleration limit of every joint, rad/s^2.
         jerk_limit: Jerk limit of every joint, rad/s^3.
@@ -270,7 +272,7 @@ class ArmFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """What each solver has for a motion, and for a single pose.
+    """The time and the calls that each solver has for a motion, and for a single pose.
 
     Attributes:
         motion_time_s: Time for a motion with all its passes, s.
@@ -295,14 +297,14 @@ class SuiteResults(msgspec.Struct, kw_only=True):
     """Contents of results.json of `simbridge experiment solvers`.
 
     Attributes:
-        experiment: "solvers".
+        experiment: Name of the experiment, "solvers".
         simbridge: Version of simbridge.
         python: Version of Python.
-        processor: Model of the processor, and how many of them there are.
+        processor: Number and model of the processors.
         parameters: The parameters of the command.
         arm: The arm.
-        budget: What each solver has for a motion, and for a single pose.
-        baseline: Name of the solver to which all times are compared.
+        budget: Time and calls that each solver has for a motion, and for a single pose.
+        baseline: Name of the solver with which all times are compared.
         solvers: The solvers that take part.
         absent: The solvers that cannot take part.
         motions: The motions.

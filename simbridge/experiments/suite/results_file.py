@@ -1,4 +1,4 @@
-"""results.json of the suite: written after every motion, read to go on and to compare."""
+"""Writes results.json of the suite after every motion, and reads it to go on or to compare."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from simbridge.json_output import SCHEMA_VERSION, versioned
 
 # Name of the file in the directory of results.
 RESULTS = "results.json"
-# The largest results.json that is read.
+# Largest size of a results.json that is read, bytes.
 MAX_BYTES = 256 * MIB
 
 
 def as_json(results: SuiteResults) -> dict[str, Any]:
-    """Return results as plain JSON; what is not finite becomes null."""
+    """Return results as plain data for JSON; null stands for a number that is not finite."""
     content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(results, enc_hook=_as_plain))
     return versioned(content)
 
 
 def _as_plain(value: object) -> object:
-    """Return a setting of a custom solver as JSON takes it."""
+    """Return a setting of a custom solver as plain data for JSON."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return str(value)
@@ -48,7 +48,7 @@ def read_results(path: Path) -> SuiteResults:
     """Read a results.json of the suite.
 
     Raises:
-        InputFileError: It cannot be read, or is something else.
+        InputFileError: The file cannot be read, or is not a results.json of the suite.
     """
     content = read_bytes(path, MAX_BYTES)
     advice = "give the results.json of a `simbridge experiment solvers`"
@@ -65,7 +65,7 @@ def read_results(path: Path) -> SuiteResults:
 
 
 class _Version(msgspec.Struct):
-    """The version of the schema of a file, whatever else it holds."""
+    """The version of the schema of a file; all other content is ignored."""
 
     schema_version: int
 
@@ -73,12 +73,13 @@ class _Version(msgspec.Struct):
 def is_same_work(first: SuiteResults, second: SuiteResults) -> bool:
     """Return whether two results are of the same arm, solvers, settings and versions.
 
-    Those of one can then be completed by those of the other.
+    The rows of one can then be added to those of the other.
     """
-    return _work(first) == _work(second)
+    return _describe_work(first) == _describe_work(second)
 
 
-def _work(results: SuiteResults) -> dict[str, Any]:
+def _describe_work(results: SuiteResults) -> dict[str, Any]:
+    """Return everything in results that says what was to be done, without what was found."""
     content = as_json(results)
     for name in ("motion_results", "pose_results", "complete", "notes"):
         del content[name]

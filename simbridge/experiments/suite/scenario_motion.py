@@ -1,4 +1,4 @@
-"""A scenario, or a user's own file of samples, as one more motion of the suite."""
+"""Makes a motion of the suite from a scenario, or from a user's own file of samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.robot import Robot
 
-# Samples of a trajectory at least: fewer have no acceleration.
+# Smallest number of samples of a trajectory: fewer have no acceleration.
 MIN_SAMPLES = 3
 
 
@@ -20,11 +20,11 @@ def make_scenario_motion(robot: Robot, name: str) -> Motion:
 
     Args:
         robot: The arm.
-        name: A name in scenarios/, a script, or a file of samples.
+        name: Name of a scenario in scenarios/, a script, or a file of samples.
 
     Raises:
         UnknownName: There is no such scenario.
-        InvalidTrajectory: It lasts less than three periods, too short for an acceleration.
+        InvalidTrajectory: The trajectory has fewer than three samples, too few for an acceleration.
         TargetOutOfReach: No joint positions within the limits attain its first target.
     """
     scenario = load_scenario(name, robot)
@@ -36,11 +36,14 @@ def make_scenario_motion(robot: Robot, name: str) -> Motion:
         )
         raise InvalidTrajectory(reason, source=trajectory.source)
 
+    # Targets that are held are a stream, of which the trajectory itself is the ideal motion.
     targets = trajectory.target(times, scenario.hold)
     is_stream = scenario.hold != "linear"
+
+    # A target is in reach if it is attained with all joints within their limits.
     start = start_posture(robot, targets[0])
-    joints, _, attained = ForwardDynamics(robot).solve_each(targets, start)
-    inside = (joints >= robot.position_min) & (joints <= robot.position_max)
+    joints, _, is_attained = ForwardDynamics(robot).solve_each(targets, start)
+    is_inside = (joints >= robot.position_min) & (joints <= robot.position_max)
     return Motion(
         name=name,
         group="stream" if is_stream else "tracking",
@@ -48,5 +51,5 @@ def make_scenario_motion(robot: Robot, name: str) -> Motion:
         targets=targets,
         reference=trajectory.target(times, "linear") if is_stream else None,
         start=start,
-        in_reach=attained & inside.all(axis=1),
+        in_reach=is_attained & is_inside.all(axis=1),
     )

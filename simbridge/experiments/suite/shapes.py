@@ -1,4 +1,4 @@
-"""Shapes that are tracked with one dense target per control period."""
+"""Makes shapes that are tracked with one dense target per control period."""
 
 from __future__ import annotations
 
@@ -19,23 +19,30 @@ from simbridge.trajectory.paths import GeometricPath
 from simbridge.trajectory.shapes import corners, square
 from simbridge.trajectory.trace import trace
 
-# Each size that is tried is this part of the full one.
+# Sizes that are tried, as fractions of the full one.
 SIZES = (1.0, 0.7, 0.5, 0.35)
 
-# Speeds of the shapes of scale 1 where they are fastest, m/s, and acceleration, m/s^2.
+# Largest speed of the figure eight, m/s, on an arm of scale 1.
 SHAPE_SPEED = 0.3
+# Largest speed of the helix and the Lissajous curve, m/s, on an arm of scale 1.
 CURVE_SPEED = 0.5
+# Largest speed of the cube's cycle, m/s, on an arm of scale 1.
 CUBE_SPEED = 0.4
+# Acceleration of the figure eight and the cube's cycle, m/s^2, on an arm of scale 1.
 ACCELERATION = 1.5
-# Time that the tool spends at each corner of the square that is given by its corners, s.
+# Time for which each corner of the square is the target, if only the corners are, s.
 CORNER_DWELL = 1.0
-# Time at each pose of the cube, s.
+# Time that the tool stays at each pose of the cube, s.
 CUBE_DWELL = 0.2
 
-# Laps of the closed loop, each from rest to rest; the time of a lap, s; and its radius, m.
+# Number of laps of the closed loop, each of which is from rest to rest.
 LAPS = 10
+# Duration of a lap, s.
 LAP_TIME = 0.8
+# Radius of the closed loop, m, on an arm of scale 1.
 LOOP_RADIUS = 0.04
+# Ratio of the largest speed of a minimum-jerk motion to its mean speed, 15/8.
+MINIMUM_JERK_PEAK = 1.875
 
 
 @dataclass(frozen=True)
@@ -43,10 +50,10 @@ class Shape:
     """Targets of a shape on an arm.
 
     Attributes:
-        description: One sentence for people.
+        description: Sentence that describes the shape.
         targets: Poses (T, 7), one per control period.
         loops: Number of laps.
-        is_continuous: Whether the arm can follow the targets without a jump.
+        is_continuous: Whether the targets are dense, so that the arm can follow without a jump.
     """
 
     description: str
@@ -56,11 +63,11 @@ class Shape:
 
 
 def make_shapes(stage: Stage, notes: list[str]) -> list[Motion]:
-    """Return the shapes that an arm can follow, each as large as it can, up to its full size.
+    """Return the shapes that an arm can follow, each in the largest size that it can follow.
 
     Args:
         stage: The arm.
-        notes: A sentence is added for each shape that is left out.
+        notes: List of notes, to which one is appended for each shape that is left out.
     """
     motions = []
     for name, make_shape in SHAPES.items():
@@ -70,7 +77,7 @@ def make_shapes(stage: Stage, notes: list[str]) -> list[Motion]:
                 "cube is not flat."
             )
             continue
-        motion = _fit(stage, name, make_shape)
+        motion = _fit_shape(stage, name, make_shape)
         if motion is None:
             notes.append(
                 f"{name} is left out: {stage.robot.name} cannot follow it within its joint limits, "
@@ -81,18 +88,24 @@ def make_shapes(stage: Stage, notes: list[str]) -> list[Motion]:
     return motions
 
 
-def _fit(stage: Stage, name: str, make_shape: Callable[[Stage], Shape]) -> Motion | None:
-    """Return the largest motion of a shape that the arm can follow, or None."""
+def _fit_shape(stage: Stage, name: str, make_shape: Callable[[Stage], Shape]) -> Motion | None:
+    """Return the motion along a shape in the largest size that the arm can follow, or None.
+
+    Args:
+        stage: The arm.
+        name: Name of the motion.
+        make_shape: Function that makes the shape for a stage of some scale.
+    """
     for size in SIZES:
         shape = make_shape(stage.shrink(size))
         start = stage.solve(shape.targets[0])
         if start is None:
             continue
         if shape.is_continuous:
-            fits = follow(stage, shape.targets, start) is not None
+            can_follow = follow(stage, shape.targets, start) is not None
         else:
-            fits = attains_all(stage, np.unique(shape.targets, axis=0), start)
-        if fits:
+            can_follow = attains_all(stage, np.unique(shape.targets, axis=0), start)
+        if can_follow:
             return Motion(
                 name=name,
                 group="tracking",
@@ -120,7 +133,7 @@ def _paper_square(stage: Stage) -> Shape:
 
 
 def _corners(stage: Stage) -> Shape:
-    """Return the corners of the square alone (experiment C)."""
+    """Return only the corners of the square as targets (experiment C)."""
     side = PAPER_SIDE * stage.scale
     path = corners(side, stage.centre, CORNER_DWELL, orientation=stage.orientation)
     targets = path.target(stage.instants(path.duration), "zero-order")
@@ -144,7 +157,7 @@ def _figure_eight(stage: Stage) -> Shape:
 
 
 def _helix(stage: Stage) -> Shape:
-    """Return two turns of a helix, flat where the arm cannot raise its tool."""
+    """Return two turns of a helix, which is flat if the arm cannot raise its tool."""
     radius = 0.08 * stage.scale
     rise = 0.05 * stage.scale * stage.lift
     path = paths.helix(radius, stage.centre, pitch=rise, turns=2.0)
@@ -157,7 +170,7 @@ def _helix(stage: Stage) -> Shape:
 
 
 def _lissajous(stage: Stage) -> Shape:
-    """Return a Lissajous curve through a box, flat where the arm cannot raise its tool."""
+    """Return a Lissajous curve in a box, which is flat if the arm cannot raise its tool."""
     amplitudes = stage.scale * np.array([0.12, 0.09, 0.05 * stage.lift])
     phases = (0.5 * np.pi, 0.0, 0.0)
     path = paths.lissajous(amplitudes, (3, 2, 1), phases, stage.centre)
@@ -185,13 +198,16 @@ def _iso_cube(stage: Stage) -> Shape:
 def _closed_loop(stage: Stage) -> Shape:
     """Return a small circle ten times, each lap from rest to rest.
 
-    All laps take equally many control periods, so that joints can be compared from lap to lap.
+    All laps take the same whole number of control periods, so that joint positions can be compared
+    from lap to lap.
     """
     radius = LOOP_RADIUS * stage.scale
     circle = paths.circle(radius, stage.centre)
     periods = round(LAP_TIME / stage.robot.period)
-    law = MinimumJerk(1.875 * circle.length / (periods * stage.robot.period))
+    mean_speed = circle.length / (periods * stage.robot.period)
+    law = MinimumJerk(MINIMUM_JERK_PEAK * mean_speed)
 
+    # Each lap begins with the last target of the one before.
     lap = _trace(stage, circle, law)[: periods + 1]
     laps = np.concatenate([lap[:1], *[lap[1:]] * LAPS])
     description = (
@@ -202,13 +218,13 @@ def _closed_loop(stage: Stage) -> Shape:
 
 
 def _trace(stage: Stage, path: GeometricPath, law: MotionLaw) -> Array:
-    """Return targets (T, 7) along a path, with the tool's orientation of the stage."""
+    """Return targets (T, 7) along a path, with the constant orientation of the stage."""
     rate = 1.0 / stage.robot.period
     path_in_time = trace(path, law, rate=rate, orientation=stage.orientation)
     return path_in_time.target(stage.instants(path_in_time.duration))
 
 
-# Every shape, by the name of its motion.
+# Functions that make the shapes, by the name of the motion.
 SHAPES: Mapping[str, Callable[[Stage], Shape]] = {
     "square": _paper_square,
     "corners": _corners,

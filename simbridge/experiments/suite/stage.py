@@ -1,4 +1,4 @@
-"""The arm of the suite, where its motions take place, and whether it can follow them."""
+"""Sets the stage of the suite: an arm, its motions' place and size, and what it can follow."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Length of every motion of scale 1 in any direction from its centre, m.
+# Height by which an arm must be able to raise its tool for its motions to rise, m, on an arm of
+# scale 1.
 TRIED_SHIFT = 0.1
-# Rotation that an arm has to be able to make about an axis for its motions to turn about it, rad.
+# Angle by which an arm must be able to turn its tool about an axis for its motions to turn about
+# it, rad.
 TRIED_TURN = 0.3
-# Targets that are solved together before a motion is given up.
+# Number of targets that are solved together before the next check whether they were attained.
 TARGETS_PER_CHUNK = 8
-# Joint motion between two targets that is a jump to another branch, rad or m. Close to a
-# singularity a joint may turn by half of it within a control period.
+# Largest joint motion between two targets without a jump to another branch of solutions, rad or m.
+# Close to a singularity a joint may turn by half of this within a control period.
 MAX_JUMP = 1.0
+# Fraction of a control period by which a duration may fall short of whole periods, by rounding.
+PERIOD_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,11 @@ class Stage:
         scale: Factor of all lengths and speeds, 1 on a UR10.
         centre: Centre of the motions (3,), in base_link, m.
         orientation: Orientation of the tool (4,), a unit quaternion.
-        lift: 1, or 0 where the arm cannot raise its tool.
-        turns: 1 for each axis of base_link about which the arm can turn its tool, else 0 (3,).
-        solver: It decides what can be reached, and from which joint positions a motion begins. It
-            is the same for all solvers that are compared.
+        lift: Factor of vertical shifts: 1, or 0 if the arm cannot raise its tool.
+        turns: Factor of rotations about each axis of base_link (3,): 1, or 0 if the arm cannot turn
+            its tool about it.
+        solver: Solver that decides which poses can be reached, and from which joint positions a
+            motion begins, for all solvers that are compared.
     """
 
     robot: Robot
@@ -59,27 +64,26 @@ class Stage:
 
     def instants(self, duration: float) -> Array:
         """Return the instants (T,) of the control periods from 0 to a duration, s."""
-        periods = int(duration / self.robot.period + 1e-9)
+        periods = int(duration / self.robot.period + PERIOD_ROUNDING)
         return self.robot.period * np.arange(periods + 1, dtype=float)
 
     def displace(self, shifts: Array, turns: Array) -> Array:
-        """Return the central pose, displaced in the directions in which the arm can move its tool.
+        """Return poses (T, 7) that are displaced from the central one.
+
+        Displacements in directions in which the arm cannot move its tool are left out.
 
         Args:
             shifts: Translations (T, 3) on an arm of scale 1, m.
             turns: Rotation vectors (T, 3) about the axes of base_link, rad.
-
-        Returns:
-            Poses (T, 7).
         """
         displaced = turn_poses(np.tile(self.central_pose, (len(shifts), 1)), turns * self.turns)
         displaced[:, :3] += self.scale * shifts * np.array([1.0, 1.0, self.lift])
         return displaced
 
     def restrict(self, poses: Array) -> Array:
-        """Return poses (T, 7) near the centre without what the arm cannot do.
+        """Return poses (T, 7) near the centre without displacements that the arm cannot make.
 
-        An arm that cannot raise its tool gets them at its height, for example.
+        An arm that cannot raise its tool, for example, gets them at the height of the centre.
         """
         if self.lift and self.turns.all():
             return poses
@@ -93,10 +97,10 @@ class Stage:
 
 
 def set_stage(robot: Robot) -> Stage:
-    """Return where an arm can follow motions.
+    """Return the stage for an arm: where it can follow motions, and in which directions.
 
     Raises:
-        TargetOutOfReach: It can follow none, not even a small square around its tool.
+        TargetOutOfReach: The arm can follow no motion, not even a small square around its tool.
     """
     layout = choose_layout(robot)
     stage = Stage(
@@ -109,6 +113,7 @@ def set_stage(robot: Robot) -> Stage:
         solver=fallback_solver(robot, robot.task),
     )
 
+    # Try to raise the tool, and to turn it about each axis.
     raised = stage.central_pose
     raised[2] += TRIED_SHIFT * stage.scale
     lift = 0.0 if stage.solve(raised) is None else 1.0
@@ -123,7 +128,10 @@ def set_stage(robot: Robot) -> Stage:
 
 
 def smooth_step(fraction: Array) -> Array:
-    """Return the minimum-jerk course (T,) from 0 to 1 while a fraction (T,) goes from 0 to 1."""
+    """Return the progress (T,), 0 to 1, of a minimum-jerk motion at fractions (T,) of its duration.
+
+    It is the polynomial 10 x^3 - 15 x^4 + 6 x^5 of Flash and Hogan (1985).
+    """
     x = np.clip(fraction, 0.0, 1.0)
     return x**3 * (10.0 + x * (6.0 * x - 15.0))
 
@@ -149,10 +157,11 @@ def follow(stage: Stage, targets: Array, start: Array) -> Array | None:
         start: Joint positions (n,) to begin with.
 
     Returns:
-        None where a target cannot be attained within the joint limits, or not without a jump.
+        The joint positions; None if a target cannot be attained within the joint limits, or only
+        with a jump.
     """
     parts = []
-    # In short chunks, since a target that cannot be attained takes long to solve.
+    # A target that cannot be attained takes long to solve: short chunks end the work early.
     for begin in range(0, len(targets), TARGETS_PER_CHUNK):
         chunk = targets[begin : begin + TARGETS_PER_CHUNK]
         joints, _, converged = stage.solver.solve_each(chunk, start)
@@ -171,7 +180,8 @@ def attains_all(stage: Stage, targets: Array, start: Array) -> bool:
     Args:
         stage: The arm and its solver.
         targets: Poses (T, 7).
-        start: Joint positions (n,) from which the first is solved, and each from the one before.
+        start: Joint positions (n,) from which the first target is solved; the others are solved
+            from the solution before.
     """
     joints = start
     for target in targets:

@@ -1,4 +1,4 @@
-"""The suite from preparation to complete results: one motion or set of poses after another."""
+"""Prepares the suite, and runs one motion or set of poses after another."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from simbridge.experiments.suite.results import (
 from simbridge.experiments.suite.scenario_motion import make_scenario_motion
 from simbridge.robot.robot import Robot
 
-# How often every motion is followed.
+# Number of times that every solver follows a motion.
 PASSES = 3
-# Parameters that say where a result goes and what it is compared to, and are not a part of it.
+# Parameters that say where results go and what they are compared with, and do not belong to them.
 OUTPUT_PARAMETERS = ("out", "json", "baseline")
 
-# Called with the results of a motion or a set, one for each solver.
+# Function that is called with the results of a motion or a set, one for each solver.
 Report = Callable[[Sequence[MotionResult] | Sequence[PoseSetResult]], None]
 
 
 @dataclass(frozen=True)
 class Suite:
-    """All that the suite needs: the arm, the solvers, and what they are given.
+    """Everything that the suite needs: the arm, the solvers, the motions and the poses.
 
     Attributes:
         robot: The arm.
-        entrants: The solvers; the first is the one to which times are compared.
+        entrants: The solvers; times are compared with those of the first.
         motions: The motions.
         pose_sets: The sets of single poses.
         results: The results, which have no rows at first.
@@ -60,12 +60,12 @@ class Suite:
     results: SuiteResults
 
     def run(self, heartbeat: Heartbeat, begin: Callable[[str], None], report: Report) -> None:
-        """Complete the results; those of a motion or a set that are there already are kept.
+        """Complete the results; a motion or a set that has results already is skipped.
 
         Args:
-            heartbeat: Called after each call of a solver.
-            begin: Called with the name of each motion and set.
-            report: Called with the results of each motion and set, when they are complete.
+            heartbeat: Function that is called after each call of a solver.
+            begin: Function that is called with the name of each motion and set before it begins.
+            report: Function that is called with the results of each motion and set.
         """
         results = self.results
         budget = results.budget
@@ -107,13 +107,15 @@ def prepare_suite(parameters: SolversParameters) -> Suite:
     Raises:
         SimbridgeError: There is no such arm, solver, rival or motion.
     """
+    # The arm, the solvers, and what they are given.
     arm = choose_arm(parameters)
     robot = arm.robot
     entrants, absent = choose_entrants(robot, parameters)
     motions, pose_sets, notes = make_motions(robot, parameters.seed)
     motions += [make_scenario_motion(robot, name) for name in parameters.scenario]
-    motions, pose_sets = _select(motions, pose_sets, parameters.motion)
+    motions, pose_sets = _select_named(motions, pose_sets, parameters.motion)
 
+    # The parameters that the results keep.
     values: dict[str, Any] = asdict(parameters)
     for name in OUTPUT_PARAMETERS:
         del values[name]
@@ -124,13 +126,13 @@ def prepare_suite(parameters: SolversParameters) -> Suite:
         python=platform.python_version(),
         processor=describe_processor(),
         parameters=values,
-        arm=_arm_facts(robot),
+        arm=_describe_arm(robot),
         budget=_make_budget(robot, parameters.motion_time),
         baseline=entrants[0].name,
         solvers=[entrant.facts for entrant in entrants],
         absent=absent,
-        motions=[_motion_facts(robot, motion) for motion in motions],
-        pose_sets=[_pose_set_facts(pose_set) for pose_set in pose_sets],
+        motions=[_describe_motion(robot, motion) for motion in motions],
+        pose_sets=[_describe_pose_set(pose_set) for pose_set in pose_sets],
         motion_results=[],
         pose_results=[],
         notes=[*robot.notes, *arm.notes, *notes],
@@ -139,13 +141,13 @@ def prepare_suite(parameters: SolversParameters) -> Suite:
     return Suite(robot, entrants, motions, pose_sets, results)
 
 
-def _select(
+def _select_named(
     motions: Sequence[Motion], pose_sets: Sequence[PoseSet], names: Sequence[str]
 ) -> tuple[list[Motion], list[PoseSet]]:
-    """Return the motions and sets of these names, or all without names.
+    """Return the motions and sets with one of some names; all of them if there are no names.
 
     Raises:
-        UnknownName: There is no such motion or set.
+        UnknownName: No motion or set has one of the names.
     """
     known = [motion.name for motion in motions]
     known += [pose_set.name for pose_set in pose_sets]
@@ -160,7 +162,12 @@ def _select(
 
 
 def _make_budget(robot: Robot, motion_time: float) -> Budget:
-    """Return what each solver has for a motion, and for a single pose."""
+    """Return the time and the calls that each solver has for a motion, and for a single pose.
+
+    Args:
+        robot: The arm.
+        motion_time: Time for a motion with all its passes, s.
+    """
     return Budget(
         motion_time_s=motion_time,
         passes=PASSES,
@@ -172,7 +179,8 @@ def _make_budget(robot: Robot, motion_time: float) -> Budget:
     )
 
 
-def _arm_facts(robot: Robot) -> ArmFacts:
+def _describe_arm(robot: Robot) -> ArmFacts:
+    """Return the description of the arm in the results."""
     return ArmFacts(
         name=robot.name,
         title=robot.title,
@@ -186,7 +194,8 @@ def _arm_facts(robot: Robot) -> ArmFacts:
     )
 
 
-def _motion_facts(robot: Robot, motion: Motion) -> MotionFacts:
+def _describe_motion(robot: Robot, motion: Motion) -> MotionFacts:
+    """Return the description of a motion in the results."""
     return MotionFacts(
         name=motion.name,
         group=motion.group,
@@ -199,7 +208,8 @@ def _motion_facts(robot: Robot, motion: Motion) -> MotionFacts:
     )
 
 
-def _pose_set_facts(pose_set: PoseSet) -> PoseSetFacts:
+def _describe_pose_set(pose_set: PoseSet) -> PoseSetFacts:
+    """Return the description of a set of poses in the results."""
     return PoseSetFacts(
         name=pose_set.name,
         description=pose_set.description,
@@ -209,7 +219,7 @@ def _pose_set_facts(pose_set: PoseSet) -> PoseSetFacts:
 
 
 def describe_processor() -> str:
-    """Return the model of the processor and how many of them there are."""
+    """Return the number and the model of this computer's processors: "8 × AMD Ryzen 7"."""
     model = platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Each solver in one row: medians and worst values over all motions and sets of poses."""
+"""Summarizes each solver: medians and worst values over all motions and sets of poses."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from simbridge.experiments.suite.results import (
 
 @dataclass(frozen=True)
 class SolverSummary:
-    """A solver over the whole suite; None stands for what no result has.
+    """The figures of a solver over the whole suite; None for a figure that no result has.
 
     Attributes:
-        solver: Its name.
+        solver: Name of the solver.
         time_ratio: Median over the motions of the time per call, relative to the baseline solver.
         median_time_s: Median over the motions of the median time per call, s.
         tracking_error_m: Median over the tracking motions of the RMS error, m.
@@ -27,14 +27,14 @@ class SolverSummary:
         lag_s: Median lag over the motions, s.
         speed: Largest share of a speed limit in any tracking motion whose target does not jump:
             a solver that follows a jump, or a held target, at once has to exceed the limits.
-        acceleration: Largest share of the acceleration limit, likewise.
-        jerk: Largest share of the jerk limit, likewise.
+        acceleration: Largest share of the acceleration limit in the same motions.
+        jerk: Largest share of the jerk limit in the same motions.
         flips: Number of flips in all motions.
         chatter: Largest chatter in any motion.
         drift_rad: Largest drift in any motion, rad.
         solved: Share of reachable poses that were solved.
-        faults: Failed calls in all motions, and poses with one, by kind.
-        slow: Number of motions for which it was too slow.
+        faults: Number of failed calls in all motions, and of poses with a failed call, by kind.
+        slow: Number of motions for which the solver was too slow.
     """
 
     solver: str
@@ -64,9 +64,10 @@ def summarize_solver(results: SuiteResults, solver: str) -> SolverSummary:
     tracking = [result for result in motions if groups[result.motion] == "tracking"]
     streams = [result for result in motions if groups[result.motion] == "stream"]
 
+    # Shares of limits of the tracking motions whose target does not jump.
     jumping = {motion.name for motion in results.motions if motion.jumps}
-    steady = [result for result in tracking if result.motion not in jumping]
-    shares = [result.shares for result in steady if result.shares is not None]
+    without_jump = [result for result in tracking if result.motion not in jumping]
+    shares = [result.shares for result in without_jump if result.shares is not None]
 
     return SolverSummary(
         solver=solver,
@@ -88,7 +89,7 @@ def summarize_solver(results: SuiteResults, solver: str) -> SolverSummary:
 
 
 def ideal_error(result: MotionResult) -> float:
-    """Return the RMS error to the ideal motion, m; to the targets where they are that motion."""
+    """Return the RMS error to the ideal motion, m: to the targets, unless they are a stream."""
     error = result.reference_error or result.error
     return error.rms_m
 
@@ -96,14 +97,15 @@ def ideal_error(result: MotionResult) -> float:
 def _solved_share(results: SuiteResults, poses: Sequence[PoseSetResult]) -> float | None:
     """Return the share of poses that were solved, over all sets of reachable poses."""
     reachable = {pose_set.name for pose_set in results.pose_sets if pose_set.reachable}
-    counted = [result for result in poses if result.pose_set in reachable]
-    total = sum(result.poses for result in counted)
-    if not total:
+    reachable_results = [result for result in poses if result.pose_set in reachable]
+    pose_count = sum(result.poses for result in reachable_results)
+    if not pose_count:
         return None
-    return sum(result.solved * result.poses for result in counted) / total
+    return sum(result.solved * result.poses for result in reachable_results) / pose_count
 
 
 def _count_by_kind(results: Sequence[MotionResult | PoseSetResult]) -> dict[str, int]:
+    """Return the number of failures of each kind."""
     counts: dict[str, int] = {}
     for result in results:
         for fault in result.faults:
@@ -112,9 +114,11 @@ def _count_by_kind(results: Sequence[MotionResult | PoseSetResult]) -> dict[str,
 
 
 def _median(values: Iterable[float | None]) -> float | None:
+    """Return the median of the values that are known; None without any."""
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
 
 
 def _largest(values: Iterable[float | None]) -> float | None:
+    """Return the largest of the values that are known; None without any."""
     return max((value for value in values if value is not None), default=None)

@@ -1,4 +1,4 @@
-"""The tables of the suite in the terminal: a motion as its results come, and all in the end."""
+"""Shows the tables of the suite in the terminal: each motion when complete, all at the end."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from simbridge.experiments.suite.summary import SolverSummary, summarize_solver
 from simbridge.ik import VelocityLimits
 from simbridge.text import counted, degrees, make_table, millimetres, milliseconds, significant
 
-# The two tables, by the declared property of the solvers in them.
+# Titles of the two tables, by the property of the solvers in them.
 TITLES: dict[VelocityLimits, str] = {
     "enforced": "Solvers that keep the joint velocity limits in each step",
     "none": "Solvers that do not keep the joint velocity limits",
 }
 
+# Headings of the table of a motion.
 MOTION_COLUMNS = (
     "solver",
     "time ratio",
@@ -41,6 +42,7 @@ MOTION_COLUMNS = (
     "acceleration",
     "jerk",
 )
+# Headings of the table of a set of poses.
 POSE_COLUMNS = (
     "solver",
     "solved %",
@@ -51,6 +53,7 @@ POSE_COLUMNS = (
     "left mm",
     "left °",
 )
+# Headings of the last table, over all motions and sets.
 SUMMARY_COLUMNS = (
     "solver",
     "time ratio",
@@ -67,11 +70,11 @@ SUMMARY_COLUMNS = (
     "solved %",
 )
 
-# Characters between two columns.
+# Number of characters between two columns.
 COLUMN_GAP = 2
-# A joint that changes by less than this over the laps of a closed loop does not drift, rad.
+# Largest change of a joint over the laps of a closed loop that is not called a drift, rad.
 DRIFT = math.radians(0.1)
-# A joint that exceeds its position limit by less than this does not exceed it visibly, rad.
+# Largest excess over a joint's position limit that is not mentioned, rad.
 BEYOND_LIMITS = math.radians(0.01)
 
 _Result = TypeVar("_Result", MotionResult, PoseSetResult)
@@ -99,7 +102,7 @@ def show_pose_set(
 
 
 def show_summary(console: Terminal, results: SuiteResults) -> None:
-    """Print the two tables in which each solver has one row."""
+    """Print the last two tables, in which each solver has one row, and sentences on them."""
     for limits, title in TITLES.items():
         summaries = []
         for solver in results.solvers:
@@ -115,6 +118,7 @@ def show_summary(console: Terminal, results: SuiteResults) -> None:
 
 
 def _show_heading(console: Terminal, title: str, description: str) -> None:
+    """Print the heading of a motion or a set of poses."""
     console.print(f"[bold]{escape(title)}[/bold]", soft_wrap=True)
     console.print(description, soft_wrap=True, markup=False)
 
@@ -126,7 +130,15 @@ def _show_tables(
     columns: tuple[str, ...],
     make_row: Callable[[_Result], tuple[str, ...]],
 ) -> None:
-    """Print a table for each kind of solver that has results."""
+    """Print a table for each kind of solver that has results.
+
+    Args:
+        console: The terminal.
+        solvers: Descriptions of the solvers.
+        results: Results of a motion or a set of poses, one for each solver.
+        columns: Headings of the columns.
+        make_row: Function that makes the cells of a result.
+    """
     limits_of = {solver.name: solver.velocity_limits for solver in solvers}
     for limits, title in TITLES.items():
         chosen = [result for result in results if limits_of[result.solver] == limits]
@@ -146,14 +158,14 @@ def _show_table(
 ) -> None:
     """Print a table, and below it a line for each solver with faults.
 
-    Where the terminal is too narrow the columns are in several tables.
+    If the terminal is too narrow, the columns are distributed over several tables.
 
     Args:
         console: The terminal.
         title: Title of the table.
-        columns: Titles of the columns.
-        rows: Cells, the solver first.
-        faults: Faults of each solver, "" for none.
+        columns: Headings of the columns.
+        rows: Cells of each row, the solver first.
+        faults: Faults of each solver in words, by its name; "" for none.
     """
     console.print(f"[bold]{title}[/bold]", soft_wrap=True)
     for part in _fit_columns(columns, rows, console.width):
@@ -167,35 +179,39 @@ def _show_table(
 def _fit_columns(
     columns: Sequence[str], rows: Sequence[tuple[str, ...]], width: int
 ) -> list[list[int]]:
-    """Distribute the columns of a table over tables of a width, all of which have the first one.
+    """Distribute the columns of a table over tables that fit a width.
+
+    Each of these tables has the first column, which names the solvers.
 
     Args:
-        columns: Titles, which may be broken at blanks.
-        rows: Cells, as rich's markup.
+        columns: Headings, which may be broken between their words.
+        rows: Cells of each row, as rich's markup.
         width: Width of the terminal, characters.
 
     Returns:
         Indices of the columns of each table.
     """
+    # Width of each column, characters. A cell is never broken.
     widths = []
-    for title, *cells in zip(columns, *rows, strict=True):
-        # A title is broken between its words, a cell is not.
-        title_words = title.split()
+    for heading, *cells in zip(columns, *rows, strict=True):
+        heading_words = heading.split()
         cell_texts = [Text.from_markup(cell).plain for cell in cells]
-        widths.append(max(len(text) for text in title_words + cell_texts) + COLUMN_GAP)
+        widths.append(max(len(text) for text in heading_words + cell_texts) + COLUMN_GAP)
 
-    parts = [[0]]
-    room = width - widths[0]
+    # A column that does not fit any more begins a new table, unless it is the second of its table.
+    tables = [[0]]
+    free_width = width - widths[0]
     for column in range(1, len(columns)):
-        if widths[column] > room and len(parts[-1]) > 1:
-            parts.append([0])
-            room = width - widths[0]
-        parts[-1].append(column)
-        room -= widths[column]
-    return parts
+        if widths[column] > free_width and len(tables[-1]) > 1:
+            tables.append([0])
+            free_width = width - widths[0]
+        tables[-1].append(column)
+        free_width -= widths[column]
+    return tables
 
 
 def _motion_row(result: MotionResult) -> tuple[str, ...]:
+    """Return the cells of a solver on a motion; see MOTION_COLUMNS."""
     times = result.times
     ideal = result.reference_error
     shares = result.shares
@@ -217,6 +233,7 @@ def _motion_row(result: MotionResult) -> tuple[str, ...]:
 
 
 def _pose_row(result: PoseSetResult) -> tuple[str, ...]:
+    """Return the cells of a solver on a set of poses; see POSE_COLUMNS."""
     return (
         escape(result.solver),
         f"{100.0 * result.solved:.0f}",
@@ -230,6 +247,7 @@ def _pose_row(result: PoseSetResult) -> tuple[str, ...]:
 
 
 def _summary_row(summary: SolverSummary) -> tuple[str, ...]:
+    """Return the cells of a solver over the whole suite; see SUMMARY_COLUMNS."""
     return (
         escape(summary.solver),
         significant(summary.time_ratio, decimals=2),
@@ -248,7 +266,7 @@ def _summary_row(summary: SolverSummary) -> tuple[str, ...]:
 
 
 def explain(results: SuiteResults) -> list[str]:
-    """Return sentences on how the tables are to be read, and on who is absent."""
+    """Return sentences on how to read the tables, and on the solvers that take no part."""
     budget = results.budget
     sentences = [
         "Speed, acceleration and jerk are shares of the joint limits: above 1 (bold) the limit is "
@@ -272,7 +290,7 @@ def explain(results: SuiteResults) -> list[str]:
 
 
 def describe_faults(result: MotionResult | PoseSetResult) -> str:
-    """Return all that went wrong along a motion or on a set of poses, in words; "" for nothing."""
+    """Return everything that went wrong on a motion or a set of poses, in words; "" for nothing."""
     parts = [f"{fault.count} × {fault.kind}" for fault in result.faults]
     if isinstance(result, PoseSetResult):
         return ", ".join(parts)
@@ -297,10 +315,11 @@ def _all_faults(summary: SolverSummary) -> str:
 
 
 def _share(value: float | None) -> str:
-    """Return a share of a limit, in bold where it exceeds the limit."""
+    """Return a share of a limit, in bold if it exceeds the limit."""
     text = significant(value, decimals=2)
     return f"[bold]{text}[/bold]" if value is not None and value > 1.0 else text
 
 
 def _microseconds(seconds: float | None) -> str:
+    """Return a time, s, as text in µs; a dash for None."""
     return significant(None if seconds is None else 1e6 * seconds)

@@ -1,4 +1,4 @@
-"""A limit for calls that do not come back."""
+"""Interrupts calls of solvers that do not return."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-# How long a block may take beyond the time of its calls before it is interrupted, s: what is done
-# between the calls takes time, too, on a busy computer above all.
+# Time that a block may take beyond the time of its calls before it is interrupted, s: work between
+# the calls takes time, too, especially on a busy computer.
 GRACE_S = 10.0
 
 
-class CallTimeout(Exception):  # its name is the kind of the failure in the tables
-    """A call of a solver was interrupted because it did not come back."""
+class CallTimeout(Exception):
+    """A call of a solver was interrupted because it did not return.
+
+    The tables show the name of this class as the kind of the failure.
+    """
 
 
 @contextlib.contextmanager
 def interrupt_after(seconds: float) -> Iterator[None]:
     """Interrupt the block some time after it has used up its time.
 
-    A solver that is slow is not interrupted: its time is checked between its calls. This is for one
-    that never returns. What is within a library's own machine code is interrupted when it returns
-    to Python. Signals arrive in the main thread alone: in any other, the block has no limit.
+    A slow solver is not interrupted: its time is checked between its calls. This is for a solver
+    that never returns. A library's machine code is interrupted only when it returns to Python.
+    Signals arrive only in the main thread: in any other thread the block has no limit.
 
     Args:
-        seconds: The time of the block's calls, s; infinite for no limit.
+        seconds: Time for the calls in the block, s; infinite for no limit.
 
     Raises:
-        CallTimeout: Within the block, from whatever is running then.
+        CallTimeout: The time is over; it is raised within the block, by the code that runs then.
     """
     is_main_thread = threading.current_thread() is threading.main_thread()
     if not is_main_thread or seconds == float("inf"):
@@ -37,6 +40,7 @@ def interrupt_after(seconds: float) -> Iterator[None]:
         return
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        """Handle the alarm signal."""
         raise CallTimeout(f"no answer within {seconds:.3g} s")
 
     earlier_handler = signal.signal(signal.SIGALRM, interrupt)

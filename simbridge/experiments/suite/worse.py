@@ -1,4 +1,4 @@
-"""What got worse since an earlier run of the suite."""
+"""Finds the figures that are worse than in an earlier run of the suite."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from dataclasses import dataclass
 from simbridge.experiments.suite.results import MotionResult, PoseSetResult, SuiteResults
 from simbridge.text import displayed, significant, with_unit
 
-# A figure is worse if it has grown by more than this part ...
+# Largest relative growth of a figure that counts as the same.
 GROWTH = 0.01
-# ... and by more than these, m, rad, s, or a share of a limit: below them is rounding.
+# Largest growth of a distance that counts as the same, m.
 LEAST_DISTANCE = 1e-6
+# Largest growth of an angle that counts as the same, rad.
 LEAST_ANGLE = 1e-5
+# Largest growth of a lag that counts as the same, s.
 LEAST_TIME = 1e-4
+# Largest growth of a share of a limit that counts as the same.
 LEAST_SHARE = 1e-3
-# Times vary from run to run: their ratios must have grown by more than this part.
+# Largest relative growth of a ratio of times that counts as the same: times vary from run to run.
 TIME_GROWTH = 0.3
-# The share of poses that are solved must have fallen by more than this.
+# Largest fall of the share of solved poses that counts as the same.
 LEAST_SOLVED = 0.02
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a motion that is compared; the lower, the better.
+    """A figure of a motion that is compared; less is better.
 
     Attributes:
-        name: Its name for people.
-        value: Returns it from a result; None where the result has none.
-        least: Growth up to which it counts as the same.
-        unit: Its SI unit, "" for a number.
-        growth: Relative growth up to which it counts as the same.
+        name: Name of the figure for people.
+        value: Function that returns the figure of a result; None if the result has none.
+        least: Largest growth that counts as the same.
+        unit: SI unit of the figure; "" for a mere number.
+        growth: Largest relative growth that counts as the same.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Figure:
         return with_unit(*displayed(value, self.unit))
 
 
+# Figures of a motion that are compared.
 FIGURES = (
     Figure("RMS error", lambda result: result.error.rms_m, LEAST_DISTANCE, "m"),
     Figure("largest error", lambda result: result.error.max_m, LEAST_DISTANCE, "m"),
@@ -70,7 +74,7 @@ FIGURES = (
 
 
 def share_of(result: MotionResult, name: str) -> float | None:
-    """Return a share of a limit by its name; None where the result has no shares."""
+    """Return a share of a limit by its name; None if the result has no shares."""
     if result.shares is None:
         return None
     share: float = getattr(result.shares, name)
@@ -82,18 +86,19 @@ def find_worse(earlier: SuiteResults, results: SuiteResults) -> list[str]:
 
     Motions and solvers that only one of the two has are not compared.
     """
-    motions = {(result.motion, result.solver): result for result in earlier.motion_results}
-    pose_sets = {(result.pose_set, result.solver): result for result in earlier.pose_results}
+    # Earlier results by motion or set, and solver.
+    earlier_motions = {(item.motion, item.solver): item for item in earlier.motion_results}
+    earlier_sets = {(item.pose_set, item.solver): item for item in earlier.pose_results}
 
     sentences: list[str] = []
     for motion_result in results.motion_results:
-        before = motions.get((motion_result.motion, motion_result.solver))
-        if before is not None:
-            sentences += _worse_in_motion(before, motion_result)
+        earlier_motion = earlier_motions.get((motion_result.motion, motion_result.solver))
+        if earlier_motion is not None:
+            sentences += _compare_motion(earlier_motion, motion_result)
     for pose_result in results.pose_results:
-        solved_before = pose_sets.get((pose_result.pose_set, pose_result.solver))
-        if solved_before is not None:
-            sentences += _worse_in_pose_set(solved_before, pose_result)
+        earlier_set = earlier_sets.get((pose_result.pose_set, pose_result.solver))
+        if earlier_set is not None:
+            sentences += _compare_pose_set(earlier_set, pose_result)
     return sentences
 
 
@@ -102,7 +107,8 @@ def count_faults(result: MotionResult | PoseSetResult) -> int:
     return sum(fault.count for fault in result.faults)
 
 
-def _worse_in_motion(before: MotionResult, now: MotionResult) -> Iterator[str]:
+def _compare_motion(before: MotionResult, now: MotionResult) -> Iterator[str]:
+    """Yield a sentence for each figure of a motion that is worse than before."""
     for figure in FIGURES:
         earlier_value = figure.value(before)
         value = figure.value(now)
@@ -113,7 +119,8 @@ def _worse_in_motion(before: MotionResult, now: MotionResult) -> Iterator[str]:
             yield f"Worse: {now.solver} on {now.motion}: {figure.name} {change}."
 
 
-def _worse_in_pose_set(before: PoseSetResult, now: PoseSetResult) -> Iterator[str]:
+def _compare_pose_set(before: PoseSetResult, now: PoseSetResult) -> Iterator[str]:
+    """Yield a sentence if fewer poses are solved than before, and one if more calls failed."""
     if before.solved - now.solved > LEAST_SOLVED:
         change = f"from {100.0 * before.solved:.0f} % to {100.0 * now.solved:.0f} %"
         yield f"Worse: {now.solver} on {now.pose_set}: poses solved {change}."
