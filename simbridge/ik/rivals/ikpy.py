@@ -16,7 +16,7 @@ from simbridge.robot.kinematic_urdf import kinematic_urdf_file
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# What IKPy calls the part of the rotation that each task attains.
+# IKPy's name for the part of the rotation that each task attains.
 ORIENTATION_MODES = {"pose": "all", "axis": "Z", "position": None}
 
 
@@ -37,12 +37,12 @@ class Ikpy(Rival):
     Parameters = IkpyParameters
 
     def load_arm(self) -> None:
-        # The links and joints from the base to the TCP, in turn.
+        # The names of the links and joints from the base to the TCP, in turn.
         path = ["base_link"]
         for joint, link in zip(self.robot.joints, self.robot.links, strict=True):
             path += [joint.name, link.name]
         path += [f"{path[-1]}-tcp_fixed_joint", "tcp"]
-        # Neither the origin nor the TCP moves.
+        # The origin and the TCP are links that do not move.
         is_active = [False, *[True] * self.robot.n, False]
         chain_class = self.modules["ikpy.chain"].Chain
         with kinematic_urdf_file(self.robot) as file:
@@ -51,6 +51,7 @@ class Ikpy(Rival):
             )
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        # IKPy also has positions for the origin and the TCP, which do not move.
         positions = np.concatenate([[0.0], q, [0.0]])
         solution = self._chain.inverse_kinematics_frame(
             target.homogeneous, positions, orientation_mode=ORIENTATION_MODES[self.task]

@@ -1,6 +1,7 @@
 """Mink: Pink's quadratic program on MuJoCo, with the settings of mink's `examples/arm_ur5e.py`.
 
-Beyond six joints it has the posture task of `examples/arm_iiwa.py` (github.com/kevinzakka/mink).
+An arm with more than six joints also has the posture task of `examples/arm_iiwa.py`
+(github.com/kevinzakka/mink).
 """
 
 from __future__ import annotations
@@ -42,13 +43,22 @@ class Mink(Rival):
     velocity_limits = "enforced"
 
     def load_arm(self) -> None:
-        self._mink = mink = self.modules["mink"]
+        mink = self.modules["mink"]
+        self._mink = mink
         model = make_chain(self.modules["mujoco"], self.robot)
         self._configuration = mink.Configuration(model)
+
         speeds = dict(zip(self.robot.joint_names, self.robot.max_velocity.tolist(), strict=True))
         self._limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds)]
-        costs = (1.0, ORIENTATION_COSTS[self.task], 1.0, self.settings.lm_damping)
-        self._pose = mink.FrameTask(TCP, "site", *costs)
+
+        self._pose = mink.FrameTask(
+            TCP,
+            "site",
+            position_cost=1.0,
+            orientation_cost=ORIENTATION_COSTS[self.task],
+            gain=1.0,
+            lm_damping=self.settings.lm_damping,
+        )
         self._posture = mink.PostureTask(model, self.settings.posture_cost)
         self._tasks = [self._pose, self._posture] if self.robot.n > 6 else [self._pose]
 
@@ -56,5 +66,12 @@ class Mink(Rival):
         self._configuration.update(q)
         self._pose.set_target(self._mink.SE3.from_matrix(target.homogeneous))
         self._posture.set_target(self.start)
-        solve = (self._configuration, self._tasks, self.period, "daqp", self.settings.joint_damping)
-        return q + self.period * self._mink.solve_ik(*solve, limits=self._limits)
+        velocity = self._mink.solve_ik(
+            self._configuration,
+            self._tasks,
+            self.period,
+            "daqp",
+            self.settings.joint_damping,
+            limits=self._limits,
+        )
+        return q + self.period * velocity

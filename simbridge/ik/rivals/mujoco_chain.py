@@ -17,13 +17,15 @@ def make_chain(mujoco: Any, robot: Robot) -> Any:
     """Return an arm as a model of MuJoCo: joints with their limits, and the TCP.
 
     Args:
-        mujoco: The module.
+        mujoco: The module mujoco.
         robot: The arm.
     """
+    # Angles are in radians.
     specification = mujoco.MjSpec()
     specification.compiler.degree = False
 
-    # Masses are placeholders, which a moving body must have.
+    # A body for each joint, within that of the joint before. A moving body must have a mass, which
+    # does not matter to kinematics.
     body = specification.worldbody
     for joint in robot.joints:
         quaternion = pin.Quaternion(joint.placement.rotation)

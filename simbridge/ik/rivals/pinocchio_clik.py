@@ -17,6 +17,9 @@ from simbridge.ik.rivals.rival import Rival, RivalParameters
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
+# Damping of the example, added to the diagonal of J J^T.
+DAMPING = 1e-12
+
 
 @dataclass(frozen=True)
 class PinocchioClikParameters(RivalParameters):
@@ -47,14 +50,17 @@ class PinocchioClik(Rival):
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         for _ in range(self.settings.max_iterations):
+            # The error is the twist from the tool to the target, in the frame of the tool.
             pin.framesForwardKinematics(self._model, self._data, q)
             offset = self._data.oMf[self._tcp].actInv(target)
             error = pin.log(offset).vector
             if np.linalg.norm(error) < self.settings.tolerance:
                 return q
-            jacobian = pin.computeFrameJacobian(self._model, self._data, q, self._tcp)
-            jacobian = pin.Jlog6(offset.inverse()) @ jacobian
-            gram = jacobian @ jacobian.T + 1e-12 * np.eye(6)  # damped as in the example
+
+            # Its derivative with respect to the joints, and the damped least-squares step.
+            tool_jacobian = pin.computeFrameJacobian(self._model, self._data, q, self._tcp)
+            jacobian = pin.Jlog6(offset.inverse()) @ tool_jacobian
+            gram = jacobian @ jacobian.T + DAMPING * np.eye(6)
             velocity = jacobian.T @ np.linalg.solve(gram, error)
             q = pin.integrate(self._model, q, velocity * self.settings.step)
         return None

@@ -1,4 +1,4 @@
-"""The kinematics of an arm in a PyBullet of its own, without a window."""
+"""Loads the kinematics of an arm into a separate PyBullet simulation, without a window."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from simbridge.robot.kinematic_urdf import kinematic_urdf_file
 from simbridge.robot.robot import Robot
 
-# The package on the package index: there are no wheels of pybullet itself since Python 3.12.
+# Name of the package on the package index, which has no wheels of pybullet since Python 3.12.
 PACKAGE = "pybullet" if sys.version_info < (3, 12) else "pybullet-arm64"
 
 
 def load_chain(bullet: Any, robot: Robot) -> dict[str, int]:
-    """Load an arm into a PyBullet of its own, which the caller disconnects.
+    """Load an arm into a new PyBullet simulation, which the caller disconnects.
 
     Args:
         bullet: The module pybullet.
         robot: The arm.
 
     Returns:
-        The arm as arguments of PyBullet's inverse kinematics: simulation, body and link at the TCP.
+        Simulation, body and link at the TCP, as named arguments of PyBullet's inverse kinematics.
     """
     client = bullet.connect(bullet.DIRECT)
     with kinematic_urdf_file(robot) as path:

@@ -55,6 +55,9 @@ class PybulletIK(Rival):
         )
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        # Without a target orientation PyBullet attains the position only.
         pose = pin.SE3ToXYZQUAT(target).tolist()
-        turn = {"targetOrientation": pose[3:]} if self.task == "pose" else {}
-        return np.array(self._ik(targetPosition=pose[:3], currentPositions=q.tolist(), **turn))
+        goal = {"targetPosition": pose[:3]}
+        if self.task == "pose":
+            goal["targetOrientation"] = pose[3:]
+        return np.array(self._ik(currentPositions=q.tolist(), **goal))

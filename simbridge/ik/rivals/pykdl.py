@@ -1,6 +1,7 @@
 """Orocos KDL's inverse kinematics by Levenberg-Marquardt, from the present joint positions.
 
-It is ChainIkSolverPos_LMA (https://github.com/orocos/orocos_kinematics_dynamics) as it comes.
+It is ChainIkSolverPos_LMA (https://github.com/orocos/orocos_kinematics_dynamics) with its default
+settings.
 """
 
 from __future__ import annotations
@@ -36,10 +37,13 @@ class PyKDL(Rival):
     tasks = ("pose",)
 
     def load_arm(self) -> None:
-        self._kdl = kdl = self.modules["PyKDL"]
-        # The solver refers to the chain, and does not keep it.
-        self._chain = chain = kdl.Chain()
-        # A segment of KDL is a joint, then the placement of the next one.
+        kdl = self.modules["PyKDL"]
+        self._kdl = kdl
+        # The solver only refers to the chain, so the chain must be kept.
+        chain = kdl.Chain()
+        self._chain = chain
+
+        # A segment of KDL is a joint, followed by the placement of the next one.
         first, *others = self.robot.placements
         chain.addSegment(kdl.Segment(kdl.Joint(kdl.Joint.Fixed), self._frame(first)))
         for joint, placement in zip(self.robot.joints, others, strict=True):
@@ -48,13 +52,19 @@ class PyKDL(Rival):
         self._ik = kdl.ChainIkSolverPos_LMA(chain)
 
     def _frame(self, matrix: Array) -> Any:
+        """Return a homogeneous matrix (4, 4) as a frame of KDL."""
         rotation = self._kdl.Rotation(*matrix[:3, :3].ravel().tolist())
         return self._kdl.Frame(rotation, self._kdl.Vector(*matrix[:3, 3].tolist()))
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
-        start = self._kdl.JntArray(self.robot.n)
-        solution = self._kdl.JntArray(self.robot.n)
+        n = self.robot.n
+        start = self._kdl.JntArray(n)
         for index, position in enumerate(q.tolist()):
             start[index] = position
-        error = self._ik.CartToJnt(start, self._frame(target.homogeneous), solution)
-        return np.array([solution[index] for index in range(self.robot.n)]) if error == 0 else None
+
+        # KDL writes the solution into its argument, and returns 0 if it has found one.
+        solution = self._kdl.JntArray(n)
+        error_code = self._ik.CartToJnt(start, self._frame(target.homogeneous), solution)
+        if error_code != 0:
+            return None
+        return np.array([solution[index] for index in range(n)])

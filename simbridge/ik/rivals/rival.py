@@ -1,4 +1,4 @@
-"""The base of the rivals: a step of another library, once per control period."""
+"""Defines the base of the rivals: a call of another library once per control period."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RivalParameters(SolverParameters):
     """Settings that the rivals share."""
 
     packages: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """The modules that the library needs, each with its package on the package index."""
+    """The modules that the library needs, each with the name of its package."""
     extra: ClassVar[str] = "rivals"
     """simbridge's extra that contains these packages; "" for none."""
     command: ClassVar[str] = ""
-    """The command that installs them; "" for that of pip."""
+    """The command that installs these packages; "" for that of pip."""
 
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
@@ -39,13 +39,13 @@ class RivalParameters(SolverParameters):
 class Rival(CallableSolver):
     """A solver of another library.
 
-    A solution that the library itself reports as not found is not commanded: the arm stays where it
-    is for that control period. Libraries that report nothing command what they return.
+    If the library reports that it has not found a solution, the arm stays where it is for that
+    control period. The answers of a library that reports nothing are all commanded.
 
     Args:
         robot: The arm.
         settings: Settings of the class's `Parameters`; the defaults if left out.
-        changes: Single settings by name; a setting of None is not given.
+        changes: Single settings by name; a setting of None does not change anything.
 
     Raises:
         MissingPackage: The library is not installed.
@@ -66,9 +66,9 @@ class Rival(CallableSolver):
         self.settings = replace(chosen, task=task)
 
         super().__init__(robot, self._command, name=self.name, task=task)
-        # Joint positions (n,), rad, at which the motion began that the present call goes on with.
+        # Joint positions (n,), rad, at which the present motion began.
         self.start = robot.home
-        # The modules of the library, by their names.
+        # Modules of the library, by their names.
         self.modules = {
             module: optional_package(
                 module, package, f"--solver {self.name}", chosen.extra, chosen.command
@@ -82,7 +82,7 @@ class Rival(CallableSolver):
         return asdict(self.settings)
 
     def _memory_at(self, q: Array) -> Array:
-        # The present joints, and those at which the motion began.
+        # The memory has the present joint positions, then those at which the motion began.
         return np.concatenate([q, q])
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
@@ -98,8 +98,8 @@ class Rival(CallableSolver):
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
         if self.task != "pose":
-            # What the task leaves free is that of the present pose, so that it is no error to any
-            # library, nor part of one.
+            # Components that the task leaves free are those of the present pose, so that no library
+            # counts them as an error.
             present_pose = tool_path(self.robot, q[None])[0]
             goal = adopt_free_components(self.task, pin.SE3ToXYZQUAT(target), present_pose)
             target = pin.XYZQUATToSE3(goal)
@@ -112,18 +112,18 @@ class Rival(CallableSolver):
 
     @abstractmethod
     def load_arm(self) -> None:
-        """Make the library's model of `robot`."""
+        """Load `robot` into the library."""
 
     @abstractmethod
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
-        """Return the library's next joint positions (n,), rad; `start` has those of the beginning.
+        """Return the next joint positions (n,), rad, by the library.
+
+        They are None if the library reports that it has not found a solution. `start` has the joint
+        positions at which the present motion began.
 
         Args:
-            q: The present ones (n,), rad.
+            q: Present joint positions (n,), rad.
             target: Pose of the TCP in base_link.
-
-        Returns:
-            None where the library reports that it has not found a solution.
         """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ def installed_rivals() -> list[str]:
     for name in RIVALS:
         parameters = RIVALS[name]
         assert issubclass(parameters, RivalParameters)
-        # Of a submodule, its package: to look for the former would import the latter.
+        # A submodule cannot be looked for without importing its package, so the package is.
         modules = {module.partition(".")[0] for module, _ in parameters.packages}
         if all(importlib.util.find_spec(module) is not None for module in modules):
             names.append(name)

@@ -18,6 +18,7 @@ from simbridge.robot.kinematic_urdf import kinematic_urdf_file
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
+# TRAC-IK's names for the ways to choose among solutions.
 SOLVE_TYPES = ("Speed", "Distance", "Manip1", "Manip2")
 
 
