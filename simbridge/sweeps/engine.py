@@ -535,7 +535,8 @@ class _Dispatcher:
         waiting = deque(self._suspects)
         self._suspects = []
 
-        # Executors of one process each, without a task and with one.
+        # Executors of one process each: without a task, and with one. As soon as a task is done,
+        # its executor gets the next; one whose process died is replaced first.
         idle = self._engine.open_single(min(len(waiting), self._engine.workers))
         busy: dict[Future[Any], Executor] = {}
         while waiting or busy:

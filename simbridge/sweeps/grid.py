@@ -160,6 +160,8 @@ class Grid:
         grid = {parameter(name).name: _plain_texts(name, self.grid[name]) for name in self.grid}
         points = tuple(_plain_values(point) for point in self.points)
         random = {parameter(name).name: text for name, text in self.random.items()}
+
+        # A frozen dataclass refuses a plain assignment.
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "random", random)

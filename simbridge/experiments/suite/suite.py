@@ -72,6 +72,7 @@ class Suite:
         complete_motions = {result.motion for result in results.motion_results}
         complete_sets = {result.pose_set for result in results.pose_results}
 
+        # All entrants follow a motion in turn, after one warm-up for all motions.
         if self.motions:
             warm_up(self.entrants, self.motions[0])
         for motion in self.motions:
@@ -89,6 +90,7 @@ class Suite:
             results.motion_results.extend(motion_results)
             report(motion_results)
 
+        # All entrants solve the single poses of a set in turn.
         for pose_set in self.pose_sets:
             if pose_set.name in complete_sets:
                 continue
