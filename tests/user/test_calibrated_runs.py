@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 
 from simbridge import load_robot
+from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
@@ -32,41 +33,25 @@ def ur10e():
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory, run_without_page):
-    """Runs the scenario `step` in PyBullet on a UR10e with more flags.
+def ran(tmp_path_factory, run_without_page, line):
+    """Runs `line` in PyBullet on a UR10e with more flags.
 
     Returns the exit status and the directory.
     """
 
     def call(*flags):
         out = tmp_path_factory.mktemp("runs") / "run"
-        return run_without_page("step", "--robot", "ur10e", "--out", out, *flags), out
+        return run_without_page(line, "--robot", "ur10e", "--out", out, *flags), out
 
     return call
 
 
 @pytest.fixture(scope="module")
-def calibrated_run(tmp_path_factory):
+def calibrated_run(tmp_path_factory, line):
     """A run with its page on a calibrated UR10e."""
-    from simbridge.cli.command_line import main
-
     out = tmp_path_factory.mktemp("runs") / "calibrated"
-    assert (
-        main(
-            [
-                "run",
-                "step",
-                "--robot",
-                "ur10e",
-                "--kinematics",
-                str(FILE),
-                "--out",
-                str(out),
-                "--json",
-            ]
-        )
-        == 0
-    )
+    arm = ["--robot", "ur10e", "--kinematics", str(FILE)]
+    assert main(["run", str(line), *arm, "--out", str(out), "--json"]) == 0
     return out
 
 
@@ -94,7 +79,6 @@ def test_an_arms_own_kinematics_evaluate_its_run(calibrated_run, ur10e) -> None:
 
 def test_exported_poses_follow_the_arms_kinematics(calibrated_run) -> None:
     run = Evaluation.of(RunDirectory.open(calibrated_run))
-    from simbridge.cli.command_line import main
 
     assert main(["export", str(calibrated_run), "--to", "tum"]) == 0
 
@@ -146,12 +130,12 @@ def test_a_nominal_run_fits_its_model_only(ran, ur10e) -> None:
     assert caught.value.field == "robot.name"
 
 
-def test_check_takes_the_flag_too(cli, tmp_path) -> None:
-    answer = cli("check", "step", "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
+def test_check_takes_the_flag_too(cli, line, tmp_path) -> None:
+    answer = cli("check", line, "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
 
     assert answer.status == 2
     assert "none.toml: file not found" in answer.message
-    assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0
+    assert cli("check", line, "--robot", "ur10e", "--kinematics", FILE).status == 0
 
 
 CONF = """
@@ -165,11 +149,13 @@ calibration_status = 2 # 0 == notInitialized / 1 == notLinearised / 2 == Lineari
 """
 
 
-def test_a_controllers_own_file_is_a_calibration(tmp_path, cli) -> None:
+@pytest.mark.usefixtures("without_pages")
+def test_a_controllers_own_file_is_a_calibration(tmp_path, cli, line) -> None:
     (tmp_path / "calibration.conf").write_text(CONF)
     (tmp_path / "lab.toml").write_text('robot = "ur5e"\ncalibration = "calibration.conf"\n')
 
-    answer = cli("run", "step", "--cell", tmp_path / "lab.toml", "--out", tmp_path / "run")
+    motion = (line, "--anchor", "start")
+    answer = cli("run", *motion, "--cell", tmp_path / "lab.toml", "--out", tmp_path / "run")
 
     assert answer.status == 0
     recorded = RunDirectory.open(tmp_path / "run")
@@ -181,5 +167,5 @@ def test_a_controllers_own_file_is_a_calibration(tmp_path, cli) -> None:
 
     # The run keeps them without the file.
     (tmp_path / "calibration.conf").unlink()
-    again = cli("check", "step", "--robot", "ur5e", "--kinematics", tmp_path / "run")
+    again = cli("check", *motion, "--robot", "ur5e", "--kinematics", tmp_path / "run")
     assert "calibrated for this arm (run)" in again.out

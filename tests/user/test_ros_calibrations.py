@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge import load_robot
+from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError
 from simbridge.recording.kinematics_record import (
     describe_kinematics,
@@ -198,35 +199,19 @@ def test_atan_for_atan2_gives_no_plausible_chain(tmp_path, ur10e) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run in PyBullet with a file of ROS: its directory, and what it printed."""
-    from simbridge.cli.command_line import main
-
+def run(tmp_path_factory, line):
+    """The directory of a run in PyBullet with a file of ROS."""
     where = tmp_path_factory.mktemp("ros_run")
     file = ros.write(where / "my_robot_calibration.yaml", ros.rows_of(TABLE))
-    assert (
-        main(
-            [
-                "run",
-                "step",
-                "--robot",
-                "ur10e",
-                "--kinematics",
-                str(file),
-                "--out",
-                str(where / "run"),
-                "--json",
-            ]
-        )
-        == 0
-    )
+    arm = ["--robot", "ur10e", "--kinematics", str(file)]
+    assert main(["run", str(line), *arm, "--out", str(where / "run"), "--json"]) == 0
     return where / "run"
 
 
 HASH = "calib_12345678901234567890"
 
 
-def test_hash_and_source_are_shown_everywhere(run, cli) -> None:
+def test_hash_and_source_are_shown_everywhere(run, cli, line) -> None:
     recorded = RunDirectory.open(run)
     file = str(run.parent / "my_robot_calibration.yaml")
 
@@ -240,7 +225,7 @@ def test_hash_and_source_are_shown_everywhere(run, cli) -> None:
     assert recorded.settings().kinematics.ros.hash == HASH
     assert HASH in (run / "report.html").read_text(encoding="utf-8")
 
-    check = ("check", "step", "--robot", "ur10e", "--kinematics", file)
+    check = ("check", line, "--robot", "ur10e", "--kinematics", file)
     words = f"calibrated for this arm (my_robot_calibration.yaml, {HASH})"
 
     assert f"Kinematics: {words}." in cli(*check).out
