@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -185,50 +187,96 @@ def test_the_arm_holds_while_the_slider_is_zero(e_series, tmp_path):
     assert np.ptp(tool_positions(e_series, rises), axis=0)[0] > 0.01
 
 
-def test_a_grippers_payload_is_event_and_cause(e_series, tmp_path):
-    with live(e_series, tmp_path / "run") as session:
-        session.engage()
-        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
-        since = tick(e_series)
-        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        causes = session.status.causes
-        assert session.status.error is None
+class Gripped(NamedTuple):
+    """What was seen of a session in which a gripper set the payload.
 
+    Attributes:
+        out: Its directory.
+        causes: The causes of its status half a second later.
+        error: Its error; None without one.
+        moved: How far the tool moved on in x, m.
+    """
+
+    out: Path
+    causes: list[str]
+    error: Exception | None
+    moved: float
+
+
+@pytest.fixture(scope="module")
+def gripped(controllers, tmp_path_factory):
+    """A session whose events are not read before it ends, as on a busy machine."""
+    controller = controllers.ready("e-Series")
+    out = tmp_path_factory.mktemp("gripped") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("simbridge.sessions.session.RECORD_INTERVAL_S", 60.0)
+        with live(controller, out) as session:
+            session.engage()
+            keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+            run_secondary_program(controller, "set_payload(1.5, [0, 0, 0.1])")
+            since = tick(controller)
+            keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+            status = session.status
+    moved = np.ptp(tool_positions(controller, since), axis=0)[0]
+    return Gripped(out, list(map(str, status.causes)), status.error, moved)
+
+
+@pytest.mark.usefixtures("e_series")
+def test_a_grippers_payload_is_a_cause(gripped):
+    assert gripped.error is None
     # On a busy machine late commands may be a cause beside it.
-    assert "payload 1.50 kg" in map(str, causes)
-    assert np.ptp(tool_positions(e_series, since), axis=0)[0] > 0.01
+    assert "payload 1.50 kg" in gripped.causes
+    assert gripped.moved > 0.01
 
-    changes = [event for event in read_events(tmp_path / "run") if event["event"] == "payload"]
+
+@pytest.mark.usefixtures("e_series")
+def test_what_the_loop_reported_last_is_recorded(gripped):
+    changes = [event for event in read_events(gripped.out) if event["event"] == "payload"]
 
     assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
 
 
-def test_what_the_loop_reported_last_is_recorded(e_series, tmp_path, monkeypatch):
-    # As on a busy machine: the events are not read before the session ends.
-    monkeypatch.setattr("simbridge.sessions.session.RECORD_INTERVAL_S", 60.0)
-    with live(e_series, tmp_path / "run") as session:
+class Stopped(NamedTuple):
+    """The errors of a session that a protective stop ended while it waited.
+
+    Attributes:
+        raised: What the wait raised.
+        known: The error of its status after that.
+        engaged: The error of its status when it was engaged again.
+    """
+
+    raised: Exception
+    known: Exception | None
+    engaged: Exception | None
+
+
+@pytest.fixture(scope="module")
+def stopped(controllers, tmp_path_factory):
+    """A session with a gripper that is stopped, and engaged again."""
+    controller = controllers.ready("e-Series")
+    with live(controller, tmp_path_factory.mktemp("stopped") / "run") as session:
         session.engage()
-        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
-        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-
-    payloads = [event["mass"] for event in read_events(tmp_path / "run") if "mass" in event]
-
-    assert payloads == [1.5]
-
-
-def test_the_grippers_payload_holds_after_a_stop(e_series, tmp_path):
-    with live(e_series, tmp_path / "run") as session:
+        run_secondary_program(controller, "set_payload(1.5, [0, 0, 0.1])")
+        controller.do("protective_stop")
+        with pytest.raises(ProtectiveStop) as caught:
+            session.wait(TIMEOUT)
+        known = session.status.error
+        # It is raised once.
+        session.wait(0.02)
+        controller.set(unlock_delay=0.0)
         session.engage()
-        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
-        e_series.do("protective_stop")
-        wait_for(lambda: session.status.error is not None, "no error")
-        e_series.set(unlock_delay=0.0)
+        engaged = session.status.error
+    return Stopped(caught.value, known, engaged)
 
-        session.engage()
 
-        assert session.status.error is None
+@pytest.mark.usefixtures("e_series")
+def test_a_stop_of_the_arm_ends_a_wait(stopped):
+    assert stopped.known is stopped.raised
+
+
+@pytest.mark.usefixtures("e_series")
+def test_the_grippers_payload_holds_after_a_stop(stopped):
+    assert stopped.engaged is None
 
 
 @pytest.mark.usefixtures("short_pages")
@@ -287,19 +335,6 @@ def test_other_software_moves_nothing(controllers, tmp_path):
                 session.engage()
 
             assert never_moved(controller, 0)
-
-
-def test_a_stop_of_the_arm_ends_a_wait(e_series, tmp_path):
-    with live(e_series, tmp_path / "run") as session:
-        session.engage()
-        e_series.do("protective_stop")
-
-        with pytest.raises(ProtectiveStop) as caught:
-            session.wait(TIMEOUT)
-
-        assert session.status.error is caught.value
-        # It is known now.
-        session.wait(0.02)
 
 
 def arrived_setpoints(record):
