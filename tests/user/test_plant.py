@@ -17,6 +17,8 @@ from simbridge.servo.plant import load_plant
 # computed by others.
 TRAILS = {"circle": 3.63, "figure_eight": 5.55, "helix": 3.63, "square_tracking": 5.69}
 SOAK = pytest.mark.soak
+# Every lap has the same speeds: one has the RMS of all.
+LIKE_LAPS = ("circle", "square_tracking")
 # A path without corners and one with corners; other smooth paths take the same way through the
 # program.
 MORE = dict.fromkeys(("figure_eight", "helix"), SOAK)
@@ -35,12 +37,17 @@ def run(cli, tmp_path, without_pages):
     return run
 
 
+@pytest.fixture
+def paths(short, small):
+    """The scripts of scenarios by name: small ones of those that make test tracks."""
+    return {**short, **small}
+
+
 @pytest.mark.parametrize(
     "scenario", [pytest.param(name, marks=MORE.get(name, ())) for name in TRAILS]
 )
 def test_the_simulated_arm_trails_as_the_law_says(run, short, scenario):
-    # Every lap has the same speeds, so one has the RMS of all.
-    summary, _ = run(short[scenario])
+    summary, _ = run(short[scenario] if scenario in LIKE_LAPS else scenario)
 
     assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(
         1e-3 * TRAILS[scenario], rel=0.01
@@ -64,9 +71,9 @@ def test_the_simulated_arm_trails_as_the_law_says(run, short, scenario):
         ("circle", (300, 0.1), 0.02),
     ],
 )
-def test_feedforward_takes_the_arm_to_its_setpoints(run, small, scenario, tuning, error_mm):
+def test_feedforward_takes_the_arm_to_its_setpoints(run, paths, scenario, tuning, error_mm):
     flags = ("--servo-gain", tuning[0], "--servo-lookahead", tuning[1])
-    summary, log = run(small[scenario], "--feedforward", "on", *flags)
+    summary, log = run(paths[scenario], "--feedforward", "on", *flags)
 
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
@@ -88,7 +95,7 @@ def test_feedforward_takes_the_arm_to_its_setpoints(run, small, scenario, tuning
     ],
 )
 def test_feedforward_removes_the_phases_delay(
-    run, cli, small, tmp_path, tuning, phase, scenario, error_mm
+    run, cli, paths, tmp_path, tuning, phase, scenario, error_mm
 ):
     plant = tmp_path / "plant.toml"
     plant.write_text(
@@ -96,14 +103,14 @@ def test_feedforward_removes_the_phases_delay(
     )
     flags = ("--feedforward", "on", "--plant", plant)
 
-    summary, log = run(small[scenario], *flags)
+    summary, log = run(paths[scenario], *flags)
 
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
 
     # The check predicts the joint targets that the run then finds in its log.
-    checked = json.loads(cli("check", small[scenario], "--robot", "ur10e", *flags, "--json").out)
+    checked = json.loads(cli("check", paths[scenario], "--robot", "ur10e", *flags, "--json").out)
     assert checked["command_lead_rad"]["max"] == pytest.approx(
         summary["command_lead_rad"]["max"], abs=1e-4
     )
