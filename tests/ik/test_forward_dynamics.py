@@ -365,6 +365,7 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(st.floats(1.5, 50.0), st.floats(0.0, 2.0 * math.pi))
 def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
     target = np.array(
@@ -430,7 +431,7 @@ def unreachable(rng, distance):
 
 
 @pytest.mark.slow
-@few_examples(20)
+@few_examples(10)
 @given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
 def test_clamps_bring_the_arm_to_rest(seed, distance):
     """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow

@@ -129,6 +129,7 @@ FORMULAS = {
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(list(FORMULAS)),
@@ -189,7 +190,7 @@ def test_the_transpose_lags_as_in_experiment_d(kp, rms):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@few_examples(25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ARMS), st.sampled_from(sorted(SOLVERS)))
 def test_a_near_target_is_attained_or_reported(seed, robot, name):
     if name == "closed-form" and robot.name == "planar3r":
@@ -243,7 +244,7 @@ def settled(solver, target, start, targets):
 
 
 @pytest.mark.slow
-@few_examples(20)
+@few_examples(8)
 @given(
     st.sampled_from(ITERATIVE),
     st.sampled_from([PLANAR2R, PLANAR3R]),

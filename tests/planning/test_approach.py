@@ -11,11 +11,13 @@ from simbridge.errors import PlanRefused
 from simbridge.planning.approach import plan_approach
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_speeds
+from tests.properties import few_examples
 
 UR10 = load_robot("ur10")
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(
     st.integers(0, 2**32 - 1),
     st.floats(1e-6, 0.1),

@@ -13,6 +13,7 @@ from simbridge.planning.time_stretch import find_due_times
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path, tool_speeds
 from simbridge.servo.law import GAIN_RANGE, ServojLaw
+from tests.properties import few_examples
 
 ROBOT = load_robot("ur10")
 HOME = ROBOT.home
@@ -149,7 +150,7 @@ def test_jumps_pass_no_tool_speed(goals, hold, speed):
     st.floats(0.03, 0.1),
     st.sampled_from([0.002, 0.008]),
 )
-@settings(max_examples=30)
+@few_examples(15)
 def test_jumps_overshoot_no_velocity_limit(goals, hold, gain, lookahead, period):
     law = ServojLaw(period, gain, lookahead)
     limiter = Limiter(

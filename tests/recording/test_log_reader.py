@@ -56,7 +56,7 @@ def samples_of(joints):
 
 
 @pytest.mark.slow
-@few_examples(40)
+@few_examples(20)
 @given(st.data(), st.integers(1, 12))
 def test_numbers_are_read_bit_for_bit(write_log, assert_same, data, joints):
     samples = data.draw(st.lists(samples_of(joints), max_size=4))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import ForwardDynamics, load_robot
@@ -17,6 +17,7 @@ from simbridge.robot.calibration import calibrate, deviations, nominal_dh, with_
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
+from tests.properties import few_examples
 
 DATA = Path(__file__).parents[1] / "data"
 PUBLISHED, _ = read_calibration(DATA / "ur10e_calibration.toml")
@@ -195,7 +196,7 @@ def table_of(robot):
     return DhTable(*(tuple(float(v) for v in column) for column in zip(*rows, strict=True)))
 
 
-@settings(max_examples=40, deadline=None)
+@few_examples(15)
 @given(st.sampled_from(["ur10", "ur10e"]), st.integers(0, 2**32 - 1))
 def test_an_arm_is_recovered_from_its_axes(name: str, seed: int) -> None:
     nominal = load_robot(name)

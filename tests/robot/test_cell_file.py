@@ -205,7 +205,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-@few_examples(35)
+@few_examples(20)
 @given(cell=cells())
 def test_any_cell_is_read_back_as_it_was(folder, cell):
     path = folder / "lab.toml"

@@ -302,7 +302,7 @@ def wandering(rng, start, samples, step):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
-@few_examples(50)
+@few_examples(15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     step=st.sampled_from([0.1, 0.5, 1.5]),

@@ -12,6 +12,7 @@ from simbridge import load_robot
 from simbridge.errors import InvalidParameter
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import JointLimits
+from tests.properties import few_examples
 
 ARMS = ("ur10", "ur10e")
 DH = {
@@ -140,6 +141,7 @@ def test_the_tcp_is_given_in_tool0():
 
 
 @pytest.mark.slow
+@few_examples(15)
 @given(st.floats(0.0, 20.0), st.integers(0, 2**32 - 1))
 def test_a_payload_is_a_point_mass(mass, seed):
     bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.05, 0.0, 0.2])))
@@ -158,6 +160,7 @@ def test_a_payload_is_a_point_mass(mass, seed):
 
 
 @pytest.mark.slow
+@few_examples(15)
 @given(st.floats(0.1, 20.0), st.integers(0, 2**32 - 1))
 def test_an_offset_payload_acts_at_its_centre(mass, seed):
     """It adds its weight, mapped to the joints by the Jacobian of a frame at its centre."""

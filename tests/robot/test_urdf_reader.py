@@ -311,7 +311,7 @@ def serial_urdfs(draw):
 
 
 @pytest.mark.slow
-@few_examples(30)
+@few_examples(15)
 @given(serial_urdfs())
 def test_any_chain_is_read_as_by_pinocchio(tmp_path_factory, urdf):
     text, tip = urdf

@@ -40,6 +40,7 @@ def accelerations(q):
 
 
 @pytest.mark.slow
+@few_examples(25)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_corners_are_smoothed_into_limits(speeds):
     q = corners(speeds)
@@ -54,7 +55,7 @@ def test_corners_are_smoothed_into_limits(speeds):
 
 
 @pytest.mark.slow
-@few_examples(12)
+@few_examples(6)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_a_speed_slider_keeps_the_acceleration(speeds, begin):
     wanted, excess = smooth_motion(LAW, corners(speeds))

@@ -19,6 +19,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.servo.joints import ServojJoints
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw
 from simbridge.servo.observation import observe_setpoints
+from tests.properties import few_examples
 
 CYCLE = 0.002
 lookaheads = st.floats(*LOOKAHEAD_RANGE)
@@ -130,6 +131,7 @@ def test_commands_in_two_parts_make_the_same_motion(law, split, call):
     np.testing.assert_allclose(np.concatenate([first.q, second.q]), whole.q, rtol=0.0, atol=1e-12)
 
 
+@few_examples(20)
 @given(laws, st.sampled_from([0.002, 0.004, 0.01]), st.sampled_from([0.0, 0.0007, 0.001375]))
 def test_single_cycles_equal_the_whole(law, call, phase):
     commands = smooth(60)

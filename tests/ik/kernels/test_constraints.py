@@ -18,9 +18,11 @@ from tests.ik.step_cases import (
     regular_case,
     whole_step,
 )
+from tests.properties import few_examples
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(any_case, st.floats(0.0, 1.0))
 def test_strict_rows_hold_and_dependent_ones_are_counted(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ik.kernels import generation, mathematics
@@ -267,7 +267,7 @@ def smallest_turn(one, other):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASK_ROWS)
 @pytest.mark.parametrize("kinds", CHAINS)
-@few_examples(40)
+@few_examples(15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_linearization_is_pinocchios(kinds, task, seed):
     rng = np.random.default_rng(seed)
@@ -353,7 +353,7 @@ short_of_half_a_turn = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@few_examples(150)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_to_half_turns(axis, short, seed):
     """Its closed form: the rotation is made of an axis and an angle, and these are the expected

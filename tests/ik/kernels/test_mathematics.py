@@ -12,6 +12,7 @@ from simbridge.ik.kernels import mathematics
 from simbridge.ik.kernels.generation import generate_move, structure_of
 from simbridge.robot import chain as kinematics
 from simbridge.robot.load import load_robot
+from tests.properties import few_examples
 
 CLAMP = np.full(2, np.inf)
 
@@ -107,7 +108,7 @@ def test_the_mathematics_over_floats_equals_pinocchio(seed, n):
     assert np.abs(ours - np.tril(mass)).max() < 1e-12
 
 
-@settings(max_examples=40)
+@few_examples(15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_the_generated_source_equals_pinocchio(seed, n):
     placements, slides, q, twin, model = chain(seed, n)
