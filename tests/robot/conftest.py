@@ -1,13 +1,39 @@
-"""Robot descriptions that several tests of this folder use."""
+"""Robot descriptions that several tests of this folder use, and a process that reads meshes."""
 
 from __future__ import annotations
 
 import pytest
 
+from simbridge.files.reading_process import ReadingProcess
+from simbridge.robot import mesh_files
+
 INERTIAL = (
     '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
     "</inertial>"
 )
+
+
+class KeptProcess(ReadingProcess):
+    """The process that reads meshes; here it does not end with each arm, for its start takes longer
+    than a test.
+    """
+
+    def close(self):
+        if self._process is not None and self._process.poll() is not None:
+            super().close()
+
+    def end(self):
+        super().close()
+
+
+@pytest.fixture(scope="module")
+def kept_mesh_process():
+    """One process reads the meshes of a file's tests; one that crashes is started again."""
+    kept = KeptProcess("simbridge.robot.mesh_process", mesh_files.LIMITS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mesh_files, "_process", kept)
+        yield
+    kept.end()
 
 
 @pytest.fixture

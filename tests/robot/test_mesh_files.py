@@ -23,7 +23,7 @@ from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
 from tests.robot.test_urdf_bodies import JOINT
 
-pytestmark = pytest.mark.shares_setup
+pytestmark = [pytest.mark.usefixtures("kept_mesh_process"), pytest.mark.shares_setup]
 
 LINE = [[[0, 0, 0], [1, 1, 1], [2, 2, 2]]] * 3
 POINT = [[[1, 1, 1]] * 3] * 4
@@ -34,29 +34,6 @@ SOLID = [
     [[0, 0, 0], [0, 0, 1], [1, 0, 0]],
     [[1, 0, 0], [0, 0, 1], [0, 1, 0]],
 ]
-
-
-class KeptProcess(ReadingProcess):
-    """The process that reads meshes; here it does not end with each arm, for its start takes longer
-    than a test.
-    """
-
-    def close(self):
-        if self._process is not None and self._process.poll() is not None:
-            super().close()
-
-    def end(self):
-        super().close()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kept_process():
-    """One process reads the meshes of all tests; only one that has crashed is started again."""
-    kept = KeptProcess("simbridge.robot.mesh_process", mesh_files.LIMITS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mesh_files, "_process", kept)
-        yield
-    kept.end()
 
 
 def stl(triangles):

@@ -14,6 +14,8 @@ from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
 
+pytestmark = [pytest.mark.usefixtures("kept_mesh_process"), pytest.mark.shares_setup]
+
 JOINT = (
     '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/>'
     '<limit lower="-1" upper="1" velocity="1" effort="9"/></joint>'

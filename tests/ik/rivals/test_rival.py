@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -74,11 +75,16 @@ def test_a_slow_circle_is_followed(name, arm):
     assert np.linalg.norm(rotation, axis=1).max() < ANGLES.get(name, 1e-4)
 
 
-@every_rival
-def test_a_panda_is_followed(name):
+@cache
+def load_panda():
     data = pytest.importorskip("pybullet_data", reason="the URDF of a Panda is PyBullet's")
     file = Path(data.getDataPath(), "franka_panda", "panda.urdf")
-    solver = make(name, load_robot(file, tip="panda_grasptarget"))
+    return load_robot(file, tip="panda_grasptarget")
+
+
+@every_rival
+def test_a_panda_is_followed(name):
+    solver = make(name, load_panda())
     targets = circle(solver.robot)
 
     joints = solver.track(targets, solver.robot.home)
