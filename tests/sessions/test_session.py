@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -26,6 +27,7 @@ from simbridge.errors import (
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.log_writer import LogWriter
 from simbridge.robot.kinematics import tool_frame
+from simbridge.running import run_ending
 from simbridge.sessions.record import read_events, read_inputs
 from simbridge.sessions.session import NotEngaged
 from simbridge.ur.errors import StaleState
@@ -242,17 +244,23 @@ def test_a_wait_for_no_time_is_refused(tmp_path, seconds):
         session.wait(seconds)
 
 
-def test_a_real_time_session_awaits_the_clock(tmp_path):
-    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
-        session.engage()
-        begin = time.monotonic()
+class Waits(NamedTuple):
+    """Two waits of a session that the wall clock paces.
 
-        session.wait(0.25)
+    Attributes:
+        duration: How long a wait of 0.25 s took, s.
+        goes_on: Whether a wait of a minute went on after another thread had ended the session.
+        refusals: The errors that this wait raised.
+    """
 
-        assert time.monotonic() - begin >= 0.25
+    duration: float
+    goes_on: bool
+    refusals: list[NotEngaged]
 
 
-def test_a_wait_ends_when_another_thread_ends_the_session(tmp_path):
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory, write_short_page):
+    """The waits of a session in real time, whose process takes a second to start."""
     refusals = []
 
     def wait(session):
@@ -261,14 +269,29 @@ def test_a_wait_ends_when_another_thread_ends_the_session(tmp_path):
         except NotEngaged as error:
             refusals.append(error)
 
-    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
-        session.engage()
-        waiting = threading.Thread(target=wait, args=(session,))
-        waiting.start()
+    out = tmp_path_factory.mktemp("waits") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_ending, "write_report", write_short_page)
+        with simbridge.live("pybullet", robot="ur10e", out=out) as session:
+            session.engage()
+            begin = time.monotonic()
+            session.wait(0.25)
+            duration = time.monotonic() - begin
+            waiting = threading.Thread(target=wait, args=(session,))
+            waiting.start()
     waiting.join(timeout=20.0)
+    return Waits(duration, waiting.is_alive(), refusals)
 
-    assert not waiting.is_alive()
-    assert "the session has ended" in str(refusals[0])
+
+@pytest.mark.shares_setup
+def test_a_real_time_session_awaits_the_clock(waits):
+    assert waits.duration >= 0.25
+
+
+@pytest.mark.shares_setup
+def test_a_wait_ends_when_another_thread_ends_the_session(waits):
+    assert not waits.goes_on
+    assert "the session has ended" in str(waits.refusals[0])
 
 
 def test_ctrl_c_ends_a_wait(tmp_path):
