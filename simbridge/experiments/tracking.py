@@ -143,7 +143,7 @@ def sweep(
             start = start_posture(robot, true.poses[0])
             joints = solver.track(targets, start)
 
-            # At constant speed the error is the speed times the lag.
+            # At constant speed the tool is behind by the speed times the lag: the predicted error.
             lag = solver.lag(1.0 / RATE)
             predicted_rms = None if lag is None else true.speed * lag
             second_lap = true.second_lap

@@ -102,7 +102,7 @@ def find_speedj(times: Array, qd: Array, commands: Commands) -> SpeedjEvidence |
     if commands.times is None or len(times) < MIN_ROWS:
         return None
 
-    # Speedj's acceleration is the largest one of a joint, if the commands ask for more.
+    # The largest acceleration of a joint in the log. It is speedj's if some commands ask for more.
     cycle = float(np.median(np.diff(times)))
     acceleration = float(np.abs(np.diff(qd, axis=0)).max()) / cycle
     if acceleration == 0.0:
@@ -123,6 +123,8 @@ def find_speedj(times: Array, qd: Array, commands: Commands) -> SpeedjEvidence |
     if not usable_fits:
         return None
     best = max(usable_fits, key=lambda fit: float(np.mean(fit.is_on_time)))
+
+    # With speedj, commands on time explain most rows, and nearly all with the late ones.
     is_explained = best.is_explained
     if np.mean(best.is_on_time) < MIN_EXPLAINED or is_explained.mean() < MIN_EXPLAINED_WITH_LATE:
         return None
@@ -153,13 +155,14 @@ def _fit_delay(
         delay: Delay of the commands, cycles.
         acceleration: Acceleration of speedj, rad/s^2.
     """
-    # Rows that follow the row before without a gap.
+    # Rows one cycle after the row before: between others, rows are lost.
     spans = np.diff(times)
     cycle = float(np.median(spans))
     is_next = np.concatenate([[False], np.abs(spans - cycle) < SPAN_TOLERANCE * cycle])
     rows = np.flatnonzero(is_next)
 
-    # Of these, rows with a due command, and one before it, which counts if the due one is late.
+    # Of these, rows with a due command: the newest one `delay` cycles before. If it came a row
+    # late, the row got what the row before got: the newest command one cycle earlier still.
     rows = rows[rows >= delay + 1]
     rows = rows[newest[rows - delay - 1] >= 0]
     due = newest[rows - delay]

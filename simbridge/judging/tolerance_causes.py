@@ -39,6 +39,8 @@ FINE_LAG_STEP_S = 0.0005
 MAX_UNEXPLAINED = 0.3
 # Shortest time for which a joint must rest apart from its resting reference, s.
 MIN_REST_APART_S = 0.2
+# Largest fraction of this time at whose beginning rows may be missing.
+MAX_UNSEEN_REST = 0.5
 # Quantities that show what stops an arm or slows it down.
 STATE_QUANTITIES = ("speed scaling", "safety mode", "program state")
 
@@ -286,10 +288,11 @@ def _starts_at_rest(trace: ErrorTrace, growth: ErrorGrowth) -> bool:
 
 def _find_rest_apart(log: ControllerLog, trace: ErrorTrace, growth: ErrorGrowth) -> Cause | None:
     """Return that joint and reference rest apart, so that no lag remains; None if they do not."""
-    # The trace must cover the rest: no earlier trajectory, and no gap in the first half of it.
+    # The rest must be of this trajectory alone, and most of it must be in the trace.
     earliest_s = trace.times[growth.violation] - MIN_REST_APART_S
     begin = int(np.searchsorted(trace.times, earliest_s))
-    if begin < growth.begin or trace.times[begin] - earliest_s > 0.5 * MIN_REST_APART_S:
+    unseen_s = trace.times[begin] - earliest_s
+    if begin < growth.begin or unseen_s > MAX_UNSEEN_REST * MIN_REST_APART_S:
         return None
 
     rows = slice(begin, growth.violation + 1)

@@ -59,6 +59,7 @@ class Rival(CallableSolver):
     """The tasks that the library has."""
 
     def __init__(self, robot: Robot, settings: Any = None, **changes: Any) -> None:
+        # The settings, with the task of the robot if they name none.
         chosen: RivalParameters = change_settings(self.Parameters, settings, changes)
         task = task_of(robot, chosen.task)
         if task not in self.tasks:
@@ -66,6 +67,7 @@ class Rival(CallableSolver):
         self.settings = replace(chosen, task=task)
 
         super().__init__(robot, self._command, name=self.name, task=task)
+
         # Joint positions (n,), rad, at which the present motion began.
         self.start = robot.home
         # Modules of the library, by their names.
