@@ -70,6 +70,26 @@ values = np.array([2.0])
 kernel_of(loop, "custom loop")(values)
 print(values[0])
 """
+# Programs with a function in common, by the names of their own.
+SHARING = """
+import sys
+from simbridge.kernels.compile import kernel
+from simbridge.kernels.program import KernelProgram
+
+text = '''
+from numba import njit
+
+@njit
+def shift(x):
+    return x + 1.0
+
+def NAME(x):
+    return shift(x)
+'''
+for name in sys.argv[1:]:
+    result = kernel(KernelProgram(text.replace("NAME", name)), name, "shift")(2.0)
+print(result)
+"""
 NOTICE = "Compiling the doubling (first run only, a few seconds) ..."
 
 
@@ -141,6 +161,13 @@ def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
 
     assert finished(start(filled)) == (42.0, "")
     assert contents(filled) == before
+
+
+def test_machine_code_needs_no_earlier_program(tmp_path):
+    # The second takes the first one's function.
+    finished(start(tmp_path, "-c", SHARING, "first", "second"))
+
+    assert finished(start(tmp_path, "-c", SHARING, "second")) == (3.0, "")
 
 
 def test_the_source_is_beside_its_machine_code(filled):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-
 import pytest
 
 from simbridge.kernels.cache import load_module
@@ -48,22 +45,6 @@ def test_an_equal_function_is_compiled_once():
     assert (first, second) == (7.0, 7.0)
     assert second_module.shift is first_module.shift
     assert second_module.scale is first_module.scale
-
-
-def test_machine_code_is_loaded_without_the_earlier_program():
-    _, earlier = call(KernelProgram(PROGRAM.format(factor=4.0, name="one")), "one")
-    program = KernelProgram(PROGRAM.format(factor=4.0, name="two"))
-    call(program, "two")
-    # As in a process that has used none of them.
-    sys.modules.pop(earlier.__name__)
-    load_module.cache_clear()
-
-    with warnings.catch_warnings():
-        # No notice of compiling.
-        warnings.simplefilter("error")
-        result = kernel(program, "two", "function that was compiled before")(2.0)
-
-    assert result == 9.0
 
 
 def test_another_constant_is_another_function():
