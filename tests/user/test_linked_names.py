@@ -200,7 +200,7 @@ def test_a_path_that_the_user_gives_follows_a_link(folder, notes):
     assert notes.read_bytes() == b"new"
 
 
-def test_report_refuses_a_fifo_with_status_2(tmp_path, line_run, capsys):
+def test_report_refuses_a_fifo_with_status_2(tmp_path, line_run, short_pages, capsys):
     run = shutil.copytree(line_run, tmp_path / "run")
     (run / "report.html").unlink(missing_ok=True)
     os.mkfifo(run / "report.html")
