@@ -16,6 +16,8 @@ from simbridge.text import join_words, millimetres, significant
 EXACT_ERROR = 1e-6
 # Largest relative difference of values that count as equal: then the fastest solver is the best.
 EQUAL = 0.01
+# Largest share of a joint's velocity limit that counts as kept: one limited to it may round up.
+KEPT_SPEED = 1.001
 # Part of the names of the motions past singularities.
 SINGULARITY = "_singularity"
 
@@ -75,6 +77,11 @@ def find_answers(results: SuiteResults) -> list[Answer]:
     # Name of each purpose, its criterion in words, and the function that compares.
     purposes: list[tuple[str, str, Callable[[SuiteResults, str], Comparison]]] = [
         ("dense paths", "smallest median of the RMS errors", _compare_paths),
+        (
+            "paths within limits",
+            "the same, of solvers that keep the velocity limits",
+            _compare_within_limits,
+        ),
         ("streams", "smallest median of the RMS errors to the ideal motion", _compare_streams),
         (
             "smooth streams",
@@ -154,6 +161,22 @@ def _compare_paths(results: SuiteResults, solver: str) -> Comparison:
     time = median(result.times.median_s for result in paths)
     size = "exact" if error == EXACT_ERROR else f"{millimetres(error)} mm"
     return error, time, f"{size}, {_microseconds(time)}"
+
+
+def _compare_within_limits(results: SuiteResults, solver: str) -> Comparison:
+    """Return what `_compare_paths` returns, of a solver that keeps the velocity limits there.
+
+    A path whose target jumps does not count: to follow it at once, a joint has to exceed them.
+    """
+    jumping = {motion.name for motion in results.motions if motion.jumps}
+    speeds = [
+        result.shares.speed
+        for result in motion_results(results, solver, "tracking")
+        if result.shares is not None and result.motion not in jumping
+    ]
+    if not speeds or max(speeds) > KEPT_SPEED:
+        return None
+    return _compare_paths(results, solver)
 
 
 def _compare_streams(results: SuiteResults, solver: str) -> Comparison:

@@ -45,6 +45,16 @@ def test_each_purpose_has_its_best_solver(results):
     assert best_for(results, "single poses") == OWN
 
 
+def test_a_solver_beyond_the_velocity_limits_is_not_the_best_within_them(results):
+    purpose = "paths within limits"
+    assert best_for(results, purpose) == OWN
+    shares = LimitShares(speed=2.1, acceleration=0.2, acceleration_rms=0.1, jerk=0.3)
+
+    replace_result(results, motion_result("wrist_singularity", OWN, 0.0, shares=shares))
+
+    assert best_for(results, purpose) == RIVAL
+
+
 def test_a_better_rival_is_named(results):
     page = Page(solvers_page(results))
 
