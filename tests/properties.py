@@ -25,7 +25,7 @@ def few_examples(count: int, soak: int = 0) -> Callable[[Test], Test]:
     return decorated
 
 
-def variants(names: Iterable[str], *tested: str) -> list[Any]:
+def variants(names: Iterable[Any], *tested: Any) -> list[Any]:
     """Return the variants of one fact as parameters; `make test` tries only those of `tested`."""
     return [
         name if name in tested else pytest.param(name, marks=pytest.mark.soak) for name in names

@@ -277,9 +277,9 @@ def test_a_slower_speed_holds_through_a_change(opened):
     assert any("speed_slider 0.20" in str(cause) for cause in studio.arm.snapshot().causes)
 
 
-def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):
+def test_a_run_of_another_arm_is_not_loaded(opened, cli, line, tmp_path, short_pages):
     out = tmp_path / "run"
-    assert cli("run", "circle", "--robot", "ur5", "--out", out).status == 0
+    assert cli("run", line, "--robot", "ur5", "--out", out).status == 0
     studio = opened()
 
     problem = studio.wait_for_problem("load", str(out))
@@ -290,7 +290,7 @@ def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):
 def test_a_run_is_loaded_with_its_solver(opened, cli, tmp_path, short_pages):
     out = tmp_path / "run"
     arm = ("--robot", "planar3r", "--link-lengths", "0.8", "0.5", "0.2")
-    run = cli("run", "square_corners", *arm, "--solver", "pseudoinverse", "--out", out)
+    run = cli("run", "step", *arm, "--solver", "pseudoinverse", "--out", out)
     assert run.status == 0
     studio = opened("planar3r")
 
@@ -441,11 +441,11 @@ def test_a_broken_page_keeps_others_from_nothing(opened, caplog):
 
 def make_run_of(scenario, directory, cli):
     """Make a run whose settings name a scenario; returns its directory."""
-    assert cli("run", "circle", "--robot", "planar3r", "--out", directory).status == 0
+    assert cli("run", "step", "--robot", "planar3r", "--out", directory).status == 0
     settings = directory / "settings.toml"
     text = settings.read_text()
-    assert 'name = "circle"' in text
-    settings.write_text(text.replace('name = "circle"', f'name = "{scenario}"', 1))
+    assert 'name = "step"' in text
+    settings.write_text(text.replace('name = "step"', f'name = "{scenario}"', 1))
     return directory
 
 

@@ -17,6 +17,7 @@ from simbridge.evaluation.metrics import delays
 from simbridge.evaluation.metrics.delays import compensate_delay, delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.robot import pose
+from tests.properties import variants
 
 Array = NDArray[Any]
 Motion = Callable[[Array], Array]
@@ -128,15 +129,7 @@ def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: 
     )
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        -0.05,
-        pytest.param(0.0, marks=pytest.mark.soak),
-        0.0333,
-        pytest.param(0.2, marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.parametrize("known", variants([-0.05, 0.0, 0.0333, 0.2], 0.0333))
 @pytest.mark.parametrize("sigma", [1e-5, pytest.param(1e-4, marks=pytest.mark.soak), 1e-3])
 @pytest.mark.parametrize("motion", [square, resting_square, circle, line])
 def test_noise_costs_the_theoretical_precision(motion: Motion, sigma: float, known: float) -> None:
@@ -152,7 +145,7 @@ def test_noise_costs_the_theoretical_precision(motion: Motion, sigma: float, kno
 
 
 @pytest.mark.parametrize("period", STAMPS)
-@pytest.mark.parametrize("known", [0.0, 0.037, 0.1003, 0.2])
+@pytest.mark.parametrize("known", variants([0.0, 0.037, 0.1003, 0.2], 0.037, 0.1003))
 def test_a_noisy_square_gives_the_delay(known: float, period: float) -> None:
     """At 200 mm/s and with half a millimetre of noise, the delay is right to 0.5 ms."""
     t = STAMPS[period]
