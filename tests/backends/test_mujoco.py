@@ -16,20 +16,12 @@ from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from tests.optional_packages import needs_pybullet
+from tests.properties import variants
 
 UR10 = load_robot("ur10")
 UR10E = load_robot("ur10e")
-SHORT_SCENARIOS = ("step", "wrist_singularity")
-"""Scenarios that are simulated in a second or two; the others are tried by `make soak`."""
-
-
-def all_scenarios():
-    """Every built-in scenario as a parameter, except the one whose plan is refused."""
-    names = sorted(set(scenario_files()) - {"past_the_edge"})
-    return [
-        pytest.param(name, marks=() if name in SHORT_SCENARIOS else pytest.mark.soak)
-        for name in names
-    ]
+# All built-in ones, except that whose plan is refused.
+SCENARIOS = sorted(set(scenario_files()) - {"past_the_edge"})
 
 
 def tracked(engine, prepared, **options):
@@ -44,7 +36,8 @@ def tracked(engine, prepared, **options):
 
 @needs_pybullet
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", all_scenarios())
+# It is simulated in a second.
+@pytest.mark.parametrize("scenario", variants(SCENARIOS, "wrist_singularity"))
 def test_both_engines_agree_on_a_scenario(scenario):
     prepared = prepare(scenario, robot=UR10E)
 

@@ -32,7 +32,8 @@ UR10 = load_robot("ur10")
 @pytest.fixture(scope="module")
 def plan():
     """A plan of a square for the UR10."""
-    result, _ = make_plan(UR10, Scenario(square(speed=0.2, laps=1)), ForwardDynamics(UR10))
+    scenario = Scenario(square(side=0.2, speed=0.2, laps=1))
+    result, _ = make_plan(UR10, scenario, ForwardDynamics(UR10))
     return result
 
 

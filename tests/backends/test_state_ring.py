@@ -189,7 +189,7 @@ def read_from_process(ring, writer):
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "holds_all"), [(20_000, True), (16, False)])
 def test_states_from_another_process_are_whole_and_in_order(tmp_path, rows, holds_all):
-    count = 10_000
+    count = 4_000
     path = tmp_path / "ring"
     ring = StateRing.create(path, N, rows)
 
