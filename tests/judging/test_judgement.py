@@ -21,8 +21,9 @@ from tests.judging.logs import START, TRAVEL, make_log, movej_and_back, rest
 
 pytestmark = pytest.mark.shares_setup
 
-# A cycle of an e-Series controller, s.
-CYCLE = 0.002
+# A cycle of a CB3 controller and of an e-Series controller, s.
+CYCLE = 0.008
+E_SERIES_CYCLE = 0.002
 # How long the joints of the logs trail their targets, s.
 JOINT_LAG = 0.0005
 
@@ -35,27 +36,31 @@ def sweep(times):
 
 
 @cache
-def servoj_log(gain=300.0, lookahead=0.1, link_cycles=0):
-    """A log of servoj with a command each cycle, which arrives some cycles late."""
-    times = CYCLE * np.arange(2000)
-    commands = np.concatenate([rest(START, 0.8), sweep(times), rest(START, 2.0)])
+def servoj_log(gain=300.0, lookahead=0.1, link_cycles=0, cycle=CYCLE, duration=8.0):
+    """A log of servoj with a command each cycle, which arrives some cycles late.
+
+    The commands move for a duration, s.
+    """
+    times = cycle * np.arange(round(duration / cycle))
+    still = np.tile(START, (round(0.8 / cycle), 1))
+    commands = np.concatenate([still, sweep(times), still])
     arrived = np.concatenate([np.tile(START, (link_cycles, 1)), commands])[: len(commands)]
-    motion = ServojLaw(CYCLE, gain, lookahead).follow(arrived)
+    motion = ServojLaw(cycle, gain, lookahead).follow(arrived)
     actual = motion.q - JOINT_LAG * motion.qd
 
-    stamps = CYCLE * np.arange(len(commands))
+    stamps = cycle * np.arange(len(commands))
     return make_log(
         motion.q,
         times=stamps,
         columns={"target_qd": motion.qd, "target_qdd": motion.qdd, "actual_q": actual},
-        position_commands=Commands(commands, stamps - CYCLE),
-        robot="ur5e",
+        position_commands=Commands(commands, stamps - cycle),
+        robot="ur5",
     )
 
 
 @cache
 def judged_servoj(link_cycles=0):
-    return judge(servoj_log(link_cycles=link_cycles), [load_robot("ur5e")])
+    return judge(servoj_log(link_cycles=link_cycles), [load_robot("ur5")])
 
 
 def test_servoj_is_known_with_its_tuning():
@@ -70,7 +75,7 @@ def test_commands_with_times_after_their_use_are_named():
     log = servoj_log()
     stamped_late = Commands(log.position_commands.values, log.position_commands.times + 2 * CYCLE)
 
-    late = judge(replace(log, position_commands=stamped_late), [load_robot("ur5e")])
+    late = judge(replace(log, position_commands=stamped_late), [load_robot("ur5")])
 
     assert any("before their times" in sentence for sentence in remarks(late))
     assert not any("before their times" in sentence for sentence in remarks(judged_servoj()))
@@ -81,20 +86,20 @@ def test_the_error_of_servoj_is_split_by_source():
     lags = {part.source: part.lag.lag_s for part in motion.errors.parts}
 
     assert motion.errors.largest.source == "servo law"
-    assert lags["servo law"] == pytest.approx(0.098, abs=2e-3)
+    assert lags["servo law"] == pytest.approx(0.1 - CYCLE, abs=2e-3)
     assert lags["arm"] == pytest.approx(JOINT_LAG, abs=1e-6)
 
 
 def test_late_commands_are_the_networks_part():
-    (motion,) = judged_servoj(link_cycles=5).motions
+    (motion,) = judged_servoj(link_cycles=2).motions
     lags = {part.source: part.lag for part in motion.errors.parts}
 
-    assert lags["network"].lag_s == pytest.approx(5 * CYCLE, abs=1e-5)
-    assert motion.kind.servoj.delay_s == pytest.approx(5 * CYCLE, abs=1e-5)
+    assert lags["network"].lag_s == pytest.approx(2 * CYCLE, abs=1e-5)
+    assert motion.kind.servoj.delay_s == pytest.approx(2 * CYCLE, abs=1e-5)
 
 
 def test_the_parts_lags_add_up():
-    (motion,) = judged_servoj(link_cycles=5).motions
+    (motion,) = judged_servoj(link_cycles=2).motions
 
     whole = motion.errors.whole.lag.lag_s
 
@@ -209,13 +214,13 @@ def test_lost_rows_are_counted():
 def test_a_jump_of_the_commands_is_found():
     commands = servoj_log().position_commands
     values = commands.values.copy()
-    values[1500:, 2] += 0.05
+    values[130:, 2] += 0.05
 
     (jump,) = find_jumps(Commands(values, commands.times), UR_JOINTS)
 
-    assert (jump.index, jump.joint) == (1500, "elbow_joint")
+    assert (jump.index, jump.joint) == (130, "elbow_joint")
     assert jump.size_rad == pytest.approx(0.05, abs=1e-3)
-    assert jump.at_s == pytest.approx(commands.times[1500])
+    assert jump.at_s == pytest.approx(commands.times[130])
 
 
 def test_smooth_commands_do_not_jump():
@@ -275,7 +280,7 @@ def judged_bag():
 
     It has the reference of a trajectory controller and the joints, with 6 ms of network.
     """
-    log = servoj_log(gain=2000.0, lookahead=0.03, link_cycles=3)
+    log = servoj_log(gain=2000.0, lookahead=0.03, link_cycles=3, cycle=E_SERIES_CYCLE, duration=4.0)
     reference = TrackedReference(
         "/controller/state",
         log.times,

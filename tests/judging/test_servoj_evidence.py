@@ -52,7 +52,10 @@ def log_of_smooth_motion(
     return replace(log, position_commands=Commands(sent, log.times))
 
 
-@pytest.mark.parametrize(("gain", "lookahead"), [(300.0, 0.1), (150.0, 0.1), (100.0, 0.2)])
+@pytest.mark.parametrize(
+    ("gain", "lookahead"),
+    [(300.0, 0.1), pytest.param(150.0, 0.1, marks=pytest.mark.soak), (100.0, 0.2)],
+)
 def test_rounded_commands_leave_the_tuning_within_its_uncertainty(gain, lookahead):
     log = log_of_smooth_motion(gain, lookahead, has_commands=True)
 
