@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 
 Array = NDArray[np.float64]
 SOAK = pytest.mark.soak
-H = 0.002
+# A cycle of a CB3 controller, s.
+H = 0.008
 CYCLES = 600
 
 
@@ -72,7 +73,7 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed)
     late = around + rng.choice([0, 1, -1, 2], size=cycles, p=[0.8, 0.1, 0.05, 0.05])
     received = np.arange(cycles) - late
-    received[360:420] = received[360]
+    received[360:375] = received[360]
     return np.maximum.accumulate(received)
 
 
@@ -103,13 +104,13 @@ def test_jitter_hides_neither_tuning_nor_delay(gain: float, lookahead: float, de
     assert search.gain == pytest.approx(gain, rel=1e-6)
     assert search.lookahead == pytest.approx(lookahead, rel=1e-6)
     assert search.delay == pytest.approx(
-        H * np.mean((np.arange(len(commands)) - received)[60:]), abs=1e-4
+        H * np.mean((np.arange(len(commands)) - received)[15:]), abs=1e-4
     )
     assert search.phase == 0.0
     assert np.percentile(search.residuals, 99) < 1e-9
 
 
-@pytest.mark.parametrize("phase", [0.0004, 0.001, 0.0015])
+@pytest.mark.parametrize("phase", [0.0016, 0.004, 0.006])
 def test_the_phase_of_calls_is_identified(phase: float) -> None:
     commands = motion()
     received = np.arange(len(commands)) - 2
@@ -139,7 +140,7 @@ WIDE = dict.fromkeys(range(1, 6), 0.2)
 
 
 @pytest.mark.parametrize("delays", [FEW, MANY, WIDE], ids=["few", "many", "wide"])
-@pytest.mark.parametrize("phase", [0.0004, 0.0012])
+@pytest.mark.parametrize("phase", [0.0016, 0.0048])
 def test_phase_and_jitter_hide_no_configured_law(phase: float, delays: dict[int, float]) -> None:
     commands = motion()
     received = varied(len(commands), delays)
@@ -151,21 +152,21 @@ def test_phase_and_jitter_hide_no_configured_law(phase: float, delays: dict[int,
         (2000.0, 0.03, phase), rel=1e-6
     )
     assert search.delay == pytest.approx(
-        H * np.mean((np.arange(len(commands)) - received)[60:]), abs=1e-4
+        H * np.mean((np.arange(len(commands)) - received)[15:]), abs=1e-4
     )
     assert np.percentile(search.residuals, 99) < 1e-6
 
 
 def test_skipped_and_held_commands_hide_no_phase() -> None:
-    commands = motion(5000)
+    commands = motion(1250)
     late = np.random.default_rng(0).integers(1, 6, len(commands))
     received = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
-    targets = controller(commands, 300.0, 0.1, received, 0.0007)
+    targets = controller(commands, 300.0, 0.1, received, 0.0028)
 
     search = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
 
     assert (search.gain, search.lookahead, search.phase) == pytest.approx(
-        (300.0, 0.1, 0.0007), rel=1e-6
+        (300.0, 0.1, 0.0028), rel=1e-6
     )
 
 
@@ -173,9 +174,9 @@ def test_skipped_and_held_commands_hide_no_phase() -> None:
     ("gain", "lookahead", "phase", "delays"),
     [
         pytest.param(2000.0, 0.034, 0.0, MANY, marks=SOAK),
-        (2000.0, 0.05, 0.0, WIDE),
-        pytest.param(300.0, 0.1, 0.0012, MANY, marks=SOAK),
-        (1900.0, 0.03, 0.0012, WIDE),
+        (2000.0, 0.05, 0.0, MANY),
+        pytest.param(300.0, 0.1, 0.0048, MANY, marks=SOAK),
+        (1900.0, 0.03, 0.0048, WIDE),
     ],
 )
 def test_another_tuning_is_found_where_the_link_jitters(
@@ -203,7 +204,7 @@ def test_no_unacceptable_tuning_is_named(gain: float, lookahead: float) -> None:
 
 def test_unrecorded_commands_do_not_count() -> None:
     commands = motion(2500)
-    targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
+    targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0048)
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
 
     search = find_servo_law(
@@ -279,7 +280,7 @@ def test_the_link_is_apart_from_the_law(on_controller: Any) -> None:
     assert check["delay_s"] == pytest.approx(H)
     assert check["prediction_off_m"] is None
     assert "is the configured one" in servo_law_sentence(check)
-    assert "2.00 ms" in servo_law_sentence(check)
+    assert "8.00 ms" in servo_law_sentence(check)
 
 
 @pytest.mark.parametrize(
