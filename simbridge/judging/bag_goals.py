@@ -50,7 +50,7 @@ def read_goals(
         contents: Messages of the bag.
         joints: Names of the arm's joints.
         start: Stamp of the log's first sample, ns.
-        clock_lead: See `BagMessage.stamp`.
+        clock_lead: How far the recorder's clock is ahead of the clock of the stamps, ns.
     """
     goals: dict[str, TrajectoryGoal] = {}
     for message in contents.goals:
@@ -65,7 +65,7 @@ def read_goals(
 
 
 def _find_goals(message: BagMessage) -> Iterator[tuple[str, Any]]:
-    """Yield the goals in a message: the identity of each, "" for none, and its fields."""
+    """Yield the goals in a message: the identity of each, "" if it has none, and its fields."""
     if message.kind == JOINT_TRAJECTORY:
         yield "", _BareTrajectory(message.content)
     elif message.kind == ros.ROS1_GOAL:
@@ -150,7 +150,7 @@ def read_results(contents: BagContents, *, start: int, clock_lead: int) -> tuple
     Args:
         contents: Messages of the bag.
         start: Stamp of the log's first sample, ns.
-        clock_lead: See `BagMessage.stamp`.
+        clock_lead: How far the recorder's clock is ahead of the clock of the stamps, ns.
     """
     results = list(_read_result_messages(contents.results, start, clock_lead))
 
@@ -170,13 +170,22 @@ def read_results(contents: BagContents, *, start: int, clock_lead: int) -> tuple
 def _read_result_messages(
     messages: Sequence[BagMessage], start: int, clock_lead: int
 ) -> Iterator[GoalResult]:
-    """Yield the results of goals, from results of ROS 1 and from events of ROS 2.
+    """Yield the results of goals that messages report.
 
-    In ROS 2 a client calls the service for the result of a goal. Client and server both publish
-    an event for the request, which names the goal, and one for the response, which has the result.
+    A controller of ROS 1 publishes a result as a message. In ROS 2 the client of an action calls a
+    service for the result of its goal; a bag has the call if the introspection of services was
+    switched on. Client and server both publish an event for the request, which names the goal, and
+    another for the response, which has the result.
+
+    Args:
+        messages: Results of ROS 1, and events of ROS 2, in order.
+        start: Stamp of the log's first sample, ns.
+        clock_lead: How far the recorder's clock is ahead of the clock of the stamps, ns.
     """
-    # Identity of the goal that each call asks for; a call is a client's identity and number.
+    # Identity of the goal that each call is about. The client's identity and a sequence number
+    # identify a call.
     goal_of_call: dict[tuple[bytes, int], str] = {}
+    # Calls whose response was read: the second event of a response is skipped.
     answered: set[tuple[bytes, int]] = set()
     for message in messages:
         content = message.content
@@ -201,8 +210,8 @@ def _make_result(time: float, outcome: str, result: Any, goal_id: str) -> GoalRe
 
     Args:
         time: When the result was reported, s from the log's first sample.
-        outcome: The outcome by its status; "" for a status that is not final: then the error code
-            decides.
+        outcome: The outcome that follows from the status of the goal; "" for a status that is not
+            final: the outcome then follows from the error code.
         result: Fields of the result.
         goal_id: Identity of the goal; "" if it is not known.
     """
@@ -219,7 +228,13 @@ def _make_result(time: float, outcome: str, result: Any, goal_id: str) -> GoalRe
 def _read_final_statuses(
     messages: Sequence[BagMessage], start: int, clock_lead: int
 ) -> Iterator[GoalResult]:
-    """Yield the first final status of each goal as a result."""
+    """Yield the first final status of each goal as a result.
+
+    Args:
+        messages: Lists of statuses, in order.
+        start: Stamp of the log's first sample, ns.
+        clock_lead: How far the recorder's clock is ahead of the clock of the stamps, ns.
+    """
     ended_goals: set[str] = set()
     for message in messages:
         time = (message.stamp(clock_lead) - start) / NANOSECONDS_PER_SECOND
@@ -231,7 +246,13 @@ def _read_final_statuses(
 
 
 def _read_status(status: Any, time: float, *, is_ros1: bool) -> GoalResult:
-    """Return the status of a goal as a result, without an outcome while the goal is pursued."""
+    """Return the status of a goal as a result, whose outcome is "" while the goal is pursued.
+
+    Args:
+        status: Fields of the status.
+        time: When the status was published, s from the log's first sample.
+        is_ros1: Whether the status is one of actionlib (ROS 1), not of action_msgs (ROS 2).
+    """
     if is_ros1:
         outcome = ROS1_OUTCOMES.get(status.status, "")
         return GoalResult(time, outcome, text=status.text, goal_id=status.goal_id.id)

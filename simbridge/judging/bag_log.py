@@ -91,7 +91,7 @@ class _Reading:
 
 
 def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> ControllerLog:
-    """Read a bag.
+    """Return the log of one arm in a bag.
 
     Args:
         path: File or directory of the bag.
@@ -102,7 +102,7 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
     Raises:
         InputFileError: The bag cannot be read, or has no motion of an arm's joints.
     """
-    # The prefix of topics is a namespace, to which reading is confined.
+    # A prefix of topics is a namespace: only topics in it are read.
     namespace = ""
     joint_prefix = prefix
     if prefix is not None and is_namespace(prefix):
@@ -120,7 +120,7 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
         )
         raise InputFileError(path, reason, field="topics")
 
-    # The arm's joints, and the notes that reading begins with.
+    # Choose the arm's joints. From a bag with several arms, leave out the messages of the others.
     joint_lists = [joint_names for _, joint_names in joint_topics]
     joints = find_arm_joints(str(path), joint_lists, robot, joint_prefix)
     check_namespaces(str(path), contents, joints)
@@ -368,22 +368,30 @@ def _read_forward_commands(
 
 
 def _read_reference(reading: _Reading, controller: TopicSamples | None) -> TrackedReference | None:
-    """Return the state of a trajectory controller; None if it is missing or incomplete."""
+    """Return the state of a trajectory controller; None if it is missing or incomplete.
+
+    Args:
+        reading: The bag, which gets a note on an incomplete state.
+        controller: The messages of the controller's topic; None if the bag has none.
+    """
     if controller is None:
         return None
     if "feedback" not in controller.vectors:
         reading.notes.append(f"{controller.topic} was not read: it lacks measured positions")
         return None
+
+    # If the error was not published, it is the difference that the controller compares.
     vectors = controller.vectors
     q = vectors["reference"]
     actual_q = vectors["feedback"]
+    error = vectors.get("error", q - actual_q)
     return TrackedReference(
         name=controller.topic,
         times=reading.seconds(controller.stamps),
         q=q,
         qd=vectors.get("reference_velocity"),
         actual_q=actual_q,
-        error=vectors.get("error", q - actual_q),
+        error=error,
         output=vectors.get("output"),
     )
 

@@ -41,7 +41,7 @@ def read_logged_aborts(
     Args:
         messages: Messages on /rosout about goals, in order.
         start: Stamp of the log's first sample, ns.
-        clock_lead: See `BagMessage.stamp`.
+        clock_lead: How far the recorder's clock is ahead of the clock of the stamps, ns.
     """
     aborts: list[GoalResult] = []
     # Times, s, and texts of the messages on failed tolerances since the last abort.

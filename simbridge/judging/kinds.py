@@ -62,7 +62,7 @@ def find_kind(
     Returns:
         The kind, and the revealed signals; None for other kinds than servoj.
     """
-    other_kind = _find_other_kind(log, motion)
+    other_kind = _find_kind_besides_servoj(log, motion)
     if other_kind is not None:
         return other_kind, None
 
@@ -97,10 +97,11 @@ def _find_last_settling_row(log: ControllerLog, motion: Motion) -> int:
     return max(min(last_resting, last_in_time), motion.end - 1)
 
 
-def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
+def _find_kind_besides_servoj(log: ControllerLog, motion: Motion) -> MotionKind | None:
     """Return the kind of a motion that servoj did not make; None if servoj may have made it.
 
-    A motion without complete joint targets is of an unknown kind.
+    Freedrive, movej and speedj are tried in this order. A motion without complete joint targets is
+    of an unknown kind, since the targets show how the controller moved.
     """
     rows = motion.rows
     times = log.times[rows]
@@ -111,12 +112,14 @@ def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
     if not np.isfinite(target[rows]).all():
         return MotionKind("unknown", reason="target_q has gaps")
 
+    # In freedrive the targets follow the measured joints.
     if log.actual_q is not None and np.isfinite(log.actual_q[rows]).all():
         acceleration = None if log.target_qdd is None else log.target_qdd[rows]
         freedrive = find_freedrive(times, target[rows], log.actual_q[rows], acceleration)
         if freedrive is not None:
             return MotionKind("freedrive", freedrive=freedrive)
 
+    # The targets of movej have a trapezoidal speed profile.
     velocity = log.joint_velocities[rows]
     movej = find_movej(
         times,
@@ -128,6 +131,7 @@ def _find_other_kind(log: ControllerLog, motion: Motion) -> MotionKind | None:
     if movej is not None:
         return MotionKind("movej", movej=movej)
 
+    # The velocities of speedj follow recorded commands.
     if log.speed_commands is not None:
         speedj = find_speedj(times, velocity, log.speed_commands)
         if speedj is not None:

@@ -15,10 +15,12 @@ REST_SPEED = 1e-3
 MEASURED_REST_SPEED = 5e-3
 # Shortest rest between two motions, s: a joint that reverses within a motion stops for less.
 MIN_REST_S = 0.045
-# Smallest number of successive rows with all joint targets exactly still that are a rest, too:
-# between two moves of a program the arm rests for only a few cycles.
+# Smallest number of still rows between two moving rows that make a rest, however short it is:
+# between two moves of a program the arm may rest for only a few cycles. In a still row the speed of
+# every joint target is exactly zero; a speed of less than REST_SPEED is not enough.
 MIN_STILL_ROWS = 2
-# Smallest range of some joint in a motion, rad: less is noise, or a joint that settles.
+# Smallest range of the joint that moves farthest in a motion, rad: a smaller one is noise, or a
+# joint that settles.
 MIN_TRAVEL = 1e-3
 
 
@@ -56,24 +58,33 @@ class Motion:
 
 
 def find_motions(log: ControllerLog) -> tuple[Motion, ...]:
-    """Return the motions of a log, in order; none if the arm rests all the time."""
+    """Return the motions of a log, in order; none if the arm rests all the time.
+
+    Two motions are separated by a rest of at least MIN_REST_S or MIN_STILL_ROWS. Motions over less
+    than MIN_TRAVEL are left out.
+    """
     is_moving = moving_rows(log)
     moving = np.flatnonzero(is_moving)
     if not len(moving):
         return ()
 
-    # Between successive moving rows there may be a long rest, or a few rows that stand still.
+    # Long rests between a moving row and the next. A long time without any row between the two is a
+    # gap in the recording, not a rest.
     is_long = np.diff(log.times[moving]) >= MIN_REST_S
-    skips_rows = np.diff(moving) > 1
-    # Number of still rows before each row, by a running sum, whose differences count them between
-    # two moving rows.
+    has_rows_between = np.diff(moving) > 1
+    is_long_rest = is_long & has_rows_between
+
+    # The number of still rows between each moving row and the next: the difference of the numbers
+    # of still rows before the two.
     still_before = np.concatenate([[0], np.cumsum(_still_rows(log))])
     still_between = np.diff(still_before[moving])
+    is_still_rest = still_between >= MIN_STILL_ROWS
 
     # Moving rows that are not separated by a rest belong to one motion.
-    is_end = (is_long & skips_rows) | (still_between >= MIN_STILL_ROWS)
+    is_end = is_long_rest | is_still_rest
     groups = np.split(moving, np.flatnonzero(is_end) + 1)
 
+    # A motion also has the resting row on either side of its moving rows, if the log has it.
     motions: list[Motion] = []
     last_row = len(log.times) - 1
     for group in groups:
@@ -98,7 +109,7 @@ def find_motions(log: ControllerLog) -> tuple[Motion, ...]:
 
 
 def moving_rows(log: ControllerLog) -> Flags:
-    """Return which rows (T,) of a log have a joint that moves."""
+    """Return which rows (T,) of a log have a joint that moves faster than at rest."""
     is_target = log.target_q is not None
     threshold = REST_SPEED if is_target else MEASURED_REST_SPEED
     speed = np.abs(log.joint_velocities).max(axis=1)
@@ -106,7 +117,10 @@ def moving_rows(log: ControllerLog) -> Flags:
 
 
 def _still_rows(log: ControllerLog) -> Flags:
-    """Return which rows (T,) of a log have joint targets that stand exactly still."""
+    """Return which rows (T,) of a log have joint targets that stand exactly still.
+
+    Without recorded targets none has: measured velocities are hardly ever exactly zero.
+    """
     if log.target_q is None or log.target_qd is None:
         return np.zeros(len(log.times), dtype=bool)
     return np.asarray((log.joint_velocities == 0.0).all(axis=1))

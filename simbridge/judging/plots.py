@@ -49,15 +49,15 @@ JOINT_SPEED_WIDTH = 1.2
 SCALING_WIDTH = 1.4
 SIGNAL_WIDTH = 1.6
 
-# Smallest time shown on each side of the largest error, s ...
+# Smallest time shown on each side of the largest error, s.
 MIN_AROUND_S = 0.05
-# ... as a number of lags ...
+# Smallest time shown on each side of the largest error, as a multiple of the lag.
 LAGS_AROUND = 4.0
-# ... and as a number of rows.
+# Smallest time shown on each side of the largest error, as a number of rows.
 ROWS_AROUND = 8
 # Empty space above and below a plotted quantity, as a fraction of its range.
 RANGE_MARGIN = 0.06
-# Smallest such space for joint positions, degrees.
+# Smallest empty space above and below joint positions, degrees.
 MIN_POSITION_MARGIN = 1e-3
 # Top of the axis of errors, as a multiple of the largest error.
 ERROR_TOP = 1.08
@@ -111,8 +111,8 @@ def error_plot(examination: Examination) -> tuple[list[LegendEntry], Markup] | N
         times, values = _trace_error(tracked, part.leading, part.trailing)
         known = values[np.isfinite(values)]
         if len(known) and known.max() > 0.0:
-            kept = decimate(values, MAX_COLUMNS)
-            lines.append(Line(name, colour, times[kept], values[kept], width))
+            samples = decimate(values, MAX_COLUMNS)
+            lines.append(Line(name, colour, times[samples], values[samples], width))
             levels.append(peak_and_rms(known))
     if not lines:
         return None
@@ -127,9 +127,9 @@ def error_plot(examination: Examination) -> tuple[list[LegendEntry], Markup] | N
         panel = Panel(title, lines, (0.0, ERROR_TOP * peak), unit)
     chart = Chart([panel], examination.log.times, ERROR_HEIGHT)
     label = "Largest error of a joint over time in mrad: whole, and by source"
-    drawn = draw_both_widths(lambda width: chart.svg(f"error{width}", label, width))
+    drawings = draw_both_widths(lambda width: chart.svg(f"error{width}", label, width))
     legend = [LegendEntry(line.name, line.colour) for line in lines]
-    return legend, chart.html(drawn)
+    return legend, chart.html(drawings)
 
 
 def speed_plot(examination: Examination) -> tuple[list[LegendEntry], Markup]:
@@ -137,32 +137,33 @@ def speed_plot(examination: Examination) -> tuple[list[LegendEntry], Markup]:
 
     A second panel shows the speed scaling, if it was recorded and was not 1 throughout.
     """
+    # A line for each joint, through only as many samples as the plot can show.
     log = examination.log
     speeds = np.degrees(log.joint_velocities)
     lines = []
     for index, name in enumerate(log.joint_names):
         colour = RUNS[index % len(RUNS)]
         speed = speeds[:, index]
-        kept = decimate(speed, MAX_COLUMNS)
-        line = Line(
-            _shorten_joint_name(name), colour, log.times[kept], speed[kept], JOINT_SPEED_WIDTH
-        )
+        samples = decimate(speed, MAX_COLUMNS)
+        joint_name = _shorten_joint_name(name)
+        line = Line(joint_name, colour, log.times[samples], speed[samples], JOINT_SPEED_WIDTH)
         lines.append(line)
     panels = [linear_panel("Joint speed (°/s)", "°/s", lines)]
     legend = [LegendEntry(line.name, line.colour) for line in lines]
 
+    # The recorded speed scaling, in a panel of its own.
     scaling = log.speed_scaling
     if scaling is not None and len(scaling.times) > 1 and np.any(scaling.values != 1.0):
         percent = 100.0 * scaling.values
-        kept = decimate(percent, MAX_COLUMNS)
-        times = scaling.times[kept]
-        line = Line("speed scaling", TRACKING, times, percent[kept], SCALING_WIDTH)
+        samples = decimate(percent, MAX_COLUMNS)
+        times = scaling.times[samples]
+        line = Line("speed scaling", TRACKING, times, percent[samples], SCALING_WIDTH)
         panels.append(Panel("Speed scaling (%)", [line], SCALING_RANGE, f"{NO_BREAK}%"))
 
     chart = Chart(panels, log.times, SPEED_HEIGHT * len(panels))
     label = "Speed of each joint over time in degrees per second"
-    drawn = draw_both_widths(lambda width: chart.svg(f"speed{width}", label, width))
-    return legend, chart.html(drawn)
+    drawings = draw_both_widths(lambda width: chart.svg(f"speed{width}", label, width))
+    return legend, chart.html(drawings)
 
 
 def worst_plot(examination: Examination) -> tuple[str, list[LegendEntry], Markup] | None:
@@ -192,9 +193,9 @@ def worst_plot(examination: Examination) -> tuple[str, list[LegendEntry], Markup
     panel = _position_panel(f"{joint_name} (°)", lines)
     chart = Chart([panel], lines[-1].times, JOINT_HEIGHT)
     label = f"Signals of {joint_name} around the largest error, in degrees over time"
-    drawn = draw_both_widths(lambda width: chart.svg(f"worst{width}", label, width))
+    drawings = draw_both_widths(lambda width: chart.svg(f"worst{width}", label, width))
     legend = [LegendEntry(line.name, line.colour) for line in lines]
-    return f"{joint_name}, at {size.max_at_s:.2f}{NO_BREAK}s", legend, chart.html(drawn)
+    return f"{joint_name}, at {size.max_at_s:.2f}{NO_BREAK}s", legend, chart.html(drawings)
 
 
 def _shorten_joint_name(name: str) -> str:

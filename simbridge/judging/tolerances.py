@@ -125,7 +125,10 @@ class ToleranceReport:
 def compare_tolerances(
     log: ControllerLog, tolerances: Tolerances, signals: Sequence[Signals] = ()
 ) -> ToleranceReport:
-    """Compare a log with the user's tolerances, else with those that its goals name.
+    """Find where a log violates the tolerances of a joint trajectory controller.
+
+    The errors are compared with the user's tolerances, or with those of the goals where the user
+    names none; the aborts that the controller reported are added.
 
     Args:
         log: The log.
@@ -138,9 +141,9 @@ def compare_tolerances(
 
     violations = []
     for span in find_spans(log, trace):
-        in_trace = _find_violation(log, trace, span, tolerances)
+        violation_in_trace = _find_violation(log, trace, span, tolerances)
         aborts = _find_aborts(log, trace, span)
-        violation = _merge_reports(log, trace, span, in_trace, aborts)
+        violation = _merge_reports(log, trace, span, violation_in_trace, aborts)
         if violation is not None:
             violations.append(violation)
     return ToleranceReport(trace.name, tolerances, _find_worst_error(log, trace), tuple(violations))
@@ -335,7 +338,7 @@ def _merge_reports(
     log: ControllerLog,
     trace: ErrorTrace,
     span: TrajectorySpan,
-    in_trace: Violation | None,
+    violation_in_trace: Violation | None,
     aborts: Sequence[GoalResult],
 ) -> Violation | None:
     """Return the violation of a span, together with what its controller reported.
@@ -347,7 +350,7 @@ def _merge_reports(
         log: The log.
         trace: Reference and measured joints that were compared.
         span: Span of the trace.
-        in_trace: The violation that the errors in the trace show; None without any.
+        violation_in_trace: The violation that the errors in the trace show; None without any.
         aborts: Aborts of the span's goal that the controller reported.
     """
     for abort in aborts:
@@ -355,16 +358,16 @@ def _merge_reports(
         if abort.error and abort.error not in ERROR_KINDS:
             continue
         kind = ERROR_KINDS.get(abort.error, "unknown")
-        if in_trace is None:
+        if violation_in_trace is None:
             return _make_reported_violation(log, trace, span, abort, kind)
 
-        is_same_kind = kind in ("unknown", in_trace.kind)
-        is_same_time = abs(abort.time - in_trace.at_s) <= MAX_REPORT_DELAY_S
+        is_same_kind = kind in ("unknown", violation_in_trace.kind)
+        is_same_time = abs(abort.time - violation_in_trace.at_s) <= MAX_REPORT_DELAY_S
         if is_same_kind and is_same_time:
-            return replace(in_trace, was_reported=True, report=describe_result(abort))
-        if abort.time < in_trace.at_s:
+            return replace(violation_in_trace, was_reported=True, report=describe_result(abort))
+        if abort.time < violation_in_trace.at_s:
             return _make_reported_violation(log, trace, span, abort, kind)
-    return in_trace
+    return violation_in_trace
 
 
 def describe_result(result: GoalResult) -> str:
